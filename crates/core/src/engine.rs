@@ -1,0 +1,233 @@
+//! What a storage engine is to rumba: something that can be checked, opened,
+//! settled, drained and closed, and that hands out sessions.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kv::{KeySpace, KvSession};
+use crate::setting::{SettingError, SettingInfo, Settings};
+use crate::sql::SqlSession;
+
+/// What a commit promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// No log: a crash of the process may lose or damage data.
+    None,
+    /// Logged at commit but not synced: a crash of the process loses nothing,
+    /// a crash of the host may.
+    #[default]
+    NoSync,
+    /// Synced to the device at commit.
+    Sync,
+}
+
+impl Durability {
+    /// Every level, by the name an experiment uses.
+    pub const NAMES: [(&'static str, Durability); 3] =
+        [("none", Durability::None), ("no-sync", Durability::NoSync), ("sync", Durability::Sync)];
+
+    /// The name an experiment uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Durability::None => "none",
+            Durability::NoSync => "no-sync",
+            Durability::Sync => "sync",
+        }
+    }
+}
+
+/// One engine as an experiment asks for it: the settings every engine maps to
+/// its own, and its own by their own names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EngineConfig {
+    /// The name in tables, unique in the experiment: `rocksdb.zstd`.
+    pub name: String,
+    /// The engine's registered name: `rocksdb`.
+    pub engine: String,
+    /// The database's own cache in bytes.
+    pub cache: u64,
+    /// What a commit promises.
+    pub durability: Durability,
+    /// Compression by name, `none` if off; `None` takes the engine's default.
+    pub compression: Option<String>,
+    /// The shared library to load, for engines loaded at run time.
+    pub library: Option<PathBuf>,
+    /// The engine's own settings.
+    pub settings: Settings,
+}
+
+/// What an engine is on this machine.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Availability {
+    /// The version found, if one was.
+    pub version: Option<String>,
+    /// Where it comes from: a library's path, or `built in`.
+    pub source: String,
+    /// What is missing and the one command that installs it; `None` when the engine can run.
+    pub missing: Option<Missing>,
+}
+
+/// Something an engine needs and this machine lacks.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Missing {
+    /// What is missing.
+    pub what: String,
+    /// The command that installs it.
+    pub install: String,
+}
+
+/// The family of sessions that an engine hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Ordered keys and values with transactions.
+    KeyValue,
+    /// Prepared SQL statements.
+    Sql,
+}
+
+/// One client's way to an instance.
+pub enum Session {
+    /// Ordered keys and values.
+    Kv(Box<dyn KvSession>),
+    /// Prepared SQL statements.
+    Sql(Box<dyn SqlSession>),
+}
+
+/// A storage engine: what it is called, what it can be told, how it is opened.
+pub trait Engine: Send + Sync {
+    /// The name in experiments: `rocksdb`.
+    fn name(&self) -> &'static str;
+
+    /// One line for `rumba engines`.
+    fn about(&self) -> &'static str;
+
+    /// The family of its sessions.
+    fn family(&self) -> Family;
+
+    /// Its own settings that are worth listing; an engine with an open set of
+    /// names lists the common ones here and decides in [`Engine::check`].
+    fn settings(&self) -> &'static [SettingInfo];
+
+    /// The compressions it knows, `none` among them.
+    fn compressions(&self) -> &'static [&'static str];
+
+    /// Whether written data can be read back. False only for `null`.
+    fn keeps_data(&self) -> bool {
+        true
+    }
+
+    /// What is here; `library` names another shared library than the usual one.
+    fn availability(&self, library: Option<&Path>) -> Availability;
+
+    /// Refuses a configuration that cannot run, before anything is created.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError>;
+
+    /// Creates a new instance in an existing, empty directory.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError>;
+}
+
+/// A provisioned engine: an open handle and its data directory.
+///
+/// All sessions are dropped before [`Instance::close`].
+pub trait Instance: Send + Sync {
+    /// A new session.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn session(&self) -> Result<Session, EngineError>;
+
+    /// Brings the instance to the state in which reads after a load are
+    /// representative (facts: compaction waited for, memtable flushed,
+    /// checkpoint written, statistics gathered). May take minutes.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn settle(&self) -> Result<(), EngineError>;
+
+    /// Pays all debt: after this, [`Instance::debt`] is as near zero as the engine gets.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn drain(&self) -> Result<(), EngineError>;
+
+    /// Work put off so far, as gauges; an empty list says that the engine puts nothing off.
+    fn debt(&self) -> Vec<Gauge>;
+
+    /// The engine's own counters (cumulative) and gauges, by its own names.
+    fn counters(&self) -> Vec<Gauge>;
+
+    /// The settings in force as the engine reports them, by its own names.
+    fn effective_settings(&self) -> Vec<(String, String)>;
+
+    /// Whether a file of the data directory is a log (reported apart from data).
+    fn is_log(&self, file: &Path) -> bool;
+
+    /// Closes it cleanly.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn close(self: Box<Self>) -> Result<(), EngineError>;
+}
+
+/// A number that an engine reports about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Gauge {
+    /// The engine's own name for it, with the unit last: `pending_compaction_bytes`.
+    pub name: String,
+    /// Its value now.
+    pub value: f64,
+}
+
+impl Gauge {
+    /// A gauge of this name and value.
+    pub fn new(name: impl Into<String>, value: f64) -> Self {
+        Self { name: name.into(), value }
+    }
+}
+
+/// What went wrong inside an engine.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum EngineError {
+    /// Another transaction stood in the way; rolling back and trying again may succeed.
+    /// Carries no allocation: it happens on the load path.
+    #[error("conflict: {0}")]
+    Conflict(&'static str),
+    /// The device is full.
+    #[error("the device is full: {0}")]
+    DiskFull(String),
+    /// Anything else: the engine's call and its own words.
+    #[error("{call}: {message}")]
+    Failed {
+        /// The engine's function that failed.
+        call: &'static str,
+        /// Its code and message.
+        message: String,
+    },
+}
+
+impl EngineError {
+    /// A failure of `call`, told apart from a full device by the engine's words.
+    pub fn failed(call: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        let lower = message.to_ascii_lowercase();
+        if lower.contains("no space left") || lower.contains("disk is full") || lower.contains("disk full") {
+            return EngineError::DiskFull(format!("{call}: {message}"));
+        }
+        EngineError::Failed { call, message }
+    }
+
+    /// Whether trying the whole transaction again may succeed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, EngineError::Conflict(_))
+    }
+}

@@ -1,0 +1,185 @@
+//! Metrics: a number, or the reason why there is none.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A measured number, or its absence with a reason. Never zero for "unknown".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Metric {
+    /// What was measured.
+    Value(f64),
+    /// Why nothing was.
+    Absent {
+        /// The reason, for a person.
+        absent: String,
+    },
+}
+
+impl Default for Metric {
+    fn default() -> Self {
+        Metric::absent("not measured in this phase")
+    }
+}
+
+impl Metric {
+    /// An absence with its reason.
+    pub fn absent(reason: impl Into<String>) -> Self {
+        Metric::Absent { absent: reason.into() }
+    }
+
+    /// The number, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Metric::Value(value) => Some(*value),
+            Metric::Absent { .. } => None,
+        }
+    }
+
+    /// Applies `change` to the number; an absence stays as it is.
+    pub fn map(&self, change: impl FnOnce(f64) -> f64) -> Self {
+        match self {
+            Metric::Value(value) => Metric::from(change(*value)),
+            absent => absent.clone(),
+        }
+    }
+
+    /// This per that; absent when the divisor is zero.
+    pub fn per(&self, divisor: f64, divisor_name: &str) -> Self {
+        if divisor > 0.0 { self.map(|value| value / divisor) } else { Metric::absent(format!("no {divisor_name}")) }
+    }
+}
+
+impl From<f64> for Metric {
+    fn from(value: f64) -> Self {
+        if value.is_finite() { Metric::Value(value) } else { Metric::absent("the figures give no finite number") }
+    }
+}
+
+impl From<Result<f64, String>> for Metric {
+    fn from(result: Result<f64, String>) -> Self {
+        result.map_or_else(Metric::absent, Metric::from)
+    }
+}
+
+/// Which direction of a metric is cheaper or faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// More is better: operations per second.
+    More,
+    /// Less is better: everything that is spent.
+    Less,
+    /// Neither: a fact.
+    Neither,
+}
+
+/// What a metric means.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricInfo {
+    /// The stable name in JSON, claims and documents.
+    pub name: &'static str,
+    /// The unit: `KB/op`.
+    pub unit: &'static str,
+    /// Which direction is better.
+    pub better: Better,
+    /// What it is and how it is measured.
+    pub help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($(#[doc = $help:literal])+ $name:ident: $unit:literal, $better:ident;)+) => {
+        /// The metrics of one phase. KB are 1024 bytes, MB 1024 KB.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct Metrics {
+            $($(#[doc = $help])+ #[serde(default)] pub $name: Metric,)+
+        }
+
+        /// Every metric's description, in the order of [`Metrics`].
+        pub const METRICS: &[MetricInfo] = &[
+            $(MetricInfo { name: stringify!($name), unit: $unit, better: Better::$better, help: concat!($($help),+) },)+
+        ];
+
+        impl Metrics {
+            /// A metric by its stable name.
+            pub fn get(&self, name: &str) -> Option<&Metric> {
+                match name {
+                    $(stringify!($name) => Some(&self.$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    /// Operations per second of the phase (load: rows inserted per second).
+    ops_per_s: "1/s", More;
+    /// Device reads completed per operation.
+    reads_per_op: "1/op", Less;
+    /// KB read from the device per operation.
+    rkb_per_op: "KB/op", Less;
+    /// KB written to the device per operation, discards not counted.
+    wkb_per_op: "KB/op", Less;
+    /// KB that the engine's process had read from storage per operation (/proc/PID/io).
+    proc_rkb_per_op: "KB/op", Less;
+    /// KB that the engine's process caused to be written to storage per operation (/proc/PID/io).
+    proc_wkb_per_op: "KB/op", Less;
+    /// CPU microseconds per operation of clients and engine together, without rumba's own threads.
+    cpu_us_per_op: "µs/op", Less;
+    /// CPU microseconds per operation of the client threads; embedded engines run in them.
+    client_cpu_us_per_op: "µs/op", Less;
+    /// CPU microseconds per operation of the engine's own background threads.
+    background_cpu_us_per_op: "µs/op", Less;
+    /// CPU microseconds per operation of the server's processes.
+    server_cpu_us_per_op: "µs/op", Less;
+    /// Context switches per operation, voluntary and not.
+    ctx_switches_per_op: "1/op", Less;
+    /// Device reads per second.
+    reads_per_s: "1/s", Neither;
+    /// MB read from the device per second.
+    read_mb_s: "MB/s", Neither;
+    /// MB written to the device per second.
+    write_mb_s: "MB/s", Neither;
+    /// MB discarded (trimmed) on the device per second.
+    discard_mb_s: "MB/s", Neither;
+    /// CPU used by the whole host over the phase, percent of all cores.
+    host_cpu_percent: "%", Neither;
+    /// Bytes allocated on disk at the end of the phase, logs included.
+    size_bytes: "B", Less;
+    /// Bytes allocated on disk by logs at the end of the phase.
+    log_bytes: "B", Less;
+    /// Bytes of keys and payloads in the database after the load, index entries included.
+    logical_bytes: "B", Neither;
+    /// Resident memory of the engine's process at the end of the phase, shared pages included.
+    rss_bytes: "B", Less;
+    /// Bytes written to the device per logical byte inserted (load only).
+    write_amp: "ratio", Less;
+    /// Bytes allocated on disk per logical byte.
+    space_amp: "ratio", Less;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_metric_is_json_with_its_reason() {
+        let json = serde_json::to_string(&Metric::absent("tmpfs has no device")).unwrap();
+        assert_eq!(json, r#"{"absent":"tmpfs has no device"}"#);
+        assert_eq!(serde_json::from_str::<Metric>("1.5").unwrap(), Metric::Value(1.5));
+    }
+
+    #[test]
+    fn division_by_nothing_is_an_absence_not_an_infinity() {
+        assert_eq!(Metric::Value(3.0).per(0.0, "operations"), Metric::absent("no operations"));
+        assert_eq!(Metric::from(f64::NAN).value(), None);
+    }
+
+    #[test]
+    fn every_listed_metric_can_be_got_by_name() {
+        let metrics = Metrics::default();
+        for info in METRICS {
+            assert!(metrics.get(info.name).is_some(), "{}", info.name);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The record: the immutable result of a trial.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{EngineConfig, Gauge};
+use crate::metric::{Metric, Metrics};
+use crate::setting::Settings;
+use crate::warning::Warning;
+use crate::workload::Check;
+
+/// The version of the record's format; it grows when a field changes its meaning.
+pub const FORMAT: u32 = 1;
+
+/// A phase of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PhaseKind {
+    /// The instance is created and opened.
+    Provision,
+    /// Rows are written, indexes built.
+    Load,
+    /// The engine is brought to a state in which reads are representative.
+    Settle,
+    /// Operations that are not counted.
+    Warmup,
+    /// Operations that are; numbered from 1.
+    Loop(u32),
+    /// All loops together: not a span of its own but the sum of the loops, histograms merged.
+    Loops,
+    /// The debt is paid.
+    Drain,
+    /// The data is proven consistent.
+    Verify,
+}
+
+impl std::fmt::Display for PhaseKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PhaseKind::Provision => f.write_str("provision"),
+            PhaseKind::Load => f.write_str("load"),
+            PhaseKind::Settle => f.write_str("settle"),
+            PhaseKind::Warmup => f.write_str("warmup"),
+            PhaseKind::Loop(number) => write!(f, "loop {number}"),
+            PhaseKind::Loops => f.write_str("loops"),
+            PhaseKind::Drain => f.write_str("drain"),
+            PhaseKind::Verify => f.write_str("verify"),
+        }
+    }
+}
+
+impl std::str::FromStr for PhaseKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "provision" => PhaseKind::Provision,
+            "load" => PhaseKind::Load,
+            "settle" => PhaseKind::Settle,
+            "warmup" => PhaseKind::Warmup,
+            "loops" => PhaseKind::Loops,
+            "drain" => PhaseKind::Drain,
+            "verify" => PhaseKind::Verify,
+            other => {
+                let number = other.strip_prefix("loop ").and_then(|number| number.parse().ok());
+                PhaseKind::Loop(number.ok_or_else(|| format!("`{other}` is not a phase"))?)
+            }
+        })
+    }
+}
+
+impl Serialize for PhaseKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PhaseKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for PhaseKind {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PhaseKind".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "A phase of a trial: provision, load, settle, warmup, loop N, loops (all of them together), drain or verify.",
+            "pattern": "^(provision|load|settle|warmup|loop [0-9]+|loops|drain|verify)$"
+        })
+    }
+}
+
+/// Percentiles of one kind of time, milliseconds. A percentile that too few
+/// samples support (fewer than ten beyond it) is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    /// Mean.
+    pub mean_ms: Metric,
+    /// Median.
+    pub p50_ms: Metric,
+    /// 95th percentile.
+    pub p95_ms: Metric,
+    /// 99th percentile.
+    pub p99_ms: Metric,
+    /// 99.9th percentile.
+    pub p999_ms: Metric,
+    /// The largest.
+    pub max_ms: Metric,
+}
+
+/// What one type of operation did in a phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpStats {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Operations given up after their retries.
+    pub errors: u64,
+    /// Rollbacks that were tried again.
+    pub retries: u64,
+    /// Rows read or written.
+    pub rows: u64,
+    /// Time from the actual start.
+    pub service: Percentiles,
+    /// Time from the intended start.
+    pub response: Percentiles,
+    /// Points of the percentile spectrum of the response time: (percentile 0–100, milliseconds).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spectrum: Vec<(f64, f64)>,
+}
+
+/// One second (or less) of one phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Start, seconds since the trial's start.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub seconds: f64,
+    /// The phase it belongs to.
+    pub phase: PhaseKind,
+    /// Operations that ended in it (load: rows).
+    pub ops: u64,
+    /// Operations given up in it.
+    pub errors: u64,
+    /// Retries in it.
+    pub retries: u64,
+    /// Per type of operation: operations that ended in it.
+    pub counts: BTreeMap<String, u64>,
+    /// Median response time over all types, milliseconds.
+    pub p50_ms: Metric,
+    /// 99th percentile of the response time over all types, milliseconds.
+    pub p99_ms: Metric,
+    /// Largest response time, milliseconds.
+    pub max_ms: Metric,
+    /// What the hardware spent.
+    pub spent: Spent,
+}
+
+/// What the hardware spent over a span of time. Absent is absent with a reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spent {
+    /// Device reads completed.
+    pub device_reads: Metric,
+    /// Device bytes read.
+    pub device_read_bytes: Metric,
+    /// Device bytes written, discards not counted.
+    pub device_write_bytes: Metric,
+    /// Device bytes discarded.
+    pub device_discard_bytes: Metric,
+    /// Bytes that the process had read from storage.
+    pub process_read_bytes: Metric,
+    /// Bytes that the process caused to be written to storage.
+    pub process_write_bytes: Metric,
+    /// CPU seconds of the client threads.
+    pub client_cpu_s: Metric,
+    /// CPU seconds of the engine's background threads.
+    pub background_cpu_s: Metric,
+    /// CPU seconds of rumba's own threads.
+    pub harness_cpu_s: Metric,
+    /// CPU seconds of the whole host.
+    pub host_cpu_s: Metric,
+    /// Context switches of the process.
+    pub ctx_switches: Metric,
+    /// Resident memory at the end, bytes.
+    pub rss_bytes: Metric,
+}
+
+/// What one phase came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseRecord {
+    /// The phase.
+    pub phase: PhaseKind,
+    /// Start, seconds since the trial's start.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Operations (load: rows).
+    pub ops: u64,
+    /// Per type of operation.
+    pub op_types: BTreeMap<String, OpStats>,
+    /// The metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// What the hardware spent in all.
+    pub spent: Spent,
+    /// Work put off at the start.
+    pub debt_start: Vec<Gauge>,
+    /// Work put off at the end.
+    pub debt_end: Vec<Gauge>,
+    /// The engine's own counters at the end.
+    pub counters: Vec<Gauge>,
+    /// What was proven (verify only).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub enum Status {
+    /// It is running, or the record was cut off while it was.
+    Running,
+    /// As planned.
+    Done,
+    /// It failed; what was measured stands.
+    Failed {
+        /// The phase it failed in.
+        phase: PhaseKind,
+        /// The cause, for a person.
+        cause: String,
+    },
+    /// It was stopped by its user.
+    Interrupted,
+}
+
+/// What a trial is: one cell of an experiment's matrix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialPlan {
+    /// Position in the order of running, from 1.
+    pub number: u32,
+    /// The engine and its settings.
+    pub engine: EngineConfig,
+    /// The workload's name.
+    pub workload: String,
+    /// The workload's settings.
+    pub workload_settings: Settings,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// How it is run.
+    pub run: RunPlan,
+}
+
+/// How a trial is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunPlan {
+    /// Parallel loaders.
+    pub load_clients: u32,
+    /// Warmup in seconds.
+    pub warmup_s: f64,
+    /// Number of loops.
+    pub loops: u32,
+    /// Length of a loop in seconds.
+    pub loop_s: f64,
+    /// Open loop: operations per second over all clients; closed loop when absent.
+    pub rate: Option<f64>,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// Whether the data is proven consistent at the end.
+    pub verify: bool,
+    /// Whether the data directory is kept.
+    pub keep_data: bool,
+    /// Length of an interval in seconds.
+    pub interval_s: f64,
+}
+
+/// The immutable result of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// The version of this format.
+    pub format: u32,
+    /// What was planned.
+    pub plan: TrialPlan,
+    /// How it ended.
+    pub status: Status,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The engine's version, once known.
+    pub version: Option<String>,
+    /// Where the engine was loaded from.
+    pub source: Option<String>,
+    /// The settings in force, by the engine's names.
+    pub effective_settings: Vec<(String, String)>,
+    /// Conditions of this trial, by name.
+    pub conditions: BTreeMap<String, String>,
+    /// The phases, as they ended.
+    pub phases: Vec<PhaseRecord>,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
+}
+
+impl Record {
+    /// The phase of this kind, if it was reached and ended.
+    pub fn phase(&self, kind: PhaseKind) -> Option<&PhaseRecord> {
+        self.phases.iter().find(|phase| phase.phase == kind)
+    }
+
+    /// The loops one by one, in order.
+    pub fn loops(&self) -> impl Iterator<Item = &PhaseRecord> {
+        self.phases.iter().filter(|phase| matches!(phase.phase, PhaseKind::Loop(_)))
+    }
+}

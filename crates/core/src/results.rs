@@ -1,0 +1,44 @@
+//! The results of an experiment as read back from disk: what a report and a
+//! comparison work on. It may be partial; what is missing is said.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Interval, Record};
+use crate::warning::Warning;
+
+/// An experiment and its trials.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Results {
+    /// The experiment's name.
+    pub name: String,
+    /// Where it was published, if the experiment reproduces something.
+    pub source: Option<String>,
+    /// The experiment as run, TOML.
+    pub experiment: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The version of rumba that ran it.
+    pub rumba: String,
+    /// The host and what is common to all trials, by name.
+    pub conditions: BTreeMap<String, String>,
+    /// Warnings about the host and about parity between the engines.
+    pub warnings: Vec<Warning>,
+    /// The trials in the order of running.
+    pub trials: Vec<Trial>,
+    /// What could not be read: trials not run, files cut off.
+    pub missing: Vec<String>,
+}
+
+/// A trial as read back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// Its directory below the results directory.
+    pub directory: String,
+    /// Its record.
+    pub record: Record,
+    /// Its intervals, in order.
+    pub intervals: Vec<Interval>,
+}

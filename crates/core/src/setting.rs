@@ -1,0 +1,239 @@
+//! Settings: what an engine or a workload can be told, by name.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{parse_bytes, parse_duration};
+
+/// One value as written in an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// Anything else: sizes, durations, names.
+    Text(String),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Float(value) => write!(f, "{value}"),
+            Value::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// What a setting may hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number between two bounds, inclusive.
+    Int(i64, i64),
+    /// A number between two bounds, inclusive.
+    Float(f64, f64),
+    /// A size, see [`crate::units::parse_bytes`].
+    Bytes,
+    /// A duration, see [`crate::units::parse_duration`].
+    Duration,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Any text.
+    Text,
+}
+
+/// The description of one setting, shown by `rumba engines` and `rumba workloads`.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingInfo {
+    /// Its name, as the engine's or the workload's own documents spell it.
+    pub name: &'static str,
+    /// What it may hold.
+    pub kind: Kind,
+    /// Its default as a person would write it; a description where it depends on others.
+    pub default: &'static str,
+    /// One line of help, with the unit.
+    pub help: &'static str,
+}
+
+/// A setting that cannot be accepted: which, why, and what to write instead.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct SettingError {
+    /// The setting's name as written.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What to do instead.
+    pub remedy: String,
+}
+
+impl SettingError {
+    /// An error about `key`.
+    pub fn new(key: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into(), remedy: remedy.into() }
+    }
+
+    /// The error for a name that nothing answers to, with the nearest that does.
+    pub fn unknown<'a>(key: &str, whose: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
+        let remedy = match crate::nearest(key, known.clone()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => {
+                let names: Vec<&str> = known.into_iter().take(40).collect();
+                if names.is_empty() {
+                    format!("{whose} has no settings")
+                } else {
+                    format!("it has: {}", names.join(", "))
+                }
+            }
+        };
+        Self::new(key, format!("{whose} has no setting of this name"), remedy)
+    }
+}
+
+/// Settings by name, as given; checked against [`SettingInfo`]s before use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Settings(pub BTreeMap<String, Value>);
+
+impl Settings {
+    /// Checks every setting against the list: an unknown name, a value of the
+    /// wrong kind or out of bounds is an error.
+    ///
+    /// # Errors
+    /// The first offending setting.
+    pub fn check(&self, whose: &str, infos: &[SettingInfo]) -> Result<(), SettingError> {
+        for (key, value) in &self.0 {
+            let info = infos
+                .iter()
+                .find(|info| info.name == key)
+                .ok_or_else(|| SettingError::unknown(key, whose, infos.iter().map(|info| info.name)))?;
+            info.check(value)?;
+        }
+        Ok(())
+    }
+
+    /// The value as given, if it was given.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    /// A switch; `None` when not given. Call after [`Settings::check`].
+    pub fn bool(&self, key: &str) -> Option<bool> {
+        match self.0.get(key)? {
+            Value::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A whole number; `None` when not given.
+    pub fn int(&self, key: &str) -> Option<i64> {
+        match self.0.get(key)? {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A number; `None` when not given.
+    pub fn float(&self, key: &str) -> Option<f64> {
+        match self.0.get(key)? {
+            Value::Int(value) => Some(*value as f64),
+            Value::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A size in bytes; `None` when not given.
+    pub fn bytes(&self, key: &str) -> Option<u64> {
+        match self.0.get(key)? {
+            Value::Int(value) => u64::try_from(*value).ok(),
+            Value::Text(text) => parse_bytes(text).ok(),
+            _ => None,
+        }
+    }
+
+    /// A duration; `None` when not given.
+    pub fn duration(&self, key: &str) -> Option<Duration> {
+        match self.0.get(key)? {
+            Value::Text(text) => parse_duration(text).ok(),
+            _ => None,
+        }
+    }
+
+    /// A text; `None` when not given.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match self.0.get(key)? {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl SettingInfo {
+    /// Checks one value against this setting's kind.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub fn check(&self, value: &Value) -> Result<(), SettingError> {
+        let wrong = |expected: String| {
+            Err(SettingError::new(self.name, format!("`{value}` does not fit"), format!("expected {expected}")))
+        };
+        match (self.kind, value) {
+            (Kind::Bool, Value::Bool(_)) | (Kind::Text, Value::Text(_)) => Ok(()),
+            (Kind::Bool, _) => wrong("true or false".into()),
+            (Kind::Int(low, high), Value::Int(number)) if (low..=high).contains(number) => Ok(()),
+            (Kind::Int(low, high), _) => wrong(format!("a whole number from {low} to {high}")),
+            (Kind::Float(low, high), Value::Float(number)) if (low..=high).contains(number) => Ok(()),
+            (Kind::Float(low, high), Value::Int(number)) if (low..=high).contains(&(*number as f64)) => Ok(()),
+            (Kind::Float(low, high), _) => wrong(format!("a number from {low} to {high}")),
+            (Kind::Bytes, Value::Int(number)) if *number >= 0 => Ok(()),
+            (Kind::Bytes, Value::Text(text)) => {
+                parse_bytes(text).map(drop).map_err(|why| SettingError::new(self.name, why, "a size such as 64MiB"))
+            }
+            (Kind::Bytes, _) => wrong("a size such as 64MiB".into()),
+            (Kind::Duration, Value::Text(text)) => parse_duration(text)
+                .map(drop)
+                .map_err(|why| SettingError::new(self.name, why, "a duration such as 30s")),
+            (Kind::Duration, _) => wrong("a duration such as \"30s\"".into()),
+            (Kind::Choice(words), Value::Text(text)) if words.contains(&text.as_str()) => Ok(()),
+            (Kind::Choice(words), _) => wrong(format!("one of {}", words.join(", "))),
+            (Kind::Text, _) => wrong("a text in quotes".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INFOS: &[SettingInfo] = &[
+        SettingInfo { name: "page_size", kind: Kind::Bytes, default: "4KiB", help: "" },
+        SettingInfo { name: "threads", kind: Kind::Int(1, 64), default: "2", help: "" },
+    ];
+
+    fn one(key: &str, value: Value) -> Settings {
+        Settings(BTreeMap::from([(key.to_owned(), value)]))
+    }
+
+    #[test]
+    fn a_misspelt_setting_names_the_nearest_known_one() {
+        let error = one("pagesize", Value::Int(4096)).check("sqlite", INFOS).unwrap_err();
+        assert_eq!(error.remedy, "did you mean `page_size`?");
+    }
+
+    #[test]
+    fn a_value_out_of_bounds_says_what_would_fit() {
+        let error = one("threads", Value::Int(65)).check("sqlite", INFOS).unwrap_err();
+        assert_eq!(error.remedy, "expected a whole number from 1 to 64");
+        assert!(one("page_size", Value::Text("4q".into())).check("sqlite", INFOS).is_err());
+    }
+}

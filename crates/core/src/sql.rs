@@ -1,0 +1,98 @@
+//! The SQL session family: prepared statements with parameters.
+//!
+//! The calls are in poll form so that one trait serves embedded engines, which
+//! answer at once, and servers over a wire, which make the client wait; and so
+//! that it needs no allocation per statement.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use crate::engine::EngineError;
+
+/// Whose SQL a session speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// SQLite 3.
+    Sqlite,
+}
+
+/// A statement's parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Param<'a> {
+    /// SQL NULL.
+    Null,
+    /// An integer of up to 64 bits.
+    Int(i64),
+    /// A byte string.
+    Bytes(&'a [u8]),
+}
+
+/// One row of an answer, borrowed from the session.
+pub trait Row {
+    /// Column `column` as an integer; 0 for NULL.
+    fn int(&self, column: usize) -> i64;
+    /// Column `column` as bytes; empty for NULL.
+    fn bytes(&self, column: usize) -> &[u8];
+}
+
+/// A prepared statement of one session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement(pub usize);
+
+/// What a statement did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Rows visited.
+    pub rows: u64,
+    /// Rows inserted, updated or deleted.
+    pub affected: u64,
+    /// The last automatically assigned id, 0 if none.
+    pub last_insert_id: i64,
+}
+
+/// What is called with each row of an answer.
+pub type Visit<'a> = &'a mut (dyn FnMut(&dyn Row) + Send);
+
+/// One client's session.
+pub trait SqlSession: Send {
+    /// Whose SQL it speaks.
+    fn dialect(&self) -> Dialect;
+
+    /// Prepares a statement for the life of the session.
+    ///
+    /// # Errors
+    /// The engine's words about the statement.
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError>;
+
+    /// Starts a prepared statement; one at a time.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError>;
+
+    /// Takes the answer to the submitted statement, calling `visit` with each row.
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>>;
+
+    /// Runs statements without parameters or rows, such as the schema.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn run(&mut self, sql: &str) -> Result<(), EngineError>;
+}
+
+impl dyn SqlSession {
+    /// Runs a prepared statement to its end.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] for deadlocks, lock waits and busy databases.
+    pub async fn execute(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        visit: Visit<'_>,
+    ) -> Result<Answer, EngineError> {
+        self.submit(statement, params)?;
+        poll_fn(|context| self.poll_answer(context, visit)).await
+    }
+}

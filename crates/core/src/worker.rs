@@ -1,0 +1,94 @@
+//! A worker: one client's stream of operations, and the loop that runs it.
+//!
+//! A worker draws an operation (chooses ids, generates payloads; no I/O), then
+//! performs it. The loop around it belongs to core, so that every workload is
+//! timed in the same way: [`Pace`] says when the next operation is due and
+//! takes the times.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::engine::EngineError;
+
+/// The index of an operation's type in [`crate::workload::Bound::ops`] or
+/// [`crate::workload::LoadStage::ops`].
+pub type OpKind = usize;
+
+/// What an operation came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Op {
+    /// Rows read, or rows written by a load.
+    pub rows: u64,
+    /// Times it was rolled back and tried again.
+    pub retries: u32,
+    /// Whether it was given up after its retries; it then did nothing.
+    pub failed: bool,
+}
+
+/// Says when operations start, and takes their times. The lab implements it.
+pub trait Pace: Send {
+    /// Waits for the intended start of the next operation; false when there is none any more.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool>;
+
+    /// The operation is drawn and is about to be performed.
+    fn start(&mut self);
+
+    /// The operation has ended.
+    fn done(&mut self, kind: OpKind, op: Op);
+}
+
+/// One client's stream of operations.
+pub trait Worker: Send {
+    /// Draws the next operation and keeps it; `None` when the stream has ended.
+    /// No I/O, no allocation: it is outside the service time but on the load path.
+    fn draw(&mut self) -> Option<OpKind>;
+
+    /// Performs the drawn operation. Conflicts are retried here and counted.
+    ///
+    /// Errors are those that end the trial.
+    fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>> + Send;
+}
+
+/// A worker behind a pointer: its whole run is one future, so that nothing is
+/// allocated per operation.
+pub trait Client: Send {
+    /// Runs operations until the pace or the worker has no more.
+    fn run<'a>(
+        &'a mut self,
+        pace: &'a mut dyn Pace,
+    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>>;
+}
+
+impl<W: Worker> Client for W {
+    fn run<'a>(
+        &'a mut self,
+        pace: &'a mut dyn Pace,
+    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>> {
+        Box::pin(async move {
+            while let Some(kind) = self.draw() {
+                if !poll_fn(|context| pace.poll_turn(context)).await {
+                    break;
+                }
+                pace.start();
+                let op = self.perform().await?;
+                pace.done(kind, op);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Where a client is: every measurement carries it, and every measurement
+/// merges, so that clients can be spread over threads and hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientAddress {
+    /// The host that runs it.
+    pub host: u32,
+    /// The driver thread of that host.
+    pub driver: u32,
+    /// The client among all clients of the phase, from 0.
+    pub client: u32,
+    /// How many clients the phase has.
+    pub clients: u32,
+}

@@ -1,0 +1,120 @@
+//! What a workload is: settings, a loader, an operation mix, a check of the data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{EngineError, Family, Session};
+use crate::kv::KeySpace;
+use crate::setting::{SettingError, SettingInfo, Settings};
+use crate::worker::{Client, ClientAddress};
+
+/// One type of operation.
+#[derive(Clone, Copy, Debug)]
+pub struct OpInfo {
+    /// Its name in records: `get_links_list`.
+    pub name: &'static str,
+    /// Its abbreviation in the published tables (`gl`), where there is one.
+    pub short: Option<&'static str>,
+}
+
+/// A workload: `linkbench`.
+pub trait Workload: Send + Sync {
+    /// The name in experiments.
+    fn name(&self) -> &'static str;
+
+    /// One line for `rumba workloads`.
+    fn about(&self) -> &'static str;
+
+    /// Its settings.
+    fn settings(&self) -> &'static [SettingInfo];
+
+    /// The session families it has an adapter for.
+    fn families(&self) -> &'static [Family];
+
+    /// Takes the settings: all that follows is fixed by them and by the seed.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError>;
+}
+
+/// One stage of the load; stages follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadStage {
+    /// What it does: `rows`, `index`.
+    pub name: &'static str,
+    /// Whether several loaders share it; otherwise one does it.
+    pub parallel: bool,
+    /// Its types of operations; each operation is a batch of rows.
+    pub ops: &'static [OpInfo],
+}
+
+/// A workload with its settings taken.
+pub trait Bound: Send + Sync {
+    /// The tables and indexes it needs of a key-value engine.
+    fn spaces(&self) -> Vec<KeySpace>;
+
+    /// The types of operations of its mix.
+    fn ops(&self) -> &'static [OpInfo];
+
+    /// The stages of its load, in order.
+    fn load_stages(&self) -> &'static [LoadStage];
+
+    /// About how many rows the load writes (its progress is shown against this).
+    fn expected_rows(&self) -> u64;
+
+    /// About how many bytes of keys and payloads the load writes, index entries
+    /// included: what `space_amp` divides by until the loaders have counted them.
+    fn expected_logical_bytes(&self) -> u64;
+
+    /// Facts that a reader of the numbers must know: degree cap, deviations.
+    fn conditions(&self) -> Vec<(String, String)>;
+
+    /// Creates the schema, where the engine has one.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError>;
+
+    /// A loader of a stage; it ends when the stage's work is used up. The
+    /// stage's work is shared by all loaders made from this value.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn loader(
+        &self,
+        stage: usize,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+    ) -> Result<Box<dyn Client>, EngineError>;
+
+    /// Bytes of keys and payloads written by the loaders so far; what was
+    /// inserted, not what the engine made of it.
+    fn logical_bytes(&self) -> u64;
+
+    /// A client of the operation mix.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError>;
+
+    /// Proves that the data is consistent after the run.
+    ///
+    /// # Errors
+    /// Whatever the engine said; an inconsistency is not an error but a failed [`Check`].
+    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError>;
+}
+
+/// One proven (or disproven) property of the data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// The property: `every count equals its visible links`.
+    pub name: String,
+    /// How many things were looked at.
+    pub examined: u64,
+    /// How many of them broke the property.
+    pub wrong: u64,
+    /// The first few that did, in words.
+    pub examples: Vec<String>,
+}
