@@ -1,1 +1,18 @@
-//! placeholder
+//! The lab: the way of the data from an experiment's file to its results.
+//! It knows engines and workloads only as traits.
+//!
+//! [`spec`] → [`plan`] → [`provision`] → [`trial`] (load, settle, run, drain,
+//! verify) → [`store`] → [`compare`]. [`conduct`] takes an experiment along
+//! this way, each trial in a process of its own.
+
+pub mod compare;
+pub mod conduct;
+pub mod host;
+pub mod meter;
+pub mod plan;
+pub mod provision;
+pub mod registry;
+pub mod run;
+pub mod spec;
+pub mod store;
+pub mod trial;

@@ -1,1 +1,178 @@
-//! placeholder
+//! The `null` engine: answers at once and keeps nothing, so that what remains
+//! is the cost of the harness itself.
+//!
+//! Every get finds a value of zeros, every scan visits a few entries of zeros,
+//! every write succeeds.
+
+use std::path::Path;
+
+use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Gauge, Instance, Session};
+use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
+use rumba_core::setting::{Kind, SettingError, SettingInfo};
+
+/// The `null` engine.
+pub struct Null;
+
+const SETTINGS: &[SettingInfo] = &[
+    SettingInfo {
+        name: "value_bytes",
+        kind: Kind::Int(64, 65536),
+        default: "128",
+        help: "length in bytes of the zeros that answer every get and scan entry",
+    },
+    SettingInfo {
+        name: "scan_rows",
+        kind: Kind::Int(0, 10_000),
+        default: "4",
+        help: "entries that every scan visits, up to its limit",
+    },
+];
+
+impl Engine for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> &'static str {
+        "answers at once and keeps nothing: shows what the harness itself costs"
+    }
+
+    fn family(&self) -> Family {
+        Family::KeyValue
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        SETTINGS
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        &["none"]
+    }
+
+    fn keeps_data(&self) -> bool {
+        false
+    }
+
+    fn availability(&self, _library: Option<&Path>) -> Availability {
+        Availability {
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            source: "built in".to_owned(),
+            missing: None,
+        }
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
+            return Err(SettingError::new(
+                "compression",
+                format!("null keeps nothing, so it cannot compress with {compression}"),
+                "leave compression out",
+            ));
+        }
+        if config.library.is_some() {
+            return Err(SettingError::new("library", "null is built in", "leave library out"));
+        }
+        config.settings.check("null", SETTINGS)
+    }
+
+    fn open(&self, _dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        let number = |key, default| config.settings.int(key).unwrap_or(default) as usize;
+        Ok(Box::new(NullInstance { value_bytes: number("value_bytes", 128), scan_rows: number("scan_rows", 4) }))
+    }
+}
+
+struct NullInstance {
+    value_bytes: usize,
+    scan_rows: usize,
+}
+
+impl Instance for NullInstance {
+    fn session(&self) -> Result<Session, EngineError> {
+        Ok(Session::Kv(Box::new(NullSession { zeros: vec![0; self.value_bytes], scan_rows: self.scan_rows })))
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn drain(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn debt(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        vec![
+            ("value_bytes".to_owned(), self.value_bytes.to_string()),
+            ("scan_rows".to_owned(), self.scan_rows.to_string()),
+        ]
+    }
+
+    fn is_log(&self, _file: &Path) -> bool {
+        false
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+struct NullSession {
+    zeros: Vec<u8>,
+    scan_rows: usize,
+}
+
+impl KvSession for NullSession {
+    fn get(&mut self, _space: SpaceId, _key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        value.clear();
+        value.extend_from_slice(&self.zeros);
+        Ok(true)
+    }
+
+    fn scan(
+        &mut self,
+        _space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        let rows = self.scan_rows.min(scan.limit);
+        for _ in 0..rows {
+            visit(scan.from, &self.zeros);
+        }
+        Ok(rows)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.get(space, key, value)
+    }
+
+    fn put(&mut self, _space: SpaceId, _key: &[u8], _value: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn delete(&mut self, _space: SpaceId, _key: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _batch: &Batch) -> Result<(), EngineError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,289 @@
+//! What results come to: figures over repeats, and one run against another.
+//!
+//! The lab computes these values from records, the report prints them; neither
+//! needs the other. An absent figure carries the reason why there is none.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::{Better, METRICS, Metric, MetricInfo};
+use crate::record::Status;
+use crate::warning::Warning;
+
+/// Metrics of a whole trial that charge the debt drained at its end to its
+/// operations: what was spent in warmup, loops and drain, divided by the
+/// operations of warmup and loops, because the warmup put work off too.
+pub const CHARGED: &[MetricInfo] = &[
+    MetricInfo {
+        name: "wkb_per_op_with_drain",
+        unit: "KB/op",
+        better: Better::Less,
+        help: "KB written to the device in warmup, loops and drain per operation of warmup and loops.",
+    },
+    MetricInfo {
+        name: "cpu_us_per_op_with_drain",
+        unit: "µs/op",
+        better: Better::Less,
+        help: "CPU microseconds of clients and engine in warmup, loops and drain per operation of warmup and loops.",
+    },
+];
+
+/// The description of a metric of a phase or of a whole trial.
+pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
+    METRICS.iter().chain(CHARGED).find(|info| info.name == name)
+}
+
+/// How far repeats lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Largest over smallest, minus one: 0.05 when they differ by 5%.
+    pub range: f64,
+    /// Coefficient of variation: the standard deviation of the sample over its mean.
+    pub cv: f64,
+}
+
+/// One number of an engine over its repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The median of the repeats that have the number; absent when none has.
+    pub median: Metric,
+    /// Every repeat's number, in the order of [`PhaseFigures::trials`].
+    pub values: Vec<Metric>,
+    /// How far they lie apart; `None` with fewer than two numbers or a smallest of zero.
+    pub spread: Option<Spread>,
+}
+
+impl Figure {
+    /// The repeats' numbers, without the absent ones.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.values.iter().filter_map(Metric::value).collect()
+    }
+}
+
+/// One type of operation over the repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpFigures {
+    /// Operations that succeeded.
+    pub count: Figure,
+    /// Operations given up after their retries.
+    pub errors: Figure,
+    /// Rollbacks that were tried again.
+    pub retries: Figure,
+    /// Percentiles of the time from the actual start, by name: `p99_ms`.
+    pub service: BTreeMap<String, Figure>,
+    /// Percentiles of the time from the intended start, by name: `p99_ms`.
+    pub response: BTreeMap<String, Figure>,
+}
+
+/// The load, or all loops, of an engine over its repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseFigures {
+    /// The trials that the figures come from, by number.
+    pub trials: Vec<u32>,
+    /// What a reader must know about them: a trial that did not end its loops.
+    pub notes: Vec<String>,
+    /// By the metric's stable name; those of [`CHARGED`] are in the loops' figures.
+    pub metrics: BTreeMap<String, Figure>,
+    /// Per type of operation.
+    pub op_types: BTreeMap<String, OpFigures>,
+}
+
+impl PhaseFigures {
+    /// The median of a metric; absent, with the reason, where there is none.
+    pub fn median(&self, metric: &str) -> Metric {
+        self.metrics.get(metric).map_or_else(Metric::default, |figure| figure.median.clone())
+    }
+}
+
+/// One engine with one number of clients: all its repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// The engine's name in the experiment: `rocksdb.zstd`.
+    pub engine: String,
+    /// The engine's registered name: `rocksdb`.
+    pub registered: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// The load; `None` when no trial ended it.
+    pub load: Option<PhaseFigures>,
+    /// All loops together; `None` when no trial ended one.
+    pub run: Option<PhaseFigures>,
+    /// Properties of the data that a repeat broke; its numbers are then worth nothing.
+    pub broken: Vec<String>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialName {
+    /// Its number in the order of running.
+    pub trial: u32,
+    /// The engine's name in the experiment.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which repeat.
+    pub repeat: u32,
+}
+
+/// A trial that did not end as planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unfinished {
+    /// Which.
+    #[serde(flatten)]
+    pub name: TrialName,
+    /// How it ended.
+    pub status: Status,
+}
+
+/// A warning about one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remark {
+    /// Which trial.
+    #[serde(flatten)]
+    pub name: TrialName,
+    /// The warning.
+    #[serde(flatten)]
+    pub warning: Warning,
+}
+
+/// What results come to: one row per engine and number of clients.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// By clients, then in the experiment's order of engines.
+    pub rows: Vec<Row>,
+    /// Trials that failed, were interrupted or never ended; nothing is put in their place.
+    pub unfinished: Vec<Unfinished>,
+    /// The records' own warnings and those that follow from their figures.
+    pub remarks: Vec<Remark>,
+}
+
+impl Summary {
+    /// The row of an engine with this number of clients.
+    pub fn row(&self, engine: &str, clients: u32) -> Option<&Row> {
+        self.rows.iter().find(|row| row.engine == engine && row.clients == clients)
+    }
+
+    /// The engines in the experiment's order.
+    pub fn engines(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !names.contains(&row.engine.as_str()) {
+                names.push(&row.engine);
+            }
+        }
+        names
+    }
+
+    /// The numbers of clients, ascending.
+    pub fn clients(&self) -> Vec<u32> {
+        let mut clients: Vec<u32> = self.rows.iter().map(|row| row.clients).collect();
+        clients.sort_unstable();
+        clients.dedup();
+        clients
+    }
+}
+
+/// Which part of a trial a comparison is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The load.
+    Load,
+    /// All loops together, and the drain where a metric charges it.
+    Run,
+}
+
+/// What a ratio says, noise considered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// The other run is better, and the interval leaves 1 out.
+    Better,
+    /// The other run is worse, and the interval leaves 1 out.
+    Worse,
+    /// It differs, and the metric has no better direction.
+    Differs,
+    /// The interval holds 1: the repeats cannot tell the two apart.
+    WithinNoise,
+    /// There is no interval, so nothing is decided.
+    Undecided,
+}
+
+/// One metric of one engine in two runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// The metric's stable name, or `OP.p99_ms` for a type of operation.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The base's figure.
+    pub base: Figure,
+    /// The other's figure.
+    pub other: Figure,
+    /// The other's median over the base's.
+    pub ratio: Metric,
+    /// Lower end of the bootstrap interval of the ratio.
+    pub low: Metric,
+    /// Upper end of the bootstrap interval of the ratio.
+    pub high: Metric,
+    /// What the ratio says.
+    pub change: Change,
+}
+
+/// One engine with one number of clients in two runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedRow {
+    /// The engine's name in both experiments.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which part.
+    pub part: Part,
+    /// The metrics that at least one run has.
+    pub metrics: Vec<Compared>,
+}
+
+/// One of the two runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Side {
+    /// The experiment's name.
+    pub name: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The version of rumba that ran it.
+    pub rumba: String,
+    /// Engines (with their clients) that only this run has.
+    pub alone: Vec<String>,
+    /// Trials that did not end as planned; nothing is put in their place.
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// A condition that is not the same in both runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionChange {
+    /// Its name; an engine's own are `ENGINE: name`.
+    pub name: String,
+    /// In the base; `None` when it does not name it.
+    pub base: Option<String>,
+    /// In the other; `None` when it does not name it.
+    pub other: Option<String>,
+}
+
+/// One run against another, engine by engine and metric by metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// What is compared with.
+    pub base: Side,
+    /// What is compared.
+    pub other: Side,
+    /// Conditions that differ: the first suspects.
+    pub conditions: Vec<ConditionChange>,
+    /// Engines and clients that both runs have.
+    pub rows: Vec<ComparedRow>,
+    /// The confidence level of the intervals: 0.95.
+    pub level: f64,
+    /// How often the repeats were drawn again.
+    pub resamples: u32,
+}

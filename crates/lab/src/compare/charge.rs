@@ -1,0 +1,112 @@
+//! The charged metrics: what the operations cost once their debt is paid.
+
+use rumba_core::metric::Metric;
+use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
+
+/// A trial's charged metrics, by stable name.
+///
+/// (Σ over warmup, loops and drain of bytes or CPU) / (Σ over warmup and loops
+/// of operations). The warmup is in both sums: it put work off as well, and
+/// what it put off cannot be told apart in the drain.
+pub fn charged(record: &Record) -> Vec<(&'static str, Metric)> {
+    let spans = spans(record);
+    let over = |cost: fn(&Spent) -> Metric, scale: f64| match &spans {
+        Ok((working, drain)) => per_op(working, drain, cost).map(|value| value * scale),
+        Err(reason) => Metric::absent(reason.clone()),
+    };
+    vec![
+        ("wkb_per_op_with_drain", over(|spent| spent.device_write_bytes.clone(), 1.0 / 1024.0)),
+        ("cpu_us_per_op_with_drain", over(engine_cpu_s, 1e6)),
+    ]
+}
+
+/// Bytes written to the device in the phases that serve operations, and in the drain.
+pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
+    let (working, drain) = spans(record).ok()?;
+    let served = total(&working, |spent| spent.device_write_bytes.clone()).value()?;
+    Some((served, drain.spent.device_write_bytes.value()?))
+}
+
+/// CPU seconds of clients and engine, without rumba's own threads.
+///
+/// An engine with no background threads known by name leaves
+/// `background_cpu_s` absent; a sum without it would understate.
+fn engine_cpu_s(spent: &Spent) -> Metric {
+    plus(&spent.client_cpu_s, &spent.background_cpu_s)
+}
+
+/// The phases that serve operations and the drain; or the reason why the debt cannot be charged.
+fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
+    let drain = record.phase(PhaseKind::Drain).ok_or("the trial ended before its debt was drained")?;
+    let mut working: Vec<&PhaseRecord> = record.loops().collect();
+    if working.is_empty() {
+        working.extend(record.phase(PhaseKind::Loops));
+    }
+    if working.is_empty() {
+        return Err("no loop ended".to_owned());
+    }
+    let warmup = record.phase(PhaseKind::Warmup);
+    if warmup.is_none() && record.plan.run.warmup_s > 0.0 {
+        return Err("the record lacks the warmup, which put work off too".to_owned());
+    }
+    working.extend(warmup);
+    Ok((working, drain))
+}
+
+fn per_op(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
+    let ops: u64 = working.iter().map(|phase| phase.ops).sum();
+    plus(&total(working, cost), &cost(&drain.spent)).per(ops as f64, "operations")
+}
+
+fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
+    phases.iter().fold(Metric::Value(0.0), |sum, phase| plus(&sum, &cost(&phase.spent)))
+}
+
+/// A sum; absent as soon as one part is.
+fn plus(a: &Metric, b: &Metric) -> Metric {
+    match (a.value(), b.value()) {
+        (Some(a), Some(b)) => Metric::from(a + b),
+        (None, _) => a.clone(),
+        _ => b.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::testing::{phase, record};
+    use super::*;
+
+    fn charged_wkb(record: &Record) -> Metric {
+        charged(record)[0].1.clone()
+    }
+
+    #[test]
+    fn the_drain_is_charged_to_the_operations_of_warmup_and_loops() {
+        let mut record = record("a", 8, 1);
+        record.phases = vec![
+            phase(PhaseKind::Warmup, 10.0, 100, 1024.0 * 50.0),
+            phase(PhaseKind::Loop(1), 10.0, 200, 1024.0 * 100.0),
+            phase(PhaseKind::Loop(2), 10.0, 200, 1024.0 * 100.0),
+            phase(PhaseKind::Loops, 20.0, 400, 1024.0 * 200.0),
+            phase(PhaseKind::Drain, 5.0, 0, 1024.0 * 750.0),
+        ];
+        assert_eq!(charged_wkb(&record), Metric::Value(2.0), "(50 + 200 + 750) KB over 500 operations");
+        assert_eq!(drained_bytes(&record), Some((1024.0 * 250.0, 1024.0 * 750.0)));
+    }
+
+    #[test]
+    fn a_trial_without_its_drain_has_no_charged_figure() {
+        let mut record = record("a", 8, 1);
+        record.phases.retain(|phase| phase.phase != PhaseKind::Drain);
+        assert_eq!(charged_wkb(&record), Metric::absent("the trial ended before its debt was drained"));
+    }
+
+    #[test]
+    fn one_absent_part_makes_the_sum_absent_with_its_reason() {
+        let mut record = record("a", 8, 1);
+        let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
+        drain.spent.device_write_bytes = Metric::absent("tmpfs has no device");
+        assert_eq!(charged_wkb(&record), Metric::absent("tmpfs has no device"));
+    }
+}

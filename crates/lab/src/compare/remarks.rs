@@ -1,0 +1,206 @@
+//! Warnings that follow from a record's figures alone.
+
+use rumba_core::comparison::Remark;
+use rumba_core::metric::Metric;
+use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use rumba_core::units::show_bytes;
+use rumba_core::warning::Warning;
+
+use super::charge::drained_bytes;
+use super::summary::trial_name;
+
+/// An open loop that stays more than this below its target did not measure that target.
+const TARGET_SLACK: f64 = 0.05;
+/// A drain above this share of what warmup and loops wrote makes wkb_per_op misleading.
+const DRAIN_SHARE: f64 = 0.10;
+/// File systems write a few percent of metadata of their own; above this factor others write.
+const DEVICE_OVER_PROCESS: f64 = 1.5;
+/// Below this difference the factor says nothing.
+const DEVICE_OVER_PROCESS_BYTES: f64 = (64 << 20) as f64;
+/// Ten samples beyond the 99th percentile.
+const SAMPLES_FOR_P99: u64 = 1000;
+/// First and last loop further apart than this are no steady state.
+const STEADY: f64 = 0.20;
+
+/// A record's own warnings, then those that follow from its figures; a code
+/// that the record already carries is not repeated.
+pub fn remarks(record: &Record) -> Vec<Remark> {
+    let mut warnings = record.warnings.clone();
+    for warning in derived(record) {
+        if !warnings.iter().any(|known| known.code == warning.code) {
+            warnings.push(warning);
+        }
+    }
+    warnings.into_iter().map(|warning| Remark { name: trial_name(record), warning }).collect()
+}
+
+fn derived(record: &Record) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = broken_data(record).collect();
+    warnings.extend(debt(record));
+    if let Some(run) = record.phase(PhaseKind::Loops).or_else(|| record.loops().last()) {
+        warnings.extend(client_errors(run));
+        warnings.extend(target_missed(run, record.plan.run.rate));
+        warnings.extend(shared_device(run));
+        warnings.extend(few_samples(run));
+    }
+    warnings.extend(unsteady(record));
+    warnings
+}
+
+fn broken_data(record: &Record) -> impl Iterator<Item = Warning> + '_ {
+    let checks = record.phases.iter().flat_map(|phase| &phase.checks);
+    checks.filter(|check| check.wrong > 0).map(|check| {
+        let example = check.examples.first().map(|example| format!(", e.g. {example}")).unwrap_or_default();
+        let (name, wrong, examined) = (&check.name, check.wrong, check.examined);
+        Warning::new(
+            "verification-failed",
+            format!("the data is inconsistent: not so for {wrong} of {examined}: {name}{example}"),
+            "do not use this trial's figures; report the engine, its version and settings to its developers",
+        )
+    })
+}
+
+fn client_errors(run: &PhaseRecord) -> Option<Warning> {
+    let errors: u64 = run.op_types.values().map(|op| op.errors).sum();
+    let worst = run.op_types.iter().max_by_key(|(_, op)| op.errors).map(|(name, _)| name.as_str()).unwrap_or_default();
+    let tried = run.ops + errors;
+    (errors > 0).then(|| {
+        Warning::new(
+            "client-errors",
+            format!("{errors} of {tried} operations were given up after their retries, most of them {worst}"),
+            "use fewer clients or more rows, so that transactions stand less in each other's way",
+        )
+    })
+}
+
+fn target_missed(run: &PhaseRecord, rate: Option<f64>) -> Option<Warning> {
+    let (rate, reached) = (rate?, run.metrics.ops_per_s.value()?);
+    (reached < rate * (1.0 - TARGET_SLACK)).then(|| {
+        Warning::new(
+            "target-missed",
+            format!("{reached:.0} operations/s of the {rate:.0} asked for: response times hold the growing queue"),
+            "ask for a rate that the engine can sustain, or use more clients",
+        )
+    })
+}
+
+fn debt(record: &Record) -> Option<Warning> {
+    let (served, drained) = drained_bytes(record)?;
+    (served > 0.0 && drained > served * DRAIN_SHARE).then(|| {
+        let (served, drained, share) = (show_bytes(served), show_bytes(drained), 100.0 * drained / served);
+        Warning::new(
+            "debt-at-end",
+            format!("the drain wrote {drained}, {share:.0}% of the {served} that warmup and loops wrote"),
+            "read wkb_per_op_with_drain instead of wkb_per_op, or run longer loops",
+        )
+    })
+}
+
+fn shared_device(run: &PhaseRecord) -> Option<Warning> {
+    let (device, process) = (run.spent.device_write_bytes.value()?, run.spent.process_write_bytes.value()?);
+    let beyond = device - process;
+    (device > process * DEVICE_OVER_PROCESS && beyond > DEVICE_OVER_PROCESS_BYTES).then(|| {
+        let (device, process) = (show_bytes(device), show_bytes(process));
+        Warning::new(
+            "device-shared",
+            format!("the device wrote {device} but the engine's process only {process}: others write to it too"),
+            "give the data directory a device of its own, or read proc_wkb_per_op",
+        )
+    })
+}
+
+fn few_samples(run: &PhaseRecord) -> Option<Warning> {
+    let few = run.op_types.iter().filter(|(_, op)| op.count > 0 && op.count < SAMPLES_FOR_P99);
+    let named: Vec<String> = few.map(|(name, op)| format!("{name} ({})", op.count)).collect();
+    (!named.is_empty()).then(|| {
+        Warning::new(
+            "few-samples",
+            format!("too few operations for a 99th percentile: {}", named.join(", ")),
+            "run longer loops",
+        )
+    })
+}
+
+fn unsteady(record: &Record) -> Option<Warning> {
+    let rates: Vec<f64> = record.loops().filter_map(|looped| looped.metrics.ops_per_s.value()).collect();
+    let (first, last) = (*rates.first()?, *rates.last()?);
+    (rates.len() > 1 && first > 0.0 && (last / first - 1.0).abs() > STEADY).then(|| {
+        Warning::new(
+            "unsteady",
+            format!("{last:.0} operations/s in the last loop, {first:.0} in the first: not a steady state"),
+            "lengthen the warmup until the loops agree",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::workload::Check;
+
+    use super::super::testing::record;
+    use super::*;
+
+    fn codes(record: &Record) -> Vec<String> {
+        remarks(record).into_iter().map(|remark| remark.warning.code).collect()
+    }
+
+    fn changed(change: impl Fn(&mut PhaseRecord)) -> Record {
+        let mut record = record("a", 8, 1);
+        record.phases.iter_mut().for_each(change);
+        record
+    }
+
+    #[test]
+    fn a_sound_trial_has_no_warnings() {
+        assert_eq!(codes(&record("a", 8, 1)), [""; 0]);
+    }
+
+    #[test]
+    fn errors_few_samples_and_a_shared_device_are_each_said() {
+        let errors = changed(|phase| phase.op_types.get_mut("get_node").unwrap().errors = 3);
+        assert_eq!(codes(&errors), ["client-errors"]);
+        let few = changed(|phase| phase.op_types.get_mut("get_node").unwrap().count = 999);
+        assert_eq!(codes(&few), ["few-samples"]);
+        let shared = changed(|phase| phase.spent.process_write_bytes = Metric::Value(1e6));
+        assert_eq!(codes(&shared), ["device-shared"]);
+        let unknown = changed(|phase| phase.spent.process_write_bytes = Metric::absent("no permission"));
+        assert_eq!(codes(&unknown), [""; 0]);
+    }
+
+    #[test]
+    fn an_open_loop_may_stay_5_percent_below_its_target_and_no_more() {
+        let mut record = record("a", 8, 1);
+        record.plan.run.rate = Some(2100.0);
+        assert_eq!(codes(&record), [""; 0]);
+        record.plan.run.rate = Some(2110.0);
+        assert_eq!(codes(&record), ["target-missed"]);
+    }
+
+    #[test]
+    fn a_large_drain_is_said_with_its_share() {
+        let mut record = record("a", 8, 1);
+        record.phases.last_mut().unwrap().spent.device_write_bytes = Metric::Value(6e8);
+        let remark = &remarks(&record)[0];
+        assert_eq!(remark.warning.code, "debt-at-end");
+        assert!(remark.warning.message.contains("200%"), "{}", remark.warning.message);
+    }
+
+    #[test]
+    fn broken_data_and_unsteady_loops_are_said() {
+        let mut broken = record("a", 8, 1);
+        let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
+        broken.phases.last_mut().unwrap().checks = vec![check];
+        assert_eq!(codes(&broken), ["verification-failed"]);
+        let mut unsteady = record("a", 8, 1);
+        unsteady.phases[3].metrics.ops_per_s = Metric::Value(1500.0);
+        assert_eq!(codes(&unsteady), ["unsteady"]);
+    }
+
+    #[test]
+    fn a_warning_that_the_record_carries_is_not_repeated() {
+        let mut record = changed(|phase| phase.op_types.get_mut("get_node").unwrap().errors = 3);
+        record.warnings = vec![Warning::new("client-errors", "seen while running", "none")];
+        assert_eq!(codes(&record), ["client-errors"]);
+    }
+}

@@ -1,0 +1,240 @@
+//! Summarise: one row per engine and number of clients, over all repeats.
+
+use std::collections::BTreeMap;
+
+use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Summary, TrialName, Unfinished};
+use rumba_core::metric::{METRICS, Metric};
+use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
+use rumba_core::results::Results;
+
+use super::charge::charged;
+use super::remarks::remarks;
+use super::statistics::figure;
+
+/// Sums results up: every repeat's figures and their medians, what did not
+/// end, and the warnings that follow from the figures.
+///
+/// Loops that did not all end enter a row only when no repeat ended its loops,
+/// and the row says so: half a run must not move the median of whole ones.
+pub fn summarise(results: &Results) -> Summary {
+    let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
+    let mut keys: Vec<(u32, &str)> = Vec::new();
+    for record in &records {
+        let key = (record.plan.clients, record.plan.engine.name.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    // Stable: within one number of clients the experiment's order of engines stays.
+    keys.sort_by_key(|(clients, _)| *clients);
+    let rows = keys.into_iter().map(|(clients, engine)| {
+        let of_row = |record: &&&Record| record.plan.clients == clients && record.plan.engine.name == engine;
+        row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
+    });
+    Summary {
+        rows: rows.collect(),
+        unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
+        remarks: records.iter().flat_map(|record| remarks(record)).collect(),
+    }
+}
+
+/// The name of a record's trial.
+pub fn trial_name(record: &Record) -> TrialName {
+    TrialName {
+        trial: record.plan.number,
+        engine: record.plan.engine.name.clone(),
+        clients: record.plan.clients,
+        repeat: record.plan.repeat,
+    }
+}
+
+fn unfinished(record: &Record) -> Option<Unfinished> {
+    (record.status != Status::Done).then(|| Unfinished { name: trial_name(record), status: record.status.clone() })
+}
+
+/// The row of records that differ in their repeat alone; there is at least one.
+fn row(records: &[&Record]) -> Row {
+    let plan = &records[0].plan;
+    Row {
+        engine: plan.engine.name.clone(),
+        registered: plan.engine.engine.clone(),
+        clients: plan.clients,
+        load: load_figures(records),
+        run: run_figures(records),
+        broken: broken(records),
+    }
+}
+
+/// The properties that a repeat's data broke, each once.
+fn broken(records: &[&Record]) -> Vec<String> {
+    let mut names = Vec::new();
+    for check in records.iter().flat_map(|record| &record.phases).flat_map(|phase| &phase.checks) {
+        if check.wrong > 0 && !names.contains(&check.name) {
+            names.push(check.name.clone());
+        }
+    }
+    names
+}
+
+fn load_figures(records: &[&Record]) -> Option<PhaseFigures> {
+    let loads: Vec<_> = records.iter().filter_map(|r| r.phase(PhaseKind::Load).map(|load| (*r, load))).collect();
+    (!loads.is_empty()).then(|| figures(&loads))
+}
+
+fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
+    let mut runs: Vec<_> = records.iter().filter_map(|record| Some((*record, whole_run(record)?))).collect();
+    let mut notes = Vec::new();
+    if runs.is_empty() {
+        for record in records {
+            if let Some(last) = record.loops().last() {
+                let (repeat, ended, planned) = (record.plan.repeat, record.loops().count(), record.plan.run.loops);
+                let looped = last.phase;
+                notes.push(format!("repeat {repeat}: {ended} of {planned} loops ended; the figures are of {looped}"));
+                runs.push((*record, last));
+            }
+        }
+    } else {
+        for record in records.iter().filter(|record| whole_run(record).is_none()) {
+            let repeat = record.plan.repeat;
+            notes.push(format!("repeat {repeat} did not end its loops and is not in the figures"));
+        }
+    }
+    if runs.is_empty() {
+        return None;
+    }
+    let mut summed = figures(&runs);
+    summed.notes = notes;
+    let per_trial: Vec<_> = runs.iter().map(|(record, _)| charged(record)).collect();
+    for (index, info) in rumba_core::comparison::CHARGED.iter().enumerate() {
+        let values = per_trial.iter().map(|charged| charged[index].1.clone()).collect();
+        summed.metrics.insert(info.name.to_owned(), figure(values));
+    }
+    Some(summed)
+}
+
+/// All loops of a record, when as many ended as were planned.
+fn whole_run(record: &Record) -> Option<&PhaseRecord> {
+    let loops = record.phase(PhaseKind::Loops)?;
+    let ended = record.loops().count();
+    (record.status == Status::Done || ended >= record.plan.run.loops as usize).then_some(loops)
+}
+
+fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
+    let mut metrics = BTreeMap::new();
+    for info in METRICS {
+        let value = |phase: &PhaseRecord| phase.metrics.get(info.name).cloned().unwrap_or_default();
+        metrics.insert(info.name.to_owned(), figure(phases.iter().map(|(_, phase)| value(phase)).collect()));
+    }
+    let mut names: Vec<&String> = phases.iter().flat_map(|(_, phase)| phase.op_types.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let op_types = names.into_iter().map(|name| {
+        let stats: Vec<_> = phases.iter().map(|(_, phase)| phase.op_types.get(name)).collect();
+        (name.clone(), op_figures(&stats))
+    });
+    PhaseFigures {
+        trials: phases.iter().map(|(record, _)| record.plan.number).collect(),
+        notes: Vec::new(),
+        metrics,
+        op_types: op_types.collect(),
+    }
+}
+
+type Percentile = (&'static str, fn(&Percentiles) -> &Metric);
+
+/// The percentiles by their stable names.
+const PERCENTILES: [Percentile; 6] = [
+    ("mean_ms", |p| &p.mean_ms),
+    ("p50_ms", |p| &p.p50_ms),
+    ("p95_ms", |p| &p.p95_ms),
+    ("p99_ms", |p| &p.p99_ms),
+    ("p999_ms", |p| &p.p999_ms),
+    ("max_ms", |p| &p.max_ms),
+];
+
+fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
+    let over = |get: &dyn Fn(&OpStats) -> Metric| {
+        let value = |op: &Option<&OpStats>| op.map_or_else(|| Metric::absent("no operation of this type"), get);
+        figure(stats.iter().map(value).collect())
+    };
+    let percentiles = |kind: fn(&OpStats) -> &Percentiles| {
+        PERCENTILES.iter().map(|(name, get)| ((*name).to_owned(), over(&|op| get(kind(op)).clone()))).collect()
+    };
+    OpFigures {
+        count: over(&|op| Metric::from(op.count as f64)),
+        errors: over(&|op| Metric::from(op.errors as f64)),
+        retries: over(&|op| Metric::from(op.retries as f64)),
+        service: percentiles(|op| &op.service),
+        response: percentiles(|op| &op.response),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::testing::{phase, record, results};
+    use super::*;
+
+    fn slower(mut record: Record, ops: u64) -> Record {
+        let loops = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
+        loops.metrics.ops_per_s = Metric::from(ops as f64);
+        record
+    }
+
+    #[test]
+    fn repeats_fold_into_one_row_with_all_values_and_their_median() {
+        let repeats = (1..).zip([1000, 3000, 2000]).map(|(repeat, ops)| slower(record("a", 8, repeat), ops));
+        let summary = summarise(&results(repeats.collect()));
+        let run = summary.row("a", 8).unwrap().run.as_ref().unwrap();
+        let figure = &run.metrics["ops_per_s"];
+        assert_eq!(figure.median, Metric::Value(2000.0));
+        assert_eq!(figure.numbers(), [1000.0, 3000.0, 2000.0]);
+        assert_eq!(figure.spread.unwrap().range, 2.0);
+        assert_eq!(run.trials, [1, 2, 3]);
+        assert_eq!(run.op_types["get_node"].response["p99_ms"].median, Metric::Value(2.0));
+    }
+
+    #[test]
+    fn rows_go_by_clients_and_keep_the_experiments_order_of_engines() {
+        let records = [("b", 8), ("a", 8), ("b", 1), ("a", 1)].map(|(engine, clients)| record(engine, clients, 1));
+        let summary = summarise(&results(records.into()));
+        let order: Vec<_> = summary.rows.iter().map(|row| (row.clients, row.engine.as_str())).collect();
+        assert_eq!(order, [(1, "b"), (1, "a"), (8, "b"), (8, "a")]);
+        assert_eq!((summary.engines(), summary.clients()), (vec!["b", "a"], vec![1, 8]));
+    }
+
+    #[test]
+    fn a_failed_trial_is_listed_and_its_half_run_moves_no_median() {
+        let mut failed = record("a", 8, 2);
+        let cause = "killed by the memory group".to_owned();
+        failed.status = Status::Failed { phase: PhaseKind::Loop(2), cause };
+        failed.phases.truncate(3);
+        let summary = summarise(&results(vec![record("a", 8, 1), failed]));
+        let row = summary.row("a", 8).unwrap();
+        assert_eq!(row.run.as_ref().unwrap().trials, [1]);
+        assert_eq!(row.run.as_ref().unwrap().notes, ["repeat 2 did not end its loops and is not in the figures"]);
+        assert_eq!(row.load.as_ref().unwrap().trials, [1, 2], "its load had ended and stands");
+        assert_eq!(summary.unfinished.len(), 1);
+    }
+
+    #[test]
+    fn an_interrupted_run_alone_shows_its_last_loop_and_says_so() {
+        let mut partial = record("a", 8, 1);
+        partial.status = Status::Interrupted;
+        partial.phases.truncate(3);
+        partial.phases.push(phase(PhaseKind::Loops, 10.0, 1, 1.0));
+        let summary = summarise(&results(vec![partial]));
+        let run = summary.rows[0].run.as_ref().unwrap();
+        assert_eq!(run.notes, ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]);
+        assert_eq!(run.median("ops_per_s"), Metric::Value(2000.0));
+        assert!(run.median("wkb_per_op_with_drain").value().is_none());
+    }
+
+    #[test]
+    fn a_trial_that_failed_in_its_load_has_a_row_without_figures() {
+        let mut failed = record("a", 8, 1);
+        failed.phases.clear();
+        let summary = summarise(&results(vec![failed]));
+        assert!(summary.rows[0].load.is_none() && summary.rows[0].run.is_none());
+    }
+}

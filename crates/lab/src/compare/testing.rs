@@ -1,0 +1,109 @@
+//! Small records for this module's tests.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::metric::{Metric, Metrics};
+use rumba_core::record::{FORMAT, OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
+use rumba_core::results::{Results, Trial};
+use rumba_core::setting::Settings;
+
+/// A phase with these operations and device bytes written; one CPU millisecond per operation.
+pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRecord {
+    let mut metrics = Metrics::default();
+    metrics.ops_per_s = Metric::from(ops as f64 / seconds);
+    metrics.wkb_per_op = Metric::from(written / 1024.0).per(ops as f64, "operations");
+    let spent = Spent {
+        device_write_bytes: Metric::from(written),
+        process_write_bytes: Metric::from(written),
+        client_cpu_s: Metric::from(ops as f64 * 1e-3),
+        background_cpu_s: Metric::from(0.0),
+        ..Spent::default()
+    };
+    let mut get = OpStats { count: ops, ..OpStats::default() };
+    get.response.p99_ms = Metric::Value(2.0);
+    PhaseRecord {
+        phase,
+        start_s: 0.0,
+        seconds,
+        ops,
+        op_types: BTreeMap::from([("get_node".to_owned(), get)]),
+        metrics,
+        spent,
+        debt_start: Vec::new(),
+        debt_end: Vec::new(),
+        counters: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+/// A trial that ended as planned: a load, a warmup, two loops, and no debt to speak of.
+pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
+    let engine = EngineConfig {
+        name: engine.to_owned(),
+        engine: engine.to_owned(),
+        cache: 64 << 20,
+        durability: Durability::NoSync,
+        compression: None,
+        library: None,
+        settings: Settings::default(),
+    };
+    let run = RunPlan {
+        load_clients: 4,
+        warmup_s: 10.0,
+        loops: 2,
+        loop_s: 10.0,
+        rate: None,
+        seed: 1,
+        verify: true,
+        keep_data: false,
+        interval_s: 1.0,
+    };
+    let plan = TrialPlan {
+        number: 1,
+        engine,
+        workload: "linkbench".to_owned(),
+        workload_settings: Settings::default(),
+        clients,
+        repeat,
+        run,
+    };
+    Record {
+        format: FORMAT,
+        plan,
+        status: Status::Done,
+        started: "2024-01-01T00:00:00Z".to_owned(),
+        version: Some("1.0".to_owned()),
+        source: None,
+        effective_settings: Vec::new(),
+        conditions: BTreeMap::new(),
+        phases: vec![
+            phase(PhaseKind::Load, 10.0, 100_000, 1e9),
+            phase(PhaseKind::Warmup, 10.0, 20_000, 1e8),
+            phase(PhaseKind::Loop(1), 10.0, 20_000, 1e8),
+            phase(PhaseKind::Loop(2), 10.0, 20_000, 1e8),
+            phase(PhaseKind::Loops, 20.0, 40_000, 2e8),
+            phase(PhaseKind::Drain, 1.0, 0, 1e6),
+        ],
+        warnings: Vec::new(),
+    }
+}
+
+/// Results of these records, numbered in order.
+pub fn results(records: Vec<Record>) -> Results {
+    let trials = records.into_iter().zip(1..).map(|(mut record, number)| {
+        record.plan.number = number;
+        Trial { directory: format!("trials/{number:03}"), record, intervals: Vec::new() }
+    });
+    Results {
+        name: "test".to_owned(),
+        source: None,
+        experiment: String::new(),
+        started: "2024-01-01T00:00:00Z".to_owned(),
+        rumba: "0.1.0".to_owned(),
+        conditions: BTreeMap::new(),
+        warnings: Vec::new(),
+        trials: trials.collect(),
+        missing: Vec::new(),
+    }
+}

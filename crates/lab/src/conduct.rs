@@ -1,0 +1,210 @@
+//! Conducts an experiment: each trial in a process of its own, its events
+//! folded into files as they come.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rumba_core::event::Event;
+use rumba_core::record::{Record, Status, TrialPlan};
+
+use crate::provision::{self, DataDir, Owner, ProvisionError};
+use crate::store::{ResultsDir, TrialWriter};
+use crate::trial::child::Order;
+
+/// How long a trial's process may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Lines of the process's standard error that a failure quotes.
+const QUOTED_LINES: usize = 5;
+
+/// Watches an experiment go.
+pub trait Watch {
+    /// A trial begins.
+    fn begins(&mut self, trial: &TrialPlan, of: usize);
+    /// A trial tells something.
+    fn event(&mut self, trial: &TrialPlan, event: &Event);
+    /// A trial has ended.
+    fn ended(&mut self, record: &Record);
+}
+
+/// What an experiment needs to be conducted.
+pub struct Conduct<'a> {
+    /// Its name.
+    pub experiment: &'a str,
+    /// Its trials in order.
+    pub trials: &'a [TrialPlan],
+    /// Where results go.
+    pub results: &'a ResultsDir,
+    /// Where data directories are made.
+    pub data_base: &'a Path,
+    /// Lists them, so that they are found after a kill.
+    pub managed: &'a provision::Registry,
+    /// Makes the command that runs [`crate::trial::child::serve`].
+    pub child: &'a dyn Fn() -> std::io::Result<Command>,
+    /// How often the user has asked to stop: once lets the trial save, twice ends its process.
+    pub stops: &'a AtomicUsize,
+}
+
+/// How the trials of an experiment ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Trials that ended as planned.
+    pub done: usize,
+    /// Trials that failed.
+    pub failed: usize,
+    /// Whether the user stopped it.
+    pub interrupted: bool,
+}
+
+/// What keeps an experiment from going on at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ConductError {
+    /// A data directory cannot be had.
+    #[error(transparent)]
+    Provision(#[from] ProvisionError),
+    /// A trial's process cannot be started, or results cannot be written.
+    #[error("{what}: {cause}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// The system's words.
+        cause: std::io::Error,
+    },
+}
+
+fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ConductError {
+    let what = what.into();
+    |cause| ConductError::Io { what, cause }
+}
+
+impl Conduct<'_> {
+    /// Runs all trials; a failed one does not stop the next.
+    ///
+    /// # Errors
+    /// When nothing more can be run or written.
+    pub fn run(&self, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
+        let mut outcome = Outcome::default();
+        for trial in self.trials {
+            if self.stops.load(Relaxed) > 0 {
+                outcome.interrupted = true;
+                break;
+            }
+            watch.begins(trial, self.trials.len());
+            let record = self.trial(trial, watch)?;
+            match &record.status {
+                Status::Done => outcome.done += 1,
+                Status::Interrupted => outcome.interrupted = true,
+                Status::Running | Status::Failed { .. } => outcome.failed += 1,
+            }
+            watch.ended(&record);
+        }
+        Ok(outcome)
+    }
+
+    fn trial(&self, trial: &TrialPlan, watch: &mut dyn Watch) -> Result<Record, ConductError> {
+        let name = crate::plan::directory(trial);
+        let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
+        let mut data = DataDir::create(&self.data_base.join(&name), &owner, self.managed)?;
+        let order = Order { plan: trial.clone(), data_dir: data.engine_dir() };
+        let log = writer.directory().join("engine.log");
+        let end = self.process(&order, &log, &mut |event| {
+            watch.event(trial, &event);
+            writer.take(event);
+        });
+        finish(end, &log, &mut writer);
+        if trial.run.keep_data {
+            data.keep()?;
+        } else {
+            // Before the last write: the disk may have been full of this data.
+            data.remove()?;
+        }
+        remove_if_empty(&log);
+        writer.finish().map_err(io(format!("writing the results of {name}")))
+    }
+
+    /// Starts the trial's process and passes on its events until it has ended.
+    fn process(&self, order: &Order, log: &Path, take: &mut dyn FnMut(Event)) -> std::io::Result<ExitStatus> {
+        let mut child =
+            (self.child)()?.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(std::fs::File::create(log)?).spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A process that died before reading says so by its exit.
+            let _ = stdin.write_all(&serde_json::to_vec(order)?);
+        }
+        let lines = lines_of(&mut child);
+        let mut asked: Option<Instant> = None;
+        loop {
+            match lines.recv_timeout(Duration::from_millis(200)) {
+                Ok(line) => {
+                    if let Ok(event) = serde_json::from_str(&line) {
+                        take(event);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return child.wait(),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let stops = self.stops.load(Relaxed);
+            if stops > 0 && asked.is_none() {
+                asked = Some(Instant::now());
+                signal(&child, rustix::process::Signal::TERM);
+            }
+            if stops > 1 || asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
+                child.kill()?;
+            }
+        }
+    }
+}
+
+fn lines_of(child: &mut Child) -> Receiver<String> {
+    let (sender, lines) = channel();
+    if let Some(stdout) = child.stdout.take() {
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    lines
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
+        // It may have ended meanwhile; it is not reaped yet, so the pid is still its own.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Names the cause when a process ended without saying how.
+fn finish(end: std::io::Result<ExitStatus>, log: &Path, writer: &mut TrialWriter) {
+    let cause = match end {
+        Err(error) => format!("the trial's process could not be run: {error}"),
+        Ok(status) => match status.signal() {
+            Some(9) => "the trial's process was killed (signal 9): by a user, or by the kernel for lack of memory \
+                        (see dmesg)"
+                .to_owned(),
+            Some(signal) => format!("the trial's process died of signal {signal}"),
+            None => format!("the trial's process ended with exit code {}", status.code().unwrap_or(-1)),
+        },
+    };
+    let last_words = last_lines(log);
+    writer.gone(if last_words.is_empty() { cause } else { format!("{cause}; its last words: {last_words}") });
+}
+
+fn last_lines(log: &Path) -> String {
+    let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(QUOTED_LINES)..].join(" | ")
+}
+
+fn remove_if_empty(log: &Path) {
+    if std::fs::metadata(log).is_ok_and(|meta| meta.len() == 0) {
+        // An empty log says nothing; if it cannot be removed, it does no harm.
+        let _ = std::fs::remove_file(log);
+    }
+}

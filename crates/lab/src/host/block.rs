@@ -1,0 +1,149 @@
+//! Which block device holds a directory, and what the kernel says of it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::diskstats::{self, DeviceNumber};
+use super::mounts::{self, Mount};
+use super::text_of;
+
+/// The block device that holds a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its number.
+    pub number: DeviceNumber,
+    /// Its name: `sda2`.
+    pub name: String,
+}
+
+/// The block device that holds a directory: a row of `/proc/diskstats`.
+///
+/// # Errors
+/// Why it has none, for a person.
+pub fn device_of(dir: &Path) -> Result<Device, String> {
+    let dir = dir.canonicalize().map_err(|error| format!("{}: {error}", dir.display()))?;
+    let number = fs::metadata(&dir).map_err(|error| format!("{}: {error}", dir.display()))?.dev();
+    let rows = fs::read_to_string("/proc/diskstats").map_err(|error| format!("/proc/diskstats: {error}"))?;
+    let mounts = mounts::mounts()?;
+    let mount = mounts::mount_of(&dir, &mounts);
+    let device = resolve(DeviceNumber::from_stat(number), mount, &rows, |source| {
+        let metadata = fs::metadata(source).ok()?;
+        Some(DeviceNumber::from_stat(metadata.rdev()))
+    })?;
+    match btrfs_devices(&device.name) {
+        Some(devices) if devices.len() > 1 => {
+            Err(format!("a btrfs over several devices ({}) has no single device to read", devices.join(", ")))
+        }
+        _ => Ok(device),
+    }
+}
+
+/// Chooses the row: by the directory's own device number, else by the mount's source.
+fn resolve(
+    number: DeviceNumber,
+    mount: Option<&Mount>,
+    diskstats: &str,
+    number_of: impl Fn(&Path) -> Option<DeviceNumber>,
+) -> Result<Device, String> {
+    let device = |number| diskstats::row(diskstats, number).map(|(name, _)| Device { number, name: name.to_owned() });
+    if let Some(device) = device(number) {
+        return Ok(device);
+    }
+    let Some(mount) = mount else { return Err(format!("no mount and no row of /proc/diskstats for device {number}")) };
+    // Filesystems such as btrfs number their subvolumes themselves; the source is the device.
+    if let Some(device) = number_of(&mount.source).and_then(device) {
+        return Ok(device);
+    }
+    let filesystem = &mount.filesystem;
+    Err(match mount {
+        mount if mount.is_memory() => format!("{filesystem} is memory and has no device"),
+        mount if mount.is_layered() => format!("{filesystem} is layered over other filesystems and has no device"),
+        mount if mount.is_network() => format!("{filesystem} is not a local device"),
+        mount => format!("{filesystem} from {} has no row in /proc/diskstats", mount.source.display()),
+    })
+}
+
+/// The devices of the btrfs that a device belongs to, if it belongs to one.
+fn btrfs_devices(name: &str) -> Option<Vec<String>> {
+    fs::read_dir("/sys/fs/btrfs").ok()?.flatten().find_map(|filesystem| {
+        let devices = fs::read_dir(filesystem.path().join("devices")).ok()?;
+        let names: Vec<String> = devices.flatten().map(|entry| entry.file_name().to_string_lossy().into()).collect();
+        names.iter().any(|device| device == name).then_some(names)
+    })
+}
+
+/// What sysfs says of a device. What it does not say is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// The maker's name for it.
+    pub model: Option<String>,
+    /// Whether it says that it turns; virtual disks often say so wrongly.
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// The file behind a loop device.
+    pub backing_file: Option<String>,
+}
+
+impl DeviceFacts {
+    /// Reads them.
+    pub fn of(number: DeviceNumber) -> Self {
+        let link = PathBuf::from(format!("/sys/dev/block/{number}"));
+        let Ok(mut dir) = link.canonicalize() else { return Self::default() };
+        // The queue and the model belong to the whole disk, one directory up from a partition.
+        if dir.join("partition").exists() {
+            dir.pop();
+        }
+        Self {
+            model: text_of(dir.join("device/model")),
+            rotational: text_of(dir.join("queue/rotational")).map(|flag| flag == "1"),
+            scheduler: text_of(dir.join("queue/scheduler")).map(|text| super::parse::chosen(&text).to_owned()),
+            backing_file: text_of(dir.join("loop/backing_file")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DISKSTATS: &str = "\
+   8       2 sda2 10 20 30 40 50 60 70 80 0 90 100 0 0 0 0
+ 254       1 dm-1 10 20 30 40 50 60 70 80 0 90 100 0 0 0 0
+";
+    const NUMBERED_BY_THE_FILESYSTEM: DeviceNumber = DeviceNumber { major: 0, minor: 40 };
+
+    fn mount(filesystem: &str, source: &str) -> Mount {
+        Mount { point: "/".into(), filesystem: filesystem.into(), source: source.into(), options: Vec::new() }
+    }
+
+    fn sda2(source: &Path) -> Option<DeviceNumber> {
+        (source == Path::new("/dev/sda2")).then_some(DeviceNumber { major: 8, minor: 2 })
+    }
+
+    #[test]
+    fn a_partition_or_mapped_device_is_read_as_it_is() {
+        let found = resolve(DeviceNumber { major: 254, minor: 1 }, None, DISKSTATS, |_| None).unwrap();
+        assert_eq!(found.name, "dm-1");
+    }
+
+    #[test]
+    fn a_subvolume_is_read_through_the_source_of_its_mount() {
+        let mount = mount("btrfs", "/dev/sda2");
+        assert_eq!(resolve(NUMBERED_BY_THE_FILESYSTEM, Some(&mount), DISKSTATS, sda2).unwrap().name, "sda2");
+    }
+
+    #[test]
+    fn what_has_no_device_says_why() {
+        for (filesystem, source, reason) in [
+            ("tmpfs", "none", "tmpfs is memory and has no device"),
+            ("overlay", "overlay", "overlay is layered over other filesystems and has no device"),
+            ("nfs4", "server:/x", "nfs4 is not a local device"),
+            ("zfs", "pool/data", "zfs from pool/data has no row in /proc/diskstats"),
+        ] {
+            let mount = mount(filesystem, source);
+            assert_eq!(resolve(NUMBERED_BY_THE_FILESYSTEM, Some(&mount), DISKSTATS, sda2).unwrap_err(), reason);
+        }
+    }
+}

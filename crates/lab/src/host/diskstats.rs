@@ -1,0 +1,110 @@
+//! The counters of block devices: `/proc/diskstats`.
+
+use std::fmt;
+
+/// Bytes in one sector of the kernel's counters, whatever the device's own
+/// sector is (Documentation/admin-guide/iostats.rst).
+pub const SECTOR_BYTES: u64 = 512;
+
+/// A block device's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceNumber {
+    /// The driver's number; 0 for filesystems without a device of their own.
+    pub major: u32,
+    /// The device's number within the driver.
+    pub minor: u32,
+}
+
+impl DeviceNumber {
+    /// Takes apart the number that stat(2) gives.
+    pub fn from_stat(number: u64) -> Self {
+        Self { major: rustix::fs::major(number), minor: rustix::fs::minor(number) }
+    }
+}
+
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// What a device has done since it appeared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Reads completed, after merging.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written; discards are not among them.
+    pub write_bytes: u64,
+    /// Bytes discarded; none before Linux 4.18.
+    pub discard_bytes: Option<u64>,
+}
+
+/// The row of a device: its name and its counters.
+///
+/// Fields as in Documentation/admin-guide/iostats.rst: number and name, four of
+/// reads, four of writes, three of the queue, then four of discards.
+pub fn row(diskstats: &str, number: DeviceNumber) -> Option<(&str, DeviceCounters)> {
+    diskstats.lines().find_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let major: u32 = fields.next()?.parse().ok()?;
+        let minor: u32 = fields.next()?.parse().ok()?;
+        if (DeviceNumber { major, minor }) != number {
+            return None;
+        }
+        let name = fields.next()?;
+        let mut figures = fields.map(|field| field.parse::<u64>().ok());
+        let reads = figures.next()??;
+        let sectors_read = figures.nth(1)??;
+        let sectors_written = figures.nth(3)??;
+        let sectors_discarded = figures.nth(6).flatten();
+        Some((
+            name,
+            DeviceCounters {
+                reads,
+                read_bytes: sectors_read * SECTOR_BYTES,
+                write_bytes: sectors_written * SECTOR_BYTES,
+                discard_bytes: sectors_discarded.map(|sectors| sectors * SECTOR_BYTES),
+            },
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DISKSTATS: &str = "\
+   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+ 254       0 vda 54952 9874 5771434 21457 28290 14793 3258744 7275 0 9540 29533 8250 100 748424 644 3769 155
+   8       1 sda1 10 20 30 40 50 60 70 80 0 90 100
+";
+
+    #[test]
+    fn discards_are_apart_from_writes() {
+        let (name, counters) = row(DISKSTATS, DeviceNumber { major: 254, minor: 0 }).unwrap();
+        assert_eq!(name, "vda");
+        assert_eq!(
+            counters,
+            DeviceCounters {
+                reads: 54952,
+                read_bytes: 5_771_434 * 512,
+                write_bytes: 3_258_744 * 512,
+                discard_bytes: Some(748_424 * 512),
+            }
+        );
+    }
+
+    #[test]
+    fn an_old_kernel_has_no_discards_rather_than_zero() {
+        let (_, counters) = row(DISKSTATS, DeviceNumber { major: 8, minor: 1 }).unwrap();
+        assert_eq!((counters.reads, counters.read_bytes, counters.write_bytes), (10, 30 * 512, 70 * 512));
+        assert_eq!(counters.discard_bytes, None);
+    }
+
+    #[test]
+    fn a_device_without_a_row_is_nothing() {
+        assert_eq!(row(DISKSTATS, DeviceNumber { major: 8, minor: 2 }), None);
+    }
+}

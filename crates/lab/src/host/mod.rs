@@ -1,0 +1,37 @@
+//! The host: what must be known of it to trust a number, and what on it spoils one.
+//!
+//! [`Facts::gather`] reads, [`Facts::conditions`] and [`Facts::warnings`] judge
+//! what was read; printing is the caller's.
+
+pub mod block;
+mod conditions;
+pub mod diskstats;
+mod facts;
+mod memory_limit;
+pub mod mounts;
+pub mod parse;
+mod warnings;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rumba_core::warning::Warning;
+
+pub use facts::{Facts, Machine, Storage};
+
+/// The conditions of a run whose data is in `data_dir`, by name.
+pub fn conditions(data_dir: &Path) -> BTreeMap<String, String> {
+    Facts::gather(data_dir).conditions()
+}
+
+/// What spoils a benchmark whose data is in `data_dir`.
+pub fn warnings(data_dir: &Path) -> Vec<Warning> {
+    Facts::gather(data_dir).warnings()
+}
+
+/// The text of a small file, trimmed; `None` when it is unreadable or empty.
+fn text_of(path: impl AsRef<Path>) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}

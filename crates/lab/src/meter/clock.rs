@@ -1,0 +1,64 @@
+//! The CPU clocks of threads and of the process, and the process's usage.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Nanoseconds of CPU that the calling thread has used.
+pub fn this_thread_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// Nanoseconds of CPU that all threads of the process have used, those that have ended included.
+pub fn process_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The CPU clock of one thread, readable from any thread of the process.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadClock(libc::clockid_t);
+
+impl ThreadClock {
+    /// The calling thread's.
+    pub fn of_this_thread() -> io::Result<Self> {
+        let mut clock = MaybeUninit::uninit();
+        // SAFETY: pthread_self is always valid, and the clock is written before it is read.
+        unsafe {
+            match libc::pthread_getcpuclockid(libc::pthread_self(), clock.as_mut_ptr()) {
+                0 => Ok(Self(clock.assume_init())),
+                error => Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+    }
+
+    /// Nanoseconds of CPU that the thread has used; `None` when it has ended.
+    pub fn read_ns(self) -> Option<u64> {
+        let mut time = MaybeUninit::<libc::timespec>::uninit();
+        // SAFETY: the time is written by a call that succeeds, and read only then.
+        let time = unsafe {
+            if libc::clock_gettime(self.0, time.as_mut_ptr()) != 0 {
+                return None;
+            }
+            time.assume_init()
+        };
+        Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
+/// Context switches of the process, voluntary and not.
+pub fn ctx_switches() -> io::Result<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the usage is written by a call that succeeds, and read only then.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        usage.assume_init()
+    };
+    Ok(usage.ru_nvcsw as u64 + usage.ru_nivcsw as u64)
+}

@@ -1,0 +1,96 @@
+//! The process's own counters, and the host's CPU time.
+
+use super::clock;
+use super::kept_file::KeptFile;
+use crate::host::parse;
+
+/// Bytes between the process and storage (`/proc/self/io`), all threads, those
+/// that have ended included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoCounters {
+    /// Bytes that it had fetched from storage, page faults included.
+    pub read_bytes: u64,
+    /// Bytes that it caused to be written: charged when a page becomes dirty,
+    /// or at a direct write. A page that is dirtied again before its write-back
+    /// is charged once. `cancelled_write_bytes` is not taken off: it counts the
+    /// dirty pages that this process dropped by truncating, whoever dirtied
+    /// them, and what the device was spared is seen in the device's own figure.
+    pub write_bytes: u64,
+}
+
+/// Reads `/proc/self/io`.
+pub struct IoMeter(KeptFile);
+
+impl IoMeter {
+    pub fn open() -> Result<Self, String> {
+        let meter = Self(KeptFile::open("/proc/self/io")?);
+        // Some sandboxes let it be opened and refuse to have it read.
+        meter.read().map(|_| meter)
+    }
+
+    pub fn read(&self) -> Result<IoCounters, String> {
+        parse_io(&self.0.read()?).ok_or_else(|| self.0.unexpected())
+    }
+}
+
+fn parse_io(text: &str) -> Option<IoCounters> {
+    let figure = |key| parse::field(text, key)?.parse().ok();
+    Some(IoCounters { read_bytes: figure("read_bytes")?, write_bytes: figure("write_bytes")? })
+}
+
+/// Reads the resident memory from `/proc/self/statm`.
+pub struct ResidentMeter(KeptFile);
+
+impl ResidentMeter {
+    pub fn open() -> Result<Self, String> {
+        KeptFile::open("/proc/self/statm").map(Self)
+    }
+
+    /// Resident bytes, shared pages included.
+    pub fn read(&self) -> Result<u64, String> {
+        let text = self.0.read()?;
+        let pages: Option<u64> = text.split_ascii_whitespace().nth(1).and_then(|field| field.parse().ok());
+        pages.map(|pages| pages * rustix::param::page_size() as u64).ok_or_else(|| self.0.unexpected())
+    }
+}
+
+/// CPU time of the whole host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostCpu {
+    /// Seconds that its CPUs worked.
+    pub busy_s: f64,
+    /// Seconds that a hypervisor gave to others while the host wanted to run.
+    pub steal_s: f64,
+}
+
+/// Reads `/proc/stat`.
+pub struct HostCpuMeter(KeptFile);
+
+impl HostCpuMeter {
+    pub fn open() -> Result<Self, String> {
+        KeptFile::open("/proc/stat").map(Self)
+    }
+
+    pub fn read(&self) -> Result<HostCpu, String> {
+        let ticks = parse::host_cpu_ticks(&self.0.read()?).ok_or_else(|| self.0.unexpected())?;
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        Ok(HostCpu { busy_s: ticks.busy as f64 / per_second, steal_s: ticks.steal as f64 / per_second })
+    }
+}
+
+/// Context switches of all threads, those that have ended included, voluntary and not.
+pub fn ctx_switches() -> Result<u64, String> {
+    clock::ctx_switches().map_err(|error| format!("getrusage: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_traffic_with_storage_counts_not_with_the_page_cache() {
+        let text = "rchar: 6976\nwchar: 5\nsyscr: 10\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 12\n";
+        assert_eq!(parse_io(text), Some(IoCounters { read_bytes: 4096, write_bytes: 8192 }));
+        assert_eq!(parse_io("rchar: 1\n"), None, "a kernel without I/O accounting has no figure, not zero");
+    }
+}

@@ -1,0 +1,122 @@
+//! A reading of all meters, and what was spent between two of them.
+
+use rumba_core::metric::Metric;
+use rumba_core::record::Spent;
+
+use super::Known;
+use super::cpu_roll::CpuTimes;
+use super::process::{HostCpu, IoCounters};
+use crate::host::diskstats::DeviceCounters;
+
+/// The counters at one moment, cumulative.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    pub(super) device: Known<DeviceCounters>,
+    pub(super) io: Known<IoCounters>,
+    pub(super) cpu: CpuTimes,
+    pub(super) host_cpu: Known<HostCpu>,
+    pub(super) ctx_switches: Known<u64>,
+    pub(super) rss_bytes: Known<u64>,
+}
+
+impl Reading {
+    /// What was spent since an earlier reading of the same meters.
+    pub fn since(&self, earlier: &Reading) -> Spent {
+        let device = |figure: fn(&DeviceCounters) -> u64| grown(&self.device, &earlier.device, figure);
+        let io = |figure: fn(&IoCounters) -> u64| grown(&self.io, &earlier.io, figure);
+        Spent {
+            device_reads: device(|device| device.reads),
+            device_read_bytes: device(|device| device.read_bytes),
+            device_write_bytes: device(|device| device.write_bytes),
+            device_discard_bytes: grown(&discards(&self.device), &discards(&earlier.device), |bytes| *bytes),
+            process_read_bytes: io(|io| io.read_bytes),
+            process_write_bytes: io(|io| io.write_bytes),
+            client_cpu_s: seconds(self.cpu.client_ns, earlier.cpu.client_ns),
+            background_cpu_s: seconds(self.cpu.background_ns, earlier.cpu.background_ns),
+            harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
+            host_cpu_s: self.host_cpu_since(earlier, |host| host.busy_s),
+            ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),
+            rss_bytes: self.rss_bytes.clone().map(|bytes| bytes as f64).into(),
+        }
+    }
+
+    /// CPU seconds that a hypervisor gave to others since an earlier reading
+    /// while this host wanted to run.
+    pub fn steal_s_since(&self, earlier: &Reading) -> Metric {
+        self.host_cpu_since(earlier, |host| host.steal_s)
+    }
+
+    fn host_cpu_since(&self, earlier: &Reading, figure: fn(&HostCpu) -> f64) -> Metric {
+        match (&self.host_cpu, &earlier.host_cpu) {
+            (Ok(later), Ok(earlier)) => (figure(later) - figure(earlier)).into(),
+            (Err(reason), _) | (_, Err(reason)) => Metric::absent(reason),
+        }
+    }
+}
+
+fn discards(device: &Known<DeviceCounters>) -> Known<u64> {
+    let bytes = device.as_ref().map_err(Clone::clone)?.discard_bytes;
+    bytes.ok_or_else(|| "/proc/diskstats has no discards before Linux 4.18".to_owned())
+}
+
+/// How far a counter has come; absent when it went back, as it does when a device is attached anew.
+fn grown<T>(later: &Known<T>, earlier: &Known<T>, figure: impl Fn(&T) -> u64) -> Metric {
+    match (later, earlier) {
+        (Ok(later), Ok(earlier)) => match figure(later).checked_sub(figure(earlier)) {
+            Some(growth) => Metric::from(growth as f64),
+            None => Metric::absent("the kernel's counter went back"),
+        },
+        (Err(reason), _) | (_, Err(reason)) => Metric::absent(reason),
+    }
+}
+
+/// CPU seconds. Background time is a difference of clocks that are read some
+/// microseconds apart, so it can seem to go back by as much; that is nothing.
+fn seconds(later_ns: u64, earlier_ns: u64) -> Metric {
+    Metric::from(later_ns.saturating_sub(earlier_ns) as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(device: Known<DeviceCounters>) -> Reading {
+        Reading {
+            device,
+            io: Err("/proc/self/io: Permission denied (os error 13)".to_owned()),
+            cpu: CpuTimes { client_ns: 5_000_000_000, harness_ns: 10, background_ns: 100 },
+            host_cpu: Ok(HostCpu { busy_s: 10.0, steal_s: 1.0 }),
+            ctx_switches: Ok(7),
+            rss_bytes: Ok(4096),
+        }
+    }
+
+    fn device(reads: u64, discard_bytes: Option<u64>) -> Known<DeviceCounters> {
+        Ok(DeviceCounters { reads, read_bytes: reads * 4096, write_bytes: 1, discard_bytes })
+    }
+
+    #[test]
+    fn what_a_meter_cannot_read_is_absent_with_its_reason_and_spoils_nothing_else() {
+        let spent = reading(device(9, None)).since(&reading(device(4, None)));
+        assert_eq!(spent.device_reads, Metric::Value(5.0));
+        assert_eq!(spent.device_read_bytes, Metric::Value(5.0 * 4096.0));
+        assert_eq!(spent.device_write_bytes, Metric::Value(0.0));
+        assert_eq!(spent.device_discard_bytes, Metric::absent("/proc/diskstats has no discards before Linux 4.18"));
+        assert_eq!(spent.process_read_bytes, Metric::absent("/proc/self/io: Permission denied (os error 13)"));
+        assert_eq!(spent.rss_bytes, Metric::Value(4096.0));
+    }
+
+    #[test]
+    fn a_counter_that_went_back_is_no_negative_figure() {
+        let spent = reading(device(4, Some(0))).since(&reading(device(9, Some(0))));
+        assert_eq!(spent.device_reads, Metric::absent("the kernel's counter went back"));
+        assert_eq!(spent.device_discard_bytes, Metric::Value(0.0));
+    }
+
+    #[test]
+    fn a_device_that_disappears_is_absent_from_then_on() {
+        let gone: Known<DeviceCounters> = Err("sdb has gone from /proc/diskstats".to_owned());
+        let spent = reading(gone).since(&reading(device(4, Some(0))));
+        assert_eq!(spent.device_discard_bytes, Metric::absent("sdb has gone from /proc/diskstats"));
+    }
+}

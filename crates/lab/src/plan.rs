@@ -1,0 +1,98 @@
+//! plan: an experiment becomes its trials in the order they will run.
+
+use rumba_core::record::{RunPlan, TrialPlan};
+use rumba_core::units::show_bytes;
+use rumba_core::warning::Warning;
+use rumba_core::workload::Bound;
+
+use crate::spec::Experiment;
+
+/// Length of an interval: one second, because stalls of 1–4 s vanish in longer ones.
+const INTERVAL_S: f64 = 1.0;
+
+/// The trials. Repeats are interleaved (A B A B, not A A B B), so that a host
+/// that grows slower does so for every engine.
+pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
+    let run = &experiment.run;
+    let mut trials = Vec::new();
+    for repeat in 1..=run.repeats {
+        for &clients in &run.clients {
+            for engine in &experiment.engines {
+                trials.push(TrialPlan {
+                    number: trials.len() as u32 + 1,
+                    engine: engine.clone(),
+                    workload: experiment.workload.clone(),
+                    workload_settings: experiment.workload_settings.clone(),
+                    clients,
+                    repeat,
+                    run: RunPlan {
+                        load_clients: run.load_clients,
+                        warmup_s: run.warmup_s,
+                        loops: run.loops,
+                        loop_s: run.loop_s,
+                        rate: run.rate,
+                        seed: run.seed,
+                        verify: run.verify,
+                        keep_data: run.keep_data,
+                        interval_s: INTERVAL_S,
+                    },
+                });
+            }
+        }
+    }
+    trials
+}
+
+/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`.
+pub fn directory(trial: &TrialPlan) -> String {
+    let engine = trial.engine.name.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_");
+    format!("{:03}-{engine}-c{}-r{}", trial.number, trial.clients, trial.repeat)
+}
+
+/// What breaks parity between the engines, or makes all their numbers mean
+/// less than they seem to.
+pub fn warnings(experiment: &Experiment, bound: &dyn Bound, memory_bytes: Option<u64>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let engines = &experiment.engines;
+    let list = |what: &dyn Fn(usize) -> String| {
+        (0..engines.len()).map(|n| format!("{} {}", engines[n].name, what(n))).collect::<Vec<_>>().join(", ")
+    };
+    if engines.iter().any(|engine| engine.durability != engines[0].durability) {
+        warnings.push(Warning::new(
+            "durability-differs",
+            format!(
+                "the engines promise different things at commit: {}",
+                list(&|n| engines[n].durability.name().into())
+            ),
+            "set durability in [common], or compare only engines that promise the same",
+        ));
+    }
+    if engines.iter().any(|engine| engine.cache != engines[0].cache) {
+        warnings.push(Warning::new(
+            "cache-differs",
+            format!("the engines' caches differ: {}", list(&|n| show_bytes(engines[n].cache as f64))),
+            "set cache in [common]",
+        ));
+    }
+    let data = bound.expected_logical_bytes();
+    if let Some(memory) = memory_bytes.filter(|memory| *memory > data) {
+        warnings.push(Warning::new(
+            "page-cache",
+            format!(
+                "the data (about {}) fits into the host's memory ({}): reads that miss an engine's cache are mostly \
+                 served by the page cache, not by the device",
+                show_bytes(data as f64),
+                show_bytes(memory as f64)
+            ),
+            "use more data than memory, or direct I/O where the engine has it",
+        ));
+    }
+    if experiment.run.repeats == 1 {
+        warnings.push(Warning::new(
+            "one-repeat",
+            "with one repeat there is no telling a difference from noise",
+            "set repeats = 3 or more",
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,90 @@
+//! Why something could not be provisioned, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::owner::Owner;
+
+/// Why something could not be provisioned.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvisionError {
+    /// The directory holds something that rumba did not make.
+    #[error(
+        "{} is not empty and was not made by rumba (it holds {holds}); \
+         name a directory that is empty or does not exist",
+        path.display()
+    )]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// The first of what it holds.
+        holds: String,
+    },
+    /// The path is something else than a directory.
+    #[error("{} is not a directory; name a directory that is empty or does not exist", path.display())]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A running trial owns the directory.
+    #[error("{} is in use by {owner}; wait until it has ended, or name another directory", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// Who uses it.
+        owner: Box<Owner>,
+    },
+    /// Whether its owner still runs cannot be told from here.
+    #[error(
+        "{} belongs to {owner} of another container, which may still run; \
+         if it does not, remove the directory yourself",
+        path.display()
+    )]
+    OutOfSight {
+        /// The directory.
+        path: PathBuf,
+        /// Who owns it.
+        owner: Box<Owner>,
+    },
+    /// The data was kept on purpose.
+    #[error(
+        "{} holds the data that {owner} was told to keep; remove it yourself, or name another directory",
+        path.display()
+    )]
+    Kept {
+        /// The directory.
+        path: PathBuf,
+        /// Who kept it.
+        owner: Box<Owner>,
+    },
+    /// The marker cannot be understood, so nothing is known about the directory.
+    #[error("{}: {reason}; if its data is not needed, remove the directory yourself", path.display())]
+    Marker {
+        /// The marker.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system refused something.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Says what was being done when the system refused.
+pub trait Doing<T> {
+    /// Adds what was tried and on what.
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, ProvisionError>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T, ProvisionError> {
+        self.map_err(|source| ProvisionError::Io { doing, path: path.to_owned(), source })
+    }
+}

@@ -1,0 +1,35 @@
+//! Managed things: whatever a run makes on the host carries its owner's name,
+//! so that nothing foreign is ever touched and nothing is left behind, even
+//! after a kill -9.
+//!
+//! A data directory carries a marker file; the [`Registry`] of the user lists
+//! everything that is managed. Both name the owning process.
+
+mod data_dir;
+mod error;
+mod marker;
+mod owner;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+pub use data_dir::DataDir;
+pub use error::ProvisionError;
+pub use owner::{Life, Owner, ProcessId};
+pub use registry::{Leftover, Registration, Registry, Thing};
+
+use std::path::Path;
+
+use error::Doing;
+
+/// The bytes that this user may still fill on the filesystem of a path, which
+/// need not exist yet.
+///
+/// # Errors
+/// When no ancestor of the path can be asked.
+pub fn free_bytes(path: &Path) -> Result<u64, ProvisionError> {
+    let absolute = std::path::absolute(path).doing("find", path)?;
+    let existing = absolute.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
+    let space = rustix::fs::statvfs(existing).map_err(Into::into).doing("ask for the free space of", existing)?;
+    Ok(space.f_bavail * space.f_frsize)
+}

@@ -1,0 +1,163 @@
+//! Who owns a managed thing, and whether that process still lives.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// The owner of a managed thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The owning process.
+    #[serde(flatten)]
+    pub process: ProcessId,
+    /// The experiment it ran.
+    pub experiment: String,
+    /// The trial of the experiment, from 1.
+    pub trial: u32,
+    /// When it was made, RFC 3339.
+    pub created: String,
+}
+
+impl Owner {
+    /// This process, running a trial of an experiment.
+    ///
+    /// # Errors
+    /// When `/proc` does not tell who this process is.
+    pub fn this_process(experiment: impl Into<String>, trial: u32) -> io::Result<Self> {
+        Ok(Self {
+            process: ProcessId::this()?,
+            experiment: experiment.into(),
+            trial,
+            created: jiff::Timestamp::now().to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { process, experiment, trial, created } = self;
+        write!(f, "process {} (trial {trial} of {experiment}, {created})", process.pid)
+    }
+}
+
+/// A process, told apart from any later one with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since the boot (field 22 of `/proc/PID/stat`).
+    pub start_ticks: u64,
+    /// The boot in which it ran.
+    pub boot_id: String,
+    /// The namespace in which its number counts: containers have their own.
+    pub pid_namespace: String,
+}
+
+/// Whether a process lives, as far as can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It runs.
+    Lives,
+    /// It has ended.
+    Ended,
+    /// It ran in this boot among processes that cannot be seen from here.
+    OutOfSight,
+}
+
+impl ProcessId {
+    /// This process.
+    ///
+    /// # Errors
+    /// When `/proc` does not tell.
+    pub fn this() -> io::Result<Self> {
+        Self::of(std::process::id())
+    }
+
+    /// The process that has this number now.
+    ///
+    /// # Errors
+    /// When there is none, or `/proc` does not tell.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        Ok(Self {
+            pid,
+            start_ticks: start_ticks(pid)?,
+            boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
+            pid_namespace: fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Whether it still lives.
+    pub fn life(&self) -> Life {
+        match Self::this() {
+            Ok(this) if this.boot_id != self.boot_id => Life::Ended,
+            Ok(this) if this.pid_namespace == self.pid_namespace => match start_ticks(self.pid) {
+                Ok(ticks) if ticks == self.start_ticks => Life::Lives,
+                Ok(_) => Life::Ended,
+                Err(error) if is_no_process(&error) => Life::Ended,
+                Err(_) => Life::OutOfSight,
+            },
+            _ => Life::OutOfSight,
+        }
+    }
+}
+
+/// The error of a `/proc/PID` that is not there, or that goes while it is read.
+fn is_no_process(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+fn start_ticks(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (state, start_ticks) =
+        parse_stat(&stat).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as proc(5) describes it"))?;
+    // A zombie has ended: it holds nothing but its number.
+    if matches!(state, "Z" | "X") {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(start_ticks)
+}
+
+/// State and start time: fields 3 and 22. The name, field 2, is in parentheses
+/// and may hold spaces and parentheses itself.
+fn parse_stat(stat: &str) -> Option<(&str, u64)> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_ascii_whitespace();
+    let state = fields.next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_lives_until_it_has_ended_even_unwaited_for() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        assert_eq!(id.life(), Life::Lives);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(id.life(), Life::Ended);
+        assert_eq!(ProcessId::this().unwrap().life(), Life::Lives);
+    }
+
+    #[test]
+    fn a_later_process_with_the_same_number_is_another() {
+        let this = ProcessId::this().unwrap();
+        let earlier = ProcessId { start_ticks: this.start_ticks - 1, ..this.clone() };
+        assert_eq!(earlier.life(), Life::Ended);
+        let earlier_boot = ProcessId { boot_id: "an earlier one".to_owned(), ..this.clone() };
+        assert_eq!(earlier_boot.life(), Life::Ended);
+        let elsewhere = ProcessId { pid_namespace: "pid:[1]".to_owned(), ..this };
+        assert_eq!(elsewhere.life(), Life::OutOfSight, "a process of another container may still run");
+    }
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194304 100 0 0 0 1 2 3 4 20 0 1 0 98765 1000 200 1844";
+        assert_eq!(parse_stat(stat), Some(("S", 98765)));
+    }
+}

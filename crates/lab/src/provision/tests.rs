@@ -1,0 +1,288 @@
+//! What a user would lose: data that is not rumba's, data of a running trial,
+//! or the disk space of a killed one.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::marker::Marker;
+use super::*;
+
+struct Host {
+    root: tempfile::TempDir,
+    registry: Registry,
+}
+
+impl Host {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let registry = Registry::at(&root.path().join("state")).unwrap();
+        Self { root, registry }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    fn create(&self, name: &str) -> Result<DataDir, ProvisionError> {
+        DataDir::create(&self.path(name), &owner(), &self.registry)
+    }
+
+    /// Makes a data directory with some data and dies at it, as after a kill -9.
+    fn leave(&self, name: &str) -> PathBuf {
+        let dir = DataDir::create(&self.path(name), &ended_owner(), &self.registry).unwrap();
+        fs::write(dir.engine_dir().join("table"), "rows").unwrap();
+        let path = dir.path().to_owned();
+        std::mem::forget(dir);
+        path
+    }
+
+    fn entries(&self) -> usize {
+        fs::read_dir(self.path("state/managed")).unwrap().count()
+    }
+}
+
+fn owner() -> Owner {
+    Owner::this_process("quickstart", 1).unwrap()
+}
+
+/// An owner that has lived and ended.
+fn ended_owner() -> Owner {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let process = ProcessId::of(child.id()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Owner { process, ..owner() }
+}
+
+#[test]
+fn a_data_directory_is_gone_when_dropped_with_all_that_was_made_for_it() {
+    let host = Host::new();
+    let dir = host.create("deep/er/data").unwrap();
+    assert_eq!(fs::read_dir(dir.engine_dir()).unwrap().count(), 0, "engines see an empty directory");
+    fs::write(dir.engine_dir().join("table"), "rows").unwrap();
+    assert_eq!(host.entries(), 1);
+    drop(dir);
+    assert!(!host.path("deep").exists());
+    assert_eq!(host.entries(), 0);
+}
+
+#[test]
+fn a_directory_that_was_there_before_is_there_after() {
+    let host = Host::new();
+    fs::create_dir_all(host.path("disk/lost+found")).unwrap();
+    host.create("disk").unwrap().remove().unwrap();
+    let names: Vec<_> = fs::read_dir(host.path("disk")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["lost+found"]);
+}
+
+#[test]
+fn foreign_data_is_refused_and_untouched() {
+    let host = Host::new();
+    fs::create_dir(host.path("mine")).unwrap();
+    fs::write(host.path("mine/ibdata1"), "precious").unwrap();
+    let error = host.create("mine").unwrap_err();
+    assert!(error.to_string().contains("was not made by rumba (it holds ibdata1)"), "{error}");
+    assert_eq!(fs::read_to_string(host.path("mine/ibdata1")).unwrap(), "precious");
+    assert_eq!(fs::read_dir(host.path("mine")).unwrap().count(), 1);
+    fs::write(host.path("file"), "").unwrap();
+    assert!(matches!(host.create("file").unwrap_err(), ProvisionError::NotADirectory { .. }));
+    assert!(matches!(host.create("file/below").unwrap_err(), ProvisionError::NotADirectory { .. }));
+    assert_eq!(host.entries(), 0);
+}
+
+#[test]
+fn what_would_be_refused_is_known_before_anything_is_made() {
+    let host = Host::new();
+    fs::create_dir(host.path("mine")).unwrap();
+    fs::write(host.path("mine/ibdata1"), "precious").unwrap();
+    let _running = host.create("running").unwrap();
+    host.leave("left");
+    assert!(matches!(DataDir::check(&host.path("mine")), Err(ProvisionError::Foreign { .. })));
+    assert!(matches!(DataDir::check(&host.path("mine/ibdata1")), Err(ProvisionError::NotADirectory { .. })));
+    assert!(matches!(DataDir::check(&host.path("mine/ibdata1/x")), Err(ProvisionError::NotADirectory { .. })));
+    assert!(matches!(DataDir::check(&host.path("running")), Err(ProvisionError::InUse { .. })));
+    DataDir::check(&host.path("left")).unwrap();
+    DataDir::check(&host.path("not/yet/there")).unwrap();
+    assert!(host.path("left/data/table").exists(), "a check touches nothing");
+    assert!(!host.path("not").exists());
+}
+
+#[test]
+fn a_running_trials_directory_is_refused_and_untouched() {
+    let host = Host::new();
+    let dir = host.create("data").unwrap();
+    fs::write(dir.engine_dir().join("table"), "rows").unwrap();
+    let error = host.create("data").unwrap_err();
+    assert!(matches!(error, ProvisionError::InUse { .. }), "{error}");
+    assert!(error.to_string().contains("trial 1 of quickstart"), "{error}");
+    assert!(host.registry.leftovers().unwrap().is_empty());
+    assert!(dir.engine_dir().join("table").exists());
+}
+
+#[test]
+fn another_containers_directory_is_refused() {
+    let host = Host::new();
+    let mut elsewhere = owner();
+    elsewhere.process.pid_namespace = "pid:[1]".to_owned();
+    let dir = DataDir::create(&host.path("data"), &elsewhere, &host.registry).unwrap();
+    assert!(matches!(host.create("data").unwrap_err(), ProvisionError::OutOfSight { .. }));
+    assert!(host.registry.leftovers().unwrap().is_empty());
+    drop(dir);
+}
+
+#[test]
+fn a_dead_trials_directory_is_cleaned_and_taken() {
+    let host = Host::new();
+    let path = host.leave("data");
+    let dir = host.create("data").unwrap();
+    assert_eq!(fs::read_dir(dir.engine_dir()).unwrap().count(), 0);
+    assert!(host.registry.leftovers().unwrap().is_empty(), "it is this process's now");
+    drop(dir);
+    assert!(!path.exists(), "the directory that the dead trial made goes as well");
+    assert_eq!(host.entries(), 0);
+}
+
+#[test]
+fn what_a_kill_left_is_found_and_cleaned() {
+    let host = Host::new();
+    let path = host.leave("data");
+    let leftovers = host.registry.leftovers().unwrap();
+    assert_eq!(leftovers.len(), 1);
+    assert_eq!(leftovers[0].thing.to_string(), format!("data directory {}", path.display()));
+    host.registry.clean(&leftovers[0]).unwrap();
+    assert!(!path.exists());
+    assert!(host.registry.leftovers().unwrap().is_empty());
+    assert_eq!(host.entries(), 0);
+}
+
+#[test]
+fn a_leftover_that_another_run_took_meanwhile_is_let_be() {
+    let host = Host::new();
+    host.leave("data");
+    let leftovers = host.registry.leftovers().unwrap();
+    let dir = host.create("data").unwrap();
+    host.registry.clean(&leftovers[0]).unwrap();
+    assert!(dir.engine_dir().exists());
+}
+
+#[test]
+fn files_that_a_user_put_beside_the_data_stay() {
+    let host = Host::new();
+    let path = host.leave("data");
+    fs::write(path.join("notes"), "mine").unwrap();
+    for leftover in host.registry.leftovers().unwrap() {
+        host.registry.clean(&leftover).unwrap();
+    }
+    assert_eq!(fs::read_to_string(path.join("notes")).unwrap(), "mine");
+    assert!(!path.join("data").exists());
+}
+
+#[test]
+fn nothing_beyond_a_link_is_removed() {
+    let host = Host::new();
+    fs::create_dir(host.path("precious")).unwrap();
+    fs::write(host.path("precious/file"), "mine").unwrap();
+    let path = host.leave("data");
+    symlink(host.path("precious"), path.join("data/link")).unwrap();
+    let other = host.leave("other");
+    fs::remove_dir_all(other.join("data")).unwrap();
+    symlink(host.path("precious"), other.join("data")).unwrap();
+    for leftover in host.registry.leftovers().unwrap() {
+        // Whether a link in the place of the data is removed or refused: not followed.
+        let _ = host.registry.clean(&leftover);
+    }
+    assert!(!path.exists());
+    assert_eq!(fs::read_to_string(host.path("precious/file")).unwrap(), "mine");
+}
+
+#[test]
+fn a_link_to_a_disk_is_followed_when_the_user_names_it() {
+    let host = Host::new();
+    fs::create_dir(host.path("disk")).unwrap();
+    symlink(host.path("disk"), host.path("link")).unwrap();
+    let dir = host.create("link").unwrap();
+    assert_eq!(dir.path(), host.path("disk"));
+    drop(dir);
+    assert_eq!(fs::read_dir(host.path("disk")).unwrap().count(), 0);
+    assert!(host.path("link").is_symlink());
+}
+
+#[test]
+fn kept_data_is_neither_cleaned_nor_taken_by_a_later_run() {
+    let host = Host::new();
+    let mut dir = DataDir::create(&host.path("data"), &ended_owner(), &host.registry).unwrap();
+    fs::write(dir.engine_dir().join("table"), "rows").unwrap();
+    dir.keep().unwrap();
+    drop(dir);
+    assert!(host.registry.leftovers().unwrap().is_empty());
+    let error = host.create("data").unwrap_err();
+    assert!(matches!(error, ProvisionError::Kept { .. }), "{error}");
+    assert_eq!(fs::read_to_string(host.path("data/data/table")).unwrap(), "rows");
+}
+
+#[test]
+fn a_copy_of_a_data_directory_is_not_rumbas() {
+    let host = Host::new();
+    let path = host.leave("data");
+    fs::create_dir(host.path("copy")).unwrap();
+    fs::copy(path.join(".rumba"), host.path("copy/.rumba")).unwrap();
+    fs::write(host.path("copy/table"), "rows").unwrap();
+    let error = host.create("copy").unwrap_err();
+    assert!(error.to_string().contains("copied or moved"), "{error}");
+    assert!(host.path("copy/table").exists());
+}
+
+#[test]
+fn a_marker_that_cannot_be_understood_protects_the_directory() {
+    let host = Host::new();
+    for text in ["", "{}", "not json"] {
+        fs::create_dir_all(host.path("odd")).unwrap();
+        fs::write(host.path("odd/.rumba"), text).unwrap();
+        assert!(matches!(host.create("odd").unwrap_err(), ProvisionError::Marker { .. }), "{text}");
+    }
+}
+
+#[test]
+fn of_many_runs_at_once_one_gets_the_directory() {
+    let host = Host::new();
+    host.leave("data");
+    let start = std::sync::Barrier::new(8);
+    let taken: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    start.wait();
+                    host.create("data")
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(taken.iter().filter(|dir| dir.is_ok()).count(), 1, "{taken:?}");
+    assert!(taken.iter().flatten().all(|dir| dir.engine_dir().exists()));
+}
+
+#[test]
+fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
+    let host = Host::new();
+    let path = host.path("data");
+    fs::create_dir(&path).unwrap();
+    // Registered, and killed while the marker was being written.
+    let owner = ended_owner();
+    let _registration = host.registry.register(&Thing::DataDirectory { path: path.clone() }, &owner).unwrap();
+    fs::write(path.join(".rumba.new"), "half a mark").unwrap();
+    assert!(host.registry.leftovers().unwrap().is_empty(), "it was never marked");
+    assert_eq!(host.entries(), 0);
+    host.create("data").unwrap().remove().unwrap();
+    // Marked, and killed before the engine's directory was made.
+    Marker::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
+    host.create("data").unwrap().remove().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn free_space_is_known_before_the_directory_exists() {
+    assert!(free_bytes(&Host::new().path("not/yet/there")).unwrap() > 0);
+}

@@ -1,0 +1,43 @@
+//! The engines and workloads that are known, by name. The binary fills it.
+
+use rumba_core::engine::Engine;
+use rumba_core::workload::Workload;
+
+/// The known engines and workloads.
+#[derive(Default)]
+pub struct Registry {
+    /// The engines, in the order they are listed.
+    pub engines: Vec<Box<dyn Engine>>,
+    /// The workloads, in the order they are listed.
+    pub workloads: Vec<Box<dyn Workload>>,
+}
+
+impl Registry {
+    /// An engine by its name.
+    pub fn engine(&self, name: &str) -> Option<&dyn Engine> {
+        self.engines.iter().map(AsRef::as_ref).find(|engine| engine.name() == name)
+    }
+
+    /// A workload by its name.
+    pub fn workload(&self, name: &str) -> Option<&dyn Workload> {
+        self.workloads.iter().map(AsRef::as_ref).find(|workload| workload.name() == name)
+    }
+
+    /// The names of the engines.
+    pub fn engine_names(&self) -> Vec<&'static str> {
+        self.engines.iter().map(|engine| engine.name()).collect()
+    }
+
+    /// The names of the workloads.
+    pub fn workload_names(&self) -> Vec<&'static str> {
+        self.workloads.iter().map(|workload| workload.name()).collect()
+    }
+
+    /// What to write instead of a name that is not known.
+    pub fn suggest(wrong: &str, known: &[&'static str]) -> String {
+        match rumba_core::nearest(wrong, known.iter().copied()) {
+            Some(name) => format!("did you mean `{name}`?"),
+            None => format!("known are: {}", known.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A client's counts: written by the client alone, read by the collector.
+//!
+//! Every cell only grows and has one writer, which adds by a plain load and
+//! store (no read-modify-write, no lock, no shared cache line). The collector
+//! reads all clients' cells once a second and takes differences: nothing is
+//! handed over, so nothing can be lost, whatever ends the run.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use rumba_core::worker::{Op, OpKind};
+
+use super::buckets::{BUCKETS, index};
+
+/// The counts of one client, for every type of operation.
+pub struct Cells {
+    kinds: Box<[KindCells]>,
+}
+
+/// The counts of one type of operation. Aligned to two cache lines, because
+/// processors fetch lines in pairs.
+#[repr(align(128))]
+struct KindCells {
+    count: AtomicU64,
+    errors: AtomicU64,
+    retries: AtomicU64,
+    rows: AtomicU64,
+    service: TimeCells,
+    response: TimeCells,
+}
+
+struct TimeCells {
+    sum_ns: AtomicU64,
+    /// The largest since the collector last took it.
+    max_ns: AtomicU64,
+    /// 32 bits suffice: the collector's differences are taken modulo 2^32.
+    buckets: Box<[AtomicU32]>,
+}
+
+impl TimeCells {
+    fn new() -> Self {
+        let buckets = (0..BUCKETS).map(|_| AtomicU32::new(0)).collect();
+        Self { sum_ns: AtomicU64::new(0), max_ns: AtomicU64::new(0), buckets }
+    }
+
+    #[inline]
+    fn record(&self, ns: u64) {
+        add(&self.sum_ns, ns);
+        if ns > self.max_ns.load(Relaxed) {
+            self.max_ns.store(ns, Relaxed);
+        }
+        let bucket = &self.buckets[index(ns)];
+        bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}
+
+#[inline]
+fn add(cell: &AtomicU64, amount: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
+}
+
+impl Cells {
+    /// Cells for `kinds` types of operations.
+    pub fn new(kinds: usize) -> Self {
+        let kinds = (0..kinds)
+            .map(|_| KindCells {
+                count: AtomicU64::new(0),
+                errors: AtomicU64::new(0),
+                retries: AtomicU64::new(0),
+                rows: AtomicU64::new(0),
+                service: TimeCells::new(),
+                response: TimeCells::new(),
+            })
+            .collect();
+        Self { kinds }
+    }
+
+    /// Counts one operation. Only the owning client may call this.
+    #[inline]
+    pub fn record(&self, kind: OpKind, op: Op, service_ns: u64, response_ns: u64) {
+        let cells = &self.kinds[kind];
+        if op.failed {
+            add(&cells.errors, 1);
+        } else {
+            add(&cells.count, 1);
+            add(&cells.rows, op.rows);
+        }
+        if op.retries > 0 {
+            add(&cells.retries, u64::from(op.retries));
+        }
+        cells.service.record(service_ns);
+        cells.response.record(response_ns);
+    }
+}
+
+/// Plain counts of one kind of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Times {
+    /// Sum, nanoseconds.
+    pub sum_ns: u64,
+    /// Largest, nanoseconds.
+    pub max_ns: u64,
+    /// Counts by bucket.
+    pub buckets: Vec<u64>,
+}
+
+/// Plain counts of one type of operation over some span.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KindCounts {
+    /// Operations that succeeded.
+    pub count: u64,
+    /// Operations given up.
+    pub errors: u64,
+    /// Retries.
+    pub retries: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Service times.
+    pub service: Times,
+    /// Response times.
+    pub response: Times,
+}
+
+/// Plain counts over some span, all clients together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counts {
+    /// By type of operation.
+    pub kinds: Vec<KindCounts>,
+}
+
+impl Times {
+    fn new() -> Self {
+        Self { sum_ns: 0, max_ns: 0, buckets: vec![0; BUCKETS] }
+    }
+
+    fn merge(&mut self, other: &Times) {
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine += theirs;
+        }
+    }
+}
+
+impl Counts {
+    /// No counts for `kinds` types of operations.
+    pub fn new(kinds: usize) -> Self {
+        let kind =
+            || KindCounts { count: 0, errors: 0, retries: 0, rows: 0, service: Times::new(), response: Times::new() };
+        Self { kinds: (0..kinds).map(|_| kind()).collect() }
+    }
+
+    /// Adds the counts of another span or other clients.
+    pub fn merge(&mut self, other: &Counts) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.count += theirs.count;
+            mine.errors += theirs.errors;
+            mine.retries += theirs.retries;
+            mine.rows += theirs.rows;
+            mine.service.merge(&theirs.service);
+            mine.response.merge(&theirs.response);
+        }
+    }
+
+    /// Operations of all types that succeeded.
+    pub fn ops(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.count).sum()
+    }
+
+    /// Rows of all types.
+    pub fn rows(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.rows).sum()
+    }
+}
+
+/// Reads all clients' cells and gives the difference to its last reading.
+pub struct Collector {
+    clients: Vec<std::sync::Arc<Cells>>,
+    last: Totals,
+}
+
+/// Running totals, wrapping as the cells do.
+struct Totals {
+    numbers: Vec<[u64; 6]>,
+    buckets: Vec<[Vec<u32>; 2]>,
+}
+
+impl Totals {
+    fn new(kinds: usize) -> Self {
+        Self {
+            numbers: vec![[0; 6]; kinds],
+            buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
+        }
+    }
+}
+
+impl Collector {
+    /// A collector over these clients.
+    pub fn new(clients: Vec<std::sync::Arc<Cells>>, kinds: usize) -> Self {
+        Self { clients, last: Totals::new(kinds) }
+    }
+
+    /// What was counted since the last call.
+    pub fn collect(&mut self) -> Counts {
+        let kinds = self.last.numbers.len();
+        let mut counts = Counts::new(kinds);
+        let mut now = Totals::new(kinds);
+        for cells in &self.clients {
+            for (kind, cells) in cells.kinds.iter().enumerate() {
+                let numbers = &mut now.numbers[kind];
+                let sources = [
+                    &cells.count,
+                    &cells.errors,
+                    &cells.retries,
+                    &cells.rows,
+                    &cells.service.sum_ns,
+                    &cells.response.sum_ns,
+                ];
+                for (number, source) in numbers.iter_mut().zip(sources) {
+                    *number = number.wrapping_add(source.load(Relaxed));
+                }
+                if numbers[0] == 0 && numbers[1] == 0 {
+                    continue; // Never used: its pages stay untouched.
+                }
+                for (side, times) in [&cells.service, &cells.response].into_iter().enumerate() {
+                    for (total, bucket) in now.buckets[kind][side].iter_mut().zip(&times.buckets) {
+                        *total = total.wrapping_add(bucket.load(Relaxed));
+                    }
+                }
+                let counted = &mut counts.kinds[kind];
+                counted.service.max_ns = counted.service.max_ns.max(cells.service.max_ns.swap(0, Relaxed));
+                counted.response.max_ns = counted.response.max_ns.max(cells.response.max_ns.swap(0, Relaxed));
+            }
+        }
+        self.difference(&now, &mut counts);
+        self.last = now;
+        counts
+    }
+
+    fn difference(&self, now: &Totals, counts: &mut Counts) {
+        for (kind, counted) in counts.kinds.iter_mut().enumerate() {
+            let [count, errors, retries, rows, service_sum, response_sum] =
+                std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));
+            (counted.count, counted.errors, counted.retries, counted.rows) = (count, errors, retries, rows);
+            (counted.service.sum_ns, counted.response.sum_ns) = (service_sum, response_sum);
+            for (side, times) in [&mut counted.service, &mut counted.response].into_iter().enumerate() {
+                let (new, old) = (&now.buckets[kind][side], &self.last.buckets[kind][side]);
+                for ((target, new), old) in times.buckets.iter_mut().zip(new).zip(old) {
+                    *target = u64::from(new.wrapping_sub(*old));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn what_two_clients_record_is_collected_once_and_whole() {
+        let clients = [Arc::new(Cells::new(2)), Arc::new(Cells::new(2))];
+        let mut collector = Collector::new(clients.to_vec(), 2);
+        clients[0].record(0, Op { rows: 5, retries: 2, failed: false }, 1_000, 2_000);
+        clients[1].record(1, Op { rows: 1, retries: 0, failed: true }, 3_000, 3_000);
+        let counts = collector.collect();
+        assert_eq!((counts.kinds[0].count, counts.kinds[0].rows, counts.kinds[0].retries), (1, 5, 2));
+        assert_eq!((counts.kinds[1].count, counts.kinds[1].errors, counts.kinds[1].rows), (0, 1, 0));
+        assert_eq!(counts.kinds[0].response.max_ns, 2_000);
+        assert_eq!(counts.kinds[0].service.buckets[index(1_000)], 1);
+        let nothing = collector.collect();
+        assert_eq!(nothing, Counts::new(2));
+    }
+
+    #[test]
+    fn nothing_is_lost_while_a_client_records_and_the_collector_reads() {
+        let cells = Arc::new(Cells::new(1));
+        let mut collector = Collector::new(vec![cells.clone()], 1);
+        let writer = std::thread::spawn(move || {
+            for number in 0..200_000u64 {
+                cells.record(0, Op { rows: 1, ..Op::default() }, number, number);
+            }
+        });
+        let mut total = Counts::new(1);
+        while !writer.is_finished() {
+            total.merge(&collector.collect());
+        }
+        writer.join().unwrap();
+        total.merge(&collector.collect());
+        assert_eq!(total.ops(), 200_000);
+        assert_eq!(total.kinds[0].service.buckets.iter().sum::<u64>(), 200_000);
+        assert_eq!(total.kinds[0].service.max_ns, 199_999);
+    }
+}

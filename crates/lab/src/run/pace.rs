@@ -1,0 +1,157 @@
+//! When the next operation starts: at once (closed loop) or at the arrival
+//! that the schedule says (open loop).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use quanta::Clock;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rumba_core::worker::{Op, OpKind, Pace};
+
+use super::cells::Cells;
+
+/// The longest sleep before the stop flag is looked at again.
+const NAP: Duration = Duration::from_millis(50);
+
+/// The pace of one client that has a thread of its own. Times are nanoseconds
+/// since its making, from the processor's time-stamp counter where that is sound.
+pub struct ThreadPace {
+    clock: Clock,
+    epoch: u64,
+    cells: Arc<Cells>,
+    stop: Arc<AtomicBool>,
+    arrivals: Option<Arrivals>,
+    /// When the client became free.
+    free_ns: u64,
+    /// The intended start of the operation at hand.
+    intended_ns: u64,
+    /// Its actual start.
+    started_ns: u64,
+}
+
+/// An open loop's arrivals: exponential gaps, so that the clients together
+/// make a Poisson stream (as sysbench's `--rate` and LinkBench's requester do).
+struct Arrivals {
+    mean_gap_ns: f64,
+    /// The next arrival.
+    next_ns: f64,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Arrivals {
+    fn new(rate: f64, seed: u64) -> Self {
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut arrivals = Self { mean_gap_ns: 1e9 / rate, next_ns: 0.0, random };
+        arrivals.advance();
+        arrivals
+    }
+
+    fn advance(&mut self) {
+        // 1 - u is in (0, 1], so the logarithm is finite.
+        self.next_ns -= (1.0 - self.random.random::<f64>()).ln() * self.mean_gap_ns;
+    }
+}
+
+impl ThreadPace {
+    /// A pace that records into `cells`; `rate` is this client's share of the
+    /// operations per second, closed loop if absent.
+    pub fn new(cells: Arc<Cells>, stop: Arc<AtomicBool>, rate: Option<f64>, seed: u64) -> Self {
+        let clock = Clock::new();
+        let epoch = clock.raw();
+        let arrivals = rate.map(|rate| Arrivals::new(rate, seed));
+        Self { clock, epoch, cells, stop, arrivals, free_ns: 0, intended_ns: 0, started_ns: 0 }
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.clock.delta_as_nanos(self.epoch, self.clock.raw())
+    }
+
+    /// Waits for the next arrival; one that is already past starts at once and
+    /// keeps its intended start: no arrival is skipped.
+    fn await_arrival(&mut self) -> bool {
+        loop {
+            if self.stop.load(Relaxed) {
+                return false;
+            }
+            let next_ns = self.arrivals.as_ref().map_or(0.0, |arrivals| arrivals.next_ns);
+            let wait_ns = next_ns - self.now_ns() as f64;
+            if wait_ns <= 0.0 {
+                self.intended_ns = next_ns as u64;
+                break;
+            }
+            std::thread::sleep(Duration::from_nanos(wait_ns as u64).min(NAP));
+        }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.advance();
+        }
+        true
+    }
+}
+
+impl Pace for ThreadPace {
+    #[inline]
+    fn poll_turn(&mut self, _context: &mut Context<'_>) -> Poll<bool> {
+        if self.arrivals.is_some() {
+            return Poll::Ready(self.await_arrival());
+        }
+        self.intended_ns = self.free_ns;
+        Poll::Ready(!self.stop.load(Relaxed))
+    }
+
+    #[inline]
+    fn start(&mut self) {
+        self.started_ns = self.now_ns();
+    }
+
+    #[inline]
+    fn done(&mut self, kind: OpKind, op: Op) {
+        let now_ns = self.now_ns();
+        self.cells.record(kind, op, now_ns - self.started_ns, now_ns - self.intended_ns);
+        self.free_ns = now_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::cells::Collector;
+
+    #[test]
+    fn a_late_start_counts_in_the_response_and_not_in_the_service() {
+        let cells = Arc::new(Cells::new(1));
+        let mut pace = ThreadPace::new(cells.clone(), Arc::default(), Some(1_000.0), 7);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
+        // The server's stall: the arrival is due, but the client gets to it 20 ms later.
+        std::thread::sleep(Duration::from_millis(20));
+        pace.start();
+        pace.done(0, Op::default());
+        let counts = Collector::new(vec![cells], 1).collect();
+        assert!(counts.kinds[0].response.max_ns >= 20_000_000);
+        assert!(counts.kinds[0].service.max_ns < counts.kinds[0].response.max_ns);
+    }
+
+    #[test]
+    fn no_arrival_is_skipped_however_late_the_client_is() {
+        let cells = Arc::new(Cells::new(1));
+        let mut pace = ThreadPace::new(cells.clone(), Arc::default(), Some(1e6), 7);
+        std::thread::sleep(Duration::from_millis(5));
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let mut last_ns = 0;
+        for _ in 0..1_000 {
+            assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
+            assert!(pace.intended_ns >= last_ns, "arrivals keep their order");
+            last_ns = pace.intended_ns;
+            pace.start();
+            pace.done(0, Op::default());
+        }
+        // A thousand arrivals at a million a second span about a millisecond,
+        // though they were served 5 ms late and later.
+        assert!((500_000..2_000_000).contains(&last_ns), "{last_ns}");
+        assert_eq!(Collector::new(vec![cells], 1).collect().ops(), 1_000);
+    }
+}

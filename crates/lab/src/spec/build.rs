@@ -1,0 +1,316 @@
+//! The tree becomes an [`Experiment`]; every key is known, every value checked
+//! against the engine and the workload that it is for.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::setting::{SettingError, Settings};
+
+use super::error::{Origin, SpecError};
+use super::node::{Node, Table, Tree};
+use super::{Experiment, RunSpec, expand, take};
+use crate::registry::Registry;
+
+const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "common", "engine"];
+/// The keys of `[run]`.
+pub const RUN_KEYS: &[&str] = &[
+    "load_clients",
+    "clients",
+    "warmup",
+    "loops",
+    "loop",
+    "repeats",
+    "rate",
+    "seed",
+    "verify",
+    "keep_data",
+    "data_dir",
+];
+/// The keys of `[common]`, which are also keys of each `[[engine]]`.
+pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression"];
+/// The keys of an `[[engine]]`.
+pub const ENGINE_KEYS: &[&str] = &["name", "use", "cache", "durability", "compression", "library", "settings"];
+/// Tables that the format foresees and this version does not act on: refused
+/// rather than ignored, because an ignored limit would falsify every number.
+pub const LATER_KEYS: &[(&str, &str)] = &[
+    ("limits", "this version cannot limit memory or storage; run it on a machine or volume of that size"),
+    ("claim", "this version does not evaluate claims; take it out and read the tables"),
+];
+
+const DEFAULT_CACHE: u64 = 64 << 20;
+
+/// Builds the experiment.
+///
+/// # Errors
+/// The first mistake, at its place.
+pub fn experiment(root: &Node, registry: &Registry) -> Result<Experiment, SpecError> {
+    let table = root.table("experiment")?;
+    for (key, why) in LATER_KEYS {
+        if let Some(node) = table.get(*key) {
+            return Err(SpecError::new(&node.key_origin, format!("`{key}` is not supported yet"), *why));
+        }
+    }
+    take::only(table, "an experiment", TOP_KEYS)?;
+    let name = name(table, root)?;
+    let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
+    let (workload, workload_settings) = workload(table, root, registry)?;
+    let engines = engines(table, root, &workload, registry)?;
+    let run = run(table.get("run"))?;
+    let as_run = super::build_text::write(root);
+    Ok(Experiment { name, source, workload, workload_settings, engines, run, as_run })
+}
+
+fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
+    let node = required(table, "name", root, "name = \"my-experiment\"")?;
+    let name = take::text("name", node)?;
+    let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if fits && !name.starts_with('.') {
+        return Ok(name.to_owned());
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("`{name}` cannot name a directory of results"),
+        "use letters, digits, `-`, `_` and `.`",
+    ))
+}
+
+fn required<'a>(table: &'a Table, key: &str, at: &Node, example: &str) -> Result<&'a Node, SpecError> {
+    table
+        .get(key)
+        .ok_or_else(|| SpecError::new(&at.origin, format!("`{key}` is missing"), format!("add for example: {example}")))
+}
+
+fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings), SpecError> {
+    let node = required(table, "workload", root, "[workload.linkbench]")?;
+    let workloads = node.table("workload.linkbench")?;
+    let mut entries = workloads.iter();
+    let (Some((name, body)), None) = (entries.next(), entries.next()) else {
+        return Err(SpecError::new(
+            &node.origin,
+            format!("{} workloads are given; an experiment runs one", workloads.len()),
+            "keep one [workload.NAME] table",
+        ));
+    };
+    let known = registry.workload_names();
+    let workload = registry.workload(name).ok_or_else(|| {
+        SpecError::new(
+            &body.key_origin,
+            format!("there is no workload `{name}`"),
+            format!("{} (`rumba workloads` lists them)", Registry::suggest(name, &known)),
+        )
+    })?;
+    let body = body.table(&format!("workload.{name}"))?;
+    let settings = settings(body)?;
+    settings
+        .check(name, workload.settings())
+        .and_then(|()| workload.bind(&settings).map(drop))
+        .map_err(|error| at_setting(error, body, root))?;
+    Ok((name.clone(), settings))
+}
+
+fn settings(table: &Table) -> Result<Settings, SpecError> {
+    let mut settings = BTreeMap::new();
+    for (key, node) in table {
+        match &node.tree {
+            // `log.file_max = 1` in TOML is a table; its leaves are dotted names.
+            Tree::Table(inner) => {
+                for (rest, value) in self::settings(inner)?.0 {
+                    settings.insert(format!("{key}.{rest}"), value);
+                }
+            }
+            _ => {
+                settings.insert(key.clone(), take::scalar(key, node)?.clone());
+            }
+        }
+    }
+    Ok(Settings(settings))
+}
+
+/// Puts an engine's or workload's complaint at the place where the setting was written.
+fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError {
+    let mut place = None;
+    let mut tables = vec![table];
+    let (first, rest) = error.key.split_once('.').unwrap_or((&error.key, ""));
+    if let Some(Tree::Table(settings)) = table.get("settings").map(|node| &node.tree) {
+        tables.push(settings);
+    }
+    for table in tables {
+        place = place.or_else(|| table.get(&error.key)).or_else(|| table.get(first));
+        if let Some(Tree::Table(inner)) = table.get(first).map(|node| &node.tree) {
+            place = inner.get(rest).or(place);
+        }
+    }
+    let unknown = error.problem.contains("no setting of this name");
+    let origin = place.map_or(&fallback.origin, |node| if unknown { &node.key_origin } else { &node.origin });
+    SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
+}
+
+fn engines(table: &Table, root: &Node, workload: &str, registry: &Registry) -> Result<Vec<EngineConfig>, SpecError> {
+    let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
+    let Tree::List(nodes) = &node.tree else {
+        return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
+    };
+    let empty = Table::new();
+    let common = match table.get("common") {
+        Some(node) => node.table("common")?,
+        None => &empty,
+    };
+    take::only(common, "[common]", COMMON_KEYS)?;
+    let mut engines: Vec<EngineConfig> = Vec::new();
+    for node in nodes {
+        let own = node.table("engine")?;
+        take::only(own, "an [[engine]]", ENGINE_KEYS)?;
+        let mut merged = common.clone();
+        merged.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
+        for variant in expand::expand(&merged)? {
+            let config = engine(&variant, node, workload, registry)?;
+            if engines.iter().any(|known| known.name == config.name) {
+                return Err(SpecError::new(
+                    own.get("name").map_or(&node.origin, |name| &name.origin),
+                    format!("two engines are called `{}`", config.name),
+                    "give each [[engine]] a name of its own",
+                ));
+            }
+            engines.push(config);
+        }
+    }
+    if engines.is_empty() {
+        return Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""));
+    }
+    Ok(engines)
+}
+
+fn engine(
+    variant: &expand::Variant,
+    node: &Node,
+    workload: &str,
+    registry: &Registry,
+) -> Result<EngineConfig, SpecError> {
+    let table = &variant.table;
+    let used = table.get("use").or_else(|| table.get("name"));
+    let used = used.ok_or_else(|| {
+        SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
+    })?;
+    let engine_name = take::text("use", used)?;
+    let engine = registry.engine(engine_name).ok_or_else(|| {
+        SpecError::new(
+            &used.origin,
+            format!("there is no engine `{engine_name}`"),
+            format!("{} (`rumba engines` lists them)", Registry::suggest(engine_name, &registry.engine_names())),
+        )
+    })?;
+    let base = table.get("name").map_or(Ok(engine_name), |node| take::text("name", node))?;
+    let name = [&[base.to_owned()], variant.suffix.as_slice()].concat().join(".");
+    let own = match table.get("settings") {
+        Some(node) => settings(node.table("settings")?)?,
+        None => Settings::default(),
+    };
+    let config = EngineConfig {
+        name,
+        engine: engine_name.to_owned(),
+        cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node))?,
+        durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
+        compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
+        library: table.get("library").map(|node| take::text("library", node)).transpose()?.map(PathBuf::from),
+        settings: own,
+    };
+    can_run(engine, &config, workload, used, registry)?;
+    engine.check(&config).map_err(|error| at_setting(error, table, node))?;
+    Ok(config)
+}
+
+fn durability(node: &Node) -> Result<Durability, SpecError> {
+    let text = take::text("durability", node)?;
+    let known = Durability::NAMES.map(|(name, _)| name);
+    Durability::NAMES.iter().find(|(name, _)| *name == text).map(|(_, durability)| *durability).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("durability `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
+fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
+    let text = take::text("compression", node)?;
+    if engine.compressions().contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("{} cannot compress with `{text}`", engine.name()),
+        format!("it knows: {}", engine.compressions().join(", ")),
+    ))
+}
+
+/// Refuses what cannot run here: an engine that is not installed, or one whose
+/// sessions the workload has no adapter for.
+fn can_run(
+    engine: &dyn Engine,
+    config: &EngineConfig,
+    workload: &str,
+    at: &Node,
+    registry: &Registry,
+) -> Result<(), SpecError> {
+    if let Some(missing) = engine.availability(config.library.as_deref()).missing {
+        return Err(SpecError::new(
+            &at.origin,
+            format!("{} cannot run here: {}", config.name, missing.what),
+            format!("install it: {}", missing.install),
+        ));
+    }
+    let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
+    if !families.contains(&engine.family()) {
+        return Err(SpecError::new(
+            &at.origin,
+            format!("{workload} has no adapter for {}", engine.name()),
+            "take the engine out, or choose another workload",
+        ));
+    }
+    Ok(())
+}
+
+fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
+    let empty = Table::new();
+    let table = match node {
+        Some(node) => node.table("run")?,
+        None => &empty,
+    };
+    take::only(table, "[run]", RUN_KEYS)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let count = |key: &str, default: u32, low: i64, high: i64| {
+        table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
+    };
+    let clients = match table.get("clients") {
+        Some(node) => take::list(node)
+            .into_iter()
+            .map(|node| take::int("clients", node, 1, 65_536).map(|number| number as u32))
+            .collect::<Result<Vec<_>, _>>()?,
+        None => vec![cores.min(4)],
+    };
+    if clients.is_empty() {
+        let origin = table.get("clients").map_or(Origin::Default, |node| node.origin.clone());
+        return Err(SpecError::new(&origin, "clients is an empty list", "give at least one number of clients"));
+    }
+    let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
+    let loop_s = seconds("loop", 20.0)?;
+    if loop_s <= 0.0 {
+        let origin = table.get("loop").map_or(Origin::Default, |node| node.origin.clone());
+        return Err(SpecError::new(
+            &origin,
+            "a loop of no length measures nothing",
+            "write for example loop = \"20s\"",
+        ));
+    }
+    let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
+    Ok(RunSpec {
+        load_clients: count("load_clients", cores.min(4), 1, 1024)?,
+        clients,
+        warmup_s: seconds("warmup", 5.0)?,
+        loops: count("loops", 3, 1, 10_000)?,
+        loop_s,
+        repeats: count("repeats", 1, 1, 1000)?,
+        rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,
+        seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
+        verify: bool("verify", true)?,
+        keep_data: bool("keep_data", false)?,
+        data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
+    })
+}

@@ -1,0 +1,72 @@
+//! A list as an engine's setting makes one engine of each value.
+
+use rumba_core::setting::Value;
+
+use super::error::SpecError;
+use super::node::{Node, Table, Tree};
+
+/// One engine of the list's product: what its name gains, and its single-valued table.
+pub struct Variant {
+    /// The values that tell it apart, in the order of their keys.
+    pub suffix: Vec<String>,
+    /// The engine's table, every list replaced by one of its values.
+    pub table: Table,
+}
+
+/// Expands all lists of an engine's table, `settings` included.
+///
+/// # Errors
+/// An empty list, or a list of something other than single values.
+pub fn expand(table: &Table) -> Result<Vec<Variant>, SpecError> {
+    let mut variants = vec![Variant { suffix: Vec::new(), table: Table::new() }];
+    for (key, node) in table {
+        let choices = match (&node.tree, key.as_str()) {
+            (Tree::Table(settings), "settings") => expand(settings)?
+                .into_iter()
+                .map(|variant| (variant.suffix, Node { tree: Tree::Table(variant.table), ..node.clone() }))
+                .collect(),
+            (Tree::List(nodes), _) => choices_of(key, node, nodes)?,
+            _ => vec![(Vec::new(), node.clone())],
+        };
+        variants = product(variants, key, &choices);
+    }
+    Ok(variants)
+}
+
+fn choices_of(key: &str, list: &Node, nodes: &[Node]) -> Result<Vec<(Vec<String>, Node)>, SpecError> {
+    if nodes.is_empty() {
+        return Err(SpecError::new(
+            &list.origin,
+            format!("{key} is an empty list"),
+            "give it a value, or leave it out",
+        ));
+    }
+    let distinguishes = nodes.len() > 1;
+    nodes
+        .iter()
+        .map(|node| match &node.tree {
+            Tree::Scalar(value) => {
+                let suffix = if distinguishes { vec![label(value)] } else { Vec::new() };
+                // Each value answers for the key that the list was written under.
+                Ok((suffix, Node { key_origin: list.key_origin.clone(), ..node.clone() }))
+            }
+            _ => Err(SpecError::new(&node.origin, format!("{key} holds {}", node.kind()), "list single values")),
+        })
+        .collect()
+}
+
+fn product(variants: Vec<Variant>, key: &str, choices: &[(Vec<String>, Node)]) -> Vec<Variant> {
+    let mut all = Vec::with_capacity(variants.len() * choices.len());
+    for variant in &variants {
+        for (suffix, node) in choices {
+            let mut table = variant.table.clone();
+            table.insert(key.to_owned(), node.clone());
+            all.push(Variant { suffix: [variant.suffix.as_slice(), suffix].concat(), table });
+        }
+    }
+    all
+}
+
+fn label(value: &Value) -> String {
+    value.to_string().replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_")
+}

@@ -1,0 +1,138 @@
+//! spec: an experiment's file and options become an [`Experiment`], wholly
+//! checked, before anything is created.
+
+mod build;
+mod build_text;
+mod error;
+mod expand;
+mod node;
+mod set;
+mod take;
+
+use std::path::{Path, PathBuf};
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::setting::Settings;
+
+pub use build::{LATER_KEYS, RUN_KEYS};
+pub use error::{Origin, SpecError};
+
+use crate::registry::Registry;
+use node::{Node, Table, Tree};
+use rumba_core::setting::Value;
+
+/// A checked experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Its name; the results directory is named after it.
+    pub name: String,
+    /// Where it was published.
+    pub source: Option<String>,
+    /// The workload's name.
+    pub workload: String,
+    /// The workload's settings.
+    pub workload_settings: Settings,
+    /// The engines, lists expanded, in order.
+    pub engines: Vec<EngineConfig>,
+    /// How it is run.
+    pub run: RunSpec,
+    /// The whole experiment as TOML, command-line options merged in.
+    pub as_run: String,
+}
+
+/// The `[run]` table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSpec {
+    /// Parallel loaders.
+    pub load_clients: u32,
+    /// Numbers of clients; each makes trials of its own.
+    pub clients: Vec<u32>,
+    /// Warmup, seconds.
+    pub warmup_s: f64,
+    /// Loops.
+    pub loops: u32,
+    /// Length of a loop, seconds.
+    pub loop_s: f64,
+    /// Repeats, interleaved.
+    pub repeats: u32,
+    /// Open loop: operations per second over all clients.
+    pub rate: Option<f64>,
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// Whether the data is proven consistent.
+    pub verify: bool,
+    /// Whether data directories are kept.
+    pub keep_data: bool,
+    /// Where data directories are made; the results directory if absent.
+    pub data_dir: Option<PathBuf>,
+}
+
+/// What the command line adds to an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--engine`: keep these engines, or run these.
+    pub engines: Vec<String>,
+    /// `--set key=value`, as written.
+    pub set: Vec<String>,
+}
+
+/// Reads an experiment's file.
+///
+/// # Errors
+/// The first mistake, with its place and remedy.
+pub fn read_file(path: &Path, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        SpecError::new(
+            &Origin::Option(name.clone()),
+            format!("{name} cannot be read: {error}"),
+            "name an experiment's .toml file, or a workload (see `rumba workloads`)",
+        )
+    })?;
+    read_text(&name, &text, overrides, registry)
+}
+
+/// Reads an experiment from text; `name` is the file's name in messages.
+///
+/// # Errors
+/// The first mistake, with its place and remedy.
+pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
+    node::parse(text).and_then(|root| finish(root, overrides, registry)).map_err(|mut error| {
+        error.file = Some((name.to_owned(), text.to_owned()));
+        error
+    })
+}
+
+/// Makes the experiment of `rumba run WORKLOAD --engine A,B`.
+///
+/// # Errors
+/// The first mistake, with its remedy.
+pub fn of_workload(workload: &str, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
+    let origin = Origin::Option(workload.to_owned());
+    if overrides.engines.is_empty() {
+        return Err(SpecError::new(
+            &origin,
+            "no engine is named",
+            format!("add --engine with one or more of: {}", registry.engine_names().join(", ")),
+        ));
+    }
+    let scalar = |text: &str| Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone());
+    let table = |table: Table| Node::at(Tree::Table(table), origin.clone());
+    let root = table(Table::from([
+        ("name".to_owned(), scalar(workload)),
+        ("workload".to_owned(), table(Table::from([(workload.to_owned(), table(Table::new()))]))),
+        ("engine".to_owned(), Node::at(Tree::List(Vec::new()), origin.clone())),
+    ]));
+    finish(root, overrides, registry)
+}
+
+fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
+    set::choose_engines(&mut root, &overrides.engines, registry)?;
+    for option in &overrides.set {
+        set::apply(&mut root, option, registry)?;
+    }
+    build::experiment(&root, registry)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! `--engine` and `--set`: the command line's part of an experiment.
+
+use rumba_core::setting::Value;
+
+use super::build::{COMMON_KEYS, ENGINE_KEYS, RUN_KEYS};
+use super::error::{Origin, SpecError};
+use super::node::{Node, Table, Tree, from_value};
+use crate::registry::Registry;
+
+/// Keeps the named engines of an experiment, or adds engines of that name:
+/// `rocksdb`, or `rocksdb.zstd` for one with that compression.
+///
+/// # Errors
+/// A name that is neither in the experiment nor registered.
+pub fn choose_engines(root: &mut Node, wanted: &[String], registry: &Registry) -> Result<(), SpecError> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let Tree::Table(table) = &mut root.tree else { return Ok(()) };
+    let present = match table.get("engine").map(|node| &node.tree) {
+        Some(Tree::List(nodes)) => nodes.clone(),
+        _ => Vec::new(),
+    };
+    let origin = Origin::Option(format!("--engine {}", wanted.join(",")));
+    let mut chosen = Vec::new();
+    for name in wanted {
+        let same_name = |node: &&Node| engine_name(node) == Some(name.as_str());
+        match present.iter().find(same_name) {
+            Some(node) => chosen.push(node.clone()),
+            None => chosen.push(registered_engine(name, &origin, registry)?),
+        }
+    }
+    table.insert("engine".to_owned(), Node::at(Tree::List(chosen), origin));
+    Ok(())
+}
+
+fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result<Node, SpecError> {
+    let (engine, compression) = match name.split_once('.') {
+        Some((engine, compression)) => (engine, Some(compression)),
+        None => (name, None),
+    };
+    if registry.engine(engine).is_none() {
+        let known = registry.engine_names();
+        return Err(SpecError::new(
+            origin,
+            format!("there is no engine `{engine}`"),
+            format!("{} (`rumba engines` lists them)", Registry::suggest(engine, &known)),
+        ));
+    }
+    let text = |text: &str| Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone());
+    let mut table = Table::from([("name".to_owned(), text(name)), ("use".to_owned(), text(engine))]);
+    if let Some(compression) = compression {
+        table.insert("compression".to_owned(), text(compression));
+    }
+    Ok(Node::at(Tree::Table(table), origin.clone()))
+}
+
+fn engine_name(node: &Node) -> Option<&str> {
+    let Tree::Table(table) = &node.tree else { return None };
+    let name = table.get("name").or_else(|| table.get("use"))?;
+    match &name.tree {
+        Tree::Scalar(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Applies one `--set key=value`.
+///
+/// # Errors
+/// A key that nothing or more than one thing answers to.
+pub fn apply(root: &mut Node, option: &str, registry: &Registry) -> Result<(), SpecError> {
+    let origin = Origin::Option(format!("--set {option}"));
+    let (key, value) = option.split_once('=').ok_or_else(|| {
+        SpecError::new(&origin, "there is no `=` in it", "write --set key=value, as in --set clients=1,8")
+    })?;
+    let node = parse_value(value.trim(), &origin)?;
+    let path = resolve(root, key.trim(), &origin, registry)?;
+    insert(root, &path, node);
+    Ok(())
+}
+
+/// A TOML value, or a comma-separated list of them, or plain text.
+fn parse_value(text: &str, origin: &Origin) -> Result<Node, SpecError> {
+    let one = |text: &str| -> Result<Node, SpecError> {
+        let mut node = match text.parse::<toml_edit::Value>() {
+            Ok(value) => from_value(&value)?,
+            Err(_) => Node::at(Tree::Scalar(Value::Text(text.to_owned())), origin.clone()),
+        };
+        set_origin(&mut node, origin);
+        Ok(node)
+    };
+    if text.contains(',') && !text.starts_with(['[', '"', '\'', '{']) {
+        let nodes = text.split(',').map(|part| one(part.trim())).collect::<Result<_, _>>()?;
+        return Ok(Node::at(Tree::List(nodes), origin.clone()));
+    }
+    one(text)
+}
+
+fn set_origin(node: &mut Node, origin: &Origin) {
+    node.origin = origin.clone();
+    node.key_origin = origin.clone();
+    match &mut node.tree {
+        Tree::List(nodes) => nodes.iter_mut().for_each(|node| set_origin(node, origin)),
+        Tree::Table(table) => table.values_mut().for_each(|node| set_origin(node, origin)),
+        Tree::Scalar(_) => {}
+    }
+}
+
+/// A step into the tree.
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+fn resolve(root: &Node, key: &str, origin: &Origin, registry: &Registry) -> Result<Vec<Step>, SpecError> {
+    let Tree::Table(table) = &root.tree else { return Ok(Vec::new()) };
+    if let Some(path) = engine_path(table, key) {
+        return Ok(path);
+    }
+    let steps = |parts: &[&str]| parts.iter().map(|part| Step::Key((*part).to_owned())).collect::<Vec<_>>();
+    let mut found: Vec<Vec<&str>> = Vec::new();
+    let bare = |prefix: &str| key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.')).unwrap_or(key);
+    if key == "name" || key == "source" {
+        found.push(vec![key]);
+    }
+    if RUN_KEYS.contains(&bare("run")) {
+        found.push(vec!["run", bare("run")]);
+    }
+    if COMMON_KEYS.contains(&bare("common")) {
+        found.push(vec!["common", bare("common")]);
+    }
+    let workload = workload_name(table);
+    let mut known: Vec<&'static str> = [RUN_KEYS, COMMON_KEYS].concat();
+    if let Some(workload) = workload.and_then(|name| registry.workload(name)) {
+        let rest = key.strip_prefix("workload.").unwrap_or(key);
+        let rest = rest.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(rest);
+        if workload.settings().iter().any(|info| info.name == rest) {
+            found.push(vec!["workload", workload.name(), rest]);
+        }
+        known.extend(workload.settings().iter().map(|info| info.name));
+    }
+    match found.as_slice() {
+        [one] => Ok(steps(one)),
+        [] => Err(SpecError::new(
+            origin,
+            format!("nothing in this experiment is called `{key}`"),
+            format!(
+                "{}; an engine's setting is written ENGINE.setting ({})",
+                Registry::suggest(key, &known),
+                engine_names(table).join(", ")
+            ),
+        )),
+        several => Err(SpecError::new(
+            origin,
+            format!("`{key}` may be {}", several.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(" or ")),
+            "write the longer name",
+        )),
+    }
+}
+
+/// `ENGINE.key`, where ENGINE is an engine of the experiment; the longest name wins.
+fn engine_path(table: &Table, key: &str) -> Option<Vec<Step>> {
+    let Tree::List(engines) = &table.get("engine")?.tree else { return None };
+    let (index, rest) = engines
+        .iter()
+        .enumerate()
+        .filter_map(|(index, node)| {
+            let name = engine_name(node)?;
+            Some((index, name.len(), key.strip_prefix(name)?.strip_prefix('.')?))
+        })
+        .max_by_key(|(_, length, _)| *length)
+        .map(|(index, _, rest)| (index, rest))?;
+    let mut path = vec![Step::Key("engine".to_owned()), Step::Index(index)];
+    if ENGINE_KEYS.contains(&rest) {
+        path.push(Step::Key(rest.to_owned()));
+    } else {
+        path.push(Step::Key("settings".to_owned()));
+        path.push(Step::Key(rest.strip_prefix("settings.").unwrap_or(rest).to_owned()));
+    }
+    Some(path)
+}
+
+fn workload_name(table: &Table) -> Option<&str> {
+    match &table.get("workload")?.tree {
+        Tree::Table(workloads) => workloads.keys().next().map(String::as_str),
+        _ => None,
+    }
+}
+
+fn engine_names(table: &Table) -> Vec<&str> {
+    match table.get("engine").map(|node| &node.tree) {
+        Some(Tree::List(nodes)) => nodes.iter().filter_map(engine_name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn insert(node: &mut Node, path: &[Step], value: Node) {
+    let Some((first, rest)) = path.split_first() else {
+        *node = value;
+        return;
+    };
+    let origin = value.origin.clone();
+    match (first, &mut node.tree) {
+        (Step::Key(key), Tree::Table(table)) => {
+            let empty = Node::at(Tree::Table(Table::new()), origin);
+            insert(table.entry(key.clone()).or_insert(empty), rest, value);
+        }
+        (Step::Index(index), Tree::List(nodes)) => {
+            if let Some(node) = nodes.get_mut(*index) {
+                insert(node, rest, value);
+            }
+        }
+        // A value of the wrong shape stands there: the reader will say so at its place.
+        _ => {}
+    }
+}

@@ -1,0 +1,260 @@
+//! What a user who mistypes would lose: the place and the remedy.
+
+use std::path::Path;
+
+use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, Session};
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Workload};
+
+use super::*;
+
+/// An engine that is only ever asked whether it would accept its settings.
+struct Paper {
+    name: &'static str,
+    family: Family,
+    missing: bool,
+}
+
+const ENGINE_SETTINGS: &[SettingInfo] = &[
+    SettingInfo { name: "page_size", kind: Kind::Bytes, default: "16k", help: "" },
+    SettingInfo { name: "log.file_max", kind: Kind::Bytes, default: "100MB", help: "" },
+];
+
+impl Engine for Paper {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn about(&self) -> &'static str {
+        "on paper"
+    }
+    fn family(&self) -> Family {
+        self.family
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        ENGINE_SETTINGS
+    }
+    fn compressions(&self) -> &'static [&'static str] {
+        &["none", "zstd"]
+    }
+    fn availability(&self, _library: Option<&Path>) -> Availability {
+        let missing =
+            self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
+        Availability { version: Some("1".into()), source: "paper".into(), missing }
+    }
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        config.settings.check(self.name, ENGINE_SETTINGS)
+    }
+    fn open(&self, _: &Path, _: &EngineConfig, _: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        Err(EngineError::failed("open", "paper does not open"))
+    }
+}
+
+struct PaperLoad;
+
+const WORKLOAD_SETTINGS: &[SettingInfo] =
+    &[SettingInfo { name: "maxid1", kind: Kind::Int(1, 1_000_000_000), default: "1000", help: "" }];
+
+impl Workload for PaperLoad {
+    fn name(&self) -> &'static str {
+        "linkbench"
+    }
+    fn about(&self) -> &'static str {
+        "on paper"
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        WORKLOAD_SETTINGS
+    }
+    fn families(&self) -> &'static [Family] {
+        &[Family::KeyValue]
+    }
+    fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(PaperLoad))
+    }
+}
+
+impl Bound for PaperLoad {
+    fn spaces(&self) -> Vec<KeySpace> {
+        Vec::new()
+    }
+    fn ops(&self) -> &'static [OpInfo] {
+        &[]
+    }
+    fn load_stages(&self) -> &'static [LoadStage] {
+        &[]
+    }
+    fn expected_rows(&self) -> u64 {
+        0
+    }
+    fn expected_logical_bytes(&self) -> u64 {
+        1 << 30
+    }
+    fn conditions(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Err(EngineError::failed("loader", "paper does not load"))
+    }
+    fn logical_bytes(&self) -> u64 {
+        0
+    }
+    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Err(EngineError::failed("client", "paper does not run"))
+    }
+    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+        Ok(Vec::new())
+    }
+}
+
+fn registry() -> Registry {
+    let paper = |name, family, missing| Box::new(Paper { name, family, missing }) as Box<dyn Engine>;
+    Registry {
+        engines: vec![
+            paper("rocksdb", Family::KeyValue, false),
+            paper("innodb", Family::Sql, false),
+            paper("absent", Family::KeyValue, true),
+        ],
+        workloads: vec![Box::new(PaperLoad)],
+    }
+}
+
+const GOOD: &str = r#"
+name = "tiers"
+[workload.linkbench]
+maxid1 = 1_000
+[common]
+cache = "16MiB"
+[run]
+clients = [1, 8]
+loop = "2m"
+repeats = 2
+[[engine]]
+name = "rocks"
+use = "rocksdb"
+compression = "zstd"
+settings.page_size = ["4k", "16k"]
+settings.log.file_max = "10MB"
+"#;
+
+fn read(text: &str) -> Result<Experiment, SpecError> {
+    with(text, &[])
+}
+
+fn with(text: &str, set: &[&str]) -> Result<Experiment, SpecError> {
+    let overrides = Overrides { engines: Vec::new(), set: set.iter().map(|text| (*text).to_owned()).collect() };
+    read_text("e.toml", text, &overrides, &registry())
+}
+
+/// Replaces a piece of the good experiment and tells place, problem and remedy of the mistake.
+fn mistake(good: &str, bad: &str) -> (String, String, String) {
+    assert!(GOOD.contains(good), "{good}");
+    let error = read(&GOOD.replacen(good, bad, 1)).unwrap_err();
+    (error.place().unwrap_or_default(), error.problem.clone(), error.remedy.clone())
+}
+
+#[test]
+fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
+    let experiment = read(GOOD).unwrap();
+    let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
+    assert_eq!(names, ["rocks.4k", "rocks.16k"]);
+    assert_eq!(experiment.engines[0].cache, 16 << 20);
+    assert_eq!(experiment.engines[0].settings.bytes("log.file_max"), Some(10 << 20));
+    let trials = crate::plan::plan(&experiment);
+    assert_eq!(trials.len(), 8);
+    let order: Vec<_> = trials.iter().map(|t| (t.repeat, t.clients, t.engine.name.clone())).take(3).collect();
+    assert_eq!(order[0], (1, 1, "rocks.4k".into()));
+    assert_eq!(order[1], (1, 1, "rocks.16k".into()), "A B A B, not A A B B");
+    assert_eq!(order[2], (1, 8, "rocks.4k".into()));
+}
+
+#[test]
+fn a_misspelt_key_is_named_with_its_line_and_the_nearest() {
+    let (place, problem, remedy) = mistake("repeats = 2", "repeat = 2");
+    assert_eq!(place, "e.toml:10:1");
+    assert!(problem.contains("`repeat`"), "{problem}");
+    assert_eq!(remedy, "did you mean `repeats`?");
+    let (place, _, remedy) = mistake("settings.page_size", "settings.pagesize");
+    assert_eq!((place.as_str(), remedy.as_str()), ("e.toml:15:10", "did you mean `page_size`?"));
+    let (place, _, remedy) = mistake("maxid1 = 1_000", "maxid = 1_000");
+    assert_eq!((place.as_str(), remedy.as_str()), ("e.toml:4:1", "did you mean `maxid1`?"));
+}
+
+#[test]
+fn a_wrong_unit_is_named_with_its_line_and_what_to_write() {
+    let (place, problem, remedy) = mistake("\"2m\"", "\"2 parsecs\"");
+    assert_eq!(place, "e.toml:9:8");
+    assert!(problem.contains("parsecs") && remedy.contains("30s"), "{problem} {remedy}");
+    let (_, _, remedy) = mistake("\"2m\"", "120");
+    assert!(remedy.contains("\"120s\""), "{remedy}");
+    let (place, problem, _) = mistake("\"16MiB\"", "\"16MIPS\"");
+    assert_eq!(place, "e.toml:6:9");
+    assert!(problem.contains("MIPS"), "{problem}");
+}
+
+#[test]
+fn what_cannot_run_is_refused_before_anything_is_created() {
+    let (place, problem, _) = mistake("use = \"rocksdb\"", "use = \"innodb\"");
+    assert_eq!(place, "e.toml:13:7");
+    assert!(problem.contains("no adapter"), "{problem}");
+    let (_, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"absent\"");
+    assert!(problem.contains("libpaper.so") && remedy.contains("apt-get install libpaper"), "{problem} {remedy}");
+    let (_, problem, remedy) = mistake("\"zstd\"", "\"brotli\"");
+    assert!(problem.contains("brotli") && remedy.contains("none, zstd"), "{problem} {remedy}");
+    let (_, _, remedy) = mistake("use = \"rocksdb\"", "use = \"rocksbd\"");
+    assert!(remedy.contains("rocksdb"), "{remedy}");
+    let (_, problem, _) = mistake("[run]", "[limits]\nmemory = \"1GiB\"\n[run]");
+    assert!(problem.contains("limits"), "an ignored limit would falsify every number: {problem}");
+}
+
+#[test]
+fn broken_toml_is_shown_at_its_place() {
+    let (place, ..) = mistake("clients = [1, 8]", "clients = [1, 8");
+    assert!(place.starts_with("e.toml:"), "{place}");
+}
+
+#[test]
+fn set_reaches_every_key_by_its_shortest_name() {
+    let experiment = with(
+        GOOD,
+        &["maxid1=77", "clients=2", "loop=20s", "cache=1GiB", "rocks.page_size=8k", "rocks.compression=none"],
+    )
+    .unwrap();
+    assert_eq!(experiment.workload_settings.int("maxid1"), Some(77));
+    assert_eq!((experiment.run.clients.as_slice(), experiment.run.loop_s), (&[2][..], 20.0));
+    assert_eq!(experiment.engines.len(), 1, "a single value undoes the list");
+    assert_eq!(experiment.engines[0].cache, 1 << 30);
+    assert_eq!(experiment.engines[0].compression.as_deref(), Some("none"));
+    let lists = with(GOOD, &["clients=1,2,4"]).unwrap();
+    assert_eq!(lists.run.clients, [1, 2, 4]);
+}
+
+#[test]
+fn a_set_that_nothing_answers_to_is_refused_with_the_nearest() {
+    let error = with(GOOD, &["maxidl=5"]).unwrap_err();
+    assert_eq!(error.place().as_deref(), Some("--set maxidl=5"));
+    assert!(error.remedy.contains("maxid1"), "{}", error.remedy);
+    assert!(with(GOOD, &["loops"]).is_err());
+    let error = with(GOOD, &["loop=fast"]).unwrap_err();
+    assert_eq!(error.place().as_deref(), Some("--set loop=fast"));
+}
+
+#[test]
+fn a_workload_and_engines_make_an_experiment_without_a_file() {
+    let overrides = Overrides { engines: vec!["rocksdb.zstd".into(), "rocksdb".into()], set: vec!["loops=2".into()] };
+    let experiment = of_workload("linkbench", &overrides, &registry()).unwrap();
+    assert_eq!(experiment.name, "linkbench");
+    assert_eq!(experiment.engines[0].compression.as_deref(), Some("zstd"));
+    assert_eq!(experiment.engines[1].compression, None);
+    assert!(of_workload("linkbench", &Overrides::default(), &registry()).unwrap_err().remedy.contains("--engine"));
+}
+
+#[test]
+fn the_experiment_as_run_reads_back_to_itself() {
+    let experiment = with(GOOD, &["loop=20s", "rocks.page_size=8k"]).unwrap();
+    let again = read(&experiment.as_run).unwrap();
+    assert_eq!(again, experiment);
+}

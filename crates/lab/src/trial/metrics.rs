@@ -1,0 +1,97 @@
+//! The metrics of a phase from what was counted and what was spent.
+
+use rumba_core::metric::{Metric, Metrics};
+use rumba_core::record::{PhaseKind, Spent};
+
+use crate::meter::DiskSize;
+
+const KB: f64 = 1024.0;
+const MB: f64 = 1024.0 * 1024.0;
+
+/// Computes the metrics of a phase.
+pub fn metrics(
+    phase: PhaseKind,
+    ops: u64,
+    seconds: f64,
+    spent: &Spent,
+    size: Result<DiskSize, String>,
+    logical: u64,
+) -> Metrics {
+    let ops = ops as f64;
+    let per_op = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(ops, "operations in this phase");
+    let per_s = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(seconds, "time passed");
+    let cpu_s = sum(&spent.client_cpu_s, &spent.background_cpu_s);
+    let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let logical_bytes =
+        if logical > 0 { Metric::Value(logical as f64) } else { Metric::absent("nothing has been loaded yet") };
+    Metrics {
+        ops_per_s: if ops > 0.0 { Metric::from(ops / seconds) } else { Metric::absent("no operations in this phase") },
+        reads_per_op: per_op(&spent.device_reads, 1.0),
+        rkb_per_op: per_op(&spent.device_read_bytes, KB),
+        wkb_per_op: per_op(&spent.device_write_bytes, KB),
+        proc_rkb_per_op: per_op(&spent.process_read_bytes, KB),
+        proc_wkb_per_op: per_op(&spent.process_write_bytes, KB),
+        cpu_us_per_op: per_op(&cpu_s, 1e-6),
+        client_cpu_us_per_op: per_op(&spent.client_cpu_s, 1e-6),
+        background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
+        server_cpu_us_per_op: Metric::absent("the engine is embedded: it has no process of its own"),
+        ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
+        reads_per_s: per_s(&spent.device_reads, 1.0),
+        read_mb_s: per_s(&spent.device_read_bytes, MB),
+        write_mb_s: per_s(&spent.device_write_bytes, MB),
+        discard_mb_s: per_s(&spent.device_discard_bytes, MB),
+        host_cpu_percent: per_s(&spent.host_cpu_s, cores / 100.0),
+        log_bytes: Metric::from(size.map(|size| size.logs as f64)),
+        space_amp: match logical_bytes.value() {
+            Some(logical) => size_bytes.per(logical, "logical bytes"),
+            None => logical_bytes.clone(),
+        },
+        write_amp: if phase == PhaseKind::Load {
+            spent.device_write_bytes.per(logical as f64, "logical bytes")
+        } else {
+            Metric::absent("defined for the load, whose logical bytes are known")
+        },
+        size_bytes,
+        logical_bytes,
+        rss_bytes: spent.rss_bytes.clone(),
+    }
+}
+
+/// A sum that is absent when a part of it is.
+fn sum(a: &Metric, b: &Metric) -> Metric {
+    match (a.value(), b.value()) {
+        (Some(a), Some(b)) => Metric::from(a + b),
+        (None, _) => a.clone(),
+        (_, None) => b.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unreadable_meter_makes_its_metrics_absent_with_its_reason() {
+        let spent = Spent {
+            device_write_bytes: Metric::absent("tmpfs has no device"),
+            process_write_bytes: Metric::Value(2048.0),
+            client_cpu_s: Metric::Value(0.001),
+            background_cpu_s: Metric::Value(0.001),
+            ..Spent::default()
+        };
+        let metrics = metrics(PhaseKind::Loop(1), 2, 1.0, &spent, Err("gone".into()), 0);
+        assert_eq!(metrics.wkb_per_op, Metric::absent("tmpfs has no device"));
+        assert_eq!(metrics.proc_wkb_per_op, Metric::Value(1.0));
+        assert_eq!(metrics.cpu_us_per_op.value().map(f64::round), Some(1000.0));
+        assert_eq!(metrics.size_bytes, Metric::absent("gone"));
+    }
+
+    #[test]
+    fn a_phase_without_operations_has_no_cost_per_operation() {
+        let spent = Spent { device_write_bytes: Metric::Value(1e6), ..Spent::default() };
+        let metrics = metrics(PhaseKind::Drain, 0, 1.0, &spent, Ok(DiskSize { total: 1, logs: 0 }), 1);
+        assert_eq!(metrics.wkb_per_op, Metric::absent("no operations in this phase"));
+        assert!(metrics.write_mb_s.value().is_some());
+    }
+}

@@ -1,0 +1,140 @@
+//! One trial: provision → load → settle → warmup → loops → drain → verify.
+//!
+//! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
+//! writes nothing itself, so that the process's meters see the engine alone.
+
+pub mod child;
+mod metrics;
+mod phases;
+mod span;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use rumba_core::engine::{Engine, EngineError, Instance};
+use rumba_core::event::Event;
+use rumba_core::record::{PhaseKind, TrialPlan};
+use rumba_core::workload::{Bound, Workload};
+
+use crate::meter::{CpuRoll, Meters, Role};
+
+/// What a trial needs.
+pub struct Job<'a> {
+    /// The plan.
+    pub plan: &'a TrialPlan,
+    /// The engine it asks for.
+    pub engine: &'a dyn Engine,
+    /// The workload it asks for.
+    pub workload: &'a dyn Workload,
+    /// An existing, empty directory for the instance.
+    pub data_dir: &'a Path,
+    /// Set when the trial is to stop.
+    pub stop: &'a AtomicBool,
+    /// Takes the events.
+    pub emit: &'a mut dyn FnMut(Event),
+}
+
+/// Why a trial ended early.
+enum Halt {
+    Interrupted,
+    Failed(String),
+}
+
+impl From<EngineError> for Halt {
+    fn from(error: EngineError) -> Self {
+        Halt::Failed(error.to_string())
+    }
+}
+
+type Step<T> = Result<T, Halt>;
+
+/// A trial in progress.
+struct Trial<'a> {
+    job: Job<'a>,
+    bound: Arc<dyn Bound>,
+    instance: Shared,
+    meters: Meters,
+    roll: Arc<CpuRoll>,
+    epoch: Instant,
+    phase: PhaseKind,
+}
+
+/// Runs a trial to its end, whatever that is; the last event says how it ended.
+pub fn run(mut job: Job<'_>) {
+    let epoch = Instant::now();
+    let roll = Arc::new(CpuRoll::default());
+    let _present = roll.enter(Role::Harness);
+    let last = match provision(&mut job) {
+        Err(error) => failed(PhaseKind::Provision, error.to_string()),
+        Ok((bound, instance)) => {
+            let meters = Meters::new(job.data_dir, roll.clone());
+            let phase = PhaseKind::Provision;
+            let mut trial = Trial { job, bound, instance, meters, roll, epoch, phase };
+            let end = trial.phases();
+            let (phase, last) = (trial.phase, trial.last_event(end));
+            let Trial { instance, job: again, .. } = trial;
+            job = again;
+            close(instance, phase, last)
+        }
+    };
+    (job.emit)(last);
+}
+
+/// An open instance; boxed inside, so that it can be taken out and closed.
+type Shared = Arc<Box<dyn Instance>>;
+
+fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError> {
+    (job.emit)(Event::PhaseStarted { phase: PhaseKind::Provision, seconds: None, rows: None });
+    let bound = job
+        .workload
+        .bind(&job.plan.workload_settings)
+        .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
+    let instance = job.engine.open(job.data_dir, &job.plan.engine, &bound.spaces())?;
+    let availability = job.engine.availability(job.plan.engine.library.as_deref());
+    (job.emit)(Event::Provisioned {
+        version: availability.version.unwrap_or_else(|| "unknown".to_owned()),
+        source: availability.source,
+        effective_settings: instance.effective_settings(),
+        conditions: bound.conditions(),
+    });
+    Ok((Arc::from(bound), Arc::new(instance)))
+}
+
+fn failed(phase: PhaseKind, cause: String) -> Event {
+    Event::Failed { phase, cause }
+}
+
+/// Closes the instance; a failure to close is the trial's failure if it had none before.
+fn close(instance: Shared, phase: PhaseKind, last: Event) -> Event {
+    // Clients hold sessions, not the instance; a client that hangs inside the
+    // engine keeps its task's handle, and then the process's end closes it.
+    let Ok(instance) = Arc::try_unwrap(instance) else { return last };
+    match (instance.close(), &last) {
+        (Err(error), Event::Finished) => failed(phase, format!("closing: {error}")),
+        _ => last,
+    }
+}
+
+impl Trial<'_> {
+    fn emit(&mut self, event: Event) {
+        (self.job.emit)(event);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.job.stop.load(Relaxed)
+    }
+
+    fn since_epoch_s(&self, at: Instant) -> f64 {
+        at.saturating_duration_since(self.epoch).as_secs_f64()
+    }
+
+    fn last_event(&self, end: Step<()>) -> Event {
+        match end {
+            Ok(()) => Event::Finished,
+            Err(Halt::Interrupted) => Event::Interrupted,
+            Err(Halt::Failed(cause)) => failed(self.phase, cause),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The phases in their order.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::{EngineError, Session};
+use rumba_core::event::Event;
+use rumba_core::record::PhaseKind;
+use rumba_core::warning::Warning;
+use rumba_core::worker::{Client, ClientAddress, Pace};
+use rumba_core::workload::{Check, LoadStage};
+
+use super::span::Span;
+use super::{Halt, Step, Trial};
+use crate::run::driver::{Running, Schedule, Waited};
+
+/// Work of the engine or the workload that is not an operation, on a thread of its own.
+type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
+
+/// A client that does one piece of work.
+struct Once(Option<Work>);
+
+impl Client for Once {
+    fn run<'a>(
+        &'a mut self,
+        _pace: &'a mut dyn Pace,
+    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>> {
+        Box::pin(async move { self.0.take().map_or(Ok(()), |work| work()) })
+    }
+}
+
+impl Trial<'_> {
+    /// All phases after provision.
+    pub(super) fn phases(&mut self) -> Step<()> {
+        self.load()?;
+        let instance = self.instance.clone();
+        self.work(PhaseKind::Settle, Box::new(move || instance.settle()))?;
+        self.operate()?;
+        let instance = self.instance.clone();
+        self.work(PhaseKind::Drain, Box::new(move || instance.drain()))?;
+        self.verify()
+    }
+
+    fn load(&mut self) -> Step<()> {
+        self.phase = PhaseKind::Load;
+        let rows = self.bound.expected_rows();
+        self.emit(Event::PhaseStarted { phase: PhaseKind::Load, seconds: None, rows: Some(rows) });
+        let mut session = self.instance.session()?;
+        self.bound.create_schema(&mut session)?;
+        drop(session);
+        let mut span = self.begin(PhaseKind::Load);
+        let mut end = Ok(());
+        for (number, stage) in self.bound.load_stages().iter().enumerate() {
+            end = self.load_stage(&mut span, number, stage);
+            if end.is_err() {
+                break;
+            }
+        }
+        self.end(span, Vec::new());
+        end
+    }
+
+    fn load_stage(&mut self, span: &mut Span, number: usize, stage: &LoadStage) -> Step<()> {
+        let loaders = if stage.parallel { self.job.plan.run.load_clients } else { 1 };
+        let seed = self.job.plan.run.seed;
+        let clients = self.clients(loaders, |trial, session, at| trial.bound.loader(number, session, at, seed))?;
+        let schedule = Schedule { rate: None, seed };
+        let mut running = Running::start(clients, stage.ops.len(), schedule, &self.roll);
+        let end = self.follow(span, &mut running, stage.ops, None);
+        finish(running);
+        end
+    }
+
+    fn clients(
+        &self,
+        count: u32,
+        make: impl Fn(&Self, Session, ClientAddress) -> Result<Box<dyn Client>, EngineError>,
+    ) -> Result<Vec<Box<dyn Client>>, EngineError> {
+        (0..count)
+            .map(|client| {
+                let at = ClientAddress { host: 0, driver: client, client, clients: count };
+                make(self, self.instance.session()?, at)
+            })
+            .collect()
+    }
+
+    /// Warmup and loops: the clients run through, the spans follow each other.
+    fn operate(&mut self) -> Step<()> {
+        let run = self.job.plan.run.clone();
+        // Not the load's seed: the clients' choices shall not repeat the loaders'.
+        let seed = run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let clients =
+            self.clients(self.job.plan.clients, |trial, session, at| trial.bound.client(session, at, seed))?;
+        let ops = self.bound.ops();
+        let schedule = Schedule { rate: run.rate, seed };
+        let mut running = Running::start(clients, ops.len(), schedule, &self.roll);
+        let mut all: Option<Span> = None;
+        let mut phases = vec![(PhaseKind::Warmup, run.warmup_s)];
+        phases.extend((1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s)));
+        let mut until = Instant::now();
+        let mut end = Ok(());
+        for (phase, seconds) in phases.into_iter().filter(|(_, seconds)| *seconds > 0.0) {
+            self.phase = phase;
+            self.emit(Event::PhaseStarted { phase, seconds: Some(seconds), rows: None });
+            let mut span = self.begin(phase);
+            until += Duration::from_secs_f64(seconds);
+            end = self.follow(&mut span, &mut running, ops, Some(until));
+            let measured = self.end(span, Vec::new());
+            if phase != PhaseKind::Warmup {
+                all = Some(match all {
+                    Some(all) => all.join(measured),
+                    None => measured,
+                });
+            }
+            if end.is_err() {
+                self.warn_cut_off(phase);
+                break;
+            }
+        }
+        if let Some(all) = all {
+            self.end_loops(all);
+        }
+        running.stop();
+        finish(running);
+        end
+    }
+
+    fn warn_cut_off(&mut self, phase: PhaseKind) {
+        if matches!(phase, PhaseKind::Loop(_)) {
+            self.emit(Event::Warning(Warning::new(
+                "cut-off",
+                format!("{phase} was cut off; its figures cover what was measured until then"),
+                "read the trial's status for the cause",
+            )));
+        }
+    }
+
+    fn work(&mut self, phase: PhaseKind, work: Work) -> Step<()> {
+        let mut span = self.start_work(phase);
+        let end = self.do_work(&mut span, work);
+        self.end(span, Vec::new());
+        end
+    }
+
+    fn start_work(&mut self, phase: PhaseKind) -> Span {
+        self.phase = phase;
+        self.emit(Event::PhaseStarted { phase, seconds: None, rows: None });
+        self.begin(phase)
+    }
+
+    fn do_work(&mut self, span: &mut Span, work: Work) -> Step<()> {
+        let client: Box<dyn Client> = Box::new(Once(Some(work)));
+        let schedule = Schedule { rate: None, seed: 0 };
+        let mut running = Running::start(vec![client], 0, schedule, &self.roll);
+        let end = self.follow(span, &mut running, &[], None);
+        finish(running);
+        end
+    }
+
+    fn verify(&mut self) -> Step<()> {
+        if !self.job.plan.run.verify {
+            return Ok(());
+        }
+        if !self.job.engine.keeps_data() {
+            let engine = self.job.engine.name();
+            self.emit(Event::Warning(Warning::new(
+                "not-verified",
+                format!("{engine} keeps nothing, so there is nothing to verify"),
+                "use it for the harness's own cost only",
+            )));
+            return Ok(());
+        }
+        let mut span = self.start_work(PhaseKind::Verify);
+        let (bound, instance) = (self.bound.clone(), self.instance.clone());
+        let checks: Arc<Mutex<Vec<Check>>> = Arc::default();
+        let found = checks.clone();
+        let end = self.do_work(
+            &mut span,
+            Box::new(move || {
+                let proven = bound.verify(instance.session()?)?;
+                *found.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = proven;
+                Ok(())
+            }),
+        );
+        let checks = std::mem::take(&mut *checks.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
+        self.end(span, checks);
+        end?;
+        wrong.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
+    }
+}
+
+fn describe(check: &Check) -> String {
+    format!(
+        "the data is not consistent: `{}` does not hold for {} of {} ({})",
+        check.name,
+        check.wrong,
+        check.examined,
+        check.examples.join("; ")
+    )
+}
+
+/// Joins clients that have ended. One that hangs inside an engine is left to
+/// the end of the process: its record is already safe with whoever reads the events.
+fn finish(mut running: Running) {
+    running.stop();
+    if running.wait(Instant::now() + Duration::from_secs(30)) == Waited::AllEnded {
+        running.join();
+    }
+}

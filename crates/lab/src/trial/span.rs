@@ -1,0 +1,176 @@
+//! A span of a trial: what was counted and what the hardware spent in it.
+
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::Gauge;
+use rumba_core::event::Event;
+use rumba_core::record::{Interval, PhaseKind, PhaseRecord};
+use rumba_core::workload::{Check, OpInfo};
+
+use super::metrics::metrics;
+use super::{Halt, Step, Trial};
+use crate::meter::{Reading, allocated};
+use crate::run::cells::Counts;
+use crate::run::driver::{Running, Waited};
+use crate::run::stats;
+
+/// How often a wait looks at the stop flag.
+const NAP: Duration = Duration::from_millis(100);
+/// How long clients may take to end the operation at hand after an interrupt.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A span in progress, or just ended.
+pub struct Span {
+    phase: PhaseKind,
+    started: Instant,
+    ended: Instant,
+    first: Reading,
+    last: Reading,
+    debt_start: Vec<Gauge>,
+    /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
+    parts: Vec<(&'static [OpInfo], Counts)>,
+}
+
+impl Span {
+    fn add(&mut self, infos: &'static [OpInfo], counts: &Counts) {
+        match self.parts.iter_mut().find(|(known, _)| std::ptr::eq(*known, infos)) {
+            Some((_, all)) => all.merge(counts),
+            None => self.parts.push((infos, counts.clone())),
+        }
+    }
+
+    /// This span and the one that follows it at once, as one.
+    pub fn join(mut self, next: Span) -> Span {
+        for (infos, counts) in &next.parts {
+            self.add(infos, counts);
+        }
+        Span { ended: next.ended, last: next.last, ..self }
+    }
+}
+
+/// What counts as an operation: a load's rows, elsewhere the operations.
+fn ops(phase: PhaseKind, counts: &Counts) -> u64 {
+    if phase == PhaseKind::Load { counts.rows() } else { counts.ops() }
+}
+
+impl Trial<'_> {
+    /// Begins a span now.
+    pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
+        let debt_start = self.instance.debt();
+        let reading = self.meters.read();
+        let now = Instant::now();
+        Span { phase, started: now, ended: now, first: reading.clone(), last: reading, debt_start, parts: Vec::new() }
+    }
+
+    /// Follows running clients until a time or until all have ended, telling
+    /// every interval.
+    pub(super) fn follow(
+        &mut self,
+        span: &mut Span,
+        running: &mut Running,
+        infos: &'static [OpInfo],
+        until: Option<Instant>,
+    ) -> Step<()> {
+        let interval = Duration::from_secs_f64(self.job.plan.run.interval_s);
+        loop {
+            let next = span.ended + interval;
+            // A last sliver of an interval is no interval of its own.
+            let next = until.map_or(next, |until| if next + interval / 10 > until { until } else { next });
+            let waited = self.wait(running, next);
+            let counts = running.collect();
+            self.tick(span, infos, &counts);
+            if let Some(error) = running.failure() {
+                return Err(Halt::Failed(error.to_string()));
+            }
+            match waited {
+                None => return Err(Halt::Interrupted),
+                Some(Waited::AllEnded) => return Ok(()),
+                Some(Waited::Until) if until.is_some_and(|until| next >= until) => return Ok(()),
+                Some(Waited::Until) => {}
+            }
+        }
+    }
+
+    /// Waits in naps; `None` when interrupted, after the clients had their grace.
+    fn wait(&self, running: &mut Running, until: Instant) -> Option<Waited> {
+        loop {
+            let nap = until.min(Instant::now() + NAP);
+            match running.wait(nap) {
+                Waited::AllEnded => return Some(Waited::AllEnded),
+                Waited::Until if self.interrupted() => {
+                    running.stop();
+                    running.wait(Instant::now() + GRACE);
+                    return None;
+                }
+                Waited::Until if nap >= until => return Some(Waited::Until),
+                Waited::Until => {}
+            }
+        }
+    }
+
+    fn tick(&mut self, span: &mut Span, infos: &'static [OpInfo], counts: &Counts) {
+        let now = Instant::now();
+        let reading = self.meters.read();
+        let responses = stats::percentiles(&stats::all_responses(counts));
+        let start_s = self.since_epoch_s(span.ended);
+        let seconds = now.saturating_duration_since(span.ended).as_secs_f64();
+        let interval = Interval {
+            start_s,
+            seconds,
+            phase: span.phase,
+            ops: ops(span.phase, counts),
+            errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
+            retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
+            counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_owned(), kind.count)).collect(),
+            p50_ms: responses.p50_ms,
+            p99_ms: responses.p99_ms,
+            max_ms: responses.max_ms,
+            spent: reading.since(&span.last),
+        };
+        let histograms = stats::encode(infos, counts);
+        span.add(infos, counts);
+        (span.ended, span.last) = (now, reading);
+        self.emit(Event::Interval(Box::new(interval)));
+        if !histograms.is_empty() {
+            self.emit(Event::Latency { start_s, seconds, histograms });
+        }
+    }
+
+    /// Ends a span, tells its record, and gives it back for joining.
+    pub(super) fn end(&mut self, span: Span, checks: Vec<Check>) -> Span {
+        let record = self.record(&span, span.phase, checks);
+        self.emit(Event::PhaseEnded(Box::new(record)));
+        span
+    }
+
+    /// Tells the record of all loops together.
+    pub(super) fn end_loops(&mut self, span: Span) {
+        let record = self.record(&span, PhaseKind::Loops, Vec::new());
+        self.emit(Event::PhaseEnded(Box::new(record)));
+    }
+
+    fn record(&mut self, span: &Span, phase: PhaseKind, checks: Vec<Check>) -> PhaseRecord {
+        let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
+        let ops = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
+        let mut op_types = std::collections::BTreeMap::new();
+        for (infos, counts) in &span.parts {
+            op_types.extend(stats::op_stats(infos, counts));
+        }
+        let spent = span.last.since(&span.first);
+        let size = allocated(self.job.data_dir, &|file| self.instance.is_log(file)).map_err(|error| error.to_string());
+        let logical = self.bound.logical_bytes();
+        PhaseRecord {
+            phase,
+            start_s: self.since_epoch_s(span.started),
+            seconds,
+            ops,
+            op_types,
+            metrics: metrics(phase, ops, seconds, &spent, size, logical),
+            spent,
+            debt_start: span.debt_start.clone(),
+            debt_end: self.instance.debt(),
+            counters: self.instance.counters(),
+            checks,
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The meters tell the truth: what was really read, written, discarded and
+//! computed is what they show, within 2%. Whoever divides these figures by
+//! operations relies on nothing else.
+//!
+//! The device is a loop device with a filesystem of its own, so that no other
+//! traffic of the machine is in its figures; without root that part is skipped
+//! and says so. The tests run one at a time, because the process's figures hold
+//! all of its threads.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rumba_core::metric::Metric;
+use rumba_lab::meter::{CpuRoll, Meters, Role};
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn assert_within_2_percent(what: &str, metric: &Metric, truth: f64) {
+    let value = metric.value().unwrap_or_else(|| panic!("{what} is absent: {metric:?}"));
+    println!("{what}: {value} measured, {truth} true, off by {:+.3}%", (value / truth - 1.0) * 100.0);
+    assert!((value - truth).abs() <= 0.02 * truth, "{what}: {value} measured, {truth} true");
+}
+
+/// A filesystem on a loop device, undone when dropped. `mount -o loop` ties the
+/// loop device to the mount: when that goes, the kernel detaches the device.
+struct LoopFilesystem {
+    dir: tempfile::TempDir,
+    mounted: bool,
+}
+
+impl LoopFilesystem {
+    fn make(megabytes: u64) -> Result<Self, String> {
+        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut filesystem = Self { dir, mounted: false };
+        let image = filesystem.dir.path().join("image");
+        let sized = File::create(&image).and_then(|file| file.set_len(megabytes << 20));
+        sized.map_err(|error| error.to_string())?;
+        std::fs::create_dir(filesystem.path()).map_err(|error| error.to_string())?;
+        let (image, point) = (image.display().to_string(), filesystem.path().display().to_string());
+        // Without the lazy flags the kernel would write inode tables behind the test's back.
+        run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &image])?;
+        run("mount", &["-t", "ext4", "-o", "loop,noatime,nodiscard", &image, &point])?;
+        filesystem.mounted = true;
+        Ok(filesystem)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("mounted")
+    }
+}
+
+impl Drop for LoopFilesystem {
+    fn drop(&mut self) {
+        if self.mounted
+            && let Err(error) = run("umount", &["-l", &self.path().display().to_string()])
+        {
+            eprintln!("left behind: {error}");
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", words.trim())) }
+}
+
+/// A megabyte that direct I/O accepts.
+struct AlignedMegabyte(*mut u8);
+
+impl AlignedMegabyte {
+    const LAYOUT: Layout = match Layout::from_size_align(1 << 20, 4096) {
+        Ok(layout) => layout,
+        Err(_) => panic!("4096 is a power of two"),
+    };
+
+    fn new() -> Self {
+        // SAFETY: the layout has a size; the pointer is checked.
+        let start = unsafe { alloc_zeroed(Self::LAYOUT) };
+        assert!(!start.is_null());
+        Self(start)
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the memory is this value's own, initialised, and of this length.
+        unsafe { std::slice::from_raw_parts_mut(self.0, Self::LAYOUT.size()) }
+    }
+}
+
+impl Drop for AlignedMegabyte {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout in `new`.
+        unsafe { dealloc(self.0, Self::LAYOUT) };
+    }
+}
+
+fn direct(path: &Path) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags(libc::O_DIRECT).create(!path.exists());
+    options
+}
+
+fn loop_filesystem_or_skip(megabytes: u64) -> Option<LoopFilesystem> {
+    LoopFilesystem::make(megabytes)
+        .inspect_err(|reason| eprintln!("skipped: device figures against known traffic, because {reason}"))
+        .ok()
+}
+
+#[test]
+fn what_is_written_and_read_is_what_device_and_process_show() {
+    let _alone = alone();
+    const MEGABYTES: u64 = 128;
+    let truth = (MEGABYTES << 20) as f64;
+    let Some(filesystem) = loop_filesystem_or_skip(256) else { return };
+    let file = filesystem.path().join("file");
+    let meters = Meters::new(&filesystem.path(), CpuRoll::new());
+    let mut megabyte = AlignedMegabyte::new();
+
+    let start = meters.read();
+    let mut writer = direct(&file).write(true).open(&file).unwrap();
+    for _ in 0..MEGABYTES {
+        writer.write_all(megabyte.bytes()).unwrap();
+    }
+    writer.sync_all().unwrap();
+    let written = meters.read();
+    let mut reader = direct(&file).read(true).open(&file).unwrap();
+    for _ in 0..MEGABYTES {
+        reader.read_exact(megabyte.bytes()).unwrap();
+    }
+    let read = meters.read();
+
+    let spent = written.since(&start);
+    assert_within_2_percent("device bytes written", &spent.device_write_bytes, truth);
+    assert_within_2_percent("process bytes written", &spent.process_write_bytes, truth);
+    assert_eq!(spent.device_discard_bytes, Metric::Value(0.0));
+    let spent = read.since(&written);
+    assert_within_2_percent("device bytes read", &spent.device_read_bytes, truth);
+    assert_within_2_percent("process bytes read", &spent.process_read_bytes, truth);
+    assert!(spent.device_reads.value().unwrap() >= 1.0);
+}
+
+#[test]
+fn what_is_discarded_does_not_count_as_written() {
+    let _alone = alone();
+    const MEGABYTES: usize = 64;
+    let Some(filesystem) = loop_filesystem_or_skip(256) else { return };
+    let file = filesystem.path().join("file");
+    let meters = Meters::new(&filesystem.path(), CpuRoll::new());
+    File::create(&file).and_then(|mut file| file.write_all(&vec![1; MEGABYTES << 20]).and(file.sync_all())).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    rustix::fs::syncfs(File::open(filesystem.path()).unwrap()).unwrap();
+
+    let before = meters.read();
+    if let Err(reason) = run("fstrim", &[&filesystem.path().display().to_string()]) {
+        eprintln!("skipped: discards apart from writes, because {reason}");
+        return;
+    }
+    let spent = meters.read().since(&before);
+    let discarded = spent.device_discard_bytes.value().unwrap();
+    let written = spent.device_write_bytes.value().unwrap();
+    println!("discarded {discarded}, written {written}");
+    assert!(discarded >= (MEGABYTES << 20) as f64, "{discarded}");
+    assert!(written < 0.02 * discarded, "{written}");
+}
+
+#[test]
+fn a_directory_in_memory_has_no_device_and_keeps_its_process_figures() {
+    let _alone = alone();
+    let spent_in = |dir: &Path| {
+        let meters = Meters::new(dir, CpuRoll::new());
+        let start = meters.read();
+        meters.read().since(&start)
+    };
+    let spent = spent_in(Path::new("/dev/shm"));
+    assert_eq!(spent.device_reads, Metric::absent("tmpfs is memory and has no device"));
+    assert_eq!(spent.device_discard_bytes, Metric::absent("tmpfs is memory and has no device"));
+    assert!(spent.rss_bytes.value().unwrap() > 0.0);
+    let spent = spent_in(Path::new("/nowhere"));
+    assert_eq!(spent.device_reads, Metric::absent("/nowhere: No such file or directory (os error 2)"));
+}
+
+/// Nanoseconds of CPU of the calling thread, by its own clock.
+fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Burns CPU until the thread's own clock has moved by so much; returns by how much it did.
+fn burn(milliseconds: u64) -> u64 {
+    let start = own_ns();
+    loop {
+        let spent = own_ns() - start;
+        if spent >= milliseconds * 1_000_000 {
+            return spent;
+        }
+    }
+}
+
+#[test]
+fn cpu_time_is_the_threads_own_by_role_while_they_live_and_after() {
+    let _alone = alone();
+    let roll = CpuRoll::new();
+    let meters = Meters::new(Path::new("/"), Arc::clone(&roll));
+    let start = meters.read();
+    // (role, milliseconds): two clients, one of the harness, one of the engine's own.
+    let work = [(Some(Role::Client), 300), (Some(Role::Client), 200), (Some(Role::Harness), 250), (None, 400)];
+    let (burnt, burnt_by) = channel();
+    let threads = work.map(|(role, milliseconds)| {
+        let (roll, burnt) = (Arc::clone(&roll), burnt.clone());
+        let (end, ended) = channel::<()>();
+        let thread = thread::spawn(move || {
+            let entered = role.map(|role| roll.enter(role));
+            burnt.send((role, burn(milliseconds))).unwrap();
+            // Stays in the roll, idle, until the test has looked.
+            let _ = ended.recv();
+            drop(entered);
+        });
+        (end, thread)
+    });
+    let mut truth = [0.0; 3];
+    for _ in work {
+        let (role, ns) = burnt_by.recv().unwrap();
+        let at = match role {
+            Some(Role::Client) => 0,
+            Some(Role::Harness) => 1,
+            None => 2,
+        };
+        truth[at] += ns as f64 / 1e9;
+    }
+    let alive = meters.read().since(&start);
+    for (end, thread) in threads {
+        drop(end);
+        thread.join().unwrap();
+    }
+    let gone = meters.read().since(&start);
+    for (when, spent) in [("alive", alive), ("gone", gone)] {
+        assert_within_2_percent(&format!("clients, {when}"), &spent.client_cpu_s, truth[0]);
+        assert_within_2_percent(&format!("harness, {when}"), &spent.harness_cpu_s, truth[1]);
+        assert_within_2_percent(&format!("background, {when}"), &spent.background_cpu_s, truth[2]);
+        assert!(spent.host_cpu_s.value().unwrap() >= 0.9 * truth.iter().sum::<f64>());
+    }
+}
+
+#[test]
+fn a_client_in_the_middle_of_its_work_is_charged_up_to_now() {
+    let _alone = alone();
+    let roll = CpuRoll::new();
+    let (looked, look) = channel::<()>();
+    let (at, at_client) = channel();
+    let client = {
+        let roll = Arc::clone(&roll);
+        thread::spawn(move || {
+            let _before = burn(50);
+            let _entered = roll.enter(Role::Client);
+            at.send(burn(300)).unwrap();
+            // Works on until it has been looked at, however long that takes.
+            let mut more = 0;
+            while look.try_recv().is_err() {
+                more += burn(1);
+            }
+            more
+        })
+    };
+    let at_least = at_client.recv().unwrap();
+    let seen = roll.read().client_ns;
+    looked.send(()).unwrap();
+    let at_most = at_least + client.join().unwrap();
+    let left = roll.read().client_ns;
+    assert!(seen >= at_least, "{seen} of {at_least}");
+    assert!(
+        seen as f64 <= 1.02 * at_most as f64,
+        "{seen} of at most {at_most}: the time before it entered is not the client's"
+    );
+    assert!(left >= seen && left as f64 <= 1.02 * at_most as f64, "{left} of {at_most}");
+}
+
+#[test]
+fn context_switches_are_counted() {
+    let _alone = alone();
+    let meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let start = meters.read();
+    let (ping, pinged) = channel::<()>();
+    let (pong, ponged) = channel::<()>();
+    let other = thread::spawn(move || while pinged.recv().is_ok() && pong.send(()).is_ok() {});
+    for _ in 0..1000 {
+        ping.send(()).unwrap();
+        // Sleeping gives the CPU away for certain.
+        thread::sleep(std::time::Duration::from_micros(1));
+        ponged.recv().unwrap();
+    }
+    drop(ping);
+    other.join().unwrap();
+    let switches = meters.read().since(&start).ctx_switches.value().unwrap();
+    assert!(switches >= 1000.0, "{switches}");
+}
+
+#[test]
+fn touched_memory_is_resident() {
+    let _alone = alone();
+    const TOUCHED: usize = 256 << 20;
+    let meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let start = meters.read();
+    let before = start.since(&start).rss_bytes.value().unwrap();
+    let memory = vec![1u8; TOUCHED];
+    let after = meters.read().since(&start).rss_bytes.value().unwrap();
+    assert_eq!(memory[TOUCHED / 2], 1);
+    assert_within_2_percent("resident bytes touched", &Metric::Value(after - before), TOUCHED as f64);
+}
