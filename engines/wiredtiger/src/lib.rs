@@ -1,1 +1,83 @@
-//! placeholder
+//! The `wiredtiger` engine: WiredTiger 3.2's row-store B-trees, one per key
+//! space, behind the key-value session.
+//!
+//! The library is loaded at run time from the system or from `library`;
+//! nothing of it is linked or copied. See `docs/engines/wiredtiger.md`.
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+mod config;
+#[cfg(test)]
+mod crash;
+mod instance;
+#[allow(unsafe_code)]
+mod raw;
+mod session;
+mod settings;
+mod statistics;
+
+use std::path::Path;
+
+use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{SettingError, SettingInfo};
+
+use crate::instance::WiredTigerInstance;
+use crate::raw::{INSTALL, Library};
+
+/// WiredTiger.
+pub struct WiredTiger;
+
+impl Engine for WiredTiger {
+    fn name(&self) -> &'static str {
+        "wiredtiger"
+    }
+
+    fn about(&self) -> &'static str {
+        "WiredTiger 3.2: B-tree with in-memory updates and checkpoints, MongoDB's engine (library loaded at run time)"
+    }
+
+    fn family(&self) -> Family {
+        Family::KeyValue
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        settings::SETTINGS
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        config::COMPRESSIONS
+    }
+
+    fn availability(&self, library: Option<&Path>) -> Availability {
+        match Library::load(library) {
+            Ok(library) => Availability {
+                version: Some(library.version().to_owned()),
+                source: library.path().display().to_string(),
+                missing: None,
+            },
+            Err(error) => Availability {
+                version: None,
+                source: library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string()),
+                missing: Some(Missing { what: error.to_string(), install: INSTALL.to_owned() }),
+            },
+        }
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        config::map(config)?;
+        match Library::load(config.library.as_deref()) {
+            Ok(library) => config::rehearse(&library, config),
+            // That the library is missing is for `availability` to say.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        let library = Library::load(config.library.as_deref())
+            .map_err(|error| EngineError::failed("dlopen", format!("{error}; install it: {INSTALL}")))?;
+        let configs = config::map_for(&library, config)
+            .map_err(|error| EngineError::failed("wiredtiger_open", format!("{error}; {}", error.remedy)))?;
+        Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, spaces)?))
+    }
+}

@@ -1,0 +1,322 @@
+//! From an experiment's configuration to WiredTiger's configuration strings,
+//! and back from the strings that WiredTiger keeps.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
+
+use crate::raw::{Connection, INSTALL, Library, Session};
+use crate::settings::{Call, DECIDED_ELSEWHERE, SETTINGS, call_of};
+
+/// The compressions, as the extensions name them.
+pub const COMPRESSIONS: &[&str] = &["none", "snappy", "zlib"];
+
+/// Where the library looks for settings beside those it is given.
+const ENVIRONMENT: &str = "WIREDTIGER_CONFIG";
+
+/// What the two calls are told, by dotted name: `log.file_max` → `104857600`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Configs {
+    /// For `wiredtiger_open`.
+    pub open: BTreeMap<String, String>,
+    /// For `WT_SESSION.create`, the same for every table.
+    pub create: BTreeMap<String, String>,
+}
+
+/// A configuration string: `log=(enabled=true,file_max=104857600),mmap=false`.
+pub struct Nested(BTreeMap<String, String>);
+
+impl From<BTreeMap<String, String>> for Nested {
+    fn from(dotted: BTreeMap<String, String>) -> Self {
+        Self(dotted)
+    }
+}
+
+impl fmt::Display for Nested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut parts = Vec::new();
+        for (name, value) in &self.0 {
+            match name.split_once('.') {
+                Some((group, member)) => groups.entry(group).or_default().push(format!("{member}={value}")),
+                None => parts.push(format!("{name}={value}")),
+            }
+        }
+        parts.extend(groups.iter().map(|(group, members)| format!("{group}=({})", members.join(","))));
+        f.write_str(&parts.join(","))
+    }
+}
+
+/// The dotted names and values of a configuration string; lists stay whole.
+pub fn dotted(config: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for item in split_outside_brackets(config) {
+        let (name, value) = item.split_once('=').unwrap_or((item, "true"));
+        let inner = value.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        match inner.filter(|inner| inner.contains('=')) {
+            Some(inner) => found.extend(dotted(inner).into_iter().map(|(member, v)| (format!("{name}.{member}"), v))),
+            None => drop(found.insert(name.to_owned(), value.to_owned())),
+        }
+    }
+    found
+}
+
+fn split_outside_brackets(config: &str) -> Vec<&str> {
+    let (mut items, mut depth, mut start) = (Vec::new(), 0i32, 0);
+    for (at, letter) in config.char_indices() {
+        match letter {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' | '\n' if depth == 0 => {
+                items.push(&config[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&config[start..]);
+    items.retain(|item| !item.trim().is_empty());
+    items
+}
+
+/// A value as WiredTiger writes it; sizes in bytes.
+///
+/// # Errors
+/// A list that is not one.
+pub fn literal(info: &SettingInfo, value: &Value) -> Result<String, SettingError> {
+    let text = value.to_string();
+    match info.kind {
+        Kind::Bytes => Ok(match value {
+            Value::Text(text) => rumba_core::units::parse_bytes(text)
+                .map_err(|why| SettingError::new(info.name, why, "a size such as 64MiB"))?
+                .to_string(),
+            _ => text,
+        }),
+        Kind::Text => {
+            let inner = text.strip_prefix(['[', '(']).and_then(|rest| rest.strip_suffix([']', ')']));
+            let plain = |inner: &str| inner.chars().all(|c| c.is_ascii_alphanumeric() || "_,=".contains(c));
+            if inner.is_some_and(plain) {
+                return Ok(text);
+            }
+            Err(SettingError::new(info.name, format!("`{text}` is not a list"), "write it as \"[one,two]\""))
+        }
+        // The one choice that the library wants as a list.
+        Kind::Choice(_) if info.name == "statistics" => Ok(format!("({text})")),
+        _ => Ok(text),
+    }
+}
+
+/// Maps a configuration without looking at the library.
+///
+/// # Errors
+/// The offending setting.
+pub fn map(config: &EngineConfig) -> Result<Configs, SettingError> {
+    refuse(config)?;
+    let mut configs = defaults(config);
+    for (name, value) in &config.settings.0 {
+        let Some(info) = SETTINGS.iter().find(|info| info.name == name) else { continue };
+        if name == "zlib.compression_level" {
+            continue; // part of `extensions`, which the library's place decides
+        }
+        let value = literal(info, value)?;
+        match call_of(name) {
+            Call::Open => configs.open.insert(name.clone(), value),
+            Call::Create => configs.create.insert(name.clone(), value),
+        };
+    }
+    Ok(configs)
+}
+
+/// Refuses what no library is needed to refuse.
+fn refuse(config: &EngineConfig) -> Result<(), SettingError> {
+    for name in config.settings.0.keys() {
+        if let Some((name, remedy)) = DECIDED_ELSEWHERE.iter().find(|(elsewhere, _)| elsewhere == name) {
+            return Err(SettingError::new(*name, "is not set here", *remedy));
+        }
+    }
+    config.settings.check("wiredtiger", SETTINGS)?;
+    if let Some(name) = &config.compression
+        && !COMPRESSIONS.contains(&name.as_str())
+    {
+        let remedy = format!("it has: {}", COMPRESSIONS.join(", "));
+        return Err(SettingError::new("compression", format!("wiredtiger has no `{name}`"), remedy));
+    }
+    let level = config.settings.get("zlib.compression_level");
+    if level.is_some() && !compressors(config).contains(&"zlib".to_owned()) {
+        return Err(SettingError::new("zlib.compression_level", "zlib is not in use", "set `compression = \"zlib\"`"));
+    }
+    match config.durability {
+        Durability::None => {
+            let groups = ["log.", "transaction_sync.", "checkpoint.log_size"];
+            let of_log = |name: &&String| groups.iter().any(|group| name.starts_with(group));
+            if let Some(name) = config.settings.0.keys().find(of_log) {
+                let remedy = "set `durability` to `no-sync` or `sync`";
+                return Err(SettingError::new(name, "durability `none` has no log", remedy));
+            }
+        }
+        Durability::NoSync if config.settings.get("transaction_sync.method").is_some() => {
+            return Err(SettingError::new(
+                "transaction_sync.method",
+                "durability `no-sync` does not sync the log",
+                "set `durability = \"sync\"`",
+            ));
+        }
+        Durability::Sync if config.settings.bool("transaction_sync.enabled") == Some(false) => {
+            return Err(SettingError::new(
+                "transaction_sync.enabled",
+                "durability `sync` syncs the log at commit",
+                "set `durability = \"no-sync\"`",
+            ));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// What is asked for by the common settings, and this engine's own defaults.
+fn defaults(config: &EngineConfig) -> Configs {
+    let logged = config.durability != Durability::None;
+    let mut open: BTreeMap<String, String> = [
+        ("cache_size", config.cache.to_string()),
+        // A session per client, as MongoDB sets it; unused ones cost address space, not memory.
+        ("session_max", "20000".into()),
+        ("statistics", "(fast)".into()),
+        // MongoDB's interval.
+        ("checkpoint.wait", "60".into()),
+        ("log.enabled", logged.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    if logged {
+        // With `none` a commit writes its log record to the system, without a
+        // sync: a killed process loses nothing. Not enabled, the record stays
+        // in a buffer of the process.
+        let method = if config.durability == Durability::Sync { "fsync" } else { "none" };
+        open.insert("transaction_sync.enabled".into(), "true".into());
+        open.insert("transaction_sync.method".into(), method.into());
+        // MongoDB's bound, and the library's largest.
+        open.insert("checkpoint.log_size".into(), (2u64 << 30).to_string());
+    }
+    let create = [
+        ("key_format", "u"),
+        ("value_format", "u"),
+        ("block_compressor", config.compression.as_deref().unwrap_or("none")),
+    ];
+    Configs { open, create: create.map(|(name, value)| (name.to_owned(), value.to_owned())).into() }
+}
+
+/// The compressors in use, by name.
+fn compressors(config: &EngineConfig) -> Vec<String> {
+    let table = config.compression.as_deref();
+    let log = config.settings.text("log.compressor");
+    let mut names: Vec<String> =
+        table.into_iter().chain(log).filter(|name| *name != "none").map(str::to_owned).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Maps a configuration for this library, whose compressors it names.
+///
+/// # Errors
+/// The offending setting, or a compressor that is not here.
+pub fn map_for(library: &Library, config: &EngineConfig) -> Result<Configs, SettingError> {
+    // The library's own `use_environment=false` leaves a database that it cannot open again.
+    if std::env::var_os(ENVIRONMENT).is_some() {
+        let problem = "this environment variable changes the settings behind the experiment's back";
+        return Err(SettingError::new(ENVIRONMENT, problem, format!("unset {ENVIRONMENT}")));
+    }
+    let mut configs = map(config)?;
+    let mut extensions = Vec::new();
+    for name in compressors(config) {
+        let path = library
+            .compressor(&name)
+            .map_err(|why| SettingError::new("compression", why.to_string(), format!("install it: {INSTALL}")))?;
+        let level = config.settings.int("zlib.compression_level").filter(|_| name == "zlib");
+        let arguments = level.map(|level| format!("={{config={{compression_level={level}}}}}")).unwrap_or_default();
+        extensions.push(format!("\"{}\"{arguments}", path.display()));
+    }
+    if !extensions.is_empty() {
+        configs.open.insert("extensions".into(), format!("[{}]", extensions.join(",")));
+    }
+    Ok(configs)
+}
+
+/// Has the library itself look at a configuration: each value alone, so that
+/// the error names it, and then all together by opening a database in memory.
+///
+/// # Errors
+/// The offending setting, with the library's words.
+pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), SettingError> {
+    let configs = map_for(library, config)?;
+    for (call, all) in [(Call::Open, &configs.open), (Call::Create, &configs.create)] {
+        for (name, value) in all {
+            let alone = Nested::from(BTreeMap::from([(name.clone(), value.clone())])).to_string();
+            library.validate(call.name(), &alone).map_err(|why| refused(name, call, why))?;
+        }
+    }
+    let mut open = configs.open;
+    // What touches files or starts threads that an empty database does not need.
+    let bystanders = ["log.", "checkpoint", "statistics_log.", "transaction_sync.", "verbose", "direct_io"];
+    open.retain(|name, _| !bystanders.iter().any(|start| name.starts_with(start)));
+    open.insert("in_memory".into(), "true".into());
+    let whole = |call: Call| {
+        move |error: rumba_core::engine::EngineError| {
+            let asked: Vec<&str> =
+                config.settings.0.keys().filter(|name| call_of(name) == call).map(String::as_str).collect();
+            let key = if asked.is_empty() { "settings".to_owned() } else { asked.join(", ") };
+            SettingError::new(key, error.to_string(), "change one of them")
+        }
+    };
+    // A process can have a database open once only, in memory or not, and this
+    // one's place is the working directory, where it writes nothing.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let connection = Connection::open(library, Path::new("."), &creating(open)).map_err(whole(Call::Open))?;
+    let mut session = Session::open(&connection).map_err(whole(Call::Open))?;
+    session.create("table:rehearsal", &Nested::from(configs.create).to_string()).map_err(whole(Call::Create))
+}
+
+/// The string that creates a database, and fails where one exists.
+pub fn creating(mut open: BTreeMap<String, String>) -> String {
+    open.insert("create".into(), "true".into());
+    open.insert("exclusive".into(), "true".into());
+    Nested::from(open).to_string()
+}
+
+fn refused(name: &str, call: Call, why: String) -> SettingError {
+    let key = match name {
+        "cache_size" => "cache",
+        "block_compressor" | "extensions" => "compression",
+        name => name,
+    };
+    SettingError::new(key, why, format!("see {} in WiredTiger's reference guide", call.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_nested_comes_back_dotted() {
+        let names =
+            [("log.enabled", "true"), ("log.file_max", "104857600"), ("mmap", "false"), ("statistics", "(fast)")];
+        let names: BTreeMap<String, String> = names.map(|(n, v)| (n.to_owned(), v.to_owned())).into();
+        let config = Nested::from(names.clone()).to_string();
+        assert_eq!(config, "mmap=false,statistics=(fast),log=(enabled=true,file_max=104857600)");
+        assert_eq!(dotted(&config), names);
+    }
+
+    #[test]
+    fn a_list_cannot_smuggle_in_another_setting() {
+        let info = SETTINGS.iter().find(|info| info.name == "verbose").unwrap();
+        assert!(literal(info, &Value::Text("[evict,read]".into())).is_ok());
+        assert!(literal(info, &Value::Text("[evict],in_memory=true".into())).is_err());
+        assert!(literal(info, &Value::Text("evict".into())).is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! An open database: sessions, checkpoints, statistics, settings in force.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_core::engine::{EngineError, Gauge, Instance, Session as AnySession};
+use rumba_core::kv::KeySpace;
+
+use crate::config::{Configs, Nested, creating, dotted};
+use crate::raw::{Connection, Library, Session, Statistic};
+use crate::session::WiredTigerSession;
+use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES};
+
+/// Checkpoints written at most to pay the debt: with nobody writing, the first
+/// leaves only what the checkpoint itself has changed.
+const CHECKPOINTS_MAX: usize = 8;
+
+/// What the library keeps about a table beside its settings.
+const BOOKKEEPING: [&str; 7] = ["app_metadata", "assert", "checkpoint", "id", "log", "version", "columns"];
+
+/// An open database and its tables.
+pub struct WiredTigerInstance {
+    connection: Arc<Connection>,
+    tables: Vec<String>,
+    /// A session of the instance's own, so that counting disturbs no client.
+    observer: Mutex<Observer>,
+    effective: Vec<(String, String)>,
+}
+
+struct Observer {
+    session: Session,
+    counted: Vec<Statistic>,
+}
+
+impl WiredTigerInstance {
+    /// Creates a database with a table for each space.
+    ///
+    /// # Errors
+    /// Whatever the engine said; a setting that did not take effect.
+    pub fn create(
+        library: &Arc<Library>,
+        dir: &Path,
+        configs: Configs,
+        spaces: &[KeySpace],
+    ) -> Result<Self, EngineError> {
+        let connection = Connection::open(library, dir, &creating(configs.open.clone()))?;
+        let mut session = Session::open(&connection)?;
+        let table_config = Nested::from(configs.create.clone()).to_string();
+        let tables: Vec<String> = spaces.iter().map(|space| format!("table:{}", space.name)).collect();
+        for table in &tables {
+            session.create(table, &table_config)?;
+        }
+        let every = session.statistics()?;
+        let counted = COUNTED.iter().filter_map(|name| every.iter().find(|found| found.description == *name)).cloned();
+        let mut observer = Observer { counted: counted.collect(), session };
+        let effective = settings_in_force(&mut observer, dir, &configs, spaces)?;
+        Ok(Self { connection, tables, observer: Mutex::new(observer), effective })
+    }
+
+    fn values(&self) -> Vec<(String, f64)> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner).values()
+    }
+
+    fn dirty_bytes(&self) -> Option<f64> {
+        self.values().into_iter().find(|(name, _)| name == DIRTY_BYTES).map(|(_, value)| value)
+    }
+
+    /// Writes checkpoints until one of them leaves nothing less dirty than the one before.
+    fn write_all(&self) -> Result<(), EngineError> {
+        let mut session = Session::open(&self.connection)?;
+        let mut before = f64::INFINITY;
+        for _ in 0..CHECKPOINTS_MAX {
+            session.checkpoint()?;
+            match self.dirty_bytes() {
+                Some(dirty) if dirty > 0.0 && dirty < before => before = dirty,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Observer {
+    /// The statistics that can be read now.
+    fn values(&mut self) -> Vec<(String, f64)> {
+        let Ok(values) = self.session.statistic_values(&self.counted) else { return Vec::new() };
+        let named = self.counted.iter().zip(values);
+        named.filter_map(|(statistic, value)| Some((statistic.description.clone(), value? as f64))).collect()
+    }
+}
+
+/// The settings that the library says are in force, compared with those asked for.
+fn settings_in_force(
+    observer: &mut Observer,
+    dir: &Path,
+    asked: &Configs,
+    spaces: &[KeySpace],
+) -> Result<Vec<(String, String)>, EngineError> {
+    let base = std::fs::read_to_string(dir.join("WiredTiger.basecfg"))
+        .map_err(|error| EngineError::failed("wiredtiger_open", format!("WiredTiger.basecfg: {error}")))?;
+    let lines: Vec<&str> = base.lines().filter(|line| !line.starts_with('#')).collect();
+    let mut open = dotted(&lines.join(","));
+    open.retain(|name, _| !name.starts_with("version"));
+    require("wiredtiger_open", &asked.open, &open)?;
+    let cache = observer.values().into_iter().find(|(name, _)| name == CACHE_BYTES_MAX);
+    if let (Some((_, cache)), Some(wanted)) = (cache, asked.open.get("cache_size"))
+        && wanted.parse() != Ok(cache)
+    {
+        return Err(EngineError::failed(
+            "wiredtiger_open",
+            format!("cache_size={wanted} was asked, {cache} is in force"),
+        ));
+    }
+    let mut in_force: Vec<(String, String)> = open.into_iter().collect();
+    // All tables are created alike, so one of them speaks for all.
+    if let Some(space) = spaces.first() {
+        let mut create = dotted(&observer.session.metadata(&format!("file:{}.wt", space.name))?);
+        require("WT_SESSION.create", &asked.create, &create)?;
+        create.retain(|name, value| {
+            let group = name.split('.').next().unwrap_or(name);
+            !value.is_empty() && !BOOKKEEPING.contains(&group)
+        });
+        in_force.extend(create);
+    }
+    Ok(in_force)
+}
+
+/// # Errors
+/// A setting that is not in force as asked.
+fn require(
+    call: &'static str,
+    asked: &BTreeMap<String, String>,
+    in_force: &BTreeMap<String, String>,
+) -> Result<(), EngineError> {
+    for (name, wanted) in asked {
+        // Its paths come back requoted; a compressor that is not loaded fails the create.
+        if name == "extensions" {
+            continue;
+        }
+        let found = in_force.get(name).map(String::as_str).unwrap_or("nothing");
+        if bare(found) != bare(wanted) {
+            return Err(EngineError::failed(call, format!("{name}={wanted} was asked, {found} is in force")));
+        }
+    }
+    Ok(())
+}
+
+/// A list without its brackets, which the library writes in its own way.
+fn bare(value: &str) -> &str {
+    value.trim_matches(['(', ')', '[', ']'])
+}
+
+impl Instance for WiredTigerInstance {
+    fn session(&self) -> Result<AnySession, EngineError> {
+        let session = WiredTigerSession::new(Session::open(&self.connection)?, &self.tables)?;
+        Ok(AnySession::Kv(Box::new(session)))
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        self.write_all()
+    }
+
+    fn drain(&self) -> Result<(), EngineError> {
+        self.write_all()
+    }
+
+    fn debt(&self) -> Vec<Gauge> {
+        self.dirty_bytes().map(|dirty| Gauge::new(DIRTY_BYTES, dirty)).into_iter().collect()
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        self.values().into_iter().map(|(name, value)| Gauge::new(name, value)).collect()
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        self.effective.clone()
+    }
+
+    fn is_log(&self, file: &Path) -> bool {
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        ["WiredTigerLog.", "WiredTigerPreplog.", "WiredTigerTmplog."].iter().any(|start| name.starts_with(start))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        let Self { connection, observer, .. } = *self;
+        drop(observer);
+        connection.close()
+    }
+}

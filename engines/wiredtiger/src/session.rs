@@ -1,0 +1,114 @@
+//! The key-value session over one WiredTiger session.
+
+use rumba_core::engine::EngineError;
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+
+use crate::raw::{CursorId, Session};
+
+/// A load's rows are nobody else's, so a conflict there means that the cache
+/// was full of dirty pages; by then eviction has made room.
+const LOAD_ATTEMPTS: u32 = 100;
+
+/// One client's session: cursors on all tables, kept open.
+pub struct WiredTigerSession {
+    session: Session,
+    cursors: Vec<CursorId>,
+    in_transaction: bool,
+}
+
+impl WiredTigerSession {
+    /// Opens a cursor on each of the tables, in the order of the key spaces.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    pub fn new(mut session: Session, tables: &[String]) -> Result<Self, EngineError> {
+        let cursors = tables.iter().map(|uri| session.open_cursor(uri)).collect::<Result<_, _>>()?;
+        Ok(Self { session, cursors, in_transaction: false })
+    }
+
+    /// Outside a transaction the library would commit each write by itself,
+    /// which no caller means.
+    fn in_transaction(&self, call: &'static str) -> Result<(), EngineError> {
+        if self.in_transaction { Ok(()) } else { Err(outside(call)) }
+    }
+
+    fn load_once(&mut self, batch: &Batch) -> Result<(), EngineError> {
+        self.begin()?;
+        for (space, key, value) in batch.iter() {
+            self.session.insert(self.cursors[space], key, value)?;
+        }
+        self.commit()
+    }
+}
+
+#[cold]
+fn outside(call: &'static str) -> EngineError {
+    EngineError::failed(call, "only within a transaction; call begin first")
+}
+
+impl KvSession for WiredTigerSession {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.session.search(self.cursors[space], key, value)
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        self.session.scan(self.cursors[space], scan, visit)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.session.begin()?;
+        self.in_transaction = true;
+        Ok(())
+    }
+
+    /// A reservation: an update of the row that changes nothing and that every
+    /// other write conflicts with. An absent row cannot be reserved; of two
+    /// transactions that both insert it, the later one gets a conflict.
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.in_transaction("WT_CURSOR.reserve")?;
+        self.session.reserve(self.cursors[space], key, value)
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.in_transaction("WT_CURSOR.insert")?;
+        self.session.insert(self.cursors[space], key, value)
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+        self.in_transaction("WT_CURSOR.remove")?;
+        self.session.remove(self.cursors[space], key)
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.in_transaction("WT_SESSION.commit_transaction")?;
+        // Whether it succeeds or not, there is no transaction afterwards.
+        self.in_transaction = false;
+        self.session.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        if !self.in_transaction {
+            return Ok(());
+        }
+        self.in_transaction = false;
+        self.session.rollback()
+    }
+
+    /// One transaction per batch: one log record and one visit of the
+    /// transaction table for many rows. Not the library's bulk cursor, which
+    /// wants a table to itself and its rows in order, and writes no log.
+    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+        for _ in 1..LOAD_ATTEMPTS {
+            match self.load_once(batch) {
+                Err(error) if error.is_conflict() => self.rollback()?,
+                outcome => return outcome,
+            }
+        }
+        self.load_once(batch)
+    }
+}

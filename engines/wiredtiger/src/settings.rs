@@ -1,0 +1,219 @@
+//! WiredTiger's own settings: their names, the call that takes each, what they
+//! may hold. Names, bounds and defaults are those of `wiredtiger.h` 3.2; a
+//! default of this engine that differs says so.
+
+use rumba_core::setting::{Kind, SettingInfo};
+
+/// The call that takes a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// `wiredtiger_open`: the whole database.
+    Open,
+    /// `WT_SESSION.create`: every table.
+    Create,
+}
+
+impl Call {
+    /// The library's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Call::Open => "wiredtiger_open",
+            Call::Create => "WT_SESSION.create",
+        }
+    }
+}
+
+/// Settings that exist but are decided elsewhere, and where.
+pub const DECIDED_ELSEWHERE: &[(&str, &str)] = &[
+    ("cache_size", "set `cache`"),
+    ("log.enabled", "set `durability`: `none` turns the log off"),
+    ("block_compressor", "set `compression`"),
+    ("extensions", "set `compression`: its library is loaded with it"),
+    ("log.path", "the log stays in the instance's own directory, where it is measured and removed"),
+    ("type", "tables are row-store B-trees; the library's LSM trees are not supported"),
+    ("in_memory", "an engine without storage cannot be measured"),
+    ("key_format", "keys are byte strings"),
+    ("value_format", "values are byte strings"),
+];
+
+const PERCENT_OR_BYTES: Kind = Kind::Bytes;
+const LIST: Kind = Kind::Text;
+
+const fn setting(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+const OPEN: &[SettingInfo] = &[
+    setting("buffer_alignment", Kind::Int(-1, 1 << 20), "-1", "alignment of I/O buffers in bytes; -1: the platform's"),
+    setting("cache_max_wait_ms", Kind::Int(0, i64::MAX), "0", "ms a client waits for room in the cache; 0: for ever"),
+    setting("cache_overflow.file_max", Kind::Bytes, "0", "bound of the cache overflow file; 0: none, else >= 100MB"),
+    setting("cache_overhead", Kind::Int(0, 30), "8", "percent by which the allocator is thought to exceed the cache"),
+    setting("checkpoint.log_size", Kind::Bytes, "2GiB (library: 0)", "log bytes between checkpoints; up to 2GiB"),
+    setting(
+        "checkpoint.wait",
+        Kind::Int(0, 100_000),
+        "60 (library: 0)",
+        "seconds between checkpoints; 0: none by time",
+    ),
+    setting("checkpoint_sync", Kind::Bool, "true", "sync files when a checkpoint is written"),
+    setting("debug_mode.checkpoint_retention", Kind::Int(0, 1024), "0", "keep the log of this many checkpoints"),
+    setting("debug_mode.eviction", Kind::Bool, "false", "evict to the overflow file more readily"),
+    setting("debug_mode.rollback_error", Kind::Int(0, 10_000_000), "0", "make every Nth operation a conflict"),
+    setting("debug_mode.table_logging", Kind::Bool, "false", "log operations on tables without a log, too"),
+    setting("direct_io", LIST, "[]", "files opened with O_DIRECT: [checkpoint,data,log]"),
+    setting("eviction.threads_max", Kind::Int(1, 20), "8", "most eviction threads"),
+    setting("eviction.threads_min", Kind::Int(1, 20), "1", "fewest eviction threads"),
+    setting(
+        "eviction_checkpoint_target",
+        PERCENT_OR_BYTES,
+        "1",
+        "dirty cache a checkpoint starts from; percent or bytes",
+    ),
+    setting("eviction_dirty_target", PERCENT_OR_BYTES, "5", "dirty cache that workers evict to; percent or bytes"),
+    setting("eviction_dirty_trigger", PERCENT_OR_BYTES, "20", "dirty cache at which clients evict; percent or bytes"),
+    setting("eviction_target", PERCENT_OR_BYTES, "80", "cache that workers evict to; percent or bytes"),
+    setting("eviction_trigger", PERCENT_OR_BYTES, "95", "cache at which clients evict; percent or bytes"),
+    setting("file_extend", LIST, "[]", "extend files by: (data=16MB,log=100MB)"),
+    setting("file_manager.close_handle_minimum", Kind::Int(0, i64::MAX), "250", "open handles before any is closed"),
+    setting(
+        "file_manager.close_idle_time",
+        Kind::Int(0, 100_000),
+        "30",
+        "seconds a handle is idle before it is closed",
+    ),
+    setting("file_manager.close_scan_interval", Kind::Int(1, 100_000), "10", "seconds between looks for idle handles"),
+    setting("io_capacity.total", Kind::Bytes, "0", "bytes a second of I/O; 0: unbounded, else >= 1MB"),
+    setting("log.archive", Kind::Bool, "true", "remove log files that no recovery needs"),
+    setting("log.compressor", Kind::Choice(&["none", "snappy", "zlib"]), "none", "compression of log records"),
+    setting("log.file_max", Kind::Bytes, "100MiB", "size of a log file; 100KiB to 2GiB"),
+    setting("log.os_cache_dirty_pct", Kind::Int(0, 100), "0", "percent of a log file written before writeback starts"),
+    setting("log.prealloc", Kind::Bool, "true", "allocate log files ahead"),
+    setting("log.zero_fill", Kind::Bool, "false", "write zeroes into new log files"),
+    setting("mmap", Kind::Bool, "true", "map files into memory where possible"),
+    setting(
+        "session_max",
+        Kind::Int(1, i64::MAX),
+        "20000 (library: 100)",
+        "most sessions, those of the library included",
+    ),
+    setting(
+        "statistics",
+        Kind::Choice(&["fast", "all"]),
+        "fast (library: none)",
+        "statistics kept; counters need them",
+    ),
+    setting("statistics_log.json", Kind::Bool, "false", "write the library's own statistics file as JSON"),
+    setting("statistics_log.on_close", Kind::Bool, "false", "log statistics at close"),
+    setting(
+        "statistics_log.wait",
+        Kind::Int(0, 100_000),
+        "0",
+        "seconds between entries of the statistics file; 0: none",
+    ),
+    setting(
+        "transaction_sync.enabled",
+        Kind::Bool,
+        "true (library: false)",
+        "false, with no-sync: commits stay in memory",
+    ),
+    setting(
+        "transaction_sync.method",
+        Kind::Choice(&["dsync", "fsync"]),
+        "fsync",
+        "how durability `sync` syncs the log",
+    ),
+    setting("verbose", LIST, "[]", "events reported on standard error: [checkpoint,evict]"),
+    setting("zlib.compression_level", Kind::Int(0, 9), "6", "level of compression `zlib`, given to its extension"),
+];
+
+const CREATE: &[SettingInfo] = &[
+    setting("access_pattern_hint", Kind::Choice(&["none", "random", "sequential"]), "none", "advice to the system"),
+    setting("allocation_size", Kind::Bytes, "4KiB", "unit of a file's blocks: a power of two, 512B to 128MiB"),
+    setting("block_allocation", Kind::Choice(&["best", "first"]), "best", "fit of blocks into free space"),
+    setting("cache_resident", Kind::Bool, "false", "never evict the tables' pages"),
+    setting("checksum", Kind::Choice(&["on", "off", "uncompressed"]), "uncompressed", "blocks that get a checksum"),
+    setting("dictionary", Kind::Int(0, i64::MAX), "0", "distinct values remembered per leaf page"),
+    setting("internal_key_max", Kind::Bytes, "0", "longest key in an internal page; 0: a tenth of the page"),
+    setting("internal_key_truncate", Kind::Bool, "true", "drop needless trailing bytes of internal keys"),
+    setting("internal_page_max", Kind::Bytes, "4KiB", "size of internal pages before compression; 512B to 512MiB"),
+    setting("leaf_key_max", Kind::Bytes, "0", "longest key in a leaf page; 0: a tenth of the page"),
+    setting("leaf_page_max", Kind::Bytes, "32KiB", "size of leaf pages before compression; 512B to 512MiB"),
+    setting("leaf_value_max", Kind::Bytes, "0", "longest value in a leaf page; 0: half of the page"),
+    setting("memory_page_image_max", Kind::Bytes, "0", "in-memory bytes of one block; 0: 4 times leaf_page_max"),
+    setting("memory_page_max", Kind::Bytes, "5MiB", "size of a page in memory before it is written and split"),
+    setting(
+        "os_cache_dirty_max",
+        Kind::Bytes,
+        "0",
+        "bytes written before the system's writeback starts; 0: its choice",
+    ),
+    setting("os_cache_max", Kind::Bytes, "0", "bytes of a file kept in the system's cache; 0: its choice"),
+    setting("prefix_compression", Kind::Bool, "false", "store the common prefix of a leaf page's keys once"),
+    setting("prefix_compression_min", Kind::Int(0, i64::MAX), "4", "fewest bytes of prefix worth it"),
+    setting("split_pct", Kind::Int(50, 100), "90", "percent of the page size that a split fills"),
+];
+
+const ALL: [SettingInfo; OPEN.len() + CREATE.len()] = {
+    let mut all = [OPEN[0]; OPEN.len() + CREATE.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < OPEN.len() { OPEN[at] } else { CREATE[at - OPEN.len()] };
+        at += 1;
+    }
+    all
+};
+
+/// Every setting that is passed on.
+pub static SETTINGS: &[SettingInfo] = &ALL;
+
+/// The call that takes the setting of this name.
+pub fn call_of(name: &str) -> Call {
+    if CREATE.iter().any(|info| info.name == name) { Call::Create } else { Call::Open }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::config::{Nested, literal};
+    use crate::raw::Library;
+    use rumba_core::setting::Value;
+
+    /// A value that fits the kind and every bound of the library.
+    fn example(info: &SettingInfo) -> Value {
+        match info.kind {
+            Kind::Bool => Value::Bool(true),
+            Kind::Int(low, high) => Value::Int(low.max(1).min(high)),
+            Kind::Choice(words) => Value::Text(words[0].into()),
+            Kind::Text => Value::Text(if info.name == "file_extend" { "(data=16MB)" } else { "[]" }.into()),
+            _ if info.name.starts_with("eviction_") => Value::Int(50),
+            _ => Value::Int(128 << 20),
+        }
+    }
+
+    /// A misspelt name here would be refused only when someone uses it.
+    #[test]
+    fn the_library_knows_every_setting_under_the_call_we_give_it_to() {
+        let library = Library::load(None).unwrap();
+        for info in SETTINGS {
+            let value = example(info);
+            info.check(&value).unwrap();
+            if info.name == "zlib.compression_level" {
+                continue; // the extension's, not the library's
+            }
+            let value = literal(info, &value).unwrap();
+            let config = Nested::from(BTreeMap::from([(info.name.to_owned(), value)])).to_string();
+            library.validate(call_of(info.name).name(), &config).unwrap_or_else(|why| panic!("{config}: {why}"));
+        }
+    }
+
+    #[test]
+    fn no_name_is_listed_twice() {
+        let mut names: Vec<_> = SETTINGS.iter().map(|info| info.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SETTINGS.len());
+    }
+}

@@ -1,0 +1,53 @@
+//! Which of WiredTiger's connection statistics are counted, by their
+//! descriptions: the numbers behind them change between versions.
+
+/// Dirty bytes in the cache: what the next checkpoint has to write.
+pub const DIRTY_BYTES: &str = "cache: tracked dirty bytes in the cache";
+/// The cache in force.
+pub const CACHE_BYTES_MAX: &str = "cache: maximum bytes configured";
+
+/// The statistics reported; [`DIRTY_BYTES`] and [`CACHE_BYTES_MAX`] among them.
+pub const COUNTED: &[&str] = &[
+    DIRTY_BYTES,
+    CACHE_BYTES_MAX,
+    "cache: bytes currently in the cache",
+    "cache: bytes read into cache",
+    "cache: bytes written from cache",
+    "cache: pages requested from the cache",
+    "cache: pages read into cache",
+    "cache: pages written from cache",
+    "cache: modified pages evicted",
+    "cache: unmodified pages evicted",
+    "cache: pages evicted by application threads",
+    "cache: modified pages evicted by application threads",
+    "cache: application threads page read from disk to cache time (usecs)",
+    "cache: application threads page write from cache to disk time (usecs)",
+    "cache: cache overflow table insert calls",
+    "cache: cache overflow table on-disk size",
+    "thread-yield: application thread time evicting (usecs)",
+    "thread-yield: application thread time waiting for cache (usecs)",
+    "block-manager: blocks read",
+    "block-manager: blocks written",
+    "block-manager: bytes read",
+    "block-manager: bytes written",
+    "block-manager: bytes written for checkpoint",
+    "connection: total fsync I/Os",
+    "connection: total read I/Os",
+    "connection: total write I/Os",
+    "cursor: cursor operation restarted",
+    "log: log bytes of payload data",
+    "log: log bytes written",
+    "log: log sync operations",
+    "log: log sync time duration (usecs)",
+    "log: log write operations",
+    "reconciliation: page reconciliation calls",
+    "session: open session count",
+    "transaction: transaction begins",
+    "transaction: transaction checkpoint currently running",
+    "transaction: transaction checkpoint most recent time (msecs)",
+    "transaction: transaction checkpoint total time (msecs)",
+    "transaction: transaction checkpoints",
+    "transaction: transactions committed",
+    "transaction: transactions rolled back",
+    "transaction: update conflicts",
+];

@@ -1,0 +1,61 @@
+//! A machine without the library, or with another.
+
+use std::path::Path;
+use std::process::Command;
+
+use rumba_core::engine::{Engine, EngineConfig};
+use rumba_engine_wiredtiger::WiredTiger;
+
+use crate::{SPACES, config};
+
+#[test]
+fn the_installed_library_is_found_with_its_version_and_file() {
+    let here = WiredTiger.availability(None);
+    assert!(here.missing.is_none(), "{:?}", here.missing);
+    assert!(here.version.unwrap().starts_with("3.2."));
+    assert!(Path::new(&here.source).is_file(), "{}", here.source);
+}
+
+#[test]
+fn a_missing_library_names_the_command_that_installs_it() {
+    let path = Path::new("/nonexistent/libwiredtiger.so");
+    let missing = WiredTiger.availability(Some(path)).missing.unwrap();
+    assert!(missing.what.contains("/nonexistent/libwiredtiger.so"), "{}", missing.what);
+    assert_eq!(missing.install, "apt-get install libwiredtiger0");
+
+    let config = EngineConfig { library: Some(path.to_owned()), ..config() };
+    let dir = tempfile::tempdir().unwrap();
+    let error = WiredTiger.open(dir.path(), &config, SPACES).err().unwrap().to_string();
+    assert!(error.contains("apt-get install libwiredtiger0"), "{error}");
+    assert!(crate::files(dir.path()).is_empty());
+}
+
+/// Another version has other structures: calling into it would corrupt memory.
+#[test]
+fn another_version_is_refused_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, library) = (dir.path().join("fake.c"), dir.path().join("libwiredtiger.so"));
+    let program = "const char *wiredtiger_version(int *a, int *b, int *c) {\n\
+                   *a = 11; *b = 3; *c = 1; return \"WiredTiger 11.3.1: (February 01, 2025)\"; }\n";
+    std::fs::write(&source, program).unwrap();
+    let Ok(compiled) = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status() else {
+        eprintln!("skipped: no C compiler (cc)");
+        return;
+    };
+    assert!(compiled.success());
+    let missing = WiredTiger.availability(Some(&library)).missing.unwrap();
+    assert!(missing.what.contains("WiredTiger 11.3.1") && missing.what.contains("3.2"), "{}", missing.what);
+}
+
+#[test]
+fn a_library_that_is_something_else_is_refused() {
+    let Some(other) = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib/aarch64-linux-gnu/libm.so.6"]
+        .into_iter()
+        .find(|path| Path::new(path).exists())
+    else {
+        eprintln!("skipped: no libm at its usual place");
+        return;
+    };
+    let missing = WiredTiger.availability(Some(Path::new(other))).missing.unwrap();
+    assert!(missing.what.contains("it is not WiredTiger"), "{}", missing.what);
+}

@@ -1,0 +1,142 @@
+//! What is asked for is in force, or refused before anything is created.
+
+use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::setting::{SettingError, Value};
+use rumba_engine_wiredtiger::WiredTiger;
+
+use crate::{Database, config, settings, unlogged};
+
+fn refused(list: &[(&str, Value)]) -> SettingError {
+    WiredTiger.check(&EngineConfig { settings: settings(list), ..config() }).unwrap_err()
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.into())
+}
+
+#[test]
+fn an_unknown_setting_is_refused_with_the_nearest_one() {
+    assert_eq!(refused(&[("evicton_target", Value::Int(80))]).remedy, "did you mean `eviction_target`?");
+    assert_eq!(refused(&[("log.filemax", text("1MiB"))]).remedy, "did you mean `log.file_max`?");
+    assert!(refused(&[("cache_size", text("1GiB"))]).remedy.contains("`cache`"));
+    assert!(refused(&[("block_compressor", text("zlib"))]).remedy.contains("`compression`"));
+}
+
+#[test]
+fn a_wrong_value_is_refused_in_the_library_s_own_words() {
+    let small = refused(&[("leaf_page_max", Value::Int(100))]);
+    assert_eq!(small.key, "leaf_page_max");
+    assert!(small.problem.contains("the minimum is 512B"), "{}", small.problem);
+    assert!(refused(&[("verbose", text("[evictt]"))]).problem.contains("evictt"));
+    assert!(refused(&[("eviction.threads_max", Value::Int(21))]).remedy.contains("1 to 20"));
+    let tiny = WiredTiger.check(&EngineConfig { cache: 1000, ..config() }).unwrap_err();
+    assert_eq!(tiny.key, "cache");
+    assert!(tiny.problem.contains("1MB"), "{}", tiny.problem);
+}
+
+/// Each value is fine alone; only an open database refuses them together.
+#[test]
+fn values_that_do_not_go_together_are_refused_before_anything_is_created() {
+    let eviction = refused(&[("eviction_target", Value::Int(97))]);
+    assert!(eviction.problem.contains("eviction target must be lower than the eviction trigger"), "{eviction}");
+    let page = refused(&[("leaf_page_max", Value::Int(5000))]);
+    assert!(page.problem.contains("multiple of the page allocation size"), "{page}");
+}
+
+#[test]
+fn settings_that_contradict_the_durability_are_refused() {
+    let with = |durability, name: &str, value| {
+        let config = EngineConfig { durability, settings: settings(&[(name, value)]), ..config() };
+        WiredTiger.check(&config).unwrap_err().key
+    };
+    assert_eq!(with(Durability::None, "log.file_max", text("1MiB")), "log.file_max");
+    assert_eq!(with(Durability::None, "checkpoint.log_size", text("1GiB")), "checkpoint.log_size");
+    assert_eq!(with(Durability::NoSync, "transaction_sync.method", text("dsync")), "transaction_sync.method");
+    assert_eq!(with(Durability::Sync, "transaction_sync.enabled", Value::Bool(false)), "transaction_sync.enabled");
+}
+
+#[test]
+fn an_unknown_compression_is_refused_with_those_it_has() {
+    let config = EngineConfig { compression: Some("zstd".into()), ..config() };
+    let error = WiredTiger.check(&config).unwrap_err();
+    assert_eq!(error.key, "compression");
+    assert!(error.remedy.contains("none, snappy, zlib"), "{}", error.remedy);
+}
+
+#[test]
+fn settings_in_force_are_those_asked_for() {
+    let config = EngineConfig {
+        cache: 32 << 20,
+        compression: Some("zlib".into()),
+        durability: Durability::Sync,
+        settings: settings(&[
+            ("log.file_max", text("2MiB")),
+            ("log.compressor", text("snappy")),
+            ("eviction_target", Value::Int(70)),
+            ("eviction_dirty_trigger", text("8MiB")),
+            ("leaf_page_max", text("16KiB")),
+            ("prefix_compression", Value::Bool(true)),
+            ("split_pct", Value::Int(75)),
+            ("statistics", text("all")),
+            ("zlib.compression_level", Value::Int(1)),
+        ]),
+        ..config()
+    };
+    let database = Database::open(&config);
+    let in_force = database.instance.effective_settings();
+    for (name, value) in [
+        ("cache_size", "33554432"),
+        ("log.enabled", "true"),
+        ("log.file_max", "2097152"),
+        ("log.compressor", "snappy"),
+        ("transaction_sync.method", "fsync"),
+        ("checkpoint.wait", "60"),
+        ("eviction_target", "70"),
+        ("eviction_dirty_trigger", "8388608"),
+        ("leaf_page_max", "16384"),
+        ("block_compressor", "zlib"),
+        ("prefix_compression", "true"),
+        ("split_pct", "75"),
+        // Not asked for: the library's own defaults are reported, too.
+        ("memory_page_max", "5MB"),
+        ("allocation_size", "4KB"),
+    ] {
+        let found: Vec<&str> = in_force.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect();
+        assert_eq!(found, [value], "{name}");
+    }
+    assert_eq!(database.gauge("cache: maximum bytes configured"), (32 << 20) as f64);
+}
+
+/// The library would let the variable override what the experiment says.
+#[test]
+fn settings_from_the_environment_are_refused() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "settings::print_the_check", "--ignored", "--nocapture"])
+        .env("WIREDTIGER_CONFIG", "eviction_target=50")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("unset WIREDTIGER_CONFIG"), "{printed}");
+}
+
+#[test]
+#[ignore = "run by the test above in a process of its own"]
+fn print_the_check() {
+    println!("{:?}", WiredTiger.check(&config()));
+}
+
+#[test]
+fn the_compression_level_reaches_zlib() {
+    let bytes_at = |level| {
+        let config = EngineConfig {
+            compression: Some("zlib".into()),
+            settings: settings(&[("zlib.compression_level", Value::Int(level))]),
+            ..unlogged()
+        };
+        let database = Database::open(&config);
+        crate::load(&mut *database.session(), 20_000);
+        database.instance.drain().unwrap();
+        database.gauge("block-manager: bytes written")
+    };
+    assert!(bytes_at(9) < bytes_at(1));
+}

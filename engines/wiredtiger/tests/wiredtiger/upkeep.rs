@@ -1,0 +1,138 @@
+//! Files, debt, counters, closing.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::kv::{Batch, Scan};
+
+use crate::{Database, config, files, load, put, unlogged};
+
+fn allocated(database: &Database, log: bool) -> u64 {
+    let files = files(database.dir.path());
+    let chosen = files.iter().filter(|file| database.instance.is_log(file) == log);
+    chosen.map(|file| file.metadata().unwrap().blocks() * 512).sum()
+}
+
+#[test]
+fn each_compression_stores_less_than_none() {
+    let stored = |compression: &str| {
+        let database = Database::open(&EngineConfig { compression: Some(compression.into()), ..unlogged() });
+        load(&mut *database.session(), 20_000);
+        database.instance.settle().unwrap();
+        allocated(&database, false)
+    };
+    let (none, snappy, zlib) = (stored("none"), stored("snappy"), stored("zlib"));
+    assert!(snappy < none / 2 && zlib < snappy, "none {none}, snappy {snappy}, zlib {zlib}");
+}
+
+#[test]
+fn durability_none_makes_no_log() {
+    let database = Database::open(&unlogged());
+    load(&mut *database.session(), 1000);
+    assert_eq!(allocated(&database, true), 0);
+    assert!(!files(database.dir.path()).iter().any(|file| database.instance.is_log(file)));
+    assert_eq!(database.gauge("log: log bytes written"), 0.0);
+}
+
+#[test]
+fn log_files_are_told_from_data() {
+    let database = Database::open(&config());
+    load(&mut *database.session(), 1000);
+    assert!(allocated(&database, true) > 0);
+    for (file, log) in [
+        ("WiredTigerLog.0000000001", true),
+        ("WiredTigerPreplog.0000000002", true),
+        ("WiredTiger.wt", false),
+        ("link.wt", false),
+    ] {
+        assert_eq!(database.instance.is_log(Path::new(file)), log, "{file}");
+    }
+}
+
+/// Loaders share the tables and their rows interleave.
+#[test]
+fn two_loaders_lose_no_row() {
+    const ROWS: u32 = 20_000;
+    let database = Database::open(&EngineConfig { cache: 8 << 20, ..unlogged() });
+    std::thread::scope(|scope| {
+        for odd in 0..2 {
+            let mut session = database.session();
+            scope.spawn(move || {
+                let mut batch = Batch::default();
+                for row in (odd..ROWS).step_by(2) {
+                    batch.push(0, &row.to_be_bytes(), &[b'v'; 500]);
+                    if batch.len() == 500 {
+                        session.load(&batch).unwrap();
+                        batch.clear();
+                    }
+                }
+                session.load(&batch).unwrap();
+            });
+        }
+    });
+    let mut next = 0u32;
+    let all = Scan { from: b"", to: &[255], limit: usize::MAX };
+    let visit = &mut |key: &[u8], _: &[u8]| {
+        assert_eq!(key, next.to_be_bytes());
+        next += 1;
+    };
+    assert_eq!(database.session().scan(0, all, visit).unwrap(), ROWS as usize);
+}
+
+/// Each level must cost what it promises: syncs at every commit, or none.
+#[test]
+fn only_durability_sync_syncs_at_commit() {
+    let syncs = |durability| {
+        let database = Database::open(&EngineConfig { durability, ..config() });
+        let mut session = database.session();
+        let before = database.gauge("log: log sync operations");
+        for turn in 0..100u8 {
+            put(&mut *session, &[turn], b"value");
+        }
+        database.gauge("log: log sync operations") - before
+    };
+    assert!(syncs(Durability::Sync) >= 100.0);
+    assert!(syncs(Durability::NoSync) < 10.0);
+}
+
+#[test]
+fn drain_leaves_next_to_nothing_dirty() {
+    let database = Database::open(&config());
+    load(&mut *database.session(), 20_000);
+    let debt = || database.instance.debt().iter().map(|gauge| gauge.value).sum::<f64>();
+    let before = debt();
+    assert!(before > 1e6, "{before}");
+    database.instance.drain().unwrap();
+    let after = debt();
+    assert!(after < 64.0 * 1024.0, "{after} of {before} left");
+}
+
+#[test]
+fn every_counter_is_there_under_the_library_s_name_and_moves() {
+    let database = Database::open(&config());
+    load(&mut *database.session(), 20_000);
+    database.instance.settle().unwrap();
+    // One name for each line of the list: a library that has renamed one would drop it silently.
+    assert_eq!(database.instance.counters().len(), 42);
+    for name in [
+        "cache: bytes written from cache",
+        "block-manager: bytes written",
+        "block-manager: bytes written for checkpoint",
+        "log: log bytes written",
+        "transaction: transaction checkpoints",
+        "transaction: transactions committed",
+        "connection: total write I/Os",
+    ] {
+        assert!(database.gauge(name) > 0.0, "{name}");
+    }
+}
+
+#[test]
+fn an_instance_with_an_open_session_says_so_and_closes_with_the_session() {
+    let database = Database::open(&config());
+    let mut session = database.session();
+    let error = database.instance.close().unwrap_err();
+    assert!(error.to_string().contains("sessions are still open"), "{error}");
+    put(&mut *session, b"a", b"still usable");
+}
