@@ -42,7 +42,7 @@ pub struct Conduct<'a> {
     /// Where data directories are made.
     pub data_base: &'a Path,
     /// Lists them, so that they are found after a kill.
-    pub managed: &'a provision::Registry,
+    pub managed: &'a provision::Ledger,
     /// Makes the command that runs [`crate::trial::child::serve`].
     pub child: &'a dyn Fn() -> std::io::Result<Command>,
     /// How often the user has asked to stop: once lets the trial save, twice ends its process.

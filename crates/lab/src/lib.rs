@@ -16,3 +16,12 @@ pub mod run;
 pub mod spec;
 pub mod store;
 pub mod trial;
+
+/// The examples of the documents, compiled and run as tests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/adding-an-engine.md")]
+    mod engine {}
+    #[doc = include_str!("../../../docs/adding-a-workload.md")]
+    mod workload {}
+}

@@ -27,10 +27,8 @@ pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
     Some((served, drain.spent.device_write_bytes.value()?))
 }
 
-/// CPU seconds of clients and engine, without rumba's own threads.
-///
-/// An engine with no background threads known by name leaves
-/// `background_cpu_s` absent; a sum without it would understate.
+/// CPU seconds of clients and engine, without rumba's own threads, as in
+/// `cpu_us_per_op`; a sum without one of the two would understate.
 fn engine_cpu_s(spent: &Spent) -> Metric {
     plus(&spent.client_cpu_s, &spent.background_cpu_s)
 }

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::error::{Doing, ProvisionError};
 use super::marker::{self, Marker};
 use super::owner::{Life, Owner};
-use super::registry::{Registration, Registry, Thing};
+use super::ledger::{Registration, Ledger, Thing};
 
 /// Where the engine's data is, below the directory.
 const ENGINE: &str = "data";
@@ -47,12 +47,12 @@ impl DataDir {
     /// # Errors
     /// [`ProvisionError::Foreign`] when it holds anything that is not rumba's,
     /// [`ProvisionError::InUse`] when its owner lives, and others that say what to do.
-    pub fn create(path: &Path, owner: &Owner, registry: &Registry) -> Result<Self, ProvisionError> {
+    pub fn create(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
         let (path, made) = make(path)?;
-        Self::take(&path, owner, registry, made.clone()).inspect_err(|_| remove_empty(&made))
+        Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
     }
 
-    fn take(path: &Path, owner: &Owner, registry: &Registry, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
+    fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
         let _lock = lock(path)?;
         if let Some(leftover) = may_take(path)? {
             remove_data(path)?;
@@ -61,7 +61,7 @@ impl DataDir {
         // Registered before it is marked: a kill in between leaves an entry
         // without a directory, which is harmless, and never the reverse.
         let thing = Thing::DataDirectory { path: path.to_owned() };
-        let registration = registry.register(&thing, owner)?;
+        let registration = ledger.register(&thing, owner)?;
         let marker = Marker::new(path.to_owned(), owner.clone(), made);
         marker.write().doing("write the marker of", path)?;
         // From here on, dropping it undoes it.
@@ -112,7 +112,7 @@ impl DataDir {
 
 impl Drop for DataDir {
     fn drop(&mut self) {
-        // What fails here stays in the registry and is found by the next `leftovers`.
+        // What fails here stays in the ledger and is found by the next `leftovers`.
         let _ = self.remove_once();
     }
 }

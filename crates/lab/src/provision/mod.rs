@@ -2,21 +2,21 @@
 //! so that nothing foreign is ever touched and nothing is left behind, even
 //! after a kill -9.
 //!
-//! A data directory carries a marker file; the [`Registry`] of the user lists
+//! A data directory carries a marker file; the [`Ledger`] of the user lists
 //! everything that is managed. Both name the owning process.
 
 mod data_dir;
 mod error;
 mod marker;
 mod owner;
-mod registry;
+mod ledger;
 #[cfg(test)]
 mod tests;
 
 pub use data_dir::DataDir;
 pub use error::ProvisionError;
 pub use owner::{Life, Owner, ProcessId};
-pub use registry::{Leftover, Registration, Registry, Thing};
+pub use ledger::{Leftover, Registration, Ledger, Thing};
 
 use std::path::Path;
 

@@ -11,14 +11,14 @@ use super::*;
 
 struct Host {
     root: tempfile::TempDir,
-    registry: Registry,
+    ledger: Ledger,
 }
 
 impl Host {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let registry = Registry::at(&root.path().join("state")).unwrap();
-        Self { root, registry }
+        let ledger = Ledger::at(&root.path().join("state")).unwrap();
+        Self { root, ledger }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -26,12 +26,12 @@ impl Host {
     }
 
     fn create(&self, name: &str) -> Result<DataDir, ProvisionError> {
-        DataDir::create(&self.path(name), &owner(), &self.registry)
+        DataDir::create(&self.path(name), &owner(), &self.ledger)
     }
 
     /// Makes a data directory with some data and dies at it, as after a kill -9.
     fn leave(&self, name: &str) -> PathBuf {
-        let dir = DataDir::create(&self.path(name), &ended_owner(), &self.registry).unwrap();
+        let dir = DataDir::create(&self.path(name), &ended_owner(), &self.ledger).unwrap();
         fs::write(dir.engine_dir().join("table"), "rows").unwrap();
         let path = dir.path().to_owned();
         std::mem::forget(dir);
@@ -117,7 +117,7 @@ fn a_running_trials_directory_is_refused_and_untouched() {
     let error = host.create("data").unwrap_err();
     assert!(matches!(error, ProvisionError::InUse { .. }), "{error}");
     assert!(error.to_string().contains("trial 1 of quickstart"), "{error}");
-    assert!(host.registry.leftovers().unwrap().is_empty());
+    assert!(host.ledger.leftovers().unwrap().is_empty());
     assert!(dir.engine_dir().join("table").exists());
 }
 
@@ -126,9 +126,9 @@ fn another_containers_directory_is_refused() {
     let host = Host::new();
     let mut elsewhere = owner();
     elsewhere.process.pid_namespace = "pid:[1]".to_owned();
-    let dir = DataDir::create(&host.path("data"), &elsewhere, &host.registry).unwrap();
+    let dir = DataDir::create(&host.path("data"), &elsewhere, &host.ledger).unwrap();
     assert!(matches!(host.create("data").unwrap_err(), ProvisionError::OutOfSight { .. }));
-    assert!(host.registry.leftovers().unwrap().is_empty());
+    assert!(host.ledger.leftovers().unwrap().is_empty());
     drop(dir);
 }
 
@@ -138,7 +138,7 @@ fn a_dead_trials_directory_is_cleaned_and_taken() {
     let path = host.leave("data");
     let dir = host.create("data").unwrap();
     assert_eq!(fs::read_dir(dir.engine_dir()).unwrap().count(), 0);
-    assert!(host.registry.leftovers().unwrap().is_empty(), "it is this process's now");
+    assert!(host.ledger.leftovers().unwrap().is_empty(), "it is this process's now");
     drop(dir);
     assert!(!path.exists(), "the directory that the dead trial made goes as well");
     assert_eq!(host.entries(), 0);
@@ -148,12 +148,12 @@ fn a_dead_trials_directory_is_cleaned_and_taken() {
 fn what_a_kill_left_is_found_and_cleaned() {
     let host = Host::new();
     let path = host.leave("data");
-    let leftovers = host.registry.leftovers().unwrap();
+    let leftovers = host.ledger.leftovers().unwrap();
     assert_eq!(leftovers.len(), 1);
     assert_eq!(leftovers[0].thing.to_string(), format!("data directory {}", path.display()));
-    host.registry.clean(&leftovers[0]).unwrap();
+    host.ledger.clean(&leftovers[0]).unwrap();
     assert!(!path.exists());
-    assert!(host.registry.leftovers().unwrap().is_empty());
+    assert!(host.ledger.leftovers().unwrap().is_empty());
     assert_eq!(host.entries(), 0);
 }
 
@@ -161,9 +161,9 @@ fn what_a_kill_left_is_found_and_cleaned() {
 fn a_leftover_that_another_run_took_meanwhile_is_let_be() {
     let host = Host::new();
     host.leave("data");
-    let leftovers = host.registry.leftovers().unwrap();
+    let leftovers = host.ledger.leftovers().unwrap();
     let dir = host.create("data").unwrap();
-    host.registry.clean(&leftovers[0]).unwrap();
+    host.ledger.clean(&leftovers[0]).unwrap();
     assert!(dir.engine_dir().exists());
 }
 
@@ -172,8 +172,8 @@ fn files_that_a_user_put_beside_the_data_stay() {
     let host = Host::new();
     let path = host.leave("data");
     fs::write(path.join("notes"), "mine").unwrap();
-    for leftover in host.registry.leftovers().unwrap() {
-        host.registry.clean(&leftover).unwrap();
+    for leftover in host.ledger.leftovers().unwrap() {
+        host.ledger.clean(&leftover).unwrap();
     }
     assert_eq!(fs::read_to_string(path.join("notes")).unwrap(), "mine");
     assert!(!path.join("data").exists());
@@ -189,9 +189,9 @@ fn nothing_beyond_a_link_is_removed() {
     let other = host.leave("other");
     fs::remove_dir_all(other.join("data")).unwrap();
     symlink(host.path("precious"), other.join("data")).unwrap();
-    for leftover in host.registry.leftovers().unwrap() {
+    for leftover in host.ledger.leftovers().unwrap() {
         // Whether a link in the place of the data is removed or refused: not followed.
-        let _ = host.registry.clean(&leftover);
+        let _ = host.ledger.clean(&leftover);
     }
     assert!(!path.exists());
     assert_eq!(fs::read_to_string(host.path("precious/file")).unwrap(), "mine");
@@ -212,11 +212,11 @@ fn a_link_to_a_disk_is_followed_when_the_user_names_it() {
 #[test]
 fn kept_data_is_neither_cleaned_nor_taken_by_a_later_run() {
     let host = Host::new();
-    let mut dir = DataDir::create(&host.path("data"), &ended_owner(), &host.registry).unwrap();
+    let mut dir = DataDir::create(&host.path("data"), &ended_owner(), &host.ledger).unwrap();
     fs::write(dir.engine_dir().join("table"), "rows").unwrap();
     dir.keep().unwrap();
     drop(dir);
-    assert!(host.registry.leftovers().unwrap().is_empty());
+    assert!(host.ledger.leftovers().unwrap().is_empty());
     let error = host.create("data").unwrap_err();
     assert!(matches!(error, ProvisionError::Kept { .. }), "{error}");
     assert_eq!(fs::read_to_string(host.path("data/data/table")).unwrap(), "rows");
@@ -271,9 +271,9 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
     fs::create_dir(&path).unwrap();
     // Registered, and killed while the marker was being written.
     let owner = ended_owner();
-    let _registration = host.registry.register(&Thing::DataDirectory { path: path.clone() }, &owner).unwrap();
+    let _registration = host.ledger.register(&Thing::DataDirectory { path: path.clone() }, &owner).unwrap();
     fs::write(path.join(".rumba.new"), "half a mark").unwrap();
-    assert!(host.registry.leftovers().unwrap().is_empty(), "it was never marked");
+    assert!(host.ledger.leftovers().unwrap().is_empty(), "it was never marked");
     assert_eq!(host.entries(), 0);
     host.create("data").unwrap().remove().unwrap();
     // Marked, and killed before the engine's directory was made.

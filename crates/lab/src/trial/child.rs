@@ -68,8 +68,11 @@ fn take_stdout() -> std::io::Result<BufWriter<File>> {
     Ok(BufWriter::new(File::from(events)))
 }
 
-/// Has the kernel end this process when the one that started it is gone.
+/// Has the kernel kill this process when the one that started it is gone: then
+/// nobody takes the events any more, and the data directory has lost its owner.
 fn die_with_parent() -> std::io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-    Ok(())
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // It may have gone before the signal was set; its heir is not who gave the order.
+    let orphaned = rustix::process::getppid().is_none_or(rustix::process::Pid::is_init);
+    if orphaned { Err(std::io::Error::other("the process that gave the order is gone")) } else { Ok(()) }
 }

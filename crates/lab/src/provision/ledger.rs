@@ -70,13 +70,13 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// The registry of a user.
+/// The ledger of a user.
 #[derive(Clone, Debug)]
-pub struct Registry {
+pub struct Ledger {
     dir: PathBuf,
 }
 
-impl Registry {
+impl Ledger {
     /// The user's: in `$XDG_STATE_HOME/rumba`, else `~/.local/state/rumba`,
     /// else, where neither can be written, in the directory for temporary files.
     ///
@@ -88,14 +88,14 @@ impl Registry {
         let user = rustix::process::getuid().as_raw();
         let fallback = std::env::temp_dir().join(format!("rumba-{user}"));
         if let Some(state) = state
-            && let Ok(registry) = Self::at(&state.join("rumba"))
+            && let Ok(ledger) = Self::at(&state.join("rumba"))
         {
-            return Ok(registry);
+            return Ok(ledger);
         }
         Self::at(&fallback)
     }
 
-    /// A registry below this directory.
+    /// A ledger below this directory.
     ///
     /// # Errors
     /// When it cannot be made or belongs to another user.
@@ -135,7 +135,7 @@ impl Registry {
     /// thing is gone are struck off.
     ///
     /// # Errors
-    /// When the registry cannot be read.
+    /// When the ledger cannot be read.
     pub fn leftovers(&self) -> Result<Vec<Leftover>, ProvisionError> {
         let mut leftovers = Vec::new();
         for file in fs::read_dir(&self.dir).doing("read", &self.dir)? {
@@ -176,7 +176,7 @@ fn strike(file: &Path) -> Result<(), ProvisionError> {
     }
 }
 
-/// An entry of the registry. It stays until it is struck off, because only then
+/// An entry of the ledger. It stays until it is struck off, because only then
 /// the thing is known to be undone.
 #[derive(Debug)]
 pub struct Registration {

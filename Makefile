@@ -1,0 +1,68 @@
+# Every target prepares what it needs on a fresh machine. `make` lists them.
+
+SHELL := /bin/bash
+# Where rustup puts cargo, and where a plain user's path lacks mkfs and losetup.
+export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test bench build fmt lint tidy deny web setup-demo setup-test setup-bench setup-web
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: setup-test ## Install what the other targets need (Debian 12), or say what is missing
+
+demo: setup-demo ## Compare the embedded engines in two minutes and write the page
+	@echo "demo: building rumba, then running experiments/quickstart.toml"
+	cargo build --release -p rumba
+	@scripts/demo
+
+test: setup-test lint tidy deny web-if-there ## Run every check and every test, as CI does
+	@echo "test: running the tests of every crate"
+	@scripts/test
+
+bench: setup-bench ## Measure what rumba itself costs per operation
+	@echo "bench: measuring rumba's own cost"
+	@scripts/bench
+
+build: setup-demo ## Build the release binary
+	@echo "build: target/release/rumba"
+	cargo build --release -p rumba
+
+fmt: ## Format the sources
+	cargo fmt --all
+
+lint: ## Check formatting and clippy's advice
+	@echo "lint: formatting, then clippy on every target"
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+tidy: ## Check arrows between crates, lengths, links
+	@echo "tidy: the house rules"
+	cargo run -q -p xtask -- tidy
+
+# Built without optimisation, which halves the cost of installing it and is soon
+# enough for one graph; beside the build, so that nobody's own is replaced.
+TOOLS := $(or $(CARGO_TARGET_DIR),target)/tools
+export PATH := $(abspath $(TOOLS))/bin:$(PATH)
+
+deny: ## Check licences and sources of all crates; installs cargo-deny if needed
+	@command -v cargo-deny >/dev/null || { echo "deny: installing cargo-deny, about 90 CPU seconds"; \
+	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-deny; }
+	@echo "deny: licences, bans and sources of all crates"
+	@cargo deny --log-level error check licenses bans sources
+
+web: setup-web ## Build the page from web/, compare it with the one in the binary, test it in a browser
+	@echo "web: building web/ and testing it"
+	npm --prefix web ci
+	npm --prefix web run asset:check
+	npm --prefix web test --if-present
+
+# What takes minutes to install is part of `make test` where it is installed.
+.PHONY: web-if-there
+web-if-there:
+	@if command -v npm >/dev/null && command -v chromium >/dev/null; then $(MAKE) --no-print-directory web; \
+	else echo "web: skipped, npm or chromium is not installed (make web says how)"; fi
+
+setup-demo setup-test setup-bench setup-web: setup-%:
+	@scripts/setup $*

@@ -1,0 +1,132 @@
+//! Which crate may depend on which: core on none, what is built around core on
+//! core alone, the binary and the chores on all.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml_edit::{Document, Item, TableLike};
+
+use super::{Finding, Text};
+
+/// A room of the house, by where its crate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Core,
+    Lab,
+    Report,
+    Engine,
+    Workload,
+    Binary,
+    Chores,
+}
+
+impl Room {
+    fn of(manifest: &Path) -> Option<Self> {
+        let mut parts = manifest.parent()?.iter().map(|part| part.to_str().unwrap_or_default());
+        Some(match (parts.next()?, parts.next()) {
+            ("crates", Some("core")) => Room::Core,
+            ("crates", Some("lab")) => Room::Lab,
+            ("crates", Some("report")) => Room::Report,
+            ("crates", Some("rumba")) => Room::Binary,
+            ("engines", Some(_)) => Room::Engine,
+            ("workloads", Some(_)) => Room::Workload,
+            ("xtask", None) => Room::Chores,
+            _ => return None,
+        })
+    }
+
+    fn may_use(self, other: Room) -> bool {
+        match self {
+            Room::Core => false,
+            Room::Lab | Room::Report | Room::Engine | Room::Workload => other == Room::Core,
+            Room::Binary | Room::Chores => true,
+        }
+    }
+
+    fn rule(self) -> &'static str {
+        match self {
+            Room::Core => "core depends on no crate of this workspace",
+            Room::Lab => "lab depends on core alone: it knows engines and workloads as traits",
+            Room::Report => "report depends on core alone: it reads records",
+            Room::Engine => "an engine depends on core alone",
+            Room::Workload => "a workload depends on core alone",
+            Room::Binary | Room::Chores => "depends on what it needs",
+        }
+    }
+}
+
+struct Manifest<'a> {
+    file: &'a Text,
+    toml: Document<&'a str>,
+}
+
+/// Every dependency of every crate, of every kind: normal, for tests, for builds, for one platform.
+pub fn check(files: &[Text]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut manifests = Vec::new();
+    for file in files.iter().filter(|file| file.path.ends_with("Cargo.toml")) {
+        match Document::parse(file.content.as_str()) {
+            Ok(toml) => manifests.push(Manifest { file, toml }),
+            Err(error) => findings.push(file.finding(1, format!("not TOML: {}", error.message()))),
+        }
+    }
+    let rooms: BTreeMap<&str, Room> =
+        manifests.iter().filter_map(|manifest| Some((name(manifest)?, Room::of(&manifest.file.path)?))).collect();
+    let shared = manifests.iter().find(|manifest| manifest.file.path == Path::new("Cargo.toml"));
+    let shared = shared.and_then(|root| root.toml.get("workspace")?.get("dependencies")?.as_table_like());
+    for manifest in &manifests {
+        match (name(manifest), Room::of(&manifest.file.path)) {
+            (Some(_), Some(room)) => findings.extend(wrong_arrows(manifest, room, &rooms, shared)),
+            (Some(name), None) => {
+                findings.push(manifest.file.finding(
+                    1,
+                    format!("`{name}` is in no room: crates are in crates/, engines/, workloads/ or xtask"),
+                ))
+            }
+            (None, _) => {}
+        }
+    }
+    findings
+}
+
+fn name<'a>(manifest: &'a Manifest<'_>) -> Option<&'a str> {
+    manifest.toml.get("package")?.get("name")?.as_str()
+}
+
+fn wrong_arrows(
+    manifest: &Manifest<'_>,
+    room: Room,
+    rooms: &BTreeMap<&str, Room>,
+    shared: Option<&dyn TableLike>,
+) -> Vec<Finding> {
+    dependency_tables(&manifest.toml)
+        .into_iter()
+        .flat_map(|table| table.iter().map(move |(key, item)| (table, key, item)))
+        .filter_map(|(table, key, item)| {
+            let package = package_name(key, item, shared);
+            let wrong = !room.may_use(*rooms.get(package)?);
+            let offset = table.key(key).and_then(|key| key.span()).map_or(0, |span| span.start);
+            wrong.then(|| {
+                manifest.file.finding(manifest.file.line_of(offset), format!("depends on `{package}`; {}", room.rule()))
+            })
+        })
+        .collect()
+}
+
+fn dependency_tables<'a>(toml: &'a Document<&str>) -> Vec<&'a dyn TableLike> {
+    const KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
+    let platforms = toml.get("target").and_then(Item::as_table_like);
+    let platforms = platforms.into_iter().flat_map(|table| table.iter().filter_map(|(_, item)| item.as_table_like()));
+    let everywhere: &dyn TableLike = toml.as_table();
+    std::iter::once(everywhere)
+        .chain(platforms)
+        .flat_map(|table| KINDS.into_iter().filter_map(|kind| table.get(kind)?.as_table_like()))
+        .collect()
+}
+
+/// The package behind a dependency's key, which may be another name for it.
+fn package_name<'a>(key: &'a str, item: &'a Item, shared: Option<&'a dyn TableLike>) -> &'a str {
+    let is_shared = item.get("workspace").and_then(Item::as_bool).unwrap_or(false);
+    let item = if is_shared { shared.and_then(|shared| shared.get(key)) } else { Some(item) };
+    item.and_then(|item| item.get("package")?.as_str()).unwrap_or(key)
+}

@@ -1,0 +1,99 @@
+//! Whether the house is in order. Each rule is a file and yields findings.
+
+mod arrows;
+mod links;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod traces;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Something that is not in order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// The file, relative to the root.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and how it should be.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file.display(), self.line, self.what)
+    }
+}
+
+/// What a check of the house came to.
+pub struct Report {
+    /// How many files were looked at.
+    pub files: usize,
+    /// What is not in order, by file and line.
+    pub findings: Vec<Finding>,
+}
+
+/// A text file of the project.
+struct Text {
+    /// Relative to the root.
+    path: PathBuf,
+    content: String,
+}
+
+impl Text {
+    fn finding(&self, line: usize, what: impl Into<String>) -> Finding {
+        Finding { file: self.path.clone(), line, what: what.into() }
+    }
+
+    /// The line of a byte of the content, from 1.
+    fn line_of(&self, offset: usize) -> usize {
+        self.content[..offset].matches('\n').count() + 1
+    }
+
+    fn extension(&self) -> &str {
+        self.path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+    }
+}
+
+/// Looks at every text file below the root.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub fn check(root: &Path) -> io::Result<Report> {
+    let mut files = Vec::new();
+    collect(root, Path::new(""), &mut files)?;
+    let mut findings = arrows::check(&files);
+    findings.extend(sources::check_core(&files));
+    for file in &files {
+        findings.extend(sources::check(file));
+        findings.extend(traces::check(file));
+        findings.extend(links::check(file, root));
+    }
+    findings.sort();
+    Ok(Report { files: files.len(), findings })
+}
+
+/// What is made and not kept: the directories that .gitignore names.
+const MADE: [&str; 5] = [".git", "target", "results", "node_modules", "dist"];
+
+fn collect(root: &Path, below: &Path, files: &mut Vec<Text>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let path = below.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            if !MADE.iter().any(|&made| entry.file_name() == made) {
+                collect(root, &path, files)?;
+            }
+        } else if kind.is_file()
+            && let Ok(content) = String::from_utf8(fs::read(entry.path())?)
+        {
+            files.push(Text { path, content });
+        }
+    }
+    Ok(())
+}

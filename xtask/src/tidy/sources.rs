@@ -1,0 +1,51 @@
+//! Sources are short and finished, and core is documented.
+
+use std::path::Path;
+
+use super::{Finding, Text};
+
+/// A file that is longer holds more than one thing.
+const MOST_LINES: usize = 600;
+
+/// Put together, so that this file does not find itself.
+const UNFINISHED: [&str; 4] =
+    [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!"), concat!("unimplemented", "!")];
+
+/// Length, and words that say that something is missing.
+pub fn check(file: &Text) -> Vec<Finding> {
+    if !is_source(file) {
+        return Vec::new();
+    }
+    let lines = file.content.lines().count();
+    let too_long = (lines > MOST_LINES).then(|| {
+        file.finding(MOST_LINES + 1, format!("{lines} lines; at most {MOST_LINES}: move a part to its own file"))
+    });
+    let unfinished = file.content.lines().enumerate().filter_map(|(index, line)| {
+        let word = UNFINISHED.into_iter().find(|&word| has_word(line, word))?;
+        Some(file.finding(index + 1, format!("{word}: finish it, or write down what is missing as a limit")))
+    });
+    too_long.into_iter().chain(unfinished).collect()
+}
+
+/// Whether the compiler is told to refuse an undocumented item in core.
+pub fn check_core(files: &[Text]) -> Option<Finding> {
+    let root = files.iter().find(|file| file.path == Path::new("crates/core/src/lib.rs"))?;
+    let attribute = "#![deny(missing_docs)]";
+    let is_there = root.content.lines().any(|line| line.trim() == attribute);
+    (!is_there).then(|| root.finding(1, format!("lacks {attribute}")))
+}
+
+fn is_source(file: &Text) -> bool {
+    matches!(file.extension(), "rs" | "ts" | "js" | "mjs" | "css" | "html" | "sh" | "py" | "lua" | "mk")
+        || file.path.starts_with("scripts")
+        || file.path.starts_with(".ci")
+        || file.path.ends_with("Makefile")
+}
+
+/// Whether a word stands in a line by itself and not within another.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+        !line[..at].ends_with(part_of_word) && !line[at + word.len()..].starts_with(part_of_word)
+    })
+}

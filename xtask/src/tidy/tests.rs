@@ -1,0 +1,197 @@
+//! Each rule finds what it is there for, says where, and finds nothing else.
+
+use std::fs;
+use std::path::Path;
+
+use super::check;
+
+/// The findings, as printed, in a tree of these files.
+fn findings(files: &[(&str, &str)]) -> Vec<String> {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    check(root.path()).unwrap().findings.iter().map(ToString::to_string).collect()
+}
+
+fn manifest(name: &str, dependencies: &str) -> String {
+    format!("[package]\nname = \"{name}\"\n{dependencies}")
+}
+
+/// The findings of a house with these dependencies of one of its crates.
+fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
+    let of = |path: &str, own: &str| if path == crate_path { manifest(name, dependencies) } else { manifest(own, "") };
+    let names = [
+        ("crates/core", "rumba-core"),
+        ("crates/lab", "rumba-lab"),
+        ("crates/report", "rumba-report"),
+        ("crates/rumba", "rumba"),
+        ("engines/lmdb", "rumba-engine-lmdb"),
+        ("engines/null", "rumba-engine-null"),
+        ("workloads/linkbench", "rumba-workload-linkbench"),
+    ];
+    let root = "[workspace.dependencies]\nrumba-core.path = \"crates/core\"\n\
+                alias = { path = \"crates/lab\", package = \"rumba-lab\" }\n";
+    let manifests: Vec<(String, String)> =
+        names.iter().map(|(path, own)| (format!("{path}/Cargo.toml"), of(path, own))).collect();
+    let mut files: Vec<(&str, &str)> = manifests.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    files.push(("Cargo.toml", root));
+    findings(&files)
+}
+
+#[test]
+fn the_arrows_of_the_design_are_in_order() {
+    let all = "[dependencies]\nrumba-core.workspace = true\nrumba-lab.path = \"x\"\nrumba-engine-lmdb.path = \"x\"\n";
+    assert_eq!(arrows("crates/rumba", "rumba", all), [""; 0]);
+    for (path, name) in
+        [("crates/lab", "rumba-lab"), ("engines/lmdb", "rumba-engine-lmdb"), ("workloads/linkbench", "w")]
+    {
+        let core = "[dependencies]\nrumba-core.workspace = true\nserde = \"1\"\n";
+        assert_eq!(arrows(path, name, core), [""; 0]);
+    }
+}
+
+#[test]
+fn core_may_use_nobody() {
+    let found =
+        arrows("crates/core", "rumba-core", "[dependencies]\nserde = \"1\"\nrumba-report.path = \"../report\"\n");
+    assert_eq!(
+        found,
+        ["crates/core/Cargo.toml:5: depends on `rumba-report`; core depends on no crate of this workspace"]
+    );
+}
+
+#[test]
+fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
+    for kind in ["dependencies", "dev-dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"] {
+        let found = arrows("engines/lmdb", "rumba-engine-lmdb", &format!("[{kind}]\nrumba-engine-null.path = \"x\"\n"));
+        assert_eq!(
+            found,
+            ["engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core alone"],
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn another_name_for_a_crate_hides_nothing() {
+    for dependency in ["alias.workspace = true", "any = { path = \"x\", package = \"rumba-lab\" }"] {
+        let found = arrows("workloads/linkbench", "w", &format!("[dependencies]\n{dependency}\n"));
+        assert_eq!(
+            found,
+            ["workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on core alone"]
+        );
+    }
+}
+
+#[test]
+fn lab_and_report_know_no_engine() {
+    let dependency = "[dependencies.rumba-engine-lmdb]\npath = \"x\"\n";
+    assert!(arrows("crates/lab", "rumba-lab", dependency)[0].starts_with("crates/lab/Cargo.toml:3: "));
+    assert!(arrows("crates/report", "rumba-report", dependency)[0].starts_with("crates/report/Cargo.toml:3: "));
+}
+
+#[test]
+fn a_crate_outside_the_rooms_is_found() {
+    let found = findings(&[("tools/x/Cargo.toml", &manifest("x", ""))]);
+    assert_eq!(
+        found,
+        ["tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, workloads/ or xtask"]
+    );
+}
+
+#[test]
+fn a_source_of_more_than_600_lines_is_found_and_a_document_is_not() {
+    let (most, more) = ("x\n".repeat(600), "x\n".repeat(601));
+    let found = findings(&[("a.rs", &most), ("web/b.ts", &more), ("scripts/setup", &more), ("README.md", &more)]);
+    assert_eq!(
+        found,
+        [
+            "scripts/setup:601: 601 lines; at most 600: move a part to its own file",
+            "web/b.ts:601: 601 lines; at most 600: move a part to its own file",
+        ]
+    );
+}
+
+#[test]
+fn unfinished_words_are_found_in_sources() {
+    let words = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!()"), concat!("unimplemented", "!()")];
+    for word in words {
+        let text = format!("fn a() {{}}\n// {word} later\n");
+        assert_eq!(findings(&[("a.rs", &text)]).len(), 1, "{word}");
+        assert!(findings(&[("a.rs", &text)])[0].starts_with("a.rs:2: "));
+        assert_eq!(findings(&[("notes.md", &text)]), [""; 0]);
+    }
+    assert_eq!(findings(&[("a.rs", concat!("let mas", "TO", "DON = 1; // ", "TO", "DOS"))]), [""; 0]);
+}
+
+#[test]
+fn core_without_its_attribute_is_found() {
+    assert_eq!(findings(&[("crates/core/src/lib.rs", "//! Words.\n#![deny(missing_docs)]\n")]), [""; 0]);
+    assert_eq!(
+        findings(&[("crates/core/src/lib.rs", "//! Words.\n// #![deny(missing_docs)]\n")]),
+        ["crates/core/src/lib.rs:1: lacks #![deny(missing_docs)]"]
+    );
+}
+
+#[test]
+fn dead_links_are_found_in_documents() {
+    let text = "See [a](docs/a.md#part), [b](docs/b.md), ![c](c.png),\n[out](../x), [root](/etc/x)\n\n\
+                ```\n[code](nowhere)\n```\n[web](https://example.org/x) [part](#part)\n[ref]: docs/none.md\n[ref]\n";
+    let found = findings(&[("README.md", text), ("docs/a.md", "[up](../README.md) [b](b.md)")]);
+    assert_eq!(
+        found,
+        [
+            "README.md:1: the link c.png leads nowhere",
+            "README.md:1: the link docs/b.md leads nowhere",
+            "README.md:2: the link ../x leads out of the project",
+            "README.md:2: the link /etc/x leads out of the project",
+            "docs/a.md:1: the link b.md leads nowhere",
+        ]
+    );
+}
+
+#[test]
+fn a_link_by_reference_is_found_where_it_stands() {
+    let found = findings(&[("README.md", "See [that][ref].\n\n[ref]: docs/none.md\n")]);
+    assert_eq!(found, ["README.md:1: the link docs/none.md leads nowhere"]);
+}
+
+#[test]
+fn traces_of_a_machine_are_found_in_any_text() {
+    let host = concat!("\"resolved\": \"https://registry.", "npmjs.org/uplot.tgz\"");
+    let path = concat!("run `", "/wo", "rk/main/x`");
+    assert_eq!(findings(&[("web/package-lock.json", host)]).len(), 1);
+    assert_eq!(findings(&[("docs/a.md", path)]).len(), 1);
+    assert_eq!(findings(&[("docs/a.md", concat!("see docs", "/wo", "rk/x and $DIR", "/wo", "rk/x"))]).len(), 0);
+}
+
+#[test]
+fn a_lock_file_names_crates_io_and_no_mirror() {
+    let line = |source: &str| format!("source = \"{source}\"\n");
+    let known = line("registry+https://github.com/rust-lang/crates.io-index");
+    assert_eq!(findings(&[("Cargo.lock", &known)]), [""; 0]);
+    let mirror = known + &line("registry+https://mirror.example/index");
+    assert_eq!(
+        findings(&[("Cargo.lock", &mirror)]),
+        ["Cargo.lock:2: locks a crate to another registry than crates.io"]
+    );
+}
+
+#[test]
+fn what_is_made_and_what_is_no_text_is_passed_over() {
+    let unfinished = concat!("// TO", "DO");
+    let made = [("target/a.rs", unfinished), ("web/node_modules/b.js", unfinished), ("results/c.sh", unfinished)];
+    assert_eq!(findings(&made), [""; 0]);
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("picture.rs"), [0xff, 0xfe, 0]).unwrap();
+    assert_eq!(check(root.path()).unwrap().files, 0);
+}
+
+#[test]
+fn this_project_is_found_by_its_root() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    assert!(check(root).unwrap().files > 30);
+}
