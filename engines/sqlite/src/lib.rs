@@ -1,1 +1,63 @@
-//! placeholder
+//! SQLite as an engine: B-trees in one file, a write-ahead log, SQL, one
+//! writer at a time. Built in.
+//!
+//! Connections are opened through rusqlite; statements run on SQLite's own
+//! interface, so that an execution allocates nothing.
+#![deny(missing_docs)]
+
+mod cache;
+mod instance;
+mod pragmas;
+mod raw;
+mod session;
+mod status;
+
+use std::path::Path;
+
+use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{SettingError, SettingInfo};
+
+use crate::instance::SqliteInstance;
+use crate::pragmas::{Pragmas, SETTINGS};
+
+/// The engine `sqlite`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sqlite;
+
+impl Engine for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn about(&self) -> &'static str {
+        "SQLite: B-trees in one file with a write-ahead log; one writer, readers beside it"
+    }
+
+    fn family(&self) -> Family {
+        Family::Sql
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        SETTINGS
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        &["none"]
+    }
+
+    fn availability(&self, _library: Option<&Path>) -> Availability {
+        Availability { version: Some(rusqlite::version().to_owned()), source: "built in".to_owned(), missing: None }
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        Pragmas::of(config).map(drop)
+    }
+
+    /// The key spaces are ignored: an SQL workload creates its own schema.
+    fn open(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        let pragmas = Pragmas::of(config)
+            .map_err(|error| EngineError::failed("Sqlite::open", format!("{error}; {}", error.remedy)))?;
+        Ok(Box::new(SqliteInstance::open(dir, pragmas, config.cache)?))
+    }
+}

@@ -1,0 +1,233 @@
+//! What an experiment asks of LMDB, as LMDB takes it: flags, map size, readers.
+
+use std::path::Path;
+
+use lmdb_master_sys as ffi;
+use rumba_core::engine::{Durability, EngineConfig, EngineError};
+use rumba_core::setting::{Kind, SettingError, SettingInfo};
+
+/// Reader slots by default. Each session holds one (64 bytes of the lock file);
+/// LMDB's own default of 126 is too few for a run with hundreds of clients.
+const MAX_READERS: u32 = 4096;
+
+/// The map is at least this large by default, however small the device: a
+/// sparse mapping costs address space alone, and a full device should be met first.
+const MAP_SIZE_MIN: u64 = 16 << 30;
+
+/// And at most this, so that it can be mapped (47 bits of address space) and,
+/// with `writemap`, be the length of a file (ext4: 16 TiB).
+const MAP_SIZE_MAX: u64 = 8 << 40;
+
+/// A map is whole pages of the operating system: 4, 16 or 64 KiB.
+const MAP_SIZE_STEP: u64 = 64 << 10;
+
+/// LMDB's own settings, by the names of lmdb.h.
+pub(crate) const SETTINGS: &[SettingInfo] = &[
+    SettingInfo {
+        name: "map_size",
+        kind: Kind::Bytes,
+        default: "the size of the file system, at least 16GiB and at most 8TiB",
+        help: "largest size of the database in bytes; it is mapped at once but grows only as it is written",
+    },
+    SettingInfo {
+        name: "max_readers",
+        kind: Kind::Int(1, 1_000_000),
+        default: "4096",
+        help: "slots in the reader table; every session holds one",
+    },
+    SettingInfo {
+        name: "writemap",
+        kind: Kind::Bool,
+        default: "true under durability none, else false",
+        help: "MDB_WRITEMAP: write through the map, not by pwrite; a full device then kills the process (SIGBUS)",
+    },
+    SettingInfo {
+        name: "mapasync",
+        kind: Kind::Bool,
+        default: "false",
+        help: "MDB_MAPASYNC in place of MDB_NOSYNC; needs writemap, and a durability below sync",
+    },
+    SettingInfo {
+        name: "nometasync",
+        kind: Kind::Bool,
+        default: "false",
+        help: "MDB_NOMETASYNC in place of MDB_NOSYNC: data synced at commit, the meta page by the next commit",
+    },
+    SettingInfo {
+        name: "nordahead",
+        kind: Kind::Bool,
+        default: "false",
+        help: "MDB_NORDAHEAD: no read-ahead by the kernel; helps random reads of a database larger than memory",
+    },
+    SettingInfo {
+        name: "nomeminit",
+        kind: Kind::Bool,
+        default: "false",
+        help: "MDB_NOMEMINIT: pages are not zeroed before they are written; no effect with writemap",
+    },
+];
+
+/// How an environment is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// The flags of `mdb_env_open`.
+    pub flags: u32,
+    /// The map's size in bytes; `None` takes it from the file system.
+    pub map_size: Option<u64>,
+    /// Slots in the reader table.
+    pub max_readers: u32,
+    /// What a commit promises.
+    pub durability: Durability,
+}
+
+impl Options {
+    /// Takes a configuration, or refuses it.
+    pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
+        refuse_common(config)?;
+        config.settings.check("lmdb", SETTINGS)?;
+        let settings = &config.settings;
+        let on = |name| {
+            // No promise to keep: writing through the map costs a quarter of the CPU per commit.
+            let default = name == "writemap" && config.durability == Durability::None;
+            settings.bool(name).unwrap_or(default)
+        };
+        if settings.bytes("map_size") == Some(0) {
+            return Err(SettingError::new("map_size", "a map of no bytes holds nothing", "a size such as 64GiB"));
+        }
+        if on("mapasync") && !on("writemap") {
+            return Err(SettingError::new(
+                "mapasync",
+                "it has no effect without writemap",
+                "set writemap = true too, or leave mapasync out",
+            ));
+        }
+        let replaces_nosync = ["mapasync", "nometasync"].into_iter().find(|name| on(name));
+        if let (Some(name), Durability::Sync) = (replaces_nosync, config.durability) {
+            return Err(SettingError::new(
+                name,
+                "a commit would return before it is on the device, which durability = \"sync\" promises",
+                "set durability = \"no-sync\", or leave it out",
+            ));
+        }
+        let mut flags = ffi::MDB_NOTLS;
+        for (name, flag) in [
+            ("writemap", ffi::MDB_WRITEMAP),
+            ("mapasync", ffi::MDB_MAPASYNC),
+            ("nometasync", ffi::MDB_NOMETASYNC),
+            ("nordahead", ffi::MDB_NORDAHEAD),
+            ("nomeminit", ffi::MDB_NOMEMINIT),
+        ] {
+            if on(name) {
+                flags |= flag;
+            }
+        }
+        if config.durability != Durability::Sync && replaces_nosync.is_none() {
+            flags |= ffi::MDB_NOSYNC;
+        }
+        Ok(Self {
+            flags,
+            map_size: settings.bytes("map_size"),
+            max_readers: settings.int("max_readers").and_then(|n| u32::try_from(n).ok()).unwrap_or(MAX_READERS),
+            durability: config.durability,
+        })
+    }
+
+    /// The map's size in bytes for an instance in `dir`, rounded up to whole pages.
+    pub fn map_size_in(&self, dir: &Path) -> Result<usize, EngineError> {
+        let wanted = match self.map_size {
+            Some(bytes) => bytes,
+            None => file_system_bytes(dir)?.clamp(MAP_SIZE_MIN, MAP_SIZE_MAX),
+        };
+        usize::try_from(wanted.next_multiple_of(MAP_SIZE_STEP)).map_err(|_| {
+            EngineError::failed("mdb_env_set_mapsize", format!("map_size = {wanted} does not fit an address"))
+        })
+    }
+}
+
+/// Refuses what LMDB has no counterpart for.
+fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
+    if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
+        return Err(SettingError::new(
+            "compression",
+            format!("lmdb has no compression `{compression}`"),
+            "it has: none; leave it out or say compression = \"none\"",
+        ));
+    }
+    if config.library.is_some() {
+        return Err(SettingError::new("library", "lmdb is built in and loads no library", "leave it out"));
+    }
+    Ok(())
+}
+
+/// The size in bytes of the file system that holds `dir`.
+fn file_system_bytes(dir: &Path) -> Result<u64, EngineError> {
+    let stat = rustix::fs::statvfs(dir)
+        .map_err(|errno| EngineError::failed("statvfs", format!("{dir}: {errno}", dir = dir.display())))?;
+    Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+
+    fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
+        EngineConfig {
+            name: "lmdb".into(),
+            engine: "lmdb".into(),
+            cache: 1 << 20,
+            durability,
+            compression: None,
+            library: None,
+            settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
+        }
+    }
+
+    fn flags(durability: Durability, settings: &[(&str, Value)]) -> u32 {
+        Options::of(&config(durability, settings)).unwrap().flags
+    }
+
+    #[test]
+    fn only_sync_lets_lmdb_sync_at_commit() {
+        assert_eq!(flags(Durability::Sync, &[]) & (ffi::MDB_NOSYNC | ffi::MDB_NOMETASYNC), 0);
+        assert_ne!(flags(Durability::NoSync, &[]) & ffi::MDB_NOSYNC, 0);
+        assert_ne!(flags(Durability::None, &[]) & ffi::MDB_NOSYNC, 0);
+    }
+
+    #[test]
+    fn only_none_writes_through_the_map_unless_told_otherwise() {
+        assert_eq!(flags(Durability::NoSync, &[]) & ffi::MDB_WRITEMAP, 0);
+        assert_ne!(flags(Durability::None, &[]) & ffi::MDB_WRITEMAP, 0);
+        assert_eq!(flags(Durability::None, &[("writemap", Value::Bool(false))]) & ffi::MDB_WRITEMAP, 0);
+    }
+
+    #[test]
+    fn a_weaker_flag_of_lmdbs_own_replaces_nosync_and_is_refused_under_sync() {
+        let on = Value::Bool(true);
+        let meta = flags(Durability::NoSync, &[("nometasync", on.clone())]);
+        assert_eq!(meta & (ffi::MDB_NOSYNC | ffi::MDB_NOMETASYNC), ffi::MDB_NOMETASYNC);
+        for settings in [vec![("nometasync", on.clone())], vec![("mapasync", on.clone()), ("writemap", on.clone())]] {
+            let error = Options::of(&config(Durability::Sync, &settings)).unwrap_err();
+            assert_eq!(error.key, settings[0].0);
+            assert!(error.remedy.contains("no-sync"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn mapasync_without_writemap_is_refused_because_it_would_do_nothing() {
+        let error = Options::of(&config(Durability::NoSync, &[("mapasync", Value::Bool(true))])).unwrap_err();
+        assert!(error.remedy.contains("writemap = true"), "{error:?}");
+    }
+
+    #[test]
+    fn a_map_is_whole_pages_and_by_default_no_smaller_than_the_device() {
+        let options = Options::of(&config(Durability::NoSync, &[("map_size", Value::Int(5000))])).unwrap();
+        assert_eq!(options.map_size_in(Path::new("/")).unwrap(), 64 << 10);
+        let options = Options::of(&config(Durability::NoSync, &[])).unwrap();
+        let device = file_system_bytes(Path::new("/")).unwrap().min(MAP_SIZE_MAX);
+        assert!(options.map_size_in(Path::new("/")).unwrap() as u64 >= device);
+    }
+}

@@ -1,0 +1,123 @@
+//! One client's session: reads through snapshots, writes through the one writer.
+
+use rumba_core::engine::EngineError;
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+
+use crate::raw::{Reader, Writer};
+
+/// A session. Conflicts cannot happen: `begin` waits until no other
+/// transaction writes. A transaction must end on the thread that began it.
+pub(crate) struct LmdbSession {
+    reader: Reader,
+    writer: Writer,
+    /// Per key space: whether the batch being loaded may still be appended.
+    appends: Vec<bool>,
+}
+
+impl LmdbSession {
+    /// A session without a transaction.
+    pub fn new(reader: Reader, writer: Writer, spaces: usize) -> Self {
+        Self { reader, writer, appends: vec![false; spaces] }
+    }
+}
+
+fn copy(found: Option<&[u8]>, value: &mut Vec<u8>) -> bool {
+    value.clear();
+    if let Some(found) = found {
+        value.extend_from_slice(found);
+    }
+    found.is_some()
+}
+
+impl KvSession for LmdbSession {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        if self.writer.is_open() {
+            return Ok(copy(self.writer.get(space, key)?, value));
+        }
+        Ok(copy(self.reader.snapshot()?.get(space, key)?, value))
+    }
+
+    /// All keys are read from one snapshot, straight out of the map.
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        _scratch: &mut Vec<u8>,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        if self.writer.is_open() {
+            return visit_found(keys, |key| self.writer.get(space, key), visit);
+        }
+        let snapshot = self.reader.snapshot()?;
+        visit_found(keys, |key| snapshot.get(space, key), visit)
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        if self.writer.is_open() {
+            return self.writer.scan(space, scan, visit);
+        }
+        self.reader.snapshot()?.scan(space, scan, visit)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.writer.begin()
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        Ok(copy(self.writer.get(space, key)?, value))
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.writer.put(space, key, value)
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+        self.writer.delete(space, key)
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.writer.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        self.writer.abort()
+    }
+
+    /// One transaction per batch. Rows behind a space's last key are appended,
+    /// which fills pages where a plain put leaves each half empty; the first
+    /// row of the batch that is not behind it ends that for its space.
+    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+        self.writer.begin()?;
+        self.appends.fill(true);
+        for (space, key, value) in batch.iter() {
+            let row = if self.appends[space] { self.writer.append(space, key, value) } else { Ok(false) };
+            let loaded = row.and_then(|appended| {
+                self.appends[space] = appended;
+                if appended { Ok(()) } else { self.writer.put(space, key, value) }
+            });
+            if let Err(error) = loaded {
+                self.writer.abort()?;
+                return Err(error);
+            }
+        }
+        self.writer.commit()
+    }
+}
+
+fn visit_found<'s>(
+    keys: &[&[u8]],
+    get: impl Fn(&[u8]) -> Result<Option<&'s [u8]>, EngineError>,
+    visit: &mut dyn FnMut(usize, &[u8]),
+) -> Result<(), EngineError> {
+    for (position, key) in keys.iter().enumerate() {
+        if let Some(value) = get(key)? {
+            visit(position, value);
+        }
+    }
+    Ok(())
+}

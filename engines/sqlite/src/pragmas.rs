@@ -1,0 +1,227 @@
+//! What an experiment asks of SQLite, as pragmas; and whether they took effect.
+
+use rumba_core::engine::{Durability, EngineConfig, EngineError};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::units::show_bytes;
+
+use crate::raw::Handle;
+
+/// The words of `PRAGMA synchronous`, at the positions by which SQLite reports them.
+const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
+const AUTO_VACUUM: [&str; 3] = ["none", "full", "incremental"];
+const TEMP_STORE: [&str; 3] = ["default", "file", "memory"];
+
+/// SQLite's own settings, by the names of its pragmas.
+pub(crate) const SETTINGS: &[SettingInfo] = &[
+    SettingInfo {
+        name: "page_size",
+        kind: Kind::Bytes,
+        default: "4096",
+        help: "bytes in a page: a power of two from 512 to 65536",
+    },
+    SettingInfo {
+        name: "journal_mode",
+        kind: Kind::Choice(&["wal", "delete", "truncate", "persist", "memory", "off"]),
+        default: "wal",
+        help: "how a transaction is made atomic; memory and off need durability none",
+    },
+    SettingInfo {
+        name: "synchronous",
+        kind: Kind::Choice(&SYNCHRONOUS),
+        default: "full for sync, normal (wal) or off (others) for no-sync, off for none",
+        help: "when SQLite syncs files",
+    },
+    SettingInfo {
+        name: "cache_size",
+        kind: Kind::Int(-2_147_483_647, 2_147_483_647),
+        default: "the common cache, shared out evenly among the sessions",
+        help: "page cache of EACH session: pages if positive, KiB if negative; turns the sharing out off",
+    },
+    SettingInfo {
+        name: "mmap_size",
+        kind: Kind::Bytes,
+        default: "0",
+        help: "bytes of the database file read through a memory map instead of the page cache",
+    },
+    SettingInfo {
+        name: "wal_autocheckpoint",
+        kind: Kind::Int(0, 2_147_483_647),
+        default: "1000",
+        help: "pages in the log at which a commit also writes a checkpoint; 0 never does",
+    },
+    SettingInfo {
+        name: "auto_vacuum",
+        kind: Kind::Choice(&AUTO_VACUUM),
+        default: "none",
+        help: "whether free pages are given back to the file system",
+    },
+    SettingInfo {
+        name: "temp_store",
+        kind: Kind::Choice(&TEMP_STORE),
+        default: "default",
+        help: "where temporary tables and sorts live; default is files",
+    },
+    SettingInfo {
+        name: "locking_mode",
+        kind: Kind::Choice(&["normal", "exclusive"]),
+        default: "normal",
+        help: "exclusive keeps the file locks and allows one session",
+    },
+    SettingInfo {
+        name: "busy_timeout",
+        kind: Kind::Int(0, 2_147_483_647),
+        default: "5000",
+        help: "milliseconds to wait for another writer before a conflict",
+    },
+];
+
+/// The pragmas of every connection of an instance.
+#[derive(Clone, Debug)]
+pub(crate) struct Pragmas {
+    /// Name and value, in the order in which they must be set; a value is
+    /// written as SQLite reports it, so that it can be read back.
+    values: Vec<(&'static str, String)>,
+    /// The cache of each session, where the experiment sets it.
+    pub cache_size: Option<i64>,
+    /// Whether one session holds the file locks for itself.
+    pub is_exclusive: bool,
+}
+
+impl Pragmas {
+    /// Takes a configuration, or refuses it.
+    pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
+        refuse_common(config)?;
+        config.settings.check("sqlite", SETTINGS)?;
+        let settings = &config.settings;
+        let journal_mode = settings.text("journal_mode").unwrap_or("wal");
+        refuse_journal(config.durability, journal_mode)?;
+        let locking_mode = settings.text("locking_mode").unwrap_or("normal");
+        let number = |name, default: i64| settings.int(name).unwrap_or(default).to_string();
+        let word = |name, words: &[&str]| position(words, settings.text(name).unwrap_or(words[0]));
+        let values = vec![
+            ("busy_timeout", number("busy_timeout", 5000)),
+            // Exclusive must be known before the log is first used: it then needs no shared memory.
+            ("locking_mode", locking_mode.to_owned()),
+            // Both are fixed when the first page is written, and ignored by later connections.
+            ("page_size", page_size(settings)?.to_string()),
+            ("auto_vacuum", word("auto_vacuum", &AUTO_VACUUM)),
+            ("journal_mode", journal_mode.to_owned()),
+            ("synchronous", synchronous(config, journal_mode)?),
+            ("mmap_size", settings.bytes("mmap_size").unwrap_or(0).to_string()),
+            ("wal_autocheckpoint", number("wal_autocheckpoint", 1000)),
+            ("temp_store", word("temp_store", &TEMP_STORE)),
+        ];
+        Ok(Self { values, cache_size: settings.int("cache_size"), is_exclusive: locking_mode == "exclusive" })
+    }
+
+    /// Sets them on a new connection; one that does not take effect is an error.
+    pub fn apply(&self, handle: &Handle) -> Result<(), EngineError> {
+        for (name, value) in &self.values {
+            handle.run(&format!("PRAGMA {name} = {value}"))?;
+            let in_force = handle.pragma(name)?;
+            if !in_force.eq_ignore_ascii_case(value) {
+                let message = format!(
+                    "asked for {name} = {value}, in force is {in_force}; this SQLite or this file system cannot do it"
+                );
+                return Err(EngineError::Failed { call: "PRAGMA", message });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in force on a connection, in words.
+    pub fn read_back(&self, handle: &Handle) -> Vec<(String, String)> {
+        self.values
+            .iter()
+            .map(|(name, _)| {
+                let value = handle.pragma(name).unwrap_or_else(|error| error.to_string());
+                ((*name).to_owned(), in_words(name, value))
+            })
+            .collect()
+    }
+
+    /// What the cache is, in words.
+    pub fn describe_cache(&self, budget_bytes: u64) -> String {
+        match self.cache_size {
+            Some(size) if size < 0 => format!("{} KiB in each session", -size),
+            Some(size) => format!("{size} pages in each session"),
+            None => format!("{} shared out evenly among the sessions", show_bytes(budget_bytes as f64)),
+        }
+    }
+}
+
+fn position(words: &[&str], word: &str) -> String {
+    words.iter().position(|known| *known == word).unwrap_or_default().to_string()
+}
+
+/// The word for a number that SQLite reports.
+fn in_words(name: &str, value: String) -> String {
+    let words: &[&str] = match name {
+        "synchronous" => &SYNCHRONOUS,
+        "auto_vacuum" => &AUTO_VACUUM,
+        "temp_store" => &TEMP_STORE,
+        _ => return value,
+    };
+    value.parse().ok().and_then(|number: usize| words.get(number)).map_or(value, |word| (*word).to_owned())
+}
+
+fn page_size(settings: &Settings) -> Result<u64, SettingError> {
+    let size = settings.bytes("page_size").unwrap_or(4096);
+    if size.is_power_of_two() && (512..=65536).contains(&size) {
+        return Ok(size);
+    }
+    Err(SettingError::new(
+        "page_size",
+        format!("SQLite has no pages of {size} bytes"),
+        "a power of two from 512 to 64k",
+    ))
+}
+
+/// The level of `synchronous`, by its number, that keeps the durability's promise.
+///
+/// In the log's mode `normal` syncs at checkpoints alone, so a commit survives
+/// the process but not the host, and the file is never damaged. In the other
+/// modes `normal` syncs at every commit; there only `off` does not.
+fn synchronous(config: &EngineConfig, journal_mode: &str) -> Result<String, SettingError> {
+    let derived = match config.durability {
+        Durability::Sync => "full",
+        Durability::NoSync if journal_mode == "wal" => "normal",
+        Durability::NoSync | Durability::None => "off",
+    };
+    let level = config.settings.text("synchronous").unwrap_or(derived);
+    if config.durability == Durability::Sync && (level == "off" || level == "normal") {
+        return Err(SettingError::new(
+            "synchronous",
+            format!("`{level}` does not sync every commit, which durability = \"sync\" promises"),
+            "use full or extra, or set durability = \"no-sync\"",
+        ));
+    }
+    Ok(position(&SYNCHRONOUS, level))
+}
+
+/// A journal in memory, or none, loses the file with the process.
+fn refuse_journal(durability: Durability, journal_mode: &str) -> Result<(), SettingError> {
+    if durability != Durability::None && matches!(journal_mode, "memory" | "off") {
+        return Err(SettingError::new(
+            "journal_mode",
+            format!("`{journal_mode}` lets a crash of the process damage data"),
+            format!("set durability = \"none\", or use wal with durability = \"{}\"", durability.name()),
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what SQLite has no counterpart for.
+fn refuse_common(config: &EngineConfig) -> Result<(), SettingError> {
+    if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
+        return Err(SettingError::new(
+            "compression",
+            format!("sqlite has no compression `{compression}`"),
+            "it has: none; leave it out or say compression = \"none\"",
+        ));
+    }
+    if config.library.is_some() {
+        return Err(SettingError::new("library", "sqlite is built in and loads no library", "leave it out"));
+    }
+    Ok(())
+}

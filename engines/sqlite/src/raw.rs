@@ -1,0 +1,377 @@
+//! The one file that calls SQLite's own interface: a connection with its
+//! prepared statements and the bytes bound to them.
+
+use std::ffi::{CStr, c_int};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::ptr::{NonNull, null_mut};
+use std::sync::OnceLock;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Param, Row, Visit};
+use rusqlite::{Connection, OpenFlags, ffi};
+
+use crate::status::CacheStatus;
+
+/// Switches off the counting of allocations, which takes one lock for the
+/// whole process in every malloc of every session (sqlite.org/malloc.html).
+/// False when SQLite was in use already, which forbids it.
+pub(crate) fn allocations_uncounted() -> bool {
+    static OFF: OnceLock<bool> = OnceLock::new();
+    *OFF.get_or_init(|| {
+        // SAFETY: sqlite3_config refuses by itself when SQLite is initialised; this option
+        // takes one int. Every connection of this crate is opened after this call.
+        let code = unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_MEMSTATUS, c_int::from(false)) };
+        code == ffi::SQLITE_OK
+    })
+}
+
+/// Bytes that a cached page takes beside its content.
+fn page_header_bytes() -> u64 {
+    let mut bytes: c_int = 0;
+    // SAFETY: this option may be asked at any time and writes one int.
+    unsafe { ffi::sqlite3_config(ffi::SQLITE_CONFIG_PCACHE_HDRSZ, &raw mut bytes) };
+    u64::try_from(bytes).unwrap_or_default()
+}
+
+/// A connection and its prepared statements. One thread uses it at a time.
+pub(crate) struct Handle {
+    // Fields drop in this order: statements are finalised before the connection is closed.
+    statements: Vec<Prepared>,
+    /// What the bound parameters of the submitted statement point into.
+    arguments: Vec<u8>,
+    connection: Connection,
+}
+
+struct Prepared {
+    raw: NonNull<ffi::sqlite3_stmt>,
+    parameters: usize,
+    is_read_only: bool,
+    is_rollback: bool,
+}
+
+// SAFETY: a statement belongs to its connection, which may move between threads
+// (SQLite is built with SQLITE_THREADSAFE=1), and moves with it in `Handle`.
+unsafe impl Send for Prepared {}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // SAFETY: the statement was prepared and is not used again; its connection is still open.
+        unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
+    }
+}
+
+impl Handle {
+    /// Opens a database file, which is created if it is not there.
+    pub fn open(file: &Path) -> Result<Self, EngineError> {
+        allocations_uncounted();
+        // No mutex per connection: `&mut` gives it to one thread at a time.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(file, flags)
+            .map_err(|error| EngineError::failed("sqlite3_open_v2", error.to_string()))?;
+        Ok(Self { statements: Vec::new(), arguments: Vec::new(), connection })
+    }
+
+    fn db(&self) -> *mut ffi::sqlite3 {
+        // SAFETY: the handle is used only while `self.connection` is open, and never closed.
+        unsafe { self.connection.handle() }
+    }
+
+    /// Runs statements without parameters; a rollback of nothing is done already.
+    pub fn run(&self, sql: &str) -> Result<(), EngineError> {
+        if is_rollback(sql) && !self.is_in_transaction() {
+            return Ok(());
+        }
+        self.connection.execute_batch(sql).map_err(|error| self.failure_of("sqlite3_exec", &error))
+    }
+
+    /// What a pragma answers, as text.
+    pub fn pragma(&self, name: &str) -> Result<String, EngineError> {
+        self.first_row(&format!("PRAGMA {name}")).map(|row| row.into_iter().next().unwrap_or_default())
+    }
+
+    /// The first row of an answer, as text; empty when there is none.
+    pub fn first_row(&self, sql: &str) -> Result<Vec<String>, EngineError> {
+        let failure = |error: rusqlite::Error| self.failure_of("sqlite3_step", &error);
+        let mut statement = self.connection.prepare(sql).map_err(failure)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([]).map_err(failure)?;
+        let Some(row) = rows.next().map_err(failure)? else { return Ok(Vec::new()) };
+        let text = |column| match row.get_ref(column) {
+            Ok(rusqlite::types::ValueRef::Integer(value)) => Ok(value.to_string()),
+            Ok(rusqlite::types::ValueRef::Text(text)) => Ok(String::from_utf8_lossy(text).into_owned()),
+            Ok(other) => Ok(format!("{other:?}")),
+            Err(error) => Err(failure(error)),
+        };
+        (0..columns).map(text).collect()
+    }
+
+    /// Sets the size of the page cache; pages beyond it are freed at once. The
+    /// pragma's own count in KiB leaves out a page's headers (3% at 4 KiB), so it is given pages.
+    pub fn resize_cache(&self, bytes: u64) -> Result<(), EngineError> {
+        let page_size = match self.pragma("page_size")?.parse::<u64>() {
+            Ok(size) => size,
+            Err(error) => return Err(EngineError::failed("PRAGMA page_size", error.to_string())),
+        };
+        let pages = bytes / (page_size + page_header_bytes());
+        self.run(&format!("PRAGMA cache_size = {}", pages.min(i32::MAX as u64)))
+    }
+
+    /// Whether BEGIN was run and neither COMMIT nor ROLLBACK, SQLite's own rollbacks included.
+    pub fn is_in_transaction(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    /// Syncs the database file through SQLite's own descriptor: closing another
+    /// one would drop the process's locks on the file (POSIX).
+    pub fn sync_file(&self) -> Result<(), EngineError> {
+        let mut file: *mut ffi::sqlite3_file = null_mut();
+        // SAFETY: the connection is open; SQLITE_FCNTL_FILE_POINTER writes a pointer to `file`.
+        let code = unsafe {
+            ffi::sqlite3_file_control(
+                self.db(),
+                c"main".as_ptr(),
+                ffi::SQLITE_FCNTL_FILE_POINTER,
+                (&raw mut file).cast(),
+            )
+        };
+        self.check("sqlite3_file_control", code)?;
+        // SAFETY: the file is open as long as its connection; an unopened one has no methods.
+        let code = unsafe {
+            match file.as_ref().and_then(|file| file.pMethods.as_ref()).and_then(|methods| methods.xSync) {
+                Some(sync) => sync(file, ffi::SQLITE_SYNC_FULL),
+                None => ffi::SQLITE_OK,
+            }
+        };
+        self.check("sqlite3_io_methods.xSync", code)
+    }
+
+    /// The figures of this connection's page cache.
+    pub fn cache_status(&self) -> CacheStatus {
+        let figure = |which| {
+            let (mut now, mut highest) = (0, 0);
+            // SAFETY: the connection is open; both numbers are written before the call returns.
+            unsafe { ffi::sqlite3_db_status64(self.db(), which, &raw mut now, &raw mut highest, 0) };
+            u64::try_from(now).unwrap_or_default()
+        };
+        CacheStatus {
+            hit: figure(ffi::SQLITE_DBSTATUS_CACHE_HIT),
+            miss: figure(ffi::SQLITE_DBSTATUS_CACHE_MISS),
+            write: figure(ffi::SQLITE_DBSTATUS_CACHE_WRITE),
+            spill: figure(ffi::SQLITE_DBSTATUS_CACHE_SPILL),
+            used_bytes: figure(ffi::SQLITE_DBSTATUS_CACHE_USED),
+        }
+    }
+
+    /// Prepares one statement for the life of the handle; returns its position.
+    pub fn prepare(&mut self, sql: &str) -> Result<usize, EngineError> {
+        const CALL: &str = "sqlite3_prepare_v3";
+        let length =
+            c_int::try_from(sql.len()).map_err(|_| EngineError::failed(CALL, "a statement of more than 2 GiB"))?;
+        let (mut raw, mut tail) = (null_mut(), std::ptr::null());
+        // SAFETY: the connection is open; SQLite copies the text, of which `tail` is a part.
+        let (code, parsed) = unsafe {
+            let code = ffi::sqlite3_prepare_v3(
+                self.db(),
+                sql.as_ptr().cast(),
+                length,
+                ffi::SQLITE_PREPARE_PERSISTENT,
+                &raw mut raw,
+                &raw mut tail,
+            );
+            (code, if tail.is_null() { 0 } else { tail.offset_from(sql.as_ptr().cast()) })
+        };
+        self.check(CALL, code).map_err(|error| with_statement(error, sql))?;
+        let raw = NonNull::new(raw).ok_or_else(|| EngineError::failed(CALL, "there is no statement in the text"))?;
+        // SAFETY: the statement has just been prepared.
+        let (parameters, is_read_only) =
+            unsafe { (ffi::sqlite3_bind_parameter_count(raw.as_ptr()), ffi::sqlite3_stmt_readonly(raw.as_ptr()) != 0) };
+        let prepared = Prepared {
+            raw,
+            parameters: usize::try_from(parameters).unwrap_or_default(),
+            is_read_only,
+            is_rollback: is_rollback(sql),
+        };
+        let rest = usize::try_from(parsed).ok().and_then(|parsed| sql.get(parsed..)).unwrap_or_default();
+        if !rest.trim_matches([' ', '\n', '\t', '\r', ';']).is_empty() {
+            return Err(EngineError::failed(CALL, format!("one statement at a time; what follows is `{rest}`")));
+        }
+        self.statements.push(prepared);
+        Ok(self.statements.len() - 1)
+    }
+
+    /// Binds all parameters of a statement; their bytes are copied into one
+    /// buffer that is reused, so SQLite need not allocate for them.
+    pub fn bind(&mut self, position: usize, params: &[Param<'_>]) -> Result<(), EngineError> {
+        let statement = &self.statements[position];
+        if params.len() != statement.parameters {
+            let message = format!("{} parameters for a statement that has {}", params.len(), statement.parameters);
+            return Err(EngineError::failed("sqlite3_bind", message));
+        }
+        self.arguments.clear();
+        for param in params {
+            if let Param::Bytes(bytes) = param {
+                self.arguments.extend_from_slice(bytes);
+            }
+        }
+        let raw = statement.raw.as_ptr();
+        let mut next = self.arguments.as_ptr();
+        for (index, param) in (1..).zip(params) {
+            // SAFETY: the statement is reset: `execute` leaves none otherwise. `next` walks through
+            // `arguments` in the order in which it was filled, and is never null, so that an
+            // empty string is not taken for NULL. The buffer is next changed by the next `bind`:
+            // this statement runs before it or, left unexecuted, not before being bound again,
+            // parameter by parameter. So the pointers are good whenever SQLite reads them.
+            let code = unsafe {
+                match param {
+                    Param::Null => ffi::sqlite3_bind_null(raw, index),
+                    Param::Int(value) => ffi::sqlite3_bind_int64(raw, index, *value),
+                    Param::Bytes(bytes) => {
+                        let start = next;
+                        next = next.add(bytes.len());
+                        ffi::sqlite3_bind_blob64(raw, index, start.cast(), bytes.len() as u64, ffi::SQLITE_STATIC())
+                    }
+                }
+            };
+            self.check("sqlite3_bind", code)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a bound statement to its end.
+    pub fn execute(&mut self, position: usize, visit: Visit<'_>) -> Result<Answer, EngineError> {
+        let statement = &self.statements[position];
+        if statement.is_rollback && !self.is_in_transaction() {
+            return Ok(Answer::default());
+        }
+        let running = Running(statement);
+        if statement.is_read_only {
+            let rows = self.step_through(&running, visit)?;
+            return Ok(Answer { rows, ..Answer::default() });
+        }
+        let db = self.db();
+        // SAFETY: the connection is open. The count and the id outlive statements that do not
+        // set them, hence the difference of the total, and the id that is cleared before.
+        unsafe {
+            let total = ffi::sqlite3_total_changes64(db);
+            ffi::sqlite3_set_last_insert_rowid(db, 0);
+            let rows = self.step_through(&running, visit)?;
+            let has_changed = ffi::sqlite3_total_changes64(db) != total;
+            let affected = if has_changed { ffi::sqlite3_changes64(db) } else { 0 };
+            Ok(Answer {
+                rows,
+                affected: u64::try_from(affected).unwrap_or_default(),
+                last_insert_id: ffi::sqlite3_last_insert_rowid(db),
+            })
+        }
+    }
+
+    fn step_through(&self, running: &Running<'_>, visit: Visit<'_>) -> Result<u64, EngineError> {
+        let mut rows = 0;
+        loop {
+            // SAFETY: the statement is prepared and bound.
+            match unsafe { ffi::sqlite3_step(running.0.raw.as_ptr()) } {
+                ffi::SQLITE_ROW => {
+                    rows += 1;
+                    visit(running);
+                }
+                ffi::SQLITE_DONE => return Ok(rows),
+                code => return Err(self.failure("sqlite3_step", code)),
+            }
+        }
+    }
+
+    fn check(&self, call: &'static str, code: c_int) -> Result<(), EngineError> {
+        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.failure(call, code)) }
+    }
+
+    /// Translates a code; called before anything else changes the connection's message.
+    #[cold]
+    fn failure(&self, call: &'static str, code: c_int) -> EngineError {
+        if let Some(conflict) = conflict(code) {
+            return EngineError::Conflict(conflict);
+        }
+        // SAFETY: the connection is open; the message is copied before the next call.
+        let words = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.db())) }.to_string_lossy();
+        self.classify(call, code, &words)
+    }
+
+    #[cold]
+    fn failure_of(&self, call: &'static str, error: &rusqlite::Error) -> EngineError {
+        let rusqlite::Error::SqliteFailure(code, _) = error else {
+            return EngineError::failed(call, error.to_string());
+        };
+        match conflict(code.extended_code) {
+            Some(conflict) => EngineError::Conflict(conflict),
+            None => self.classify(call, code.extended_code, &error.to_string()),
+        }
+    }
+
+    fn classify(&self, call: &'static str, code: c_int, words: &str) -> EngineError {
+        let message = format!("{words} ({code})");
+        // SAFETY: the connection is open.
+        let errno = unsafe { ffi::sqlite3_system_errno(self.db()) };
+        let kind = std::io::Error::from_raw_os_error(errno).kind();
+        let is_full_device = matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        match code & 0xff {
+            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {message}")),
+            // Growing the log's shared memory on a full device is an I/O error to SQLite.
+            ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {message}")),
+            _ => EngineError::Failed { call, message },
+        }
+    }
+}
+
+/// The words for a code that means "try the transaction again".
+fn conflict(code: c_int) -> Option<&'static str> {
+    match (code, code & 0xff) {
+        (ffi::SQLITE_BUSY_SNAPSHOT, _) => Some("SQLITE_BUSY_SNAPSHOT: another transaction wrote since this one read"),
+        (_, ffi::SQLITE_BUSY) => Some("SQLITE_BUSY: another transaction is writing"),
+        (_, ffi::SQLITE_LOCKED) => Some("SQLITE_LOCKED: a table is in use"),
+        _ => None,
+    }
+}
+
+fn with_statement(error: EngineError, sql: &str) -> EngineError {
+    match error {
+        EngineError::Failed { call, message } => EngineError::Failed { call, message: format!("{message} in `{sql}`") },
+        other => other,
+    }
+}
+
+/// Whether a statement undoes a whole transaction (and not a savepoint).
+fn is_rollback(sql: &str) -> bool {
+    let sql = sql.trim().trim_end_matches(';').trim_end();
+    ["rollback", "rollback transaction"].iter().any(|word| sql.eq_ignore_ascii_case(word))
+}
+
+/// A statement between its first step and its reset; also the row it stands on.
+struct Running<'h>(&'h Prepared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the statement is prepared; a reset repeats the last step's error, which was handled.
+        unsafe { ffi::sqlite3_reset(self.0.raw.as_ptr()) };
+    }
+}
+
+impl Row for Running<'_> {
+    fn int(&self, column: usize) -> i64 {
+        // SAFETY: the statement stands on a row; SQLite takes a column out of range for NULL.
+        unsafe { ffi::sqlite3_column_int64(self.0.raw.as_ptr(), column as c_int) }
+    }
+
+    fn bytes(&self, column: usize) -> &[u8] {
+        // SAFETY: as above. The bytes live until the next step or reset, both of which come after
+        // `visit` has returned; reading the same column again does not move them. The pointer
+        // is asked for first, for it may convert a number to text and so change the length.
+        unsafe {
+            let start = ffi::sqlite3_column_blob(self.0.raw.as_ptr(), column as c_int);
+            let length = ffi::sqlite3_column_bytes(self.0.raw.as_ptr(), column as c_int);
+            match usize::try_from(length) {
+                Ok(length) if length > 0 && !start.is_null() => std::slice::from_raw_parts(start.cast(), length),
+                _ => &[],
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! One client's session: a connection of its own, whose answers never wait.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+
+use crate::cache::Share;
+use crate::raw::Handle;
+use crate::status::{CacheStatus, Published};
+
+/// Statements between two publications of the connection's counters.
+const PUBLISH_EVERY: u32 = 256;
+
+/// A session.
+pub(crate) struct SqliteSession {
+    // Fields drop in this order: the cache is freed before its share is given back.
+    handle: Handle,
+    /// Absent when the experiment sets `cache_size` itself.
+    share: Option<Share>,
+    published: Arc<Published>,
+    statements_run: u32,
+    submitted: Option<usize>,
+}
+
+impl SqliteSession {
+    /// A session over an open connection.
+    pub fn new(handle: Handle, share: Option<Share>, published: Arc<Published>) -> Self {
+        Self { handle, share, published, statements_run: 0, submitted: None }
+    }
+
+    /// Before a statement: keeps the cache at its share, and now and then publishes the counters.
+    fn tend(&mut self) -> Result<(), EngineError> {
+        self.statements_run = self.statements_run.wrapping_add(1);
+        let is_tick = self.statements_run.is_multiple_of(PUBLISH_EVERY);
+        if is_tick {
+            self.published.set(self.handle.cache_status());
+        }
+        match &mut self.share {
+            Some(share) if share.is_stale() || (is_tick && share.is_short()) => {
+                share.settle(|bytes| self.handle.resize_cache(bytes))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for SqliteSession {
+    fn drop(&mut self) {
+        self.published.set(CacheStatus { used_bytes: 0, ..self.handle.cache_status() });
+    }
+}
+
+impl SqlSession for SqliteSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.handle.prepare(sql).map(Statement)
+    }
+
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        if self.submitted.is_some() {
+            return Err(EngineError::failed("submit", "a statement was submitted already; take its answer first"));
+        }
+        self.tend()?;
+        self.handle.bind(statement.0, params)?;
+        self.submitted = Some(statement.0);
+        Ok(())
+    }
+
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        Poll::Ready(match self.submitted.take() {
+            Some(statement) => self.handle.execute(statement, visit),
+            None => Err(EngineError::failed("poll_answer", "no statement was submitted")),
+        })
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.tend()?;
+        self.handle.run(sql)
+    }
+}

@@ -1,0 +1,81 @@
+//! SQLite's counters per connection, added up over all sessions.
+//!
+//! A connection may be asked by its own thread alone, so each session publishes
+//! its figures now and then, on cache lines of its own, and whoever wants the
+//! sum reads what was published last.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_core::engine::Gauge;
+
+/// Figures of one connection, as `sqlite3_db_status` gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CacheStatus {
+    /// Pages found in the cache.
+    pub hit: u64,
+    /// Pages not found in it.
+    pub miss: u64,
+    /// Pages written from it.
+    pub write: u64,
+    /// Dirty pages written early because it was too small.
+    pub spill: u64,
+    /// Bytes that it holds.
+    pub used_bytes: u64,
+}
+
+/// What one session has published. 128 bytes: two cache lines, which are fetched in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Published {
+    hit: AtomicU64,
+    miss: AtomicU64,
+    write: AtomicU64,
+    spill: AtomicU64,
+    used_bytes: AtomicU64,
+}
+
+impl Published {
+    /// Replaces what was published before.
+    pub fn set(&self, status: CacheStatus) {
+        self.hit.store(status.hit, Ordering::Relaxed);
+        self.miss.store(status.miss, Ordering::Relaxed);
+        self.write.store(status.write, Ordering::Relaxed);
+        self.spill.store(status.spill, Ordering::Relaxed);
+        self.used_bytes.store(status.used_bytes, Ordering::Relaxed);
+    }
+}
+
+/// What all sessions of an instance have published; those that have ended keep their counts.
+#[derive(Debug, Default)]
+pub(crate) struct StatusBoard(Mutex<Vec<Arc<Published>>>);
+
+impl StatusBoard {
+    /// A place for a new session.
+    pub fn join(&self) -> Arc<Published> {
+        let place = Arc::new(Published::default());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&place));
+        place
+    }
+
+    /// How many sessions have not ended.
+    pub fn open_sessions(&self) -> usize {
+        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        places.iter().filter(|place| Arc::strong_count(place) > 1).count()
+    }
+
+    /// The sums, by SQLite's names.
+    pub fn counters(&self) -> Vec<Gauge> {
+        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = |figure: fn(&Published) -> &AtomicU64| {
+            places.iter().map(|place| figure(place).load(Ordering::Relaxed)).sum::<u64>() as f64
+        };
+        vec![
+            Gauge::new("cache_hit", sum(|place| &place.hit)),
+            Gauge::new("cache_miss", sum(|place| &place.miss)),
+            Gauge::new("cache_write", sum(|place| &place.write)),
+            Gauge::new("cache_spill", sum(|place| &place.spill)),
+            Gauge::new("cache_used_bytes", sum(|place| &place.used_bytes)),
+        ]
+    }
+}

@@ -1,0 +1,75 @@
+//! A client's operations must not pay for the harness: once warmed up, a read
+//! or a write through the session allocates nothing on the Rust side.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::*;
+use rumba_core::sql::Param;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn a_warmed_up_session_allocates_nothing() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run("CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB)").unwrap();
+    let [begin, upsert, select, range, commit] = [
+        "BEGIN IMMEDIATE",
+        "INSERT INTO t VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET b = excluded.b",
+        "SELECT b FROM t WHERE id = ?",
+        "SELECT id, b FROM t WHERE id >= ? ORDER BY id LIMIT 10",
+        "COMMIT",
+    ]
+    .map(|sql| session.prepare(sql).unwrap());
+    let mut sum = 0;
+    let mut round = |rounds: i64| {
+        for id in 0..rounds {
+            let id = Param::Int(id % 100);
+            execute(&mut *session, begin, &[], &mut |_| {}).unwrap();
+            execute(&mut *session, upsert, &[id, Param::Bytes(&[7; 300])], &mut |_| {}).unwrap();
+            execute(&mut *session, commit, &[], &mut |_| {}).unwrap();
+            execute(&mut *session, select, &[id], &mut |row| sum += row.bytes(0).len()).unwrap();
+            execute(&mut *session, range, &[id], &mut |row| sum += row.bytes(1).len()).unwrap();
+        }
+    };
+    assert!(allocations(|| round(100)) > 0, "the counter counts");
+    assert_eq!(allocations(|| round(1000)), 0);
+    assert!(sum > 0);
+}

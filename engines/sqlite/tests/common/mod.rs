@@ -1,0 +1,93 @@
+//! What the tests of this engine share: an instance in a directory of its own.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Session};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
+use rumba_engine_sqlite::Sqlite;
+use tempfile::TempDir;
+
+/// A session as `dyn SqlSession::execute` wants it: borrowing nothing.
+pub type Sql = dyn SqlSession;
+
+pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
+    EngineConfig {
+        name: "sqlite".into(),
+        engine: "sqlite".into(),
+        cache: 16 << 20,
+        durability,
+        compression: None,
+        library: None,
+        settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
+    }
+}
+
+pub fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+pub fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
+    Sqlite.open(dir, config, &[]).unwrap()
+}
+
+pub fn open_with(settings: &[(&str, Value)]) -> (TempDir, Box<dyn Instance>) {
+    let dir = tempfile::tempdir().unwrap();
+    let instance = open_in(dir.path(), &config(Durability::NoSync, settings));
+    (dir, instance)
+}
+
+pub fn open() -> (TempDir, Box<dyn Instance>) {
+    open_with(&[])
+}
+
+pub fn session(instance: &dyn Instance) -> Box<Sql> {
+    match instance.session().unwrap() {
+        Session::Sql(session) => session,
+        Session::Kv(_) => panic!("sqlite gave a key-value session"),
+    }
+}
+
+/// Runs a prepared statement; an embedded engine must answer at the first poll.
+pub fn execute(
+    session: &mut Sql,
+    statement: Statement,
+    params: &[Param<'_>],
+    visit: Visit<'_>,
+) -> Result<Answer, EngineError> {
+    match pin!(session.execute(statement, params, visit)).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("sqlite made its client wait"),
+    }
+}
+
+pub fn change(session: &mut Sql, sql: &str, params: &[Param<'_>]) -> Result<Answer, EngineError> {
+    let statement = session.prepare(sql)?;
+    execute(session, statement, params, &mut |_| panic!("`{sql}` returned a row"))
+}
+
+pub fn ints(session: &mut Sql, sql: &str) -> Vec<i64> {
+    let statement = session.prepare(sql).unwrap();
+    let mut seen = Vec::new();
+    let answer = execute(session, statement, &[], &mut |row| seen.push(row.int(0))).unwrap();
+    assert_eq!(answer.rows as usize, seen.len());
+    seen
+}
+
+pub fn int(session: &mut Sql, sql: &str) -> i64 {
+    let seen = ints(session, sql);
+    assert_eq!(seen.len(), 1, "{sql}");
+    seen[0]
+}
+
+pub fn counter(instance: &dyn Instance, name: &str) -> f64 {
+    instance.counters().into_iter().find(|gauge| gauge.name == name).unwrap().value
+}
+
+pub fn in_force(instance: &dyn Instance, name: &str) -> String {
+    instance.effective_settings().into_iter().find(|(n, _)| n == name).unwrap().1
+}

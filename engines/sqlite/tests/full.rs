@@ -1,0 +1,94 @@
+//! A full device ends a trial with words that say so.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::*;
+use rumba_core::engine::{Durability, Engine, EngineError};
+use rumba_core::sql::Param;
+use rumba_engine_sqlite::Sqlite;
+
+/// A small file system in memory, unmounted when dropped.
+struct SmallDevice {
+    at: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl SmallDevice {
+    /// `None` where this process may not mount.
+    fn new(mib: u32) -> Option<Self> {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("device");
+        std::fs::create_dir(&at).unwrap();
+        let size = format!("size={mib}m");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "rumba-test"]).arg(&at).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self { at, _dir: dir })
+    }
+
+    fn path(&self) -> &Path {
+        &self.at
+    }
+}
+
+impl Drop for SmallDevice {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.at).status();
+        assert!(unmounted.is_ok_and(|status| status.success()), "{} is still mounted", self.at.display());
+    }
+}
+
+/// Writes until an error comes, and rolls back; returns it and the rows that were committed.
+fn fill(session: &mut Sql) -> (EngineError, i64) {
+    session.run("CREATE TABLE t (id INTEGER PRIMARY KEY, b BLOB)").unwrap();
+    let insert = session.prepare("INSERT INTO t VALUES (?, ?)").unwrap();
+    for id in 0..1_000_000 {
+        session.run("BEGIN IMMEDIATE").unwrap();
+        let written = execute(session, insert, &[Param::Int(id), Param::Bytes(&[7; 3000])], &mut |_| {})
+            .and_then(|_| session.run("COMMIT"));
+        if let Err(error) = written {
+            session.run("ROLLBACK").unwrap();
+            return (error, id);
+        }
+    }
+    panic!("a million rows fit into a few MiB");
+}
+
+#[test]
+fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
+    for journal_mode in ["wal", "delete"] {
+        let Some(device) = SmallDevice::new(8) else {
+            println!("skipped: mounting a tmpfs needs root");
+            return;
+        };
+        let instance = open_in(device.path(), &config(Durability::NoSync, &[("journal_mode", text(journal_mode))]));
+        let mut session = session(&*instance);
+        let (error, rows) = fill(&mut *session);
+        assert!(matches!(error, EngineError::DiskFull(_)), "{journal_mode}: {error:?}");
+        assert!(rows > 0);
+        assert_eq!(int(&mut *session, "SELECT count(*) FROM t"), rows, "{journal_mode}");
+        assert_eq!(int(&mut *session, "SELECT max(id) FROM t"), rows - 1, "{journal_mode}");
+        drop(session);
+        instance.close().unwrap();
+    }
+}
+
+#[test]
+fn a_device_with_no_room_for_the_log_is_full_and_not_broken() {
+    let mut met = 0;
+    for kib_left in (0..80).step_by(4) {
+        let Some(device) = SmallDevice::new(1) else {
+            println!("skipped: mounting a tmpfs needs root");
+            return;
+        };
+        std::fs::write(device.path().join("filler"), vec![0; (1024 - kib_left) * 1024]).unwrap();
+        match Sqlite.open(device.path(), &config(Durability::NoSync, &[]), &[]) {
+            Ok(instance) => instance.close().unwrap(),
+            Err(EngineError::DiskFull(_)) => met += 1,
+            Err(error) => panic!("with {kib_left} KiB left: {error:?}"),
+        }
+    }
+    assert!(met > 0);
+}

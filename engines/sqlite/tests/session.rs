@@ -1,0 +1,258 @@
+//! What a client of the engine may rely on.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use common::*;
+use rumba_core::engine::EngineError;
+use rumba_core::setting::Value;
+use rumba_core::sql::{Dialect, Param};
+
+const TABLE: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER, b BLOB)";
+
+fn is_conflict<T: std::fmt::Debug>(result: Result<T, EngineError>) -> bool {
+    result.unwrap_err().is_conflict()
+}
+
+#[test]
+fn every_kind_of_parameter_comes_back_as_it_went_in() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    assert_eq!(session.dialect(), Dialect::Sqlite);
+    session.run(TABLE).unwrap();
+    let insert = session.prepare("INSERT INTO t VALUES (?, ?, ?)").unwrap();
+    let blob: Vec<u8> = (0..=255).collect();
+    let rows = [
+        [Param::Int(1), Param::Int(i64::MIN), Param::Bytes(&blob)],
+        [Param::Int(2), Param::Null, Param::Null],
+        [Param::Int(3), Param::Int(-1), Param::Bytes(b"")],
+    ];
+    for row in &rows {
+        execute(&mut *session, insert, row, &mut |_| {}).unwrap();
+    }
+    let select = session.prepare("SELECT n, b, n IS NULL, b IS NULL, length(b) FROM t WHERE id = ?").unwrap();
+    let mut read = |id| {
+        let mut seen = None;
+        execute(&mut *session, select, &[Param::Int(id)], &mut |row| {
+            seen = Some((row.int(0), row.bytes(1).to_vec(), row.int(2), row.int(3), row.int(4)));
+        })
+        .unwrap();
+        seen.unwrap()
+    };
+    assert_eq!(read(1), (i64::MIN, blob.clone(), 0, 0, 256));
+    assert_eq!(read(2), (0, Vec::new(), 1, 1, 0));
+    assert_eq!(read(3), (-1, Vec::new(), 0, 0, 0), "an empty string is not NULL");
+}
+
+#[test]
+fn a_number_can_be_read_as_text_and_text_as_a_number() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    let select = session.prepare("SELECT 1234567, '42'").unwrap();
+    let mut seen = Vec::new();
+    execute(&mut *session, select, &[], &mut |row| {
+        seen.push((row.bytes(0).to_vec(), row.int(0), row.bytes(0).len(), row.int(1), row.bytes(1).to_vec()));
+    })
+    .unwrap();
+    assert_eq!(seen, [(b"1234567".to_vec(), 1_234_567, 7, 42, b"42".to_vec())]);
+}
+
+#[test]
+fn parameters_may_be_gone_when_the_answer_is_taken() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run(TABLE).unwrap();
+    let insert = session.prepare("INSERT INTO t VALUES (1, ?, ?)").unwrap();
+    {
+        let mut gone = vec![b'x'; 100_000];
+        session.submit(insert, &[Param::Bytes(b"7"), Param::Bytes(&gone)]).unwrap();
+        gone.fill(b'y');
+    }
+    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(session.poll_answer(context, &mut |_| {}).is_ready());
+    assert_eq!(int(&mut *session, "SELECT count(*) FROM t WHERE length(b) = 100000 AND b NOT LIKE '%y%'"), 1);
+}
+
+#[test]
+fn an_answer_counts_what_its_own_statement_did() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run(TABLE).unwrap();
+    let first = change(&mut *session, "INSERT INTO t (n) VALUES (1), (2), (3)", &[]).unwrap();
+    assert_eq!((first.rows, first.affected, first.last_insert_id), (0, 3, 3));
+    // None of these repeats the figures of the insert.
+    for sql in ["BEGIN IMMEDIATE", "UPDATE t SET n = 9 WHERE id > 3", "COMMIT", "CREATE TABLE u (x)"] {
+        let answer = change(&mut *session, sql, &[]).unwrap();
+        assert_eq!((answer.affected, answer.last_insert_id), (0, 0), "{sql}");
+    }
+    let updated = change(&mut *session, "UPDATE t SET n = 9 WHERE id > 1", &[]).unwrap();
+    assert_eq!((updated.affected, updated.last_insert_id), (2, 0));
+    let returning = session.prepare("INSERT INTO t (n) VALUES (?) RETURNING id").unwrap();
+    let mut ids = Vec::new();
+    let answer = execute(&mut *session, returning, &[Param::Int(5)], &mut |row| ids.push(row.int(0))).unwrap();
+    assert_eq!((answer.rows, answer.affected, answer.last_insert_id, ids), (1, 1, 4, vec![4]));
+    let select = session.prepare("SELECT * FROM t").unwrap();
+    let answer = execute(&mut *session, select, &[], &mut |_| {}).unwrap();
+    assert_eq!((answer.rows, answer.affected, answer.last_insert_id), (4, 0, 0));
+}
+
+#[test]
+fn a_transaction_sees_its_own_writes_and_others_see_them_after_the_commit() {
+    let (_dir, instance) = open();
+    let (mut writer, mut other) = (session(&*instance), session(&*instance));
+    writer.run(TABLE).unwrap();
+    let count = "SELECT count(*) FROM t";
+    writer.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (1)").unwrap();
+    assert_eq!(int(&mut *writer, count), 1);
+    assert_eq!(int(&mut *other, count), 0);
+    writer.run("ROLLBACK").unwrap();
+    assert_eq!(int(&mut *writer, count), 0);
+    writer.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (1); COMMIT").unwrap();
+    assert_eq!(int(&mut *other, count), 1);
+}
+
+#[test]
+fn a_rollback_of_nothing_is_no_error_so_that_a_retry_may_always_begin_with_one() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run("ROLLBACK;").unwrap();
+    let rollback = session.prepare("rollback transaction").unwrap();
+    execute(&mut *session, rollback, &[], &mut |_| {}).unwrap();
+    session.run("BEGIN").unwrap();
+    session.run(TABLE).unwrap();
+    execute(&mut *session, rollback, &[], &mut |_| {}).unwrap();
+    assert_eq!(int(&mut *session, "SELECT count(*) FROM sqlite_schema"), 0, "it does undo what there is");
+}
+
+#[test]
+fn a_second_writer_meets_a_conflict_and_succeeds_when_tried_again() {
+    let (_dir, instance) = open_with(&[("busy_timeout", Value::Int(0))]);
+    let (mut first, mut second) = (session(&*instance), session(&*instance));
+    first.run(TABLE).unwrap();
+    first.run("BEGIN IMMEDIATE").unwrap();
+    assert!(is_conflict(change(&mut *second, "BEGIN IMMEDIATE", &[])));
+    assert!(is_conflict(second.run("INSERT INTO t (n) VALUES (1)")));
+    second.run("ROLLBACK").unwrap();
+    first.run("COMMIT").unwrap();
+    second.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (1); COMMIT").unwrap();
+}
+
+#[test]
+fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
+    let (_dir, instance) = open();
+    let (mut stale, mut other) = (session(&*instance), session(&*instance));
+    stale.run(TABLE).unwrap();
+    stale.run("BEGIN").unwrap();
+    assert_eq!(int(&mut *stale, "SELECT count(*) FROM t"), 0);
+    other.run("INSERT INTO t (n) VALUES (1)").unwrap();
+    let error = change(&mut *stale, "INSERT INTO t (n) VALUES (2)", &[]).unwrap_err();
+    assert!(matches!(error, EngineError::Conflict(why) if why.starts_with("SQLITE_BUSY_SNAPSHOT")), "{error:?}");
+    stale.run("ROLLBACK").unwrap();
+    stale.run("INSERT INTO t (n) VALUES (2)").unwrap();
+    assert_eq!(int(&mut *other, "SELECT count(*) FROM t"), 2);
+}
+
+/// Increments a counter until it has done so `times`, with retries; `begin` is how it begins.
+fn increment(mut session: Box<Sql>, begin: &str, times: u32) {
+    let statements = [begin, "SELECT n FROM t WHERE id = 1", "UPDATE t SET n = ? WHERE id = 1", "COMMIT", "ROLLBACK"];
+    let [begin, select, update, commit, rollback] = statements.map(|sql| session.prepare(sql).unwrap());
+    let mut done = 0;
+    while done < times {
+        let mut attempt = || {
+            let mut count = 0;
+            execute(&mut *session, begin, &[], &mut |_| {})?;
+            execute(&mut *session, select, &[], &mut |row| count = row.int(0))?;
+            execute(&mut *session, update, &[Param::Int(count + 1)], &mut |_| {})?;
+            execute(&mut *session, commit, &[], &mut |_| {})
+        };
+        match attempt() {
+            Ok(_) => done += 1,
+            Err(error) if error.is_conflict() => {
+                execute(&mut *session, rollback, &[], &mut |_| {}).unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn two_clients_that_increment_one_counter_lose_no_update() {
+    const EACH: u32 = 500;
+    for journal_mode in ["wal", "delete"] {
+        for begin in ["BEGIN IMMEDIATE", "BEGIN"] {
+            // Without a wait every meeting of the two is a conflict, so that retries are tried.
+            let (_dir, instance) = open_with(&[("journal_mode", text(journal_mode)), ("busy_timeout", Value::Int(0))]);
+            let mut setup = session(&*instance);
+            setup.run(TABLE).unwrap();
+            setup.run("INSERT INTO t VALUES (1, 0, NULL)").unwrap();
+            std::thread::scope(|scope| {
+                for session in [session(&*instance), session(&*instance)] {
+                    scope.spawn(move || increment(session, begin, EACH));
+                }
+            });
+            assert_eq!(int(&mut *setup, "SELECT n FROM t"), 2 * i64::from(EACH), "{journal_mode}, {begin}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_statement_is_refused_with_its_text_and_the_engines_words() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    let error = session.prepare("SELECT x FROM nowhere").unwrap_err().to_string();
+    assert!(error.contains("no such table: nowhere") && error.contains("SELECT x FROM nowhere"), "{error}");
+    assert!(session.prepare("SELECT 1; SELECT 2").unwrap_err().to_string().contains("SELECT 2"));
+    assert!(session.prepare("  -- nothing").is_err());
+    session.prepare("SELECT 1 ;\n").unwrap();
+}
+
+#[test]
+fn misuse_of_a_session_is_an_error_and_not_a_wrong_answer() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    let select = session.prepare("SELECT ?").unwrap();
+    let error = session.submit(select, &[]).unwrap_err().to_string();
+    assert!(error.contains("0 parameters for a statement that has 1"), "{error}");
+    session.submit(select, &[Param::Int(1)]).unwrap();
+    assert!(session.submit(select, &[Param::Int(2)]).is_err(), "one at a time");
+    let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+    let mut seen = 0;
+    assert!(session.poll_answer(context, &mut |row| seen = row.int(0)).is_ready());
+    assert_eq!(seen, 1);
+    assert!(matches!(session.poll_answer(context, &mut |_| {}), std::task::Poll::Ready(Err(_))));
+}
+
+#[test]
+fn a_failed_statement_and_a_panic_in_the_visitor_leave_the_session_usable() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run(TABLE).unwrap();
+    let insert = session.prepare("INSERT INTO t VALUES (1, 1, NULL)").unwrap();
+    execute(&mut *session, insert, &[], &mut |_| {}).unwrap();
+    let error = execute(&mut *session, insert, &[], &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("UNIQUE constraint failed: t.id"), "{error}");
+    assert!(!error.is_conflict(), "trying again would not help");
+    let select = session.prepare("SELECT id FROM t").unwrap();
+    let panicked =
+        catch_unwind(AssertUnwindSafe(|| execute(&mut *session, select, &[], &mut |_| panic!("the visitor")).unwrap()));
+    assert!(panicked.is_err());
+    // An unfinished read would keep the table from being dropped.
+    session.run("DROP TABLE t").unwrap();
+}
+
+#[test]
+fn a_session_may_move_to_another_thread_between_statements() {
+    let (_dir, instance) = open();
+    let mut moved = session(&*instance);
+    moved.run(TABLE).unwrap();
+    moved.run("BEGIN IMMEDIATE; INSERT INTO t (n) VALUES (4)").unwrap();
+    let mut moved = std::thread::spawn(move || {
+        moved.run("COMMIT").unwrap();
+        moved
+    })
+    .join()
+    .unwrap();
+    assert_eq!(int(&mut *moved, "SELECT n FROM t"), 4);
+}
