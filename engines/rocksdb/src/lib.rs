@@ -1,1 +1,24 @@
-//! placeholder
+//! The `rocksdb` engine: RocksDB's pessimistic transactions through its C API,
+//! from a shared library that is loaded at run time.
+//!
+//! `docs/engines/rocksdb.md` says how the library is found, what the settings
+//! are and what settle and drain do.
+#![deny(missing_docs)]
+
+mod access;
+mod counters;
+mod db;
+mod effective;
+mod engine;
+mod ffi;
+mod instance;
+mod library;
+mod names;
+mod plan;
+mod quiet;
+mod session;
+
+pub use engine::RocksDb;
+
+#[cfg(test)]
+mod tests;

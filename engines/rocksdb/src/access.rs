@@ -1,0 +1,557 @@
+//! Safe handles of what a session uses: reads, cursors, transactions, batches.
+//!
+//! Every handle keeps the database alive. Nothing here allocates per call on
+//! our side; RocksDB allocates a pinned slice per read and an iterator per scan.
+
+use std::ffi::c_char;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use rumba_core::engine::{Durability, EngineError};
+
+use crate::db::{Database, Locking, check};
+use crate::ffi::*;
+
+/// A value that RocksDB keeps in place until this is dropped.
+pub struct Pinned<'a> {
+    api: &'a Api,
+    raw: *mut rocksdb_pinnableslice_t,
+}
+
+impl<'a> Pinned<'a> {
+    /// Takes over a slice; `None` when it is null, which says that the key is absent.
+    ///
+    /// # Safety
+    /// `raw` must be null or a slice that RocksDB made for us.
+    #[inline]
+    unsafe fn take(api: &'a Api, raw: *mut rocksdb_pinnableslice_t) -> Option<Self> {
+        (!raw.is_null()).then_some(Self { api, raw })
+    }
+
+    /// The value.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        let mut length = 0;
+        // SAFETY: the slice is valid until dropped; the pointer has `length` bytes.
+        unsafe { slice(self.api.rocksdb_pinnableslice_value(self.raw, &mut length), length) }
+    }
+}
+
+impl Drop for Pinned<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: taken over once, destroyed once.
+        unsafe { self.api.rocksdb_pinnableslice_destroy(self.raw) }
+    }
+}
+
+/// A C pointer and length as a slice; RocksDB may give null for an empty one.
+///
+/// # Safety
+/// The pointer is null or has `length` bytes that live as long as `'a`.
+#[inline]
+unsafe fn slice<'a>(pointer: *const c_char, length: usize) -> &'a [u8] {
+    if length == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's word.
+    unsafe { std::slice::from_raw_parts(pointer.cast(), length) }
+}
+
+/// How reads are done.
+pub struct ReadOptions {
+    db: Arc<Database>,
+    raw: *mut rocksdb_readoptions_t,
+}
+
+// SAFETY: a plain value behind a pointer that only this struct holds.
+unsafe impl Send for ReadOptions {}
+
+impl ReadOptions {
+    /// For point reads.
+    pub fn for_points(db: &Arc<Database>) -> Self {
+        // SAFETY: a fresh handle, owned here.
+        let raw = unsafe { db.library.api.rocksdb_readoptions_create() };
+        Self { db: db.clone(), raw }
+    }
+
+    /// For scans that stay within one prefix, which the bloom filters then know.
+    pub fn for_prefix_scans(db: &Arc<Database>) -> Self {
+        let options = Self::for_points(db);
+        // SAFETY: the handle is valid.
+        unsafe { db.library.api.rocksdb_readoptions_set_prefix_same_as_start(options.raw, 1) };
+        options
+    }
+
+    /// For scans over any range.
+    pub fn for_total_order_scans(db: &Arc<Database>) -> Self {
+        let options = Self::for_points(db);
+        // SAFETY: the handle is valid.
+        unsafe { db.library.api.rocksdb_readoptions_set_total_order_seek(options.raw, 1) };
+        options
+    }
+
+    /// Reads one committed value.
+    ///
+    /// # Errors
+    /// RocksDB's words.
+    #[inline]
+    pub fn get(&self, space: usize, key: &[u8]) -> Result<Option<Pinned<'_>>, EngineError> {
+        let api = &self.db.library.api;
+        let mut error = null_mut();
+        // SAFETY: valid handles; the key is `len` bytes; results are taken over.
+        unsafe {
+            let family = self.db.family(space);
+            let key_pointer = key.as_ptr().cast();
+            let value = api.rocksdb_get_pinned_cf(self.db.base, self.raw, family, key_pointer, key.len(), &mut error);
+            check(api, "rocksdb_get_pinned_cf", error)?;
+            Ok(Pinned::take(api, value))
+        }
+    }
+
+    /// A cursor that ends before `to`; over committed data, or through a
+    /// transaction with its own writes.
+    #[inline]
+    pub fn cursor<'a>(&'a mut self, within: Option<&'a Transaction>, space: usize, to: &'a [u8]) -> Cursor<'a> {
+        let api = &self.db.library.api;
+        // SAFETY: valid handles. The options keep a pointer to `to`, which only
+        // iterators made from them read: this borrow of both outlives the one
+        // made here, and the next call replaces the pointer.
+        let raw = unsafe {
+            let family = self.db.family(space);
+            api.rocksdb_readoptions_set_iterate_upper_bound(self.raw, to.as_ptr().cast(), to.len());
+            match within {
+                Some(transaction) => api.rocksdb_transaction_create_iterator_cf(transaction.raw, self.raw, family),
+                None => api.rocksdb_create_iterator_cf(self.db.base, self.raw, family),
+            }
+        };
+        Cursor { api, raw, valid: false, _borrows: std::marker::PhantomData }
+    }
+}
+
+impl Drop for ReadOptions {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once; cursors borrow this and are gone.
+        unsafe { self.db.library.api.rocksdb_readoptions_destroy(self.raw) }
+    }
+}
+
+/// A position in a range.
+pub struct Cursor<'a> {
+    api: &'a Api,
+    raw: *mut rocksdb_iterator_t,
+    /// Whether it stands on an entry.
+    valid: bool,
+    _borrows: std::marker::PhantomData<&'a mut ()>,
+}
+
+impl Cursor<'_> {
+    /// Goes to the first key at or after `from`.
+    #[inline]
+    pub fn seek(&mut self, from: &[u8]) {
+        // SAFETY: a valid iterator; the key is `len` bytes.
+        unsafe {
+            self.api.rocksdb_iter_seek(self.raw, from.as_ptr().cast(), from.len());
+            self.valid = self.api.rocksdb_iter_valid(self.raw) != 0;
+        }
+    }
+
+    /// The entry here; `None` at the end or after an error.
+    #[inline]
+    pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        if !self.valid {
+            return None;
+        }
+        let (mut key_length, mut value_length) = (0, 0);
+        // SAFETY: the iterator stands on an entry; key and value live until it moves, which needs `&mut self`.
+        unsafe {
+            let key = self.api.rocksdb_iter_key(self.raw, &mut key_length);
+            let value = self.api.rocksdb_iter_value(self.raw, &mut value_length);
+            Some((slice(key, key_length), slice(value, value_length)))
+        }
+    }
+
+    /// Goes to the next key; stays at the end.
+    #[inline]
+    pub fn advance(&mut self) {
+        if !self.valid {
+            return;
+        }
+        // SAFETY: the iterator stands on an entry, which is all that moving asks for.
+        unsafe {
+            self.api.rocksdb_iter_next(self.raw);
+            self.valid = self.api.rocksdb_iter_valid(self.raw) != 0;
+        }
+    }
+
+    /// Whether the end was the end, or an error.
+    ///
+    /// # Errors
+    /// RocksDB's words.
+    #[inline]
+    pub fn status(&self) -> Result<(), EngineError> {
+        let mut error = null_mut();
+        // SAFETY: a valid iterator; the error is taken over.
+        unsafe {
+            self.api.rocksdb_iter_get_error(self.raw, &mut error);
+            check(self.api, "rocksdb_iter_get_error", error)
+        }
+    }
+}
+
+impl Drop for Cursor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        unsafe { self.api.rocksdb_iter_destroy(self.raw) }
+    }
+}
+
+/// Arrays for reading many keys with one call, reused between calls.
+#[derive(Default)]
+pub struct ManyKeys {
+    keys: Vec<*const c_char>,
+    lengths: Vec<usize>,
+    values: Vec<*mut rocksdb_pinnableslice_t>,
+    errors: Vec<*mut c_char>,
+}
+
+// SAFETY: the pointers mean nothing between calls.
+unsafe impl Send for ManyKeys {}
+
+impl ManyKeys {
+    /// Reads committed values of one family; `visit` gets those that exist, in the order of `keys`.
+    ///
+    /// # Errors
+    /// RocksDB's words about the first key that failed.
+    pub fn get(
+        &mut self,
+        options: &ReadOptions,
+        space: usize,
+        keys: &[&[u8]],
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        self.keys.clear();
+        self.lengths.clear();
+        self.keys.extend(keys.iter().map(|key| key.as_ptr().cast::<c_char>()));
+        self.lengths.extend(keys.iter().map(|key| key.len()));
+        self.values.clear();
+        self.values.resize(keys.len(), null_mut());
+        self.errors.clear();
+        self.errors.resize(keys.len(), null_mut());
+        let db = &options.db;
+        let api = &db.library.api;
+        // SAFETY: valid handles; four arrays of `keys.len()` entries.
+        unsafe {
+            api.rocksdb_batched_multi_get_cf(
+                db.base,
+                options.raw,
+                db.family(space),
+                keys.len(),
+                self.keys.as_ptr(),
+                self.lengths.as_ptr(),
+                self.values.as_mut_ptr(),
+                self.errors.as_mut_ptr(),
+                keys.is_sorted(),
+            );
+        }
+        let mut outcome = Ok(());
+        for (position, (&value, &error)) in self.values.iter().zip(&self.errors).enumerate() {
+            // SAFETY: each slice and each error is ours, and is taken over once.
+            let (value, failed) =
+                unsafe { (Pinned::take(api, value), check(api, "rocksdb_batched_multi_get_cf", error)) };
+            outcome = outcome.and(failed);
+            if let (Some(value), Ok(())) = (value, &outcome) {
+                visit(position, value.bytes());
+            }
+        }
+        outcome
+    }
+}
+
+/// What a write promises.
+struct WriteOptions {
+    db: Arc<Database>,
+    raw: *mut rocksdb_writeoptions_t,
+}
+
+// SAFETY: a plain value behind a pointer that only this struct holds.
+unsafe impl Send for WriteOptions {}
+
+impl WriteOptions {
+    fn new(db: &Arc<Database>, durability: Durability) -> Self {
+        let api = &db.library.api;
+        // SAFETY: a fresh handle, owned here.
+        let raw = unsafe {
+            let raw = api.rocksdb_writeoptions_create();
+            api.rocksdb_writeoptions_set_sync(raw, u8::from(durability == Durability::Sync));
+            api.rocksdb_writeoptions_disable_WAL(raw, i32::from(durability == Durability::None));
+            raw
+        };
+        Self { db: db.clone(), raw }
+    }
+}
+
+impl Drop for WriteOptions {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        unsafe { self.db.library.api.rocksdb_writeoptions_destroy(self.raw) }
+    }
+}
+
+/// Rows to write at once, below the transactions and so without row locks.
+pub struct WriteBatch {
+    options: WriteOptions,
+    raw: *mut rocksdb_writebatch_t,
+}
+
+// SAFETY: a plain value behind a pointer that only this struct holds.
+unsafe impl Send for WriteBatch {}
+
+impl WriteBatch {
+    pub fn new(db: &Arc<Database>, durability: Durability) -> Self {
+        // SAFETY: a fresh handle, owned here.
+        let raw = unsafe { db.library.api.rocksdb_writebatch_create() };
+        Self { options: WriteOptions::new(db, durability), raw }
+    }
+
+    /// Adds a row.
+    #[inline]
+    pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) {
+        let db = &self.options.db;
+        let (key_pointer, value_pointer) = (key.as_ptr().cast(), value.as_ptr().cast());
+        // SAFETY: valid handles; key and value are `len` bytes and are copied.
+        unsafe {
+            let family = db.family(space);
+            let api = &db.library.api;
+            api.rocksdb_writebatch_put_cf(self.raw, family, key_pointer, key.len(), value_pointer, value.len());
+        }
+    }
+
+    /// Writes the rows added, and forgets them whether or not that succeeds.
+    ///
+    /// # Errors
+    /// RocksDB's words.
+    pub fn write(&mut self) -> Result<(), EngineError> {
+        let db = &self.options.db;
+        let api = &db.library.api;
+        let mut error = null_mut();
+        // SAFETY: valid handles; the error is taken over.
+        unsafe {
+            api.rocksdb_write(db.base, self.options.raw, self.raw, &mut error);
+            api.rocksdb_writebatch_clear(self.raw);
+            check(api, "rocksdb_write", error)
+        }
+    }
+}
+
+impl Drop for WriteBatch {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once.
+        unsafe { self.options.db.library.api.rocksdb_writebatch_destroy(self.raw) }
+    }
+}
+
+/// A pessimistic transaction, begun again and again.
+pub struct Transaction {
+    write: WriteOptions,
+    options: *mut rocksdb_transaction_options_t,
+    /// Null until the first begin.
+    raw: *mut rocksdb_transaction_t,
+    active: bool,
+}
+
+// SAFETY: RocksDB's transactions may move between threads; only one uses it at a time.
+unsafe impl Send for Transaction {}
+
+impl Transaction {
+    pub fn new(db: &Arc<Database>, durability: Durability, locking: &Locking) -> Self {
+        let api = &db.library.api;
+        // SAFETY: a fresh handle, owned here.
+        let options = unsafe {
+            let options = api.rocksdb_transaction_options_create();
+            api.rocksdb_transaction_options_set_deadlock_detect(options, u8::from(locking.deadlock_detect));
+            if let Some(depth) = locking.deadlock_detect_depth {
+                api.rocksdb_transaction_options_set_deadlock_detect_depth(options, depth);
+            }
+            if let Some(timeout_ms) = locking.lock_timeout {
+                api.rocksdb_transaction_options_set_lock_timeout(options, timeout_ms);
+            }
+            if let Some(after_ms) = locking.expiration {
+                api.rocksdb_transaction_options_set_expiration(options, after_ms);
+            }
+            options
+        };
+        Self { write: WriteOptions::new(db, durability), options, raw: null_mut(), active: false }
+    }
+
+    /// Whether one is open.
+    #[inline]
+    pub fn active(&self) -> bool {
+        self.active
+    }
+
+    /// Begins.
+    ///
+    /// # Errors
+    /// When one is open already.
+    #[inline]
+    pub fn begin(&mut self) -> Result<(), EngineError> {
+        if self.active {
+            return Err(misuse("rocksdb_transaction_begin", "this session's transaction is still open"));
+        }
+        let db = &self.write.db;
+        // SAFETY: valid handles; an old transaction is finished and is used again.
+        unsafe {
+            self.raw =
+                db.library.api.rocksdb_transaction_begin(db.transactions, self.write.raw, self.options, self.raw);
+        }
+        self.active = true;
+        Ok(())
+    }
+
+    /// Reads with this transaction's own writes; `lock` takes the row's exclusive lock first.
+    ///
+    /// # Errors
+    /// A conflict with `lock`; RocksDB's words.
+    #[inline]
+    pub fn get(
+        &self,
+        options: &ReadOptions,
+        space: usize,
+        key: &[u8],
+        lock: bool,
+    ) -> Result<Option<Pinned<'_>>, EngineError> {
+        self.require_active("rocksdb_transaction_get_pinned_cf")?;
+        let db = &self.write.db;
+        let api = &db.library.api;
+        let (pointer, length) = (key.as_ptr().cast(), key.len());
+        let mut error = null_mut();
+        // SAFETY: valid handles, an open transaction; the key is `len` bytes; results are taken over.
+        unsafe {
+            let family = db.family(space);
+            let value = if lock {
+                api.rocksdb_transaction_get_pinned_for_update_cf(
+                    self.raw,
+                    options.raw,
+                    family,
+                    pointer,
+                    length,
+                    1,
+                    &mut error,
+                )
+            } else {
+                api.rocksdb_transaction_get_pinned_cf(self.raw, options.raw, family, pointer, length, &mut error)
+            };
+            check(api, "rocksdb_transaction_get_pinned_cf", error)?;
+            Ok(Pinned::take(api, value))
+        }
+    }
+
+    /// Inserts or replaces.
+    ///
+    /// # Errors
+    /// A conflict; RocksDB's words.
+    #[inline]
+    pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.require_active("rocksdb_transaction_put_cf")?;
+        let db = &self.write.db;
+        let api = &db.library.api;
+        let (key_pointer, value_pointer) = (key.as_ptr().cast(), value.as_ptr().cast());
+        let mut error = null_mut();
+        // SAFETY: valid handles, an open transaction; key and value are `len` bytes and are copied.
+        unsafe {
+            let family = db.family(space);
+            api.rocksdb_transaction_put_cf(
+                self.raw,
+                family,
+                key_pointer,
+                key.len(),
+                value_pointer,
+                value.len(),
+                &mut error,
+            );
+            check(api, "rocksdb_transaction_put_cf", error)
+        }
+    }
+
+    /// Removes a key that may be absent.
+    ///
+    /// # Errors
+    /// A conflict; RocksDB's words.
+    #[inline]
+    pub fn delete(&mut self, space: usize, key: &[u8]) -> Result<(), EngineError> {
+        self.require_active("rocksdb_transaction_delete_cf")?;
+        let db = &self.write.db;
+        let api = &db.library.api;
+        let mut error = null_mut();
+        // SAFETY: valid handles, an open transaction; the key is `len` bytes and is copied.
+        unsafe {
+            let family = db.family(space);
+            api.rocksdb_transaction_delete_cf(self.raw, family, key.as_ptr().cast(), key.len(), &mut error);
+            check(api, "rocksdb_transaction_delete_cf", error)
+        }
+    }
+
+    /// Commits; after an error the transaction is rolled back.
+    ///
+    /// # Errors
+    /// A conflict; RocksDB's words.
+    #[inline]
+    pub fn commit(&mut self) -> Result<(), EngineError> {
+        self.require_active("rocksdb_transaction_commit")?;
+        let api = &self.write.db.library.api;
+        let mut error = null_mut();
+        // SAFETY: an open transaction; the error is taken over.
+        let outcome = unsafe {
+            api.rocksdb_transaction_commit(self.raw, &mut error);
+            check(api, "rocksdb_transaction_commit", error)
+        };
+        match outcome {
+            Ok(()) => self.active = false,
+            // The commit's own words matter; a rollback after it has nothing to add.
+            Err(_) => drop(self.rollback()),
+        }
+        outcome
+    }
+
+    /// Undoes the open transaction, if any.
+    ///
+    /// # Errors
+    /// RocksDB's words.
+    #[inline]
+    pub fn rollback(&mut self) -> Result<(), EngineError> {
+        if !std::mem::take(&mut self.active) {
+            return Ok(());
+        }
+        let api = &self.write.db.library.api;
+        let mut error = null_mut();
+        // SAFETY: an open transaction; the error is taken over.
+        unsafe {
+            api.rocksdb_transaction_rollback(self.raw, &mut error);
+            check(api, "rocksdb_transaction_rollback", error)
+        }
+    }
+
+    #[inline]
+    fn require_active(&self, call: &'static str) -> Result<(), EngineError> {
+        if self.active { Ok(()) } else { Err(misuse(call, "there is no open transaction; begin one first")) }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let api = &self.write.db.library.api;
+        // SAFETY: made once, destroyed once. Destroying an open transaction rolls it back.
+        unsafe {
+            if !self.raw.is_null() {
+                api.rocksdb_transaction_destroy(self.raw);
+            }
+            api.rocksdb_transaction_options_destroy(self.options);
+        }
+    }
+}
+
+#[cold]
+fn misuse(call: &'static str, message: &str) -> EngineError {
+    EngineError::failed(call, message)
+}

@@ -1,0 +1,124 @@
+//! The engine: what it is called, what it can be told, how it is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{Kind, SettingError, SettingInfo};
+
+use crate::db::{self, Database, Options};
+use crate::ffi::LoadError;
+use crate::instance::RocksDbInstance;
+use crate::library::{self, Library};
+use crate::plan::{COMPRESSIONS, Plan};
+
+/// The rocksdb engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RocksDb;
+
+/// The common settings; every other option of RocksDB is taken by its own name as well.
+const SETTINGS: &[SettingInfo] = &[
+    info("bloom_bits", Kind::Float(0.0, 100.0), "10", "bits per key of the bloom filters; 0 for none"),
+    info("statistics", Kind::Bool, "false", "keep RocksDB's tickers (cache hits, compaction bytes); costs CPU"),
+    info("write_buffer_size", Kind::Bytes, "cache / 8, 1 to 64 MiB", "memtable of one key space"),
+    info("max_write_buffer_number", Kind::Int(2, 64), "2", "memtables of one key space before writes stall"),
+    info("db_write_buffer_size", Kind::Bytes, "0", "limit over all memtables; 0 for none"),
+    info("max_bytes_for_level_base", Kind::Bytes, "4 memtables", "size of the first level below L0"),
+    info("target_file_size_base", Kind::Bytes, "one memtable", "size of a table file"),
+    info("level0_file_num_compaction_trigger", Kind::Int(1, 1000), "4", "L0 files that start a compaction"),
+    info("compression_per_level", Kind::Text, "by `compression`", "list such as kNoCompression:kLZ4Compression"),
+    info("bottommost_compression", Kind::Text, "by `compression`", "compression of the bottommost level: kZSTD"),
+    info("block_size", Kind::Bytes, "4KiB", "uncompressed bytes of a data block"),
+    info("cache_index_and_filter_blocks", Kind::Bool, "true", "index and filter blocks count against the cache"),
+    info("max_background_jobs", Kind::Int(1, 1024), "the cores, 2 to 16", "threads for flush and compaction"),
+    info("max_subcompactions", Kind::Int(1, 1024), "1", "threads of one compaction"),
+    info("allow_concurrent_memtable_write", Kind::Bool, "true", "writers insert into a memtable at once"),
+    info("enable_pipelined_write", Kind::Bool, "false", "log and memtable writes overlap"),
+    info("use_direct_reads", Kind::Bool, "false", "reads bypass the page cache"),
+    info("use_direct_io_for_flush_and_compaction", Kind::Bool, "false", "background I/O bypasses the page cache"),
+    info("deadlock_detect", Kind::Bool, "true", "a deadlock is found at once, not by timeout"),
+    info("transaction_lock_timeout", Kind::Int(-1, i64::MAX), "1000", "ms to wait for a row lock; -1 for ever"),
+];
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+const COMPRESSION_NAMES: [&str; COMPRESSIONS.len()] = {
+    let mut names = [""; COMPRESSIONS.len()];
+    let mut position = 0;
+    while position < names.len() {
+        names[position] = COMPRESSIONS[position].0;
+        position += 1;
+    }
+    names
+};
+
+impl Engine for RocksDb {
+    fn name(&self) -> &'static str {
+        "rocksdb"
+    }
+
+    fn about(&self) -> &'static str {
+        "RocksDB: leveled LSM tree, pessimistic transactions with row locks"
+    }
+
+    fn family(&self) -> Family {
+        Family::KeyValue
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        SETTINGS
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        &COMPRESSION_NAMES
+    }
+
+    fn availability(&self, library: Option<&Path>) -> Availability {
+        library::availability(library)
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        match Library::load(config.library.as_deref()) {
+            Ok(library) => Plan::of(config, Some(&library)).map(drop),
+            // The trial's own process asks the library again, before it creates anything.
+            Err(LoadError::Another { .. }) => Plan::of(config, None).map(drop),
+            Err(error) => Err(SettingError::new("library", error.what(), error.remedy())),
+        }
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        let library = Library::load(config.library.as_deref()).map_err(|error| error.into_engine_error())?;
+        let plan = Plan::of(config, Some(&library))
+            .map_err(|error| EngineError::failed("rocksdb settings", format!("{error}; {}", error.remedy)))?;
+        allow_many_open_files();
+        let mut base = Options::new(&library);
+        base.set_block_cache(usize::try_from(plan.cache).unwrap_or(usize::MAX));
+        if plan.statistics {
+            base.enable_statistics();
+        }
+        let options = |prefix| {
+            let words = |words: String| EngineError::failed("rocksdb_get_options_from_string", words);
+            base.with(&plan.text(prefix)).map_err(words)
+        };
+        // RocksDB insists on a family called `default`; it stays empty.
+        let mut families = vec![db::Family { name: "default".to_owned(), options: options(0)? }];
+        for space in spaces {
+            families.push(db::Family { name: space.name.to_owned(), options: options(space.scan_prefix)? });
+        }
+        let db = Database::open(dir, options(0)?, &plan.locking, &families)?;
+        let prefixes = spaces.iter().map(|space| if plan.prefixes { space.scan_prefix } else { 0 }).collect();
+        Ok(Box::new(RocksDbInstance::new(dir, Arc::new(db), plan, prefixes)?))
+    }
+}
+
+/// Raises this process's limit of open files to what it may have: RocksDB keeps
+/// every table file open (`max_open_files = -1`), and a limit of 1024 ends a run at a few GiB.
+fn allow_many_open_files() {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = limit.maximum;
+    // A refusal leaves the limit as it was, and RocksDB then says which file it could not open.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+}

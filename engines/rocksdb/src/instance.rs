@@ -1,0 +1,129 @@
+//! An open RocksDB: sessions, settling, draining, and what it says of itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rumba_core::engine::{Durability, EngineError, Gauge, Instance, Session};
+
+use crate::db::{Database, Locking};
+use crate::effective::Effective;
+use crate::names::Group;
+use crate::plan::Plan;
+use crate::session;
+use crate::{counters, quiet};
+
+/// An open instance.
+pub struct RocksDbInstance {
+    dir: PathBuf,
+    db: Arc<Database>,
+    durability: Durability,
+    locking: Locking,
+    prefixes: Arc<[usize]>,
+    /// Whether RocksDB compacts by itself, and by levels: then L0 can be emptied.
+    compacts: bool,
+    leveled: bool,
+    /// `level0_file_num_compaction_trigger` as in force.
+    trigger: String,
+}
+
+impl RocksDbInstance {
+    /// Takes an open database, after a look at whether it runs with what the plan asked for.
+    ///
+    /// # Errors
+    /// The settings that are not in force.
+    pub fn new(dir: &Path, db: Arc<Database>, plan: Plan, prefixes: Arc<[usize]>) -> Result<Self, EngineError> {
+        let failed = |words: String| EngineError::failed("rocksdb settings", words);
+        let effective = Effective::read(dir, db.names()).map_err(failed)?;
+        let mut differences = effective.differences(&plan.options);
+        let capacity = db.int_of_all(c"rocksdb.block-cache-capacity");
+        if capacity.is_some_and(|capacity| capacity != plan.cache) {
+            differences.push(format!("cache: asked for {}, RocksDB runs with {capacity:?}", plan.cache));
+        }
+        if !differences.is_empty() {
+            return Err(failed(differences.join("; ")));
+        }
+        let of_family = |name| effective.get(Group::Family, name);
+        Ok(Self {
+            dir: dir.to_owned(),
+            durability: plan.durability,
+            locking: plan.locking,
+            prefixes,
+            compacts: of_family("disable_auto_compactions") != Some("true"),
+            leveled: of_family("compaction_style") == Some("kCompactionStyleLevel"),
+            trigger: of_family("level0_file_num_compaction_trigger").unwrap_or("4").to_owned(),
+            db,
+        })
+    }
+}
+
+impl Instance for RocksDbInstance {
+    fn session(&self) -> Result<Session, EngineError> {
+        let session = session::Session::new(&self.db, self.durability, &self.locking, &self.prefixes);
+        Ok(Session::Kv(Box::new(session)))
+    }
+
+    /// Waits for compaction, flushes the memtables, has L0 compacted. With
+    /// automatic compaction switched off, or another style than levels, L0 is
+    /// left as it is: that shape was asked for.
+    fn settle(&self) -> Result<(), EngineError> {
+        quiet::wait(&self.db, self.compacts)?;
+        quiet::flush(&self.db)?;
+        quiet::wait(&self.db, self.compacts)?;
+        if self.compacts && self.leveled {
+            quiet::empty_l0(&self.db, &self.trigger)?;
+        }
+        Ok(())
+    }
+
+    /// Flushes the memtables and waits for the compactions that RocksDB itself
+    /// holds to be due; nothing more, for that would be work it never owed.
+    fn drain(&self) -> Result<(), EngineError> {
+        quiet::flush(&self.db)?;
+        quiet::wait(&self.db, self.compacts)
+    }
+
+    fn debt(&self) -> Vec<Gauge> {
+        counters::debt(&self.db)
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        counters::all(&self.db)
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        let mut settings = Vec::new();
+        let mut add = |name: &str, value: String| settings.push((name.to_owned(), value));
+        let effective = Effective::read(&self.dir, self.db.names());
+        if let Ok(Effective { version: Some(version), .. }) = &effective {
+            add("rocksdb_version", version.clone());
+        }
+        add("built_with_assertions", self.db.built_with_assertions().to_string());
+        if let Some(capacity) = self.db.int_of_all(c"rocksdb.block-cache-capacity") {
+            add("block_cache", capacity.to_string());
+        }
+        add("WriteOptions.sync", (self.durability == Durability::Sync).to_string());
+        add("WriteOptions.disableWAL", (self.durability == Durability::None).to_string());
+        for (name, value) in self.locking.list() {
+            add(name, value);
+        }
+        if let Ok(effective) = effective {
+            settings.extend(effective.list());
+        }
+        settings
+    }
+
+    fn is_log(&self, file: &Path) -> bool {
+        file.extension().is_some_and(|extension| extension == "log")
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        self.db.cancel_background_work();
+        match Arc::try_unwrap(self.db) {
+            Ok(db) => {
+                drop(db);
+                Ok(())
+            }
+            Err(_) => Err(EngineError::failed("rocksdb_transactiondb_close", "a session is still open")),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! From an experiment's configuration to RocksDB's options: one value for
+//! every option that is set, and the text that RocksDB reads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::{SettingError, Value};
+use rumba_core::units::parse_bytes;
+
+use crate::db::{Locking, Options};
+use crate::library::Library;
+use crate::names::{self, Group, Shape};
+
+/// The compressions, by the experiment's name and by RocksDB's.
+pub const COMPRESSIONS: [(&str, &str); 6] = [
+    ("none", "kNoCompression"),
+    ("snappy", "kSnappyCompression"),
+    ("zlib", "kZlibCompression"),
+    ("lz4", "kLZ4Compression"),
+    ("lz4hc", "kLZ4HCCompression"),
+    ("zstd", "kZSTD"),
+];
+
+/// The published layout: nothing for L0 to L2, lz4 below (the last entry holds
+/// for all deeper levels), and the named one at the bottommost.
+const LAYERED: &str = "kNoCompression:kNoCompression:kNoCompression:kLZ4Compression";
+
+const MIB: u64 = 1 << 20;
+
+/// Everything that is decided before RocksDB is opened.
+pub struct Plan {
+    /// Capacity of the block cache in bytes.
+    pub cache: u64,
+    pub durability: Durability,
+    pub statistics: bool,
+    pub locking: Locking,
+    /// Whether the key spaces' prefixes may be used; not when the experiment sets an extractor of its own.
+    pub prefixes: bool,
+    /// Every option that is set, by group and name, in RocksDB's spelling.
+    pub options: BTreeMap<(Group, String), String>,
+}
+
+impl Plan {
+    /// Takes a configuration: the defaults of this size, then the experiment's settings over them.
+    /// Without a library, values are not confirmed and names that the table lacks are let through.
+    ///
+    /// # Errors
+    /// The setting that RocksDB or this engine refuses.
+    pub fn of(config: &EngineConfig, library: Option<&Arc<Library>>) -> Result<Self, SettingError> {
+        let base = library.map(Options::new);
+        let base = base.as_ref();
+        let mut plan = Self {
+            cache: config.cache,
+            durability: config.durability,
+            statistics: false,
+            locking: Locking { deadlock_detect: true, ..Locking::default() },
+            prefixes: true,
+            options: defaults(config.cache, base.is_some_and(Options::built_with_assertions)),
+        };
+        plan.set_compression(config.compression.as_deref())?;
+        for (name, value) in &config.settings.0 {
+            plan.set(name, value, base)?;
+        }
+        if config.settings.get("bloom_bits").is_some() && config.settings.get("filter_policy").is_some() {
+            return Err(SettingError::new("bloom_bits", "`filter_policy` is given as well", "keep one of the two"));
+        }
+        confirm(base, &plan.text(0))
+            .map_err(|words| SettingError::new("settings", words, "the values do not go together"))?;
+        Ok(plan)
+    }
+
+    /// The options of a key space's family as RocksDB reads them; `prefix` is
+    /// the length of the prefix that its scans share, 0 for none.
+    pub fn text(&self, prefix: usize) -> String {
+        let mut text = String::new();
+        let mut table = String::new();
+        for ((group, name), value) in &self.options {
+            let into = if *group == Group::Table { &mut table } else { &mut text };
+            into.push_str(&format!("{name}={value};"));
+        }
+        if self.prefixes && prefix > 0 {
+            text.push_str(&format!("prefix_extractor=fixed:{prefix};"));
+        }
+        format!("{text}block_based_table_factory={{{table}}}")
+    }
+
+    fn put(&mut self, group: Group, name: &str, value: impl Into<String>) {
+        self.options.insert((group, name.to_owned()), value.into());
+    }
+
+    fn set_compression(&mut self, name: Option<&str>) -> Result<(), SettingError> {
+        let Some(name) = name else { return Ok(()) };
+        let &(_, own) = COMPRESSIONS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .ok_or_else(|| SettingError::unknown(name, "compression", COMPRESSIONS.iter().map(|(known, _)| *known)))?;
+        if name == "none" {
+            self.put(Group::Family, "compression", own);
+        } else {
+            self.put(Group::Family, "compression_per_level", LAYERED);
+            self.put(Group::Family, "bottommost_compression", own);
+        }
+        Ok(())
+    }
+
+    /// One setting of the experiment, confirmed by the library.
+    fn set(&mut self, name: &str, value: &Value, base: Option<&Options>) -> Result<(), SettingError> {
+        if let Some(reason) = names::reserved(name) {
+            return Err(SettingError::new(name, reason, "leave it out"));
+        }
+        let (group, shape) = match names::find(name) {
+            Some(known) => known,
+            None => (ask_library(name, value, base)?, Shape::Text),
+        };
+        let text = spell(name, shape, value)?;
+        match group {
+            Group::Own => self.set_own(name, value),
+            Group::Locking => self.set_locking(name, &text),
+            Group::Database | Group::Family | Group::Table => {
+                let words = |words| SettingError::new(name, words, remedy(shape));
+                confirm(base, &pair(group, name, &text)).map_err(words)?;
+                self.prefixes &= name != "prefix_extractor";
+                self.put(group, name, text);
+                Ok(())
+            }
+        }
+    }
+
+    fn set_own(&mut self, name: &str, value: &Value) -> Result<(), SettingError> {
+        let wrong = |expected: &str| Err(SettingError::new(name, format!("`{value}` does not fit"), expected));
+        match (name, value) {
+            ("statistics", Value::Bool(on)) => self.statistics = *on,
+            ("statistics", _) => return wrong("expected true or false"),
+            (_, Value::Int(0)) => self.put(Group::Table, "filter_policy", "nullptr"),
+            (_, Value::Int(1..=100)) => self.put(Group::Table, "filter_policy", bloom(value)),
+            (_, Value::Float(bits)) if (1.0..=100.0).contains(bits) => {
+                self.put(Group::Table, "filter_policy", bloom(value));
+            }
+            _ => return wrong("expected bits per key from 1 to 100, or 0 for no filter"),
+        }
+        Ok(())
+    }
+
+    fn set_locking(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
+        let wrong = || SettingError::new(name, format!("`{text}` does not fit"), "expected a whole number, -1 or more");
+        let whole = || text.parse::<i64>().ok().filter(|value| *value >= -1).ok_or_else(wrong);
+        let locking = &mut self.locking;
+        match name {
+            "deadlock_detect" => locking.deadlock_detect = text == "true",
+            "deadlock_detect_depth" => locking.deadlock_detect_depth = Some(whole()?),
+            "default_lock_timeout" => locking.default_lock_timeout = Some(whole()?),
+            "expiration" => locking.expiration = Some(whole()?),
+            "lock_timeout" => locking.lock_timeout = Some(whole()?),
+            "max_num_locks" => locking.max_num_locks = Some(whole()?),
+            "transaction_lock_timeout" => locking.transaction_lock_timeout = Some(whole()?),
+            "num_stripes" => {
+                let stripes = usize::try_from(whole()?).ok().filter(|stripes| *stripes > 0).ok_or_else(wrong)?;
+                locking.num_stripes = Some(stripes);
+            }
+            _ => unreachable!("names.rs lists no other"),
+        }
+        Ok(())
+    }
+}
+
+/// The defaults for a cache of this size; docs/engines/rocksdb.md gives the reasons.
+fn defaults(cache: u64, assertions: bool) -> BTreeMap<(Group, String), String> {
+    let memtable = (cache / 8).clamp(MIB, 64 * MIB);
+    let jobs = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
+    // On a full device such a build aborts the process when it writes the next
+    // line to its LOG (WritableFileWriter::AssertFalseAndGetStatusForPrevError),
+    // before the error reaches us; it would log at debug level by default.
+    let log_level = if assertions { "FATAL_LEVEL" } else { "INFO_LEVEL" };
+    let values = [
+        (Group::Database, "create_if_missing", "true".to_owned()),
+        (Group::Database, "create_missing_column_families", "true".to_owned()),
+        (Group::Database, "info_log_level", log_level.to_owned()),
+        (Group::Database, "max_background_jobs", jobs.to_string()),
+        (Group::Family, "write_buffer_size", memtable.to_string()),
+        (Group::Family, "target_file_size_base", memtable.to_string()),
+        (Group::Family, "max_bytes_for_level_base", (4 * memtable).to_string()),
+        (Group::Family, "level_compaction_dynamic_level_bytes", "true".to_owned()),
+        (Group::Family, "max_write_buffer_size_to_maintain", "1".to_owned()),
+        (Group::Table, "filter_policy", bloom(&Value::Int(10))),
+        (Group::Table, "cache_index_and_filter_blocks", "true".to_owned()),
+        (Group::Table, "pin_l0_filter_and_index_blocks_in_cache", "true".to_owned()),
+    ];
+    values.into_iter().map(|(group, name, value)| ((group, name.to_owned()), value)).collect()
+}
+
+fn bloom(bits: &Value) -> String {
+    format!("bloomfilter:{bits}:false")
+}
+
+/// What the library says to a text of options; nothing without one.
+fn confirm(base: Option<&Options>, text: &str) -> Result<(), String> {
+    base.map_or(Ok(()), |base| base.with(text).map(drop))
+}
+
+/// The group of a name that only the loaded library may know.
+fn ask_library(name: &str, value: &Value, base: Option<&Options>) -> Result<Group, SettingError> {
+    let unknown = || SettingError::unknown(name, "rocksdb", names::all());
+    if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+        return Err(unknown());
+    }
+    let text = spell(name, Shape::Text, value)?;
+    let not_found = |words: &String| words.contains("Could not find option") || words.contains("Unrecognized option");
+    [Group::Family, Group::Table]
+        .into_iter()
+        .find(|group| !confirm(base, &pair(*group, name, &text)).is_err_and(|words| not_found(&words)))
+        .ok_or_else(unknown)
+}
+
+/// One setting as RocksDB reads it.
+fn pair(group: Group, name: &str, value: &str) -> String {
+    match group {
+        Group::Table => format!("block_based_table_factory={{{name}={value}}}"),
+        _ => format!("{name}={value}"),
+    }
+}
+
+/// A value in RocksDB's spelling. Its own parser takes `8MiB` for 8 and a unit
+/// but also `1.5` and `8apples` for whole numbers, so these are looked at here.
+fn spell(name: &str, shape: Shape, value: &Value) -> Result<String, SettingError> {
+    let wrong = || Err(SettingError::new(name, format!("`{value}` does not fit"), remedy(shape)));
+    match (shape, value) {
+        (Shape::Switch, Value::Bool(on)) => Ok(on.to_string()),
+        (Shape::Whole, Value::Int(number)) => Ok(number.to_string()),
+        (Shape::Whole, Value::Text(text)) => match parse_bytes(text) {
+            Ok(bytes) => Ok(bytes.to_string()),
+            Err(_) => wrong(),
+        },
+        (Shape::Fraction, Value::Int(_) | Value::Float(_)) => Ok(value.to_string()),
+        (Shape::Text, Value::Text(text)) if !holds_together(text) => wrong(),
+        (Shape::Text, _) => Ok(value.to_string()),
+        _ => wrong(),
+    }
+}
+
+/// Whether a text is one value to RocksDB: braces balanced, `;` within them only.
+fn holds_together(text: &str) -> bool {
+    let mut depth = 0i32;
+    for letter in text.chars() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ';' if depth == 0 => return false,
+            _ => {}
+        }
+        if depth < 0 {
+            return false;
+        }
+    }
+    depth == 0
+}
+
+fn remedy(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Switch => "expected true or false",
+        Shape::Whole => "expected a whole number, or a size such as \"8MiB\"",
+        Shape::Fraction => "expected a number",
+        Shape::Text => "expected one value as RocksDB spells it: \"kZSTD\", or \"{level=3;strategy=0}\"",
+    }
+}

@@ -1,0 +1,142 @@
+//! Tests against the installed library: what a user would lose without them.
+#![allow(clippy::unwrap_used)]
+
+mod background;
+mod oracle;
+mod session;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Gauge, Instance, Session};
+use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_core::setting::{Settings, Value};
+use tempfile::TempDir;
+
+use crate::RocksDb;
+
+const NODE: usize = 0;
+const LINK: usize = 1;
+const SPACES: [KeySpace; 2] = [KeySpace { name: "node", scan_prefix: 0 }, KeySpace { name: "link", scan_prefix: 2 }];
+
+fn config() -> EngineConfig {
+    EngineConfig {
+        name: "rocksdb".into(),
+        engine: "rocksdb".into(),
+        cache: 8 << 20,
+        durability: Durability::NoSync,
+        compression: None,
+        library: None,
+        settings: Settings::default(),
+    }
+}
+
+fn config_with<const N: usize>(settings: [(&str, Value); N]) -> EngineConfig {
+    let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+    EngineConfig { settings: Settings(BTreeMap::from_iter(settings)), ..config() }
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+/// An instance in a directory that goes with it.
+struct Lab {
+    instance: Option<Box<dyn Instance>>,
+    dir: TempDir,
+}
+
+impl Lab {
+    fn open(config: &EngineConfig) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let instance = RocksDb.open(dir.path(), config, &SPACES).unwrap();
+        Self { instance: Some(instance), dir }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn session(&self) -> Box<dyn KvSession> {
+        session(&**self)
+    }
+
+    fn close(mut self) {
+        self.instance.take().unwrap().close().unwrap();
+    }
+}
+
+impl std::ops::Deref for Lab {
+    type Target = dyn Instance;
+
+    fn deref(&self) -> &Self::Target {
+        self.instance.as_deref().unwrap()
+    }
+}
+
+fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
+    match instance.session().unwrap() {
+        Session::Kv(session) => session,
+        Session::Sql(_) => unreachable!("rocksdb is a key-value engine"),
+    }
+}
+
+/// Commits one row.
+fn put(session: &mut dyn KvSession, space: usize, key: &[u8], value: &[u8]) {
+    session.begin().unwrap();
+    session.put(space, key, value).unwrap();
+    session.commit().unwrap();
+}
+
+fn get(session: &mut dyn KvSession, space: usize, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = b"left over".to_vec();
+    session.get(space, key, &mut value).unwrap().then_some(value)
+}
+
+fn scan(session: &mut dyn KvSession, space: usize, from: &[u8], to: &[u8], limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut rows = Vec::new();
+    let visited = session
+        .scan(space, Scan { from, to, limit }, &mut |key, value| rows.push((key.to_vec(), value.to_vec())))
+        .unwrap();
+    assert_eq!(visited, rows.len());
+    rows
+}
+
+/// Loads rows of 100 bytes that compress to about half, in batches.
+fn load(session: &mut dyn KvSession, space: usize, rows: std::ops::Range<u64>) {
+    let mut batch = Batch::default();
+    let mut state = rows.start | 1;
+    for row in rows {
+        let mut value = [b'v'; 100];
+        for byte in &mut value[..50] {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            *byte = (state >> 56) as u8;
+        }
+        batch.push(space, &row.to_be_bytes(), &value);
+        if batch.len() == 1000 {
+            session.load(&batch).unwrap();
+            batch.clear();
+        }
+    }
+    session.load(&batch).unwrap();
+}
+
+fn gauge(gauges: &[Gauge], name: &str) -> f64 {
+    gauges.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no gauge {name} in {gauges:?}")).value
+}
+
+/// Bytes of the files in a directory for which `which` holds, by name.
+fn bytes(dir: &Path, which: impl Fn(&Path) -> bool) -> u64 {
+    std::fs::read_dir(dir)
+        .unwrap()
+        .filter_map(|file| {
+            let file = file.ok()?;
+            which(&file.path()).then(|| file.metadata().map(|metadata| metadata.len()).unwrap_or(0))
+        })
+        .sum()
+}
+
+fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "sst")
+}

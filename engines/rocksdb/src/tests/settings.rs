@@ -1,0 +1,142 @@
+//! Settings: what is accepted is in force, what is not is refused by name.
+
+use std::collections::BTreeSet;
+
+use rumba_core::setting::{SettingError, Value};
+
+use super::*;
+use crate::names::{self, Group};
+
+fn refusal<const N: usize>(settings: [(&str, Value); N]) -> SettingError {
+    RocksDb.check(&config_with(settings)).unwrap_err()
+}
+
+#[test]
+fn an_unknown_setting_is_refused_with_the_nearest_known_one() {
+    let error = refusal([("write_bufer_size", Value::Int(1 << 20))]);
+    assert_eq!((error.key.as_str(), error.remedy.as_str()), ("write_bufer_size", "did you mean `write_buffer_size`?"));
+    let error = refusal([("blok_size", text("8KiB"))]);
+    assert_eq!(error.remedy, "did you mean `block_size`?");
+    assert!(refusal([("x=1;write_buffer_size", Value::Int(1))]).problem.contains("no setting of this name"));
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_rocksdbs_own_words() {
+    let error = refusal([("wal_recovery_mode", text("kMaybe"))]);
+    assert_eq!(error.key, "wal_recovery_mode");
+    assert!(error.problem.contains("No mapping for enum"), "{error}");
+    let error = refusal([("compression_per_level", text("kNoCompression:kFoo"))]);
+    assert!(error.problem.contains("Error parsing"), "{error}");
+    let error = refusal([("index_type", text("kFoo"))]);
+    assert!(error.problem.contains("Invalid argument"), "{error}");
+}
+
+/// RocksDB's parser would take all of these, and mean something else.
+#[test]
+fn values_that_rocksdb_would_misread_are_refused() {
+    for (name, value) in [
+        ("write_buffer_size", text("8apples")),
+        ("write_buffer_size", Value::Float(1.5)),
+        ("max_open_files", text("1x")),
+        ("use_direct_reads", text("yes")),
+        ("compaction_pri", text("kOldestLargestSeqFirst;max_open_files=1")),
+        ("comparator", text("leveldb.BytewiseComparator")),
+        ("wal_dir", text("/elsewhere")),
+        ("bloom_bits", Value::Int(-1)),
+        ("statistics", Value::Int(1)),
+        ("num_stripes", Value::Int(0)),
+        ("transaction_lock_timeout", Value::Int(-2)),
+    ] {
+        assert_eq!(refusal([(name, value)]).key, name);
+    }
+    assert_eq!(refusal([("bloom_bits", Value::Int(5)), ("filter_policy", text("ribbonfilter:10"))]).key, "bloom_bits");
+    let error = RocksDb.check(&EngineConfig { compression: Some("zstdd".into()), ..config() }).unwrap_err();
+    assert_eq!(error.remedy, "did you mean `zstd`?");
+}
+
+#[test]
+fn settings_of_every_group_are_in_force_and_read_back() {
+    let config = config_with([
+        ("max_total_wal_size", text("24MiB")),
+        ("use_direct_reads", Value::Bool(true)),
+        ("write_buffer_size", text("2.5MiB")),
+        ("compression_opts", text("{level=5;strategy=1}")),
+        ("max_bytes_for_level_multiplier", Value::Int(8)),
+        ("block_size", text("8KiB")),
+        ("format_version", Value::Int(4)),
+        ("bloom_bits", Value::Float(9.9)),
+        ("transaction_lock_timeout", Value::Int(250)),
+    ]);
+    RocksDb.check(&config).unwrap();
+    let lab = Lab::open(&config);
+    let effective: BTreeMap<String, String> = lab.effective_settings().into_iter().collect();
+    for (name, value) in [
+        ("max_total_wal_size", "25165824"),
+        ("use_direct_reads", "true"),
+        ("write_buffer_size", "2621440"),
+        ("max_bytes_for_level_multiplier", "8.000000"),
+        ("block_size", "8192"),
+        ("format_version", "4"),
+        ("filter_policy", "bloomfilter:9.9:false"),
+        ("block_cache", "8388608"),
+        ("WriteOptions.disableWAL", "false"),
+        ("transaction_lock_timeout", "250"),
+        ("deadlock_detect", "true"),
+        ("level_compaction_dynamic_level_bytes", "true"),
+        ("prefix_extractor[link]", "rocksdb.FixedPrefix.2"),
+    ] {
+        assert_eq!(effective.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert!(effective["compression_opts"].contains("level=5;"));
+    assert!(effective["rocksdb_version"].contains('.'));
+}
+
+#[test]
+fn a_setting_that_rocksdb_changes_is_an_error_that_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    // Below 64 KiB RocksDB raises it (SanitizeOptions).
+    let config = config_with([("write_buffer_size", Value::Int(1000)), ("arena_block_size", Value::Int(512))]);
+    let error = RocksDb.open(dir.path(), &config, &SPACES).err().unwrap();
+    assert!(error.to_string().contains("write_buffer_size: asked for 1000, RocksDB runs with 65536"), "{error}");
+}
+
+#[test]
+fn the_table_of_names_is_what_the_library_writes() {
+    let lab = Lab::open(&config());
+    let written: BTreeSet<String> = (lab.effective_settings().into_iter())
+        .map(|(name, _)| name.split('[').next().unwrap().to_owned())
+        .filter(|name| !matches!(name.as_str(), "rocksdb_version" | "built_with_assertions" | "block_cache"))
+        .filter(|name| !name.starts_with("WriteOptions.") && name != "deadlock_detect")
+        .collect();
+    let known: BTreeSet<String> = (names::KNOWN.iter())
+        .filter(|(group, _, _)| matches!(group, Group::Database | Group::Family | Group::Table))
+        .flat_map(|(_, _, names)| names.iter().map(|name| name.to_string()))
+        // Written only when it is not empty.
+        .filter(|name| name != "compression_per_level")
+        .collect();
+    assert!(written.len() > 150, "{written:?}");
+    assert_eq!(written, known);
+}
+
+#[test]
+fn every_listed_setting_is_known_and_its_default_is_accepted() {
+    for info in RocksDb.settings() {
+        assert!(names::find(info.name).is_some(), "{}", info.name);
+    }
+}
+
+#[test]
+fn a_workload_without_key_spaces_can_be_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let instance = RocksDb.open(dir.path(), &config(), &[]).unwrap();
+    instance.settle().unwrap();
+    instance.close().unwrap();
+}
+
+#[test]
+fn the_installed_library_is_available_with_its_version() {
+    let availability = RocksDb.availability(None);
+    assert!(availability.missing.is_none(), "{availability:?}");
+    assert!(availability.version.unwrap().starts_with(|first: char| first.is_ascii_digit()));
+    assert!(availability.source.starts_with('/'));
+}

@@ -1,0 +1,76 @@
+//! Which library runs. One process loads one RocksDB, so this is one test in
+//! a process of its own, and it goes through the cases in order.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{Settings, Value};
+use rumba_engine_rocksdb::RocksDb;
+
+const SPACES: [KeySpace; 1] = [KeySpace { name: "node", scan_prefix: 0 }];
+
+fn config(library: Option<&Path>) -> EngineConfig {
+    EngineConfig {
+        name: "rocksdb".into(),
+        engine: "rocksdb".into(),
+        cache: 8 << 20,
+        durability: Durability::NoSync,
+        compression: None,
+        library: library.map(Path::to_owned),
+        settings: Settings::default(),
+    }
+}
+
+/// The installed library's file, without loading it.
+fn installed() -> PathBuf {
+    let list = Command::new("/sbin/ldconfig").arg("-p").output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    let line = list.lines().find(|line| line.contains("librocksdb.so")).expect("RocksDB is installed");
+    line.rsplit(' ').next().unwrap().into()
+}
+
+fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
+    let missing = RocksDb.availability(Some(nowhere)).missing.unwrap();
+    assert!(missing.what.contains(nowhere.to_str().unwrap()), "{}", missing.what);
+    assert_eq!(missing.install, "apt-get install librocksdb7.8");
+    let error = RocksDb.check(&config(Some(nowhere))).unwrap_err();
+    assert_eq!(error.key, "library");
+    assert!(error.remedy.contains("apt-get install librocksdb7.8"));
+    let error = RocksDb.open(Path::new("/nowhere"), &config(Some(nowhere)), &SPACES).err().unwrap();
+    assert!(error.to_string().contains("apt-get install"), "{error}");
+}
+
+#[test]
+fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
+    let dir = tempfile::tempdir().unwrap();
+    missing_library_is_named_with_the_remedy(Path::new("/nowhere/librocksdb.so.99"));
+    let other = RocksDb.availability(Some(Path::new("libm.so.6"))).missing.unwrap();
+    assert!(other.what.contains("no function rocksdb_free"), "{}", other.what);
+
+    let named = dir.path().join("librocksdb.so.7.8.99");
+    std::fs::copy(installed(), &named).unwrap();
+    let named = named.canonicalize().unwrap();
+    let availability = RocksDb.availability(Some(&named));
+    assert_eq!(Path::new(&availability.source), named);
+    assert!(availability.version.unwrap().starts_with("7.8.99"));
+    let data = dir.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let instance = RocksDb.open(&data, &config(Some(&named)), &SPACES).unwrap();
+    instance.settle().unwrap();
+    instance.close().unwrap();
+
+    // A second RocksDB would end this process; its settings can be checked by name all the same.
+    let error = RocksDb.open(&data, &config(None), &SPACES).err().unwrap();
+    assert!(error.to_string().contains("a process of its own"), "{error}");
+    RocksDb.check(&config(None)).unwrap();
+    let wrong = Settings(BTreeMap::from([("write_buffer_size".into(), Value::Text("8apples".into()))]));
+    let error = RocksDb.check(&EngineConfig { settings: wrong, ..config(None) }).unwrap_err();
+    assert_eq!(error.key, "write_buffer_size");
+    let availability = RocksDb.availability(Some(&installed()));
+    assert!(availability.missing.is_none());
+    assert_eq!(Path::new(&availability.source), installed().canonicalize().unwrap());
+}

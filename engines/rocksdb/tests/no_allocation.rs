@@ -1,0 +1,90 @@
+//! The load path allocates nothing on our side once buffers have grown: what a
+//! client spends there would be charged to the engine.
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Session};
+use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_core::setting::{Settings, Value};
+use rumba_engine_rocksdb::RocksDb;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts this thread's allocations; RocksDB's own go past it, to malloc.
+struct Counting;
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// One of everything that a session does.
+fn everything(session: &mut dyn KvSession, other: &mut dyn KvSession, value: &mut Vec<u8>, batch: &Batch) {
+    session.load(batch).unwrap();
+    assert!(session.get(0, b"ab1", value).unwrap());
+    assert!(!session.get(0, b"absent", value).unwrap());
+    let mut seen = 0;
+    session.multi_get(0, &[b"ab2", b"absent", b"ab1"], value, &mut |_, _| seen += 1).unwrap();
+    let range = Scan { from: b"ab", to: b"ac", limit: 10 };
+    seen += session.scan(0, range, &mut |_, _| {}).unwrap();
+    session.begin().unwrap();
+    session.get_for_update(0, b"ab1", value).unwrap();
+    session.put(0, b"ab3", b"three").unwrap();
+    session.delete(0, b"ab3").unwrap();
+    session.multi_get(0, &[b"ab2", b"ab1"], value, &mut |_, _| seen += 1).unwrap();
+    seen += session.scan(0, range, &mut |_, _| {}).unwrap();
+    assert_eq!(seen, 8);
+    other.begin().unwrap();
+    assert!(matches!(other.put(0, b"ab1", b""), Err(EngineError::Conflict(_))));
+    other.rollback().unwrap();
+    session.commit().unwrap();
+}
+
+#[test]
+fn nothing_on_the_load_path_allocates() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = EngineConfig {
+        name: "rocksdb".into(),
+        engine: "rocksdb".into(),
+        cache: 8 << 20,
+        durability: Durability::NoSync,
+        compression: None,
+        library: None,
+        settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
+    };
+    let instance = RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 2 }]).unwrap();
+    let (Session::Kv(mut session), Session::Kv(mut other)) = (instance.session().unwrap(), instance.session().unwrap())
+    else {
+        unreachable!("rocksdb is a key-value engine");
+    };
+    let mut batch = Batch::default();
+    for key in [b"ab1", b"ab2"] {
+        batch.push(0, key, b"value");
+    }
+    let mut value = Vec::new();
+    everything(&mut *session, &mut *other, &mut value, &batch);
+    let before = ALLOCATIONS.with(Cell::get);
+    for _ in 0..50 {
+        everything(&mut *session, &mut *other, &mut value, &batch);
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    drop((session, other));
+    instance.close().unwrap();
+}
