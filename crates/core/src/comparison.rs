@@ -205,7 +205,8 @@ pub enum Change {
     Worse,
     /// It differs, and the metric has no better direction.
     Differs,
-    /// The interval holds 1: the repeats cannot tell the two apart.
+    /// The interval holds 1: the repeats cannot tell the two apart; or the
+    /// ratio is less than 1% away from it.
     WithinNoise,
     /// There is no interval, so nothing is decided.
     Undecided,

@@ -122,6 +122,18 @@ impl Settings {
         Ok(())
     }
 
+    /// Turns numbers into text where the setting is a text or a word, so that
+    /// `profile = 2017` means what it says.
+    #[must_use]
+    pub fn as_described(mut self, infos: &[SettingInfo]) -> Self {
+        for info in infos.iter().filter(|info| matches!(info.kind, Kind::Text | Kind::Choice(_))) {
+            if let Some(value @ (Value::Int(_) | Value::Float(_))) = self.0.get_mut(info.name) {
+                *value = Value::Text(value.to_string());
+            }
+        }
+        self
+    }
+
     /// The value as given, if it was given.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
@@ -228,6 +240,14 @@ mod tests {
     fn a_misspelt_setting_names_the_nearest_known_one() {
         let error = one("pagesize", Value::Int(4096)).check("sqlite", INFOS).unwrap_err();
         assert_eq!(error.remedy, "did you mean `page_size`?");
+    }
+
+    #[test]
+    fn a_number_for_a_word_is_taken_as_the_word() {
+        let infos = [SettingInfo { name: "profile", kind: Kind::Choice(&["2011", "2017"]), default: "2017", help: "" }];
+        let settings = one("profile", Value::Int(2011)).as_described(&infos);
+        assert_eq!(settings.text("profile"), Some("2011"));
+        settings.check("linkbench", &infos).unwrap();
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub trait SqlSession: Send {
     fn run(&mut self, sql: &str) -> Result<(), EngineError>;
 }
 
-impl dyn SqlSession {
+impl dyn SqlSession + '_ {
     /// Runs a prepared statement to its end.
     ///
     /// # Errors

@@ -1,1 +1,28 @@
-fn main() {}
+//! rumba: the storage-engine lab.
+
+mod cli;
+mod commands;
+mod problem;
+mod progress;
+mod registry;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let registry = registry::registry();
+    let result = match cli.command {
+        Command::Run(args) => commands::run::run(&args, &registry),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Engines(args) => commands::engines::run(&args, &registry),
+        Command::Workloads(args) => commands::workloads::run(&args, &registry),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Trial => commands::trial(&registry),
+    };
+    result.unwrap_or_else(|problem| problem.report())
+}

@@ -1,1 +1,65 @@
-//! placeholder
+//! LinkBench for rumba: Facebook's social graph of nodes and typed links, in the
+//! two published variants of 2011 and 2017.
+//!
+//! The port is the graph's own ten operations (`graph`), with one adapter per
+//! session family (`kv_graph`, `sql_graph`) and an oracle. `load` writes the
+//! graph, `requests` is the operation mix, `verify` proves that the tables agree.
+#![warn(missing_docs)]
+
+mod bound;
+mod choice;
+mod conformance;
+mod distribution;
+mod encoding;
+mod graph;
+mod kv_graph;
+mod load;
+mod node_ids;
+mod oracle;
+mod profile;
+mod requests;
+mod retry;
+mod settings;
+mod sql_graph;
+mod sql_stage;
+mod sql_text;
+mod tails;
+mod verify;
+mod wait;
+
+use rumba_core::engine::Family;
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::workload::{Bound, Workload};
+
+pub use conformance::conformance;
+
+/// The LinkBench workload.
+pub struct LinkBench;
+
+/// The key spaces that LinkBench needs, whatever its settings.
+pub fn spaces() -> Vec<KeySpace> {
+    encoding::SPACES.to_vec()
+}
+
+impl Workload for LinkBench {
+    fn name(&self) -> &'static str {
+        "linkbench"
+    }
+
+    fn about(&self) -> &'static str {
+        "a social graph: nodes, typed links and their counts, read and written as Facebook did in 2011 and 2017"
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        settings::SETTINGS
+    }
+
+    fn families(&self) -> &'static [Family] {
+        &[Family::KeyValue, Family::Sql]
+    }
+
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(bound::LinkBenchBound::new(settings)?))
+    }
+}

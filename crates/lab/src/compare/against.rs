@@ -1,6 +1,6 @@
 //! Compare one run with another: ratios of medians, with intervals over repeats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
     CHARGED, Change, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Side, Summary,
@@ -16,6 +16,8 @@ use super::summary::summarise;
 pub const RESAMPLES: u32 = 10_000;
 /// The confidence level of the intervals.
 pub const LEVEL: f64 = 0.95;
+/// A ratio nearer to one than this is no change, however surely it was measured.
+const LEAST_CHANGE: f64 = 0.01;
 /// Fixed, so that the same results always give the same report.
 const SEED: u64 = 0x72_75_6d_62_61;
 
@@ -87,7 +89,10 @@ fn compared(metric: String, unit: &str, base: &Figure, other: &Figure) -> Compar
         unit: unit.to_owned(),
         low: Metric::from(end(|ends| ends.0)),
         high: Metric::from(end(|ends| ends.1)),
-        change: interval.as_ref().map_or(Change::Undecided, |(low, high)| change(better, *low, *high)),
+        change: match (&interval, ratio.value()) {
+            (Ok((low, high)), Some(ratio)) => change(better, ratio, *low, *high),
+            _ => Change::Undecided,
+        },
         base: base.clone(),
         other: other.clone(),
         ratio,
@@ -105,9 +110,10 @@ fn interval(base: &Figure, other: &Figure, ratio: &Metric) -> Result<(f64, f64),
     ratio_interval(&base, &other, RESAMPLES, LEVEL, SEED).ok_or_else(|| "a repeat of the base is zero".to_owned())
 }
 
-fn change(better: Better, low: f64, high: f64) -> Change {
+fn change(better: Better, ratio: f64, low: f64, high: f64) -> Change {
     match better {
         _ if low <= 1.0 && 1.0 <= high => Change::WithinNoise,
+        _ if (ratio - 1.0).abs() < LEAST_CHANGE => Change::WithinNoise,
         Better::Neither => Change::Differs,
         Better::More if low > 1.0 => Change::Better,
         Better::Less if high < 1.0 => Change::Better,
@@ -116,8 +122,14 @@ fn change(better: Better, low: f64, high: f64) -> Change {
 }
 
 /// The conditions of the host and of each engine that are not the same.
+///
+/// An engine that only one run has is named as such, not condition by condition.
 fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
-    let (base, other) = (named_conditions(base), named_conditions(other));
+    let engines = |results: &Results| -> BTreeSet<String> {
+        results.trials.iter().map(|trial| trial.record.plan.engine.name.clone()).collect()
+    };
+    let both = engines(base).intersection(&engines(other)).cloned().collect();
+    let (base, other) = (named_conditions(base, &both), named_conditions(other, &both));
     let mut names: Vec<&String> = base.keys().chain(other.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -131,11 +143,11 @@ fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
         .collect()
 }
 
-/// The host's conditions, and of each engine what decides its figures.
-fn named_conditions(results: &Results) -> BTreeMap<String, String> {
+/// The host's conditions, and of each of these engines what decides its figures.
+fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut named = results.conditions.clone();
     named.insert("rumba".to_owned(), results.rumba.clone());
-    for trial in &results.trials {
+    for trial in results.trials.iter().filter(|trial| engines.contains(&trial.record.plan.engine.name)) {
         let (engine, record) = (&trial.record.plan.engine, &trial.record);
         let mut note = |name: &str, value: String| named.insert(format!("{}: {name}", engine.name), value);
         note("cache", rumba_core::units::show_bytes(engine.cache as f64));
@@ -191,6 +203,14 @@ mod tests {
     fn repeats_that_overlap_are_within_noise() {
         let noise = ops(&compare(&runs(&[100.0, 110.0, 90.0]), &runs(&[104.0, 95.0, 112.0])));
         assert_eq!(noise.change, Change::WithinNoise);
+    }
+
+    #[test]
+    fn a_sure_change_of_less_than_a_percent_is_none() {
+        let tiny = ops(&compare(&runs(&[100.0, 100.0]), &runs(&[100.4, 100.4])));
+        assert_eq!(tiny.change, Change::WithinNoise);
+        let small = ops(&compare(&runs(&[100.0, 100.0]), &runs(&[101.2, 101.2])));
+        assert_eq!(small.change, Change::Better);
     }
 
     #[test]

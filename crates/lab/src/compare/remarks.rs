@@ -1,7 +1,6 @@
 //! Warnings that follow from a record's figures alone.
 
 use rumba_core::comparison::Remark;
-use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
@@ -136,6 +135,7 @@ fn unsteady(record: &Record) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::metric::Metric;
     use rumba_core::workload::Check;
 
     use super::super::testing::record;

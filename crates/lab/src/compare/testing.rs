@@ -10,9 +10,11 @@ use rumba_core::setting::Settings;
 
 /// A phase with these operations and device bytes written; one CPU millisecond per operation.
 pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRecord {
-    let mut metrics = Metrics::default();
-    metrics.ops_per_s = Metric::from(ops as f64 / seconds);
-    metrics.wkb_per_op = Metric::from(written / 1024.0).per(ops as f64, "operations");
+    let metrics = Metrics {
+        ops_per_s: Metric::from(ops as f64 / seconds),
+        wkb_per_op: Metric::from(written / 1024.0).per(ops as f64, "operations"),
+        ..Metrics::default()
+    };
     let spent = Spent {
         device_write_bytes: Metric::from(written),
         process_write_bytes: Metric::from(written),

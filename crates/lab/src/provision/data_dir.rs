@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{Doing, ProvisionError};
+use super::ledger::{Ledger, Registration, Thing};
 use super::marker::{self, Marker};
 use super::owner::{Life, Owner};
-use super::ledger::{Registration, Ledger, Thing};
 
 /// Where the engine's data is, below the directory.
 const ENGINE: &str = "data";

@@ -7,16 +7,16 @@
 
 mod data_dir;
 mod error;
+mod ledger;
 mod marker;
 mod owner;
-mod ledger;
 #[cfg(test)]
 mod tests;
 
 pub use data_dir::DataDir;
 pub use error::ProvisionError;
+pub use ledger::{Ledger, Leftover, Registration, Thing};
 pub use owner::{Life, Owner, ProcessId};
-pub use ledger::{Leftover, Registration, Ledger, Thing};
 
 use std::path::Path;
 

@@ -101,7 +101,7 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, 
         )
     })?;
     let body = body.table(&format!("workload.{name}"))?;
-    let settings = settings(body)?;
+    let settings = settings(body)?.as_described(workload.settings());
     settings
         .check(name, workload.settings())
         .and_then(|()| workload.bind(&settings).map(drop))
@@ -203,7 +203,7 @@ fn engine(
     let base = table.get("name").map_or(Ok(engine_name), |node| take::text("name", node))?;
     let name = [&[base.to_owned()], variant.suffix.as_slice()].concat().join(".");
     let own = match table.get("settings") {
-        Some(node) => settings(node.table("settings")?)?,
+        Some(node) => settings(node.table("settings")?)?.as_described(engine.settings()),
         None => Settings::default(),
     };
     let config = EngineConfig {

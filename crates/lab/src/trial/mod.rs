@@ -7,6 +7,7 @@ pub mod child;
 mod metrics;
 mod phases;
 mod span;
+mod sync;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use std::time::Instant;
 use rumba_core::engine::{Engine, EngineError, Instance};
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, TrialPlan};
+use rumba_core::warning::Warning;
 use rumba_core::workload::{Bound, Workload};
 
 use crate::meter::{CpuRoll, Meters, Role};
@@ -93,10 +95,21 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
     let instance = job.engine.open(job.data_dir, &job.plan.engine, &bound.spaces())?;
     let availability = job.engine.availability(job.plan.engine.library.as_deref());
+    let effective_settings = instance.effective_settings();
+    if effective_settings.iter().any(|(name, value)| name == "built_with_assertions" && value == "true") {
+        (job.emit)(Event::Warning(Warning::new(
+            "built-with-assertions",
+            format!(
+                "this build of {} checks assertions: its CPU per operation is not a release build's",
+                job.engine.name()
+            ),
+            "name a release build with library = \"PATH\", or compare its CPU with itself only",
+        )));
+    }
     (job.emit)(Event::Provisioned {
         version: availability.version.unwrap_or_else(|| "unknown".to_owned()),
         source: availability.source,
-        effective_settings: instance.effective_settings(),
+        effective_settings,
         conditions: bound.conditions(),
     });
     Ok((Arc::from(bound), Arc::new(instance)))

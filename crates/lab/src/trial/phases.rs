@@ -13,6 +13,7 @@ use rumba_core::worker::{Client, ClientAddress, Pace};
 use rumba_core::workload::{Check, LoadStage};
 
 use super::span::Span;
+use super::sync::sync_files;
 use super::{Halt, Step, Trial};
 use crate::run::driver::{Running, Schedule, Waited};
 
@@ -35,11 +36,11 @@ impl Trial<'_> {
     /// All phases after provision.
     pub(super) fn phases(&mut self) -> Step<()> {
         self.load()?;
-        let instance = self.instance.clone();
-        self.work(PhaseKind::Settle, Box::new(move || instance.settle()))?;
+        let (instance, dir) = (self.instance.clone(), self.job.data_dir.to_owned());
+        self.work(PhaseKind::Settle, Box::new(move || instance.settle().and_then(|()| sync_files(&dir))))?;
         self.operate()?;
-        let instance = self.instance.clone();
-        self.work(PhaseKind::Drain, Box::new(move || instance.drain()))?;
+        let (instance, dir) = (self.instance.clone(), self.job.data_dir.to_owned());
+        self.work(PhaseKind::Drain, Box::new(move || instance.drain().and_then(|()| sync_files(&dir))))?;
         self.verify()
     }
 

@@ -8,7 +8,7 @@ use rumba_core::record::{Interval, PhaseKind, PhaseRecord};
 use rumba_core::workload::{Check, OpInfo};
 
 use super::metrics::metrics;
-use super::{Halt, Step, Trial};
+use super::{Halt, Step, Trial, sync};
 use crate::meter::{Reading, allocated};
 use crate::run::cells::Counts;
 use crate::run::driver::{Running, Waited};
@@ -54,9 +54,16 @@ fn ops(phase: PhaseKind, counts: &Counts) -> u64 {
 }
 
 impl Trial<'_> {
+    /// The engine's debt, and what waits in the page cache of the whole host.
+    fn debt(&self) -> Vec<Gauge> {
+        let mut debt = self.instance.debt();
+        debt.extend(sync::host_dirty());
+        debt
+    }
+
     /// Begins a span now.
     pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
-        let debt_start = self.instance.debt();
+        let debt_start = self.debt();
         let reading = self.meters.read();
         let now = Instant::now();
         Span { phase, started: now, ended: now, first: reading.clone(), last: reading, debt_start, parts: Vec::new() }
@@ -168,7 +175,7 @@ impl Trial<'_> {
             metrics: metrics(phase, ops, seconds, &spent, size, logical),
             spent,
             debt_start: span.debt_start.clone(),
-            debt_end: self.instance.debt(),
+            debt_end: self.debt(),
             counters: self.instance.counters(),
             checks,
         }

@@ -1,0 +1,69 @@
+//! What the harness spends per LinkBench operation when the engine answers at
+//! once: drawing, performing, clock, histograms and counters, on one thread.
+//! Prints JSON. Under callgrind, the difference between two runs of N and 2N
+//! operations gives instructions per operation, free of noise.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::{ClientAddress, Op, OpKind, Pace};
+use rumba_core::workload::Workload;
+use rumba_engine_null::Null;
+use rumba_lab::run::cells::Cells;
+use rumba_lab::run::driver::block_on;
+use rumba_lab::run::pace::ThreadPace;
+use rumba_workload_linkbench::LinkBench;
+
+/// The real pace, ended after a number of operations.
+struct Ended {
+    pace: ThreadPace,
+    left: u64,
+}
+
+impl Pace for Ended {
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        if self.left == 0 {
+            return Poll::Ready(false);
+        }
+        self.left -= 1;
+        self.pace.poll_turn(context)
+    }
+
+    fn start(&mut self) {
+        self.pace.start();
+    }
+
+    fn done(&mut self, kind: OpKind, op: Op) {
+        self.pace.done(kind, op);
+    }
+}
+
+fn main() {
+    let ops: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5_000_000);
+    let mut settings = Settings::default();
+    settings.0.insert("maxid1".into(), Value::Int(10_000_000));
+    let bound = LinkBench.bind(&settings).expect("the workload's own settings");
+    let config = EngineConfig {
+        name: "null".into(),
+        engine: "null".into(),
+        cache: 1,
+        durability: Durability::None,
+        compression: None,
+        library: None,
+        settings: Settings::default(),
+    };
+    let instance = Null.open(Path::new("."), &config, &bound.spaces()).expect("null opens anywhere");
+    let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+    let session = instance.session().expect("null has sessions without end");
+    let mut client = bound.client(session, at, 1).expect("a key-value session fits");
+    let cells = Arc::new(Cells::new(bound.ops().len()));
+    let mut pace = Ended { pace: ThreadPace::new(cells, Arc::default(), None, 1), left: ops };
+    let before = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    block_on(client.run(&mut pace)).expect("null never fails");
+    let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let ns = (after.tv_sec - before.tv_sec) as f64 * 1e9 + (after.tv_nsec - before.tv_nsec) as f64;
+    println!("{{\"ops\": {ops}, \"cpu_ns_per_op\": {:.2}}}", ns / ops as f64);
+}

@@ -1,0 +1,133 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Which storage engine, with which settings, serves your workload with the
+/// least hardware, and how do you know?
+#[derive(Parser)]
+#[command(
+    name = "rumba",
+    version,
+    after_help = "\
+Start here:
+  rumba engines                              what can run on this machine
+  rumba run experiments/quickstart.toml      five engines in two minutes
+  rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
+  rumba report results/DIR --html page.html
+
+Exit codes: 0 done; 1 a trial failed; 2 a mistake in the command or the experiment;
+130 interrupted, results kept."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run an experiment, or a workload on named engines
+    Run(RunArgs),
+    /// Show the results of one or more runs: tables, a page, or JSON
+    Report(ReportArgs),
+    /// Compare a run against a base, engine by engine
+    Compare(CompareArgs),
+    /// List the engines: version, what is missing, the command that installs it
+    Engines(ListArgs),
+    /// List the workloads and their settings
+    Workloads(ListArgs),
+    /// Look for host settings that spoil benchmarks, and leftovers of killed runs
+    Doctor(DoctorArgs),
+    /// Run one trial ordered on standard input (used by `run`)
+    #[command(hide = true)]
+    Trial,
+}
+
+/// Arguments of `run`.
+#[derive(Args)]
+#[command(after_help = "\
+--set reaches every key of the experiment by its shortest unambiguous name:
+  --set maxid1=100000          a setting of the workload
+  --set clients=1,8            a list makes trials
+  --set loops=3 --set loop=20s --set warmup=5s --set repeats=3 --set rate=5000
+  --set cache=256MiB --set durability=sync
+  --set rocksdb.write_buffer_size=16MiB        an engine's own setting, by its own name
+Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy")]
+pub struct RunArgs {
+    /// An experiment's .toml file, or the name of a workload
+    pub experiment: String,
+    /// Only these engines of the experiment, or the engines to run a workload on
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub engine: Vec<String>,
+    /// Change one key of the experiment; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Where results go; must be new or empty [default: results/NAME-TIMESTAMP]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the trials that would run, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the results as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Results directories
+    #[arg(required = true, value_name = "DIR")]
+    pub directories: Vec<PathBuf>,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print JSON (see docs/report.schema.json)
+    #[arg(long)]
+    pub json: bool,
+    /// The engine that relative figures are relative to [default: the first]
+    #[arg(long, value_name = "ENGINE")]
+    pub baseline: Option<String>,
+}
+
+/// Arguments of `compare`.
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The results to compare against
+    pub base: PathBuf,
+    /// The results to compare
+    pub directory: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `engines` and `workloads`.
+#[derive(Args)]
+pub struct ListArgs {
+    /// Show the settings of this one
+    pub name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Remove what killed runs have left behind
+    #[arg(long)]
+    pub clean: bool,
+    /// Where data directories would be made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub data_dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,50 @@
+//! The commands, one file each.
+
+pub mod compare;
+pub mod doctor;
+pub mod engines;
+pub mod report;
+pub mod run;
+pub mod workloads;
+
+use std::process::ExitCode;
+
+use rumba_core::setting::{Kind, SettingInfo};
+use rumba_lab::registry::Registry;
+
+use crate::problem::Problem;
+
+/// What a command comes to.
+pub type Result = std::result::Result<ExitCode, Problem>;
+
+/// `rumba trial`: one trial in this process.
+pub fn trial(registry: &Registry) -> Result {
+    rumba_lab::trial::child::serve(registry).map(|()| ExitCode::SUCCESS).map_err(|error| {
+        Problem::failure(format!("the trial's order: {error}"), "`rumba run` gives it; do not run it by hand")
+    })
+}
+
+/// Prints JSON to standard output.
+fn print_json(value: &serde_json::Value) -> Result {
+    println!("{value:#}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A setting as a line of help.
+fn setting_line(info: &SettingInfo) -> String {
+    let kind = match info.kind {
+        Kind::Bool => "true or false".to_owned(),
+        Kind::Int(low, high) => format!("{low} to {high}"),
+        Kind::Float(low, high) => format!("{low} to {high}"),
+        Kind::Bytes => "a size".to_owned(),
+        Kind::Duration => "a duration".to_owned(),
+        Kind::Choice(words) => words.join(" | "),
+        Kind::Text => "text".to_owned(),
+    };
+    format!("  {:<28} {} [{kind}; default: {}]", info.name, info.help, info.default)
+}
+
+/// A setting as JSON.
+fn setting_json(info: &SettingInfo) -> serde_json::Value {
+    serde_json::json!({ "name": info.name, "default": info.default, "help": info.help })
+}

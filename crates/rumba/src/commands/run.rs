@@ -1,0 +1,213 @@
+//! `rumba run`.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use rumba_core::record::TrialPlan;
+use rumba_core::units::{show_bytes, show_duration};
+use rumba_lab::conduct::{Conduct, Outcome};
+use rumba_lab::registry::Registry;
+use rumba_lab::spec::{self, Experiment, Overrides};
+use rumba_lab::store::{self, ResultsDir};
+use rumba_lab::{host, plan, provision};
+
+use crate::cli::RunArgs;
+use crate::problem::Problem;
+use crate::progress::Progress;
+
+const INTERRUPTED: u8 = 130;
+/// How much larger a database may get than its logical bytes before a run that
+/// fits only its logical bytes would fill the device: B-trees after random
+/// inserts, with their log, stay below three.
+const ROOM: u64 = 3;
+
+/// Reads the experiment, runs its trials, shows the results.
+pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
+    let experiment = read(args, registry)?;
+    let trials = plan::plan(&experiment);
+    if args.dry_run {
+        return dry_run(&experiment, &trials);
+    }
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => Path::new("results").join(store::directory_name(&experiment.name)),
+    };
+    refuse_used(&out)?;
+    let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
+    refuse_unmanaged(&data_base, &trials)?;
+    let results = prepare(&experiment, &trials, &out, &data_base, registry)?;
+    let outcome = conduct(args, &experiment, &trials, &results, &data_base)?;
+    // Only ever removed when empty: kept data and other people's files stay.
+    let _ = std::fs::remove_dir(&data_base);
+    show(args, &out, outcome)
+}
+
+fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
+    let overrides = Overrides { engines: args.engine.clone(), set: args.set.clone() };
+    let path = Path::new(&args.experiment);
+    let is_workload = registry.workload(&args.experiment).is_some();
+    if is_workload && !path.is_file() {
+        return Ok(spec::of_workload(&args.experiment, &overrides, registry)?);
+    }
+    if path.extension().is_none() && !path.exists() {
+        return Err(Problem::mistake(
+            format!("there is no workload and no file called `{}`", args.experiment),
+            Registry::suggest(&args.experiment, &registry.workload_names()),
+        ));
+    }
+    Ok(spec::read_file(path, &overrides, registry)?)
+}
+
+fn refuse_used(out: &Path) -> Result<(), Problem> {
+    match std::fs::read_dir(out) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(Problem::mistake(
+                format!("{} is not empty; results are never overwritten", out.display()),
+                "choose another --out, or remove it yourself",
+            )),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Problem::mistake(format!("{}: {error}", out.display()), "choose another --out")),
+    }
+}
+
+/// Refuses data directories that hold something that rumba did not create, before anything is created.
+fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
+    for trial in trials {
+        provision::DataDir::check(&base.join(plan::directory(trial)))?;
+    }
+    Ok(())
+}
+
+fn prepare(
+    experiment: &Experiment,
+    trials: &[TrialPlan],
+    out: &Path,
+    data_base: &Path,
+    registry: &Registry,
+) -> Result<ResultsDir, Problem> {
+    let bound = registry
+        .workload(&experiment.workload)
+        .ok_or_else(|| Problem::failure("the workload is gone", "report this"))?
+        .bind(&experiment.workload_settings)
+        .map_err(|error| Problem::mistake(error.to_string(), error.remedy))?;
+    let keeps = experiment.engines.iter().filter_map(|engine| registry.engine(&engine.engine));
+    if keeps.into_iter().any(|engine| engine.keeps_data()) {
+        refuse_full(data_base, bound.expected_logical_bytes())?;
+    }
+    std::fs::create_dir_all(data_base).map_err(|error| {
+        Problem::mistake(format!("{} cannot be made: {error}", data_base.display()), "set run.data_dir or --out")
+    })?;
+    let facts = host::Facts::gather(data_base);
+    let mut conditions = facts.conditions();
+    conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
+    let mut warnings = facts.warnings();
+    warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.memory_bytes));
+    ResultsDir::create(out, experiment, trials, conditions, warnings).map_err(|error| {
+        Problem::failure(format!("{} cannot be written: {error}", out.display()), "choose another --out")
+    })
+}
+
+fn refuse_full(data_base: &Path, logical: u64) -> Result<(), Problem> {
+    let existing = data_base.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    let needed = logical.saturating_mul(ROOM);
+    match provision::free_bytes(existing) {
+        Ok(free) if free < needed => Err(Problem::mistake(
+            format!(
+                "{} has {} free; this data set may need {} ({} of rows, and engines take up to {ROOM} times that)",
+                existing.display(),
+                show_bytes(free as f64),
+                show_bytes(needed as f64),
+                show_bytes(logical as f64)
+            ),
+            "lower maxid1, or set run.data_dir to a larger volume",
+        )),
+        // Unknown free space is no reason to refuse: the engine will say when it is full.
+        _ => Ok(()),
+    }
+}
+
+fn conduct(
+    args: &RunArgs,
+    experiment: &Experiment,
+    trials: &[TrialPlan],
+    results: &ResultsDir,
+    data_base: &Path,
+) -> Result<Outcome, Problem> {
+    let managed = provision::Ledger::of_user()?;
+    let stops = count_stops()?;
+    let mut progress = Progress::new(args.quiet);
+    let conduct = Conduct {
+        experiment: &experiment.name,
+        trials,
+        results,
+        data_base,
+        managed: &managed,
+        child: &|| {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.arg("trial");
+            Ok(command)
+        },
+        stops: &stops,
+    };
+    let outcome = conduct.run(&mut progress);
+    progress.finish();
+    outcome.map_err(|error| {
+        let kept = results.path().display();
+        Problem::failure(error.to_string(), format!("what was measured until then is in {kept}"))
+    })
+}
+
+/// Counts interrupts: the first lets the trial save what it has, the second ends it.
+fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stops = Arc::new(AtomicUsize::new(0));
+    let counted = stops.clone();
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if counted.fetch_add(1, Relaxed) == 0 {
+                eprintln!("stopping; what was measured is kept (once more: stop at once)");
+            }
+        }
+    });
+    Ok(stops)
+}
+
+fn show(args: &RunArgs, out: &Path, outcome: Outcome) -> super::Result {
+    let results = super::report::read(out)?;
+    let page = out.join("report.html");
+    super::report::write_page(&results, &page)?;
+    if args.json {
+        super::print_json(&super::report::as_json(&results))?;
+    } else {
+        println!("{}", super::report::as_tables(&results, None)?);
+        println!("results: {}\npage:    {}", out.display(), page.display());
+    }
+    Ok(match outcome {
+        Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
+        Outcome { failed: 1.., .. } => ExitCode::from(crate::problem::FAILURE),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
+    let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
+    println!("{}: {} trials", experiment.name, trials.len());
+    for trial in trials {
+        let run = &trial.run;
+        println!(
+            "  {:<32} {} loaders, warmup {}, {} loops of {}",
+            plan::directory(trial),
+            run.load_clients,
+            show(run.warmup_s),
+            run.loops,
+            show(run.loop_s)
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,53 @@
+//! `rumba workloads`.
+
+use std::process::ExitCode;
+
+use rumba_lab::registry::Registry;
+use serde_json::json;
+
+use crate::cli::ListArgs;
+use crate::problem::Problem;
+
+/// Lists the workloads, or the settings of one.
+pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
+    if let Some(name) = &args.name {
+        return one(name, args.json, registry);
+    }
+    if args.json {
+        let workloads = registry.workloads.iter().map(|workload| {
+            json!({
+                "name": workload.name(),
+                "about": workload.about(),
+                "settings": workload.settings().iter().map(super::setting_json).collect::<Vec<_>>(),
+            })
+        });
+        return super::print_json(&workloads.collect());
+    }
+    for workload in &registry.workloads {
+        println!("{:<12} {}", workload.name(), workload.about());
+    }
+    println!("\n`rumba workloads NAME` lists the settings of one.");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
+    let workload = registry.workload(name).ok_or_else(|| {
+        Problem::mistake(format!("there is no workload `{name}`"), Registry::suggest(name, &registry.workload_names()))
+    })?;
+    if json {
+        let settings: Vec<_> = workload.settings().iter().map(super::setting_json).collect();
+        return super::print_json(&json!({ "name": name, "about": workload.about(), "settings": settings }));
+    }
+    println!("{name}: {}\n\nSettings ([workload.{name}], or --set NAME=VALUE):", workload.about());
+    for info in workload.settings() {
+        println!("{}", super::setting_line(info));
+    }
+    let bound = workload.bind(&rumba_core::setting::Settings::default());
+    if let Ok(bound) = bound {
+        println!("\nOperations:");
+        for op in bound.ops() {
+            println!("  {:<20} {}", op.name, op.short.unwrap_or_default());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

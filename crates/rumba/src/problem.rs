@@ -1,0 +1,91 @@
+//! What went wrong, shown to a person: what, where, and what to do next.
+
+use std::process::ExitCode;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
+use rumba_lab::provision::ProvisionError;
+use rumba_lab::spec::{Origin, SpecError};
+
+/// A mistake of the command or the experiment.
+pub const MISTAKE: u8 = 2;
+/// A trial, or the machine, failed.
+pub const FAILURE: u8 = 1;
+
+/// A problem that ends the command.
+#[derive(Debug)]
+pub struct Problem {
+    message: String,
+    remedy: Option<String>,
+    source: Option<(NamedSource<String>, LabeledSpan)>,
+    exit: u8,
+}
+
+impl Problem {
+    /// A mistake of the user's, with its remedy.
+    pub fn mistake(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { message: message.into(), remedy: Some(remedy.into()), source: None, exit: MISTAKE }
+    }
+
+    /// Something that failed.
+    pub fn failure(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { message: message.into(), remedy: Some(remedy.into()), source: None, exit: FAILURE }
+    }
+
+    /// Prints the problem and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        let exit = ExitCode::from(self.exit);
+        eprintln!("{:?}", Report::new(self));
+        exit
+    }
+}
+
+impl From<ProvisionError> for Problem {
+    fn from(error: ProvisionError) -> Self {
+        // These errors carry their remedy in their own words.
+        Self { message: error.to_string(), remedy: None, source: None, exit: MISTAKE }
+    }
+}
+
+impl From<SpecError> for Problem {
+    fn from(error: SpecError) -> Self {
+        let mut message = error.to_string();
+        if let Some(place) = error.place() {
+            message = format!("{place}: {message}");
+        }
+        let source = match (&error.origin, &error.file) {
+            (Origin::File(range), Some((name, text))) => {
+                let span = LabeledSpan::new_with_span(Some("here".to_owned()), range.clone());
+                Some((NamedSource::new(name, text.clone()).with_language("TOML"), span))
+            }
+            _ => None,
+        };
+        Self { message, remedy: Some(error.remedy), source, exit: MISTAKE }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Error)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        self.remedy.as_ref().map(|remedy| Box::new(remedy) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|(source, _)| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (_, span) = self.source.as_ref()?;
+        Some(Box::new(std::iter::once(span.clone())))
+    }
+}

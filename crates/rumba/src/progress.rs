@@ -1,0 +1,131 @@
+//! Progress: bars on a terminal, a line per phase elsewhere.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rumba_core::event::Event;
+use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPlan};
+use rumba_core::units::{show_bytes, show_duration};
+use rumba_lab::conduct::Watch;
+
+/// Shows how an experiment goes, on standard error.
+pub struct Progress {
+    bar: ProgressBar,
+    quiet: bool,
+    phase: Option<PhaseKind>,
+    rows: u64,
+    expected_rows: u64,
+    seconds: f64,
+    passed_s: f64,
+}
+
+impl Progress {
+    /// Bars if standard error is a terminal, lines otherwise, nothing if quiet.
+    pub fn new(quiet: bool) -> Self {
+        let on_terminal = std::io::stderr().is_terminal() && !quiet;
+        let bar = ProgressBar::new(1000);
+        bar.set_draw_target(if on_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() });
+        if let Ok(style) = ProgressStyle::with_template("  {prefix:<10} {bar:28} {msg}") {
+            bar.set_style(style);
+        }
+        if on_terminal {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Self { bar, quiet, phase: None, rows: 0, expected_rows: 0, seconds: 0.0, passed_s: 0.0 }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn line(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.bar.is_hidden() { eprintln!("{text}") } else { self.bar.println(text) }
+    }
+
+    fn phase_started(&mut self, phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) {
+        self.phase = Some(phase);
+        (self.rows, self.passed_s) = (0, 0.0);
+        self.expected_rows = rows.unwrap_or(0);
+        self.seconds = seconds.unwrap_or(0.0);
+        self.bar.set_prefix(phase.to_string());
+        self.bar.set_position(0);
+        self.bar.set_message("");
+    }
+
+    fn interval(&mut self, ops: u64, seconds: f64, p99_ms: Option<f64>) {
+        self.rows += ops;
+        self.passed_s += seconds;
+        let share = if self.expected_rows > 0 {
+            self.rows as f64 / self.expected_rows as f64
+        } else if self.seconds > 0.0 {
+            self.passed_s / self.seconds
+        } else {
+            0.0
+        };
+        self.bar.set_position((share.clamp(0.0, 1.0) * 1000.0) as u64);
+        let rate = ops as f64 / seconds.max(1e-9);
+        let message = match (self.phase, p99_ms) {
+            (Some(PhaseKind::Load), _) => format!("{:.0} rows/s, {} rows", rate, self.rows),
+            (_, Some(p99_ms)) => format!("{rate:.0} ops/s, p99 {p99_ms:.2} ms"),
+            _ => format!("{:.0} s", self.passed_s),
+        };
+        self.bar.set_message(message);
+    }
+}
+
+fn phase_line(phase: &PhaseRecord) -> String {
+    let took = show_duration(Duration::from_secs_f64(phase.seconds));
+    let metrics = &phase.metrics;
+    let written = metrics.wkb_per_op.value().map(|kb| format!(", {kb:.2} KB written each")).unwrap_or_default();
+    let size = metrics.size_bytes.value().map(show_bytes).unwrap_or_default();
+    match (phase.phase, metrics.ops_per_s.value()) {
+        (PhaseKind::Load, Some(rate)) => {
+            format!("{} rows in {took}: {rate:.0} rows/s{written}, {size} on disk", phase.ops)
+        }
+        (_, Some(rate)) => format!("{rate:.0} ops/s over {took}{written}"),
+        (PhaseKind::Verify, None) => {
+            let examined: u64 = phase.checks.iter().map(|check| check.examined).sum();
+            let wrong: u64 = phase.checks.iter().map(|check| check.wrong).sum();
+            format!("{examined} facts examined, {wrong} wrong, in {took}")
+        }
+        _ => {
+            let bytes = phase.spent.device_write_bytes.value().map(show_bytes);
+            format!("{took}{}", bytes.map(|bytes| format!(", {bytes} written")).unwrap_or_default())
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn begins(&mut self, trial: &TrialPlan, of: usize) {
+        let clients = if trial.clients == 1 { "client" } else { "clients" };
+        self.line(&format!(
+            "[{}/{of}] {}, {} {clients}, repeat {}",
+            trial.number, trial.engine.name, trial.clients, trial.repeat
+        ));
+    }
+
+    fn event(&mut self, _trial: &TrialPlan, event: &Event) {
+        match event {
+            Event::PhaseStarted { phase, seconds, rows } => self.phase_started(*phase, *seconds, *rows),
+            Event::Interval(interval) => self.interval(interval.ops, interval.seconds, interval.p99_ms.value()),
+            Event::PhaseEnded(phase) => self.line(&format!("  {:<10} {}", phase.phase.to_string(), phase_line(phase))),
+            Event::Warning(warning) => self.line(&format!("  warning: {} ({})", warning.message, warning.remedy)),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, record: &Record) {
+        self.bar.set_prefix("");
+        self.bar.set_message("");
+        match &record.status {
+            Status::Failed { phase, cause } => self.line(&format!("  FAILED in {phase}: {cause}")),
+            Status::Interrupted => self.line("  interrupted; what was measured is kept"),
+            Status::Done | Status::Running => {}
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The harness allocates nothing per operation: what a user would lose is the
+//! engine's own figure, drowned in the allocator's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll};
+
+use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::setting::Settings;
+use rumba_core::worker::{ClientAddress, Op, OpKind, Pace};
+use rumba_core::workload::Workload;
+use rumba_engine_null::Null;
+use rumba_lab::run::cells::Cells;
+use rumba_lab::run::driver::block_on;
+use rumba_lab::run::pace::ThreadPace;
+use rumba_workload_linkbench::LinkBench;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed to the system's allocator unchanged; counting touches a thread-local number only.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// The real pace, which ends after some operations and counts what the rest of them allocate.
+struct Counted {
+    pace: ThreadPace,
+    warmup: u64,
+    left: u64,
+    before: Option<u64>,
+}
+
+impl Pace for Counted {
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        if self.warmup > 0 {
+            self.warmup -= 1;
+        } else {
+            self.before.get_or_insert_with(|| ALLOCATIONS.with(Cell::get));
+            if self.left == 0 {
+                return Poll::Ready(false);
+            }
+            self.left -= 1;
+        }
+        self.pace.poll_turn(context)
+    }
+
+    fn start(&mut self) {
+        self.pace.start();
+    }
+
+    fn done(&mut self, kind: OpKind, op: Op) {
+        self.pace.done(kind, op);
+    }
+}
+
+#[test]
+fn nothing_is_allocated_per_operation() {
+    let bound = LinkBench.bind(&Settings::default()).unwrap();
+    let config = EngineConfig {
+        name: "null".into(),
+        engine: "null".into(),
+        cache: 1,
+        durability: Durability::None,
+        compression: None,
+        library: None,
+        settings: Settings::default(),
+    };
+    let instance = Null.open(Path::new("."), &config, &bound.spaces()).unwrap();
+    let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+    let mut client = bound.client(instance.session().unwrap(), at, 1).unwrap();
+    let cells = Arc::new(Cells::new(bound.ops().len()));
+    let pace = ThreadPace::new(cells, Arc::new(AtomicBool::new(false)), None, 1);
+    let mut counted = Counted { pace, warmup: 20_000, left: 100_000, before: None };
+    block_on(client.run(&mut counted)).unwrap();
+    let allocated = ALLOCATIONS.with(Cell::get) - counted.before.unwrap();
+    assert_eq!(allocated, 0, "allocations in 100,000 operations of the whole mix");
+}

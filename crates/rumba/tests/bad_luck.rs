@@ -1,0 +1,153 @@
+//! Interrupts, kills, full disks and foreign directories: what was measured is
+//! kept and readable, the cause is in the record, nothing is left behind.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Place, SmallDisk, is_root, phase, text};
+
+/// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
+fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Child {
+    let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
+    command.arg(out);
+    for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
+        command.args(["--set", set]);
+    }
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    // Whoever writes to a closed pipe dies of it, so it is read to its end.
+    let said = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
+    let intervals = out.join(format!("trials/001-{engine}-c2-r1/intervals.ndjson"));
+    // Events decide when that is, not a clock.
+    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
+        assert!(child.try_wait().unwrap().is_none(), "{engine} ended early: {}", said.join().unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child
+}
+
+fn kill(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// The pids of a process's children.
+fn children(pid: u32) -> Vec<u32> {
+    let file = format!("/proc/{pid}/task/{pid}/children");
+    std::fs::read_to_string(file).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured_and_exits_130() {
+    let place = Place::new();
+    let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &[]);
+    kill("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["status"]["state"], "interrupted");
+    assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "the cut-off loop is kept");
+    assert!(place.path("out/report.html").is_file());
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_killed_trial_is_named_as_that_and_the_next_one_runs() {
+    let place = Place::new();
+    let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &["repeats=2"]);
+    let trial = children(child.id())[0];
+    kill("-KILL", trial);
+    // The second trial begins; it need not end.
+    while !place.path("out/trials/002-rocksdb-c2-r2/record.json").exists() {
+        assert!(is_alive(child.id()), "the run went on to its next trial");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    kill("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = place.report();
+    let status = &report["trials"][0]["status"];
+    assert_eq!(status["state"], "failed");
+    assert_eq!(status["phase"], "loop 1");
+    assert!(status["cause"].as_str().unwrap().contains("signal 9"), "{status}");
+    assert!(phase(&report["trials"][0], "load").is_some(), "the load is kept");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up() {
+    let place = Place::new();
+    let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &[]);
+    let trial = children(child.id())[0];
+    kill("-KILL", child.id());
+    child.wait().unwrap();
+    while is_alive(trial) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let report = place.report();
+    assert!(phase(&report["trials"][0], "load").is_some(), "the load is kept");
+    assert!(report["missing"].to_string().contains("cut off"), "{}", report["missing"]);
+    assert!(!place.is_clean(), "the data directory was left behind");
+    let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_full_disk_fails_the_trial_with_its_cause_and_costs_no_measurement() {
+    if !is_root("the full-disk test") {
+        return;
+    }
+    for engine in ["rocksdb", "wiredtiger", "lmdb", "sqlite"] {
+        let place = Place::new();
+        let Some(disk) = SmallDisk::new(&place, 96) else { return };
+        // Results and data share the disk, and somebody fills it in mid-run.
+        let out = disk.mount.join("out");
+        let mut more = vec!["cache=4MiB"];
+        if engine == "wiredtiger" {
+            more.push("wiredtiger.log.file_max=1MiB"); // It makes three log files at once, 100 MB each by default.
+        }
+        let mut child = start_long_run(&place, engine, &out, &more);
+        disk.fill();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{engine}");
+        let output = place.rumba(&["report", "--json"]).arg(&out).output().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let status = &report["trials"][0]["status"];
+        assert_eq!(status["state"], "failed", "{engine}: {status}");
+        assert_eq!(status["phase"], "loop 1", "{engine}: {status}");
+        assert!(status["cause"].as_str().unwrap().contains("full"), "{engine}: {status}");
+        assert!(phase(&report["trials"][0], "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "{engine}");
+        assert!(!out.join("data").exists(), "{engine}: the data is removed");
+        assert!(place.is_clean(), "{engine}");
+    }
+}
+
+#[test]
+fn a_data_directory_that_rumba_did_not_create_is_refused_and_untouched() {
+    let place = Place::new();
+    let foreign = place.path("mine/001-null-c2-r1");
+    std::fs::create_dir_all(&foreign).unwrap();
+    std::fs::write(foreign.join("thesis.txt"), "irreplaceable").unwrap();
+    let output = place.short_run("null", &["--set", "data_dir=mine"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("not made by rumba"), "{}", text(&output));
+    assert_eq!(std::fs::read_to_string(foreign.join("thesis.txt")).unwrap(), "irreplaceable");
+    assert!(!place.path("out").exists(), "nothing was created");
+}
+
+#[test]
+fn results_are_never_overwritten() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("out")).unwrap();
+    std::fs::write(place.path("out/record.json"), "old").unwrap();
+    let output = place.short_run("null", &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert_eq!(std::fs::read_to_string(place.path("out/record.json")).unwrap(), "old");
+}

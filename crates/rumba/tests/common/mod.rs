@@ -1,0 +1,119 @@
+//! What the tests of the binary share.
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A place of its own for a test: results, data and the list of managed things.
+pub struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// `rumba` with these arguments, its list of managed things kept here.
+    pub fn rumba(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rumba"));
+        command.args(args).env("XDG_STATE_HOME", self.path("state")).env("NO_COLOR", "1").current_dir(self.dir.path());
+        command
+    }
+
+    /// A short LinkBench run into `out`, with more arguments.
+    pub fn short_run(&self, engines: &str, more: &[&str]) -> Command {
+        let mut command = self.rumba(&["run", "linkbench", "--engine", engines, "--out", "out"]);
+        for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=200ms", "loops=2", "loop=500ms"] {
+            command.args(["--set", set]);
+        }
+        command.args(more);
+        command
+    }
+
+    pub fn report(&self) -> Value {
+        let output = self.rumba(&["report", "out", "--json"]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Whether nothing managed is left: no entry in the list, no data directory.
+    pub fn is_clean(&self) -> bool {
+        let output = self.rumba(&["doctor", "--json"]).output().unwrap();
+        let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
+        doctor["leftovers"].as_array().unwrap().is_empty() && !self.path("out/data").exists()
+    }
+}
+
+pub fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+pub fn phase<'a>(trial: &'a Value, name: &str) -> Option<&'a Value> {
+    trial["phases"].as_array().unwrap().iter().find(|phase| phase["phase"] == name)
+}
+
+/// Whether this test may make loop devices and mounts; says what it skips otherwise.
+pub fn is_root(what: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").map(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    let root = root.unwrap_or(false);
+    if !root {
+        eprintln!("skipped: {what} needs root, for loop devices and mounts");
+    }
+    root
+}
+
+/// A small ext4 file system on a loop device, gone when dropped.
+pub struct SmallDisk {
+    image: PathBuf,
+    pub mount: PathBuf,
+}
+
+impl SmallDisk {
+    pub fn new(place: &Place, mebibytes: u64) -> Option<Self> {
+        let disk = Self { image: place.path("disk.img"), mount: place.path("disk") };
+        let image = std::fs::File::create(&disk.image).unwrap();
+        image.set_len(mebibytes << 20).unwrap();
+        std::fs::create_dir(&disk.mount).unwrap();
+        run("mkfs.ext4", &["-q", "-F", path(&disk.image)]).unwrap();
+        match run("mount", &["-o", "loop", path(&disk.image), path(&disk.mount)]) {
+            Ok(()) => Some(disk),
+            Err(why) => {
+                eprintln!("skipped: no loop mount can be made here: {why}");
+                None
+            }
+        }
+    }
+}
+
+impl SmallDisk {
+    /// Fills it to the last byte.
+    pub fn fill(&self) {
+        use std::io::Write;
+        let mut ballast = std::fs::File::create(self.mount.join("ballast")).unwrap();
+        for size in [1 << 20, 4096] {
+            while ballast.write_all(&vec![1; size]).is_ok() {}
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = run("umount", &["-l", path(&self.mount)]);
+    }
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn run(program: &str, args: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err(text(&output)) }
+}

@@ -1,0 +1,147 @@
+//! What LinkBench itself costs: nanoseconds per operation over a session that
+//! answers at once with zeros, and rows per second of the load.
+//! `cargo run --release -p rumba-workload-linkbench --example cost`
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use rumba_core::engine::{EngineError, Session};
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
+use rumba_core::workload::{Bound, Workload};
+use rumba_workload_linkbench::LinkBench;
+
+const ZEROS: [u8; 128] = [0; 128];
+
+struct Zeros;
+
+impl KvSession for Zeros {
+    fn get(&mut self, _: SpaceId, _: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        value.clear();
+        value.extend_from_slice(&ZEROS);
+        Ok(true)
+    }
+
+    fn scan(&mut self, _: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, EngineError> {
+        (0..4).for_each(|_| visit(scan.from, &ZEROS));
+        Ok(4)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.get(space, key, value)
+    }
+
+    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _: &Batch) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// Lets `left` operations through; takes no times.
+#[derive(Default)]
+struct Count {
+    left: u64,
+    ops: u64,
+    rows: u64,
+}
+
+impl Pace for Count {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        let more = self.left > 0;
+        self.left -= u64::from(more);
+        Poll::Ready(more)
+    }
+
+    fn start(&mut self) {}
+
+    fn done(&mut self, _: OpKind, op: Op) {
+        self.ops += 1;
+        self.rows += op.rows;
+    }
+}
+
+fn drive(client: &mut dyn Client, ops: u64) -> Result<Count, EngineError> {
+    let mut count = Count { left: ops, ..Count::default() };
+    let polled = pin!(client.run(&mut count)).poll(&mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(result) => result.map(|()| count),
+        Poll::Pending => Err(EngineError::failed("drive", "the session made its client wait")),
+    }
+}
+
+fn bind(pairs: &[(&str, Value)]) -> Result<Box<dyn Bound>, rumba_core::setting::SettingError> {
+    let pairs: BTreeMap<String, Value> = pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    LinkBench.bind(&Settings(pairs))
+}
+
+const AT: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+const TYPES: [&str; 10] = [
+    "getlinklist",
+    "getnode",
+    "getlink",
+    "addlink",
+    "updatelink",
+    "deletelink",
+    "countlink",
+    "addnode",
+    "updatenode",
+    "deletenode",
+];
+
+fn ns_per_op(settings: &[(&str, Value)], ops: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    let bound = bind(settings)?;
+    let mut client = bound.client(Session::Kv(Box::new(Zeros)), AT, 1)?;
+    drive(client.as_mut(), ops / 10)?;
+    let start = Instant::now();
+    let count = drive(client.as_mut(), ops)?;
+    Ok(start.elapsed().as_nanos() as f64 / count.ops as f64)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for maxid1 in [1_000_001, 1_000_000_001] {
+        for profile in ["2011", "2017"] {
+            let base = [("profile", Value::Text(profile.into())), ("maxid1", Value::Int(maxid1))];
+            println!("{profile}, maxid1 = {maxid1}: {:.0} ns per draw and perform", ns_per_op(&base, 5_000_000)?);
+        }
+    }
+    for only in TYPES {
+        let mut settings: Vec<(&str, Value)> = vec![("maxid1", Value::Int(1_000_000_001))];
+        settings.extend(TYPES.map(|name| (name, Value::Int(i64::from(name == only) * 100))));
+        println!("  {only}: {:.0} ns", ns_per_op(&settings, 1_000_000)?);
+    }
+    for index in ["during", "after"] {
+        let bound = bind(&[("maxid1", Value::Int(1_000_001)), ("index", Value::Text(index.into()))])?;
+        let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), AT, 1)?;
+        let start = Instant::now();
+        let count = drive(loader.as_mut(), u64::MAX)?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!(
+            "load, index {index}: {:.2} M rows/s, {:.0} ns per row",
+            count.rows as f64 / seconds / 1e6,
+            seconds * 1e9 / count.rows as f64
+        );
+    }
+    Ok(())
+}

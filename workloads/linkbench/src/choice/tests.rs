@@ -1,0 +1,169 @@
+//! The published distributions, by fixed seeds.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::profile::Existing;
+use rand::SeedableRng;
+use rumba_core::setting::{Settings, Value};
+
+fn config(pairs: &[(&str, &str)]) -> Config {
+    let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
+    Config::new(&Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect())).unwrap()
+}
+
+const BILLION: (&str, &str) = ("maxid1", "1000000001");
+
+fn links_per_id(config: &Config) -> f64 {
+    Graph::new(config).totals().0 as f64 / config.ids as f64
+}
+
+#[test]
+fn as_many_links_are_loaded_per_id_as_published() {
+    let loaded = links_per_id(&config(&[("profile", "2011"), BILLION, ("degree_cap", "none")]));
+    assert!((4.37..4.41).contains(&loaded), "2011: {loaded}");
+    let loaded = links_per_id(&config(&[BILLION, ("degree_cap", "none")]));
+    assert!((4.585..4.595).contains(&loaded), "2017: {loaded}");
+    // The automatic cap changes nothing at the published size.
+    assert_eq!(loaded, links_per_id(&config(&[BILLION])));
+}
+
+#[test]
+fn without_a_cap_a_small_graph_is_one_giant_node_as_in_the_original() {
+    let small = config(&[("maxid1", "100001"), ("degree_cap", "none")]);
+    let graph = Graph::new(&small);
+    // As loaded by the original: 4.60 million links, 4.18 million of them on one node.
+    let links = graph.totals().0 as f64;
+    assert!((links / 4.60e6 - 1.0).abs() < 0.005, "{links}");
+    assert_eq!(graph.largest(), 4_181_356);
+    let capped = Graph::new(&config(&[("maxid1", "100001")]));
+    assert_eq!(capped.largest(), 418);
+    assert!((3.1..3.3).contains(&(capped.totals().0 as f64 / 1e5)));
+}
+
+#[test]
+fn the_totals_are_those_of_the_ids_one_by_one() {
+    for profile in ["2011", "2017"] {
+        for types in ["1", "2", "3"] {
+            let config = config(&[("profile", profile), ("maxid1", "20000"), ("link_type_count", types)]);
+            let graph = Graph::new(&config);
+            let each = |id| (0..config.link_types).map(move |nth| (id, nth));
+            let all: Vec<u64> =
+                (config.first..config.end()).flat_map(each).map(|(id, nth)| graph.links(id, nth)).collect();
+            let counts = all.iter().filter(|&&links| links > 0).count() as u64;
+            assert_eq!(graph.totals(), (all.iter().sum(), counts), "{profile}, {types} types");
+        }
+    }
+}
+
+#[test]
+fn the_published_shares_of_ids_have_no_or_one_link() {
+    let share = |profile: &str, links: u64| {
+        let config = config(&[("profile", profile), ("maxid1", "100001")]);
+        let graph = Graph::new(&config);
+        let has = |id: &u64| graph.links(*id, 0) + graph.links(*id, 1) == links;
+        (config.first..config.end()).filter(has).count() as f64 / 1e5
+    };
+    assert!((share("2011", 0) - 0.4533).abs() < 0.001);
+    assert!((share("2011", 1) - 0.3213).abs() < 0.001);
+    // In 2017 an id of degree one, two or three has one link of each type.
+    assert!((share("2017", 2) - 0.9444).abs() < 0.001);
+    assert_eq!(share("2017", 0), 0.0);
+}
+
+#[test]
+fn multigets_ask_for_2_6_ids_on_average_and_never_for_too_many() {
+    let config = config(&[("maxid1", "1000001")]);
+    let choice = Choice::new(&config);
+    let mut random = Random::seed_from_u64(4);
+    let sizes: Vec<u64> = (0..200_000).map(|_| choice.multiget_size(&mut random)).collect();
+    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+    // 1 / 0.382 = 2.618; the deviation of the mean is 0.0046.
+    assert!((mean - 2.618).abs() < 0.02, "{mean}");
+    assert!(sizes.iter().all(|size| (1..=128).contains(size)));
+    let of_one = sizes.iter().filter(|&&size| size == 1).count() as f64 / sizes.len() as f64;
+    assert!((of_one - 0.382).abs() < 0.005, "{of_one}");
+}
+
+#[test]
+fn a_multiget_names_each_id_once_and_in_order() {
+    for profile in ["2011", "2017"] {
+        // Long multigets of ids with few links.
+        let config = config(&[("profile", profile), ("maxid1", "50")]);
+        let choice = Choice { multiget: Geometric::new(0.02).ok(), ..Choice::new(&config) };
+        let graph = Graph::new(&config);
+        let (mut random, mut id2s) = (Random::seed_from_u64(4), Vec::new());
+        for _ in 0..10_000 {
+            let id1 = choice.link_read(&mut random);
+            choice.id2s(&graph, id1, LINK_TYPE, Existing::GET, &mut random, &mut id2s);
+            assert!(!id2s.is_empty() && id2s.len() <= MULTIGET_MAX);
+            assert!(id2s.windows(2).all(|pair| pair[0] < pair[1]), "{id2s:?}");
+        }
+    }
+}
+
+/// The share of operations whose link was loaded.
+fn loaded_share(profile: &str, existing: f64, least_links: u64) -> f64 {
+    let config = config(&[("profile", profile), ("maxid1", "1000001")]);
+    let (choice, graph) = (Choice::new(&config), Graph::new(&config));
+    let mut random = Random::seed_from_u64(8);
+    let (mut loaded, mut all) = (0, 0);
+    while all < 50_000 {
+        let id1 = choice.link_write(&mut random);
+        let links = graph.links(id1, 0);
+        if links >= least_links {
+            let id2 = choice.id2(&graph, id1, LINK_TYPE, existing, &mut random);
+            loaded += u64::from((id1..id1 + links).contains(&id2));
+            all += 1;
+        }
+    }
+    loaded as f64 / all as f64
+}
+
+#[test]
+fn in_2017_operations_find_a_loaded_link_as_often_as_they_should() {
+    for existing in [Existing::GET, Existing::UPDATE, Existing::DELETE, Existing::ADD] {
+        let share = loaded_share("2017", existing, 0);
+        assert!((share - existing).abs() < 0.01, "{existing}: {share}");
+    }
+}
+
+#[test]
+fn in_2011_only_ids_with_many_links_find_them_that_often() {
+    // With one link an update's range is two ids wide: half of the updates add.
+    let share = loaded_share("2011", Existing::UPDATE, 1);
+    assert!((0.5..0.8).contains(&share), "{share}");
+    let share = loaded_share("2011", Existing::UPDATE, 30);
+    assert!((share - 0.9).abs() < 0.02, "{share}");
+    let share = loaded_share("2011", Existing::ADD, 1);
+    assert!((share - 0.05).abs() < 0.01, "{share}");
+}
+
+/// The mean number of links of the ids that are read.
+fn links_of_reads(blend: &str) -> f64 {
+    let config = config(&[("maxid1", "1000001"), ("read_uncorr_blend", blend)]);
+    let (choice, graph) = (Choice::new(&config), Graph::new(&config));
+    let mut random = Random::seed_from_u64(2);
+    let links = (0..200_000).map(|_| graph.links(choice.link_read(&mut random), 0));
+    links.sum::<u64>() as f64 / 200_000.0
+}
+
+#[test]
+fn link_reads_are_blended_of_correlated_and_uncorrelated_ones() {
+    let (correlated, uncorrelated) = (links_of_reads("0"), links_of_reads("100"));
+    assert!(correlated > 20.0 * uncorrelated, "{correlated} {uncorrelated}");
+    let expected = 0.1 * correlated + 0.9 * uncorrelated;
+    let blended = links_of_reads("90");
+    assert!((blended / expected - 1.0).abs() < 0.1, "{blended} {expected}");
+}
+
+#[test]
+fn deletes_are_uniform_so_that_the_hottest_nodes_live_on() {
+    let config = config(&[("maxid1", "1001")]);
+    let choice = Choice::new(&config);
+    let mut random = Random::seed_from_u64(6);
+    let mut counts = [0u32; 1000];
+    (0..100_000).for_each(|_| counts[(choice.node_delete(&mut random) - 1) as usize] += 1);
+    let chi: f64 = counts.iter().map(|&count| (f64::from(count) - 100.0).powi(2) / 100.0).sum();
+    // 999 degrees of freedom, as in the tests of Zipf's law.
+    assert!(chi < 1150.0, "{chi}");
+}

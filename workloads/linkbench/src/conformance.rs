@@ -1,0 +1,312 @@
+//! Whether an engine's sessions carry LinkBench: the same random operations
+//! run against an adapter and an in-memory oracle, and every answer and the
+//! final content are compared.
+
+use std::fmt::Debug;
+
+use rand::SeedableRng;
+use rumba_core::engine::{EngineError, Session};
+
+use crate::distribution::{Random, below};
+use crate::graph::{
+    GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, ListQuery,
+    MULTIGET_MAX, NODE_TYPE, Node,
+};
+use crate::kv_graph::KvGraph;
+use crate::node_ids::{NextNodeId, NodeIds};
+use crate::oracle::{Oracle, OracleLink, OracleNode};
+use crate::profile::WriteStyle;
+use crate::sql_graph::SqlGraph;
+use crate::sql_text;
+use crate::verify;
+use crate::wait::wait;
+
+/// Loaded node ids are 1..IDS; few, so that operations meet.
+const IDS: u64 = 40;
+/// Link types in use.
+const TYPES: u64 = 3;
+/// Link times are below this; few, so that several links have the same.
+const TIMES: u64 = 30;
+
+/// Runs `steps` random operations of `seed` over sessions from `open`, which
+/// must all belong to one new, empty instance that was opened with
+/// [`crate::spaces`]; more than one session is asked for.
+///
+/// # Errors
+/// The first answer or row that differs from the oracle's, in words.
+pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -> Result<(), String> {
+    let wrong = |error: EngineError| format!("seed {seed}: {error}");
+    match open() {
+        Session::Kv(session) => {
+            let next = NextNodeId::new(IDS);
+            let graph = |session| KvGraph::new(session, NodeIds::new(next.clone(), 0), false);
+            let mut loader = graph(session);
+            let mut oracle = Oracle::default();
+            load(&mut loader, &mut oracle, seed)?;
+            drop(loader);
+            let graphs = [open(), open()].map(|session| kv(session).map(graph));
+            run(graphs.into_iter().collect::<Result<_, _>>()?, oracle, seed, steps)
+        }
+        Session::Sql(mut session) => {
+            let text = sql_text::text(session.dialect()).map_err(wrong)?;
+            session.run(text.schema).map_err(wrong)?;
+            let style = WriteStyle::InsertOrUpdate;
+            let mut loader = SqlGraph::new(session, style, &[sql_text::LOAD]).map_err(wrong)?;
+            let mut oracle = Oracle::default();
+            load(&mut loader, &mut oracle, seed)?;
+            drop(loader);
+            let mut graphs = Vec::new();
+            for style in [WriteStyle::Upsert, WriteStyle::InsertOrUpdate] {
+                let all: &[&[sql_text::Sql]] = &[sql_text::MIX, sql_text::SCANS];
+                graphs.push(SqlGraph::new(sql(open())?, style, all).map_err(wrong)?);
+            }
+            run(graphs, oracle, seed, steps)
+        }
+    }
+}
+
+fn kv(session: Session) -> Result<Box<dyn rumba_core::kv::KvSession>, String> {
+    match session {
+        Session::Kv(session) => Ok(session),
+        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".into()),
+    }
+}
+
+fn sql(session: Session) -> Result<Box<dyn rumba_core::sql::SqlSession>, String> {
+    match session {
+        Session::Sql(session) => Ok(session),
+        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".into()),
+    }
+}
+
+/// Loads some rows, and builds the index after them.
+fn load(graph: &mut impl GraphLoad, oracle: &mut Oracle, seed: u64) -> Result<(), String> {
+    let mut random = Random::seed_from_u64(seed);
+    for id in 1..IDS {
+        let data = payload(&mut random);
+        let node = Node { id, node_type: NODE_TYPE, version: 1, time: 7, data: &data };
+        graph.stage_node(&node);
+        oracle.put_node(&node);
+    }
+    for link_type in LINK_TYPE..LINK_TYPE + TYPES {
+        for id1 in (1..IDS).step_by(2) {
+            let mut count = LinkCount { id1, link_type, ..LinkCount::default() };
+            for id2 in id1..id1 + below(&mut random, 6) {
+                let (data, time) = (payload(&mut random), below(&mut random, TIMES));
+                let link = Link { key: LinkKey { link_type, id1, id2 }, visible: true, version: 0, time, data: &data };
+                graph.stage_link(&link);
+                oracle.put_link(&link);
+                count = LinkCount { count: count.count + 1, time: count.time.max(time), ..count };
+            }
+            graph.stage_count(&count);
+            oracle.counts.insert((id1, link_type), count);
+        }
+    }
+    let wrong = |error: EngineError| format!("seed {seed}, load: {error}");
+    wait(graph.load_staged()).map_err(wrong)?;
+    graph.clear_staged();
+    build(graph).map_err(wrong)
+}
+
+/// Builds the index in small steps.
+fn build(graph: &mut impl GraphLoad) -> Result<(), EngineError> {
+    let to = LinkKey { link_type: LINK_TYPE + TYPES, id1: 0, id2: 0 };
+    let mut from = Some(LinkKey { link_type: LINK_TYPE, id1: 0, id2: 0 });
+    while let Some(next) = from {
+        from = wait(graph.build_index(IndexRange { from: next, to }, 7))?.next;
+    }
+    graph.clear_staged();
+    Ok(())
+}
+
+fn payload(random: &mut Random) -> Vec<u8> {
+    // Any bytes, none, and now and then more than a page.
+    let length = if below(random, 50) == 0 { 5000 } else { below(random, 40) };
+    (0..length).map(|_| below(random, 256) as u8).collect()
+}
+
+/// One random operation.
+#[derive(Clone, Debug)]
+enum Step {
+    AddNode(Vec<u8>),
+    GetNode(u64),
+    UpdateNode(u64, Vec<u8>),
+    DeleteNode(u64),
+    AddLink(LinkKey, bool, u64, Vec<u8>),
+    UpdateLink(LinkKey, bool, u64, Vec<u8>),
+    DeleteLink(LinkKey, u64),
+    CountLinks(u64, u64),
+    GetLinks(u64, u64, Vec<u64>),
+    GetLinksList(ListQuery),
+}
+
+fn draw(random: &mut Random, newest_node: u64) -> Step {
+    let id = 1 + below(random, newest_node + 2);
+    let id1 = below(random, IDS);
+    let link_type = LINK_TYPE + below(random, TYPES);
+    let key = LinkKey { link_type, id1, id2: id1 + below(random, 8) };
+    let time = below(random, TIMES);
+    // Most writes show their link; a few hide it.
+    let visible = below(random, 8) > 0;
+    match below(random, 10) {
+        0 => Step::AddNode(payload(random)),
+        1 => Step::GetNode(id),
+        2 => Step::UpdateNode(id, payload(random)),
+        3 => Step::DeleteNode(id),
+        4 => Step::AddLink(key, visible, time, payload(random)),
+        5 => Step::UpdateLink(key, visible, time, payload(random)),
+        6 => Step::DeleteLink(key, time),
+        7 => Step::CountLinks(id1, link_type),
+        8 => {
+            let many = below(random, 20) == 0;
+            let wanted = if many { MULTIGET_MAX as u64 } else { 1 + below(random, 12) };
+            let keep = 1 + below(random, 2);
+            let id2s = (id1..id1 + wanted).filter(|id2| (id2 * 7) % (keep + 1) < 2).collect();
+            Step::GetLinks(id1, link_type, id2s)
+        }
+        _ => {
+            let from_time = if below(random, 2) == 0 { 0 } else { below(random, TIMES) };
+            let to_time = if below(random, 2) == 0 { i64::MAX as u64 } else { below(random, TIMES) };
+            let (offset, limit) = (below(random, 3), 1 + below(random, 6));
+            Step::GetLinksList(ListQuery { id1, link_type, from_time, to_time, offset, limit })
+        }
+    }
+}
+
+/// What an operation answered, with every row it visited.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    answer: String,
+    nodes: Vec<(u64, OracleNode)>,
+    links: Vec<(LinkKey, OracleLink)>,
+}
+
+fn own_node(node: &Node<'_>) -> (u64, OracleNode) {
+    let Node { id, node_type, version, time, data } = *node;
+    (id, OracleNode { node_type, version, time, data: data.to_vec() })
+}
+
+fn own_link(link: &Link<'_>) -> (LinkKey, OracleLink) {
+    let Link { key, visible, version, time, data } = *link;
+    (key, OracleLink { visible, version, time, data: data.to_vec() })
+}
+
+fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<Told, EngineError> {
+    let mut told = Told::default();
+    let Told { nodes, links, .. } = &mut told;
+    let said = |answer: &dyn Debug| format!("{answer:?}");
+    let link = |key, visible, time, data| Link { key, visible, version: 3, time, data };
+    let node = |id, version, data| Node { id, node_type: NODE_TYPE, version, time: 9, data };
+    told.answer = match step {
+        Step::AddNode(data) => said(&wait(graph.add_node(&node(0, 1, data)))?),
+        Step::GetNode(id) => said(&wait(graph.get_node(*id, &mut |node| nodes.push(own_node(node))))?),
+        Step::UpdateNode(id, data) => said(&wait(graph.update_node(&node(*id, 2, data)))?),
+        Step::DeleteNode(id) => said(&wait(graph.delete_node(*id))?),
+        Step::AddLink(key, visible, time, data) => said(&wait(graph.add_link(&link(*key, *visible, *time, data)))?),
+        Step::UpdateLink(key, visible, time, data) => {
+            said(&wait(graph.update_link(&link(*key, *visible, *time, data)))?)
+        }
+        Step::DeleteLink(key, time) => said(&wait(graph.delete_link(*key, *time))?),
+        Step::CountLinks(id1, link_type) => said(&wait(graph.count_links(*id1, *link_type))?),
+        Step::GetLinks(id1, link_type, id2s) => {
+            let rows = wait(graph.get_links(*id1, *link_type, id2s, &mut |link| links.push(own_link(link))))?;
+            // A multiget has no order.
+            links.sort_by_key(|link| link.0);
+            said(&rows)
+        }
+        Step::GetLinksList(query) => said(&wait(graph.get_links_list(query, &mut |link| links.push(own_link(link))))?),
+    };
+    Ok(told)
+}
+
+fn run<G: GraphStore + GraphScan>(
+    mut graphs: Vec<G>,
+    mut oracle: Oracle,
+    seed: u64,
+    steps: usize,
+) -> Result<(), String> {
+    let mut random = Random::seed_from_u64(seed ^ 0x5EED);
+    let mut newest_node = IDS - 1;
+    for number in 0..steps {
+        let step = draw(&mut random, newest_node);
+        let which = below(&mut random, graphs.len() as u64) as usize;
+        let at = || format!("seed {seed}, step {number}, session {which}, {step:?}");
+        let told = apply(&mut graphs[which], &step).map_err(|error| format!("{}: {error}", at()))?;
+        if let Step::AddNode(_) = step {
+            // The store chooses the id; it must be a new one.
+            let id: u64 = told.answer.parse().map_err(|_| format!("{}: answered {}", at(), told.answer))?;
+            if oracle.nodes.contains_key(&id) || id == 0 {
+                return Err(format!("{}: gave the id {id}, which is taken", at()));
+            }
+            oracle.next_id = id;
+            newest_node = newest_node.max(id);
+        }
+        let right = apply(&mut oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
+        if told != right {
+            return Err(format!("{}: answered {told:?}, right is {right:?}", at()));
+        }
+    }
+    let Some(graph) = graphs.first_mut() else { return Ok(()) };
+    wait(compare(graph, &oracle)).map_err(|error| format!("seed {seed}, {error}"))
+}
+
+/// Whether two tables are the same; names the first row that is not.
+fn same<T: PartialEq + Debug>(table: &str, found: &[T], right: &[T]) -> Result<(), String> {
+    let differs = (0..found.len().max(right.len())).find(|&row| found.get(row) != right.get(row));
+    differs.map_or(Ok(()), |row| {
+        Err(format!("{table}, row {row}: the engine has {:?}, right is {:?}", found.get(row), right.get(row)))
+    })
+}
+
+/// Compares the content of all tables, read in small pages.
+async fn compare(graph: &mut impl GraphScan, oracle: &Oracle) -> Result<(), String> {
+    const PAGE: u64 = 11;
+    let wrong = |error: EngineError| error.to_string();
+    let mut nodes: Vec<(u64, OracleNode)> = Vec::new();
+    let mut links: Vec<(LinkKey, OracleLink)> = Vec::new();
+    let mut counts: Vec<LinkCount> = Vec::new();
+    let mut entries: Vec<(IndexKey, OracleLink)> = Vec::new();
+    loop {
+        let after = nodes.last().map(|node| node.0);
+        if graph.scan_nodes(after, PAGE, &mut |node| nodes.push(own_node(node))).await.map_err(wrong)? < PAGE {
+            break;
+        }
+    }
+    loop {
+        let after = links.last().map(|link| link.0);
+        if graph.scan_links(after, PAGE, &mut |link| links.push(own_link(link))).await.map_err(wrong)? < PAGE {
+            break;
+        }
+    }
+    loop {
+        let after = counts.last().map(|count| (count.id1, count.link_type));
+        if graph.scan_counts(after, PAGE, &mut |count| counts.push(*count)).await.map_err(wrong)? < PAGE {
+            break;
+        }
+    }
+    loop {
+        let after = entries.last().map(|entry| entry.0);
+        let mut visit = |link: &Link<'_>| entries.push((link.entry(), own_link(link).1));
+        if graph.scan_index(after, PAGE, &mut visit).await.map_err(wrong)? < PAGE {
+            break;
+        }
+    }
+    same("nodes", &nodes, &oracle.nodes.iter().map(|(id, node)| (*id, node.clone())).collect::<Vec<_>>())?;
+    same("links", &links, &oracle.links.iter().map(|(key, link)| (*key, link.clone())).collect::<Vec<_>>())?;
+    same("counts", &counts, &oracle.counts.values().copied().collect::<Vec<_>>())?;
+    let mut right: Vec<(IndexKey, OracleLink)> = oracle
+        .links
+        .iter()
+        .map(|(&LinkKey { link_type, id1, id2 }, link)| {
+            (IndexKey { id1, link_type, visible: link.visible, time: link.time, id2 }, link.clone())
+        })
+        .collect();
+    right.sort_by_key(|entry| entry.0);
+    entries.sort_by_key(|entry| entry.0);
+    same("index", &entries, &right)?;
+    let checks = verify::verify(graph, TYPES).await.map_err(wrong)?;
+    match checks.iter().find(|check| check.wrong > 0) {
+        Some(check) => Err(format!("verification: {check:?}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! The port: LinkBench's own operations on a graph of nodes and typed links.
+//!
+//! Every session family has an adapter; [`crate::oracle`] is a third one that
+//! says what is right.
+
+use std::future::Future;
+
+use rumba_core::engine::EngineError;
+
+/// The type of every node.
+pub const NODE_TYPE: u32 = 2048;
+/// The first link type; further ones follow it.
+pub const LINK_TYPE: u64 = 123_456_789;
+
+/// A node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Node<'a> {
+    /// Its id.
+    pub id: u64,
+    /// Its type.
+    pub node_type: u32,
+    /// Its version.
+    pub version: u64,
+    /// When it was written, seconds since 1970.
+    pub time: u32,
+    /// Its payload.
+    pub data: &'a [u8],
+}
+
+/// What a link is found by, in the order of the primary key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkKey {
+    /// The type of the link.
+    pub link_type: u64,
+    /// Where it comes from.
+    pub id1: u64,
+    /// Where it goes to.
+    pub id2: u64,
+}
+
+/// A link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// What it is found by.
+    pub key: LinkKey,
+    /// Whether lists show it and counts count it; deleting hides.
+    pub visible: bool,
+    /// Its version.
+    pub version: u32,
+    /// When it was written, milliseconds since 1970.
+    pub time: u64,
+    /// Its payload.
+    pub data: &'a [u8],
+}
+
+impl Link<'_> {
+    /// Where the secondary index has it.
+    pub fn entry(&self) -> IndexKey {
+        let LinkKey { link_type, id1, id2 } = self.key;
+        IndexKey { id1, link_type, visible: self.visible, time: self.time, id2 }
+    }
+}
+
+/// An entry of the secondary index `id1_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexKey {
+    /// Where the link comes from.
+    pub id1: u64,
+    /// Its type.
+    pub link_type: u64,
+    /// Whether it is visible.
+    pub visible: bool,
+    /// When it was written.
+    pub time: u64,
+    /// Where it goes to.
+    pub id2: u64,
+}
+
+/// How many visible links of a type an id has, as the count table says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCount {
+    /// The id.
+    pub id1: u64,
+    /// The type.
+    pub link_type: u64,
+    /// The number of visible links; negative only when something is broken.
+    pub count: i64,
+    /// When it was changed, milliseconds since 1970.
+    pub time: u64,
+    /// How often it was changed since its insertion.
+    pub version: u64,
+}
+
+/// Which links a list wants: newest first, at most `limit`, after `offset` are passed over.
+#[derive(Clone, Copy, Debug)]
+pub struct ListQuery {
+    /// Where the links come from.
+    pub id1: u64,
+    /// Their type.
+    pub link_type: u64,
+    /// The oldest time wanted.
+    pub from_time: u64,
+    /// The newest time wanted.
+    pub to_time: u64,
+    /// How many of the newest are passed over.
+    pub offset: u64,
+    /// How many are wanted.
+    pub limit: u64,
+}
+
+/// What writing a link did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// There was no such link.
+    Inserted,
+    /// There was one, visible or hidden.
+    Updated,
+}
+
+/// What is called with each node of an answer.
+pub type VisitNode<'a> = &'a mut (dyn FnMut(&Node<'_>) + Send);
+/// What is called with each link of an answer.
+pub type VisitLink<'a> = &'a mut (dyn FnMut(&Link<'_>) + Send);
+/// What is called with each count of an answer.
+pub type VisitCount<'a> = &'a mut (dyn FnMut(&LinkCount) + Send);
+
+/// An operation's future answer.
+pub trait Answer<T>: Future<Output = Result<T, EngineError>> + Send {}
+impl<T, F: Future<Output = Result<T, EngineError>> + Send> Answer<T> for F {}
+
+/// LinkBench's operations. Each is one transaction and undoes itself when it
+/// fails; after [`EngineError::Conflict`] it may be tried again.
+pub trait GraphStore: Send {
+    /// Adds a node and returns the id that the store gave it (`node.id` is not looked at).
+    fn add_node(&mut self, node: &Node<'_>) -> impl Answer<u64>;
+
+    /// Visits the node of this id, if there is one; false when not.
+    fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> impl Answer<bool>;
+
+    /// Replaces version, time and data of a node; false when there is none.
+    fn update_node(&mut self, node: &Node<'_>) -> impl Answer<bool>;
+
+    /// Removes a node; false when there is none.
+    fn delete_node(&mut self, id: u64) -> impl Answer<bool>;
+
+    /// Inserts a link, or overwrites the one that is there, and keeps its count right.
+    fn add_link(&mut self, link: &Link<'_>) -> impl Answer<Written>;
+
+    /// Overwrites a link, or inserts it when it is not there, and keeps its count right.
+    fn update_link(&mut self, link: &Link<'_>) -> impl Answer<Written>;
+
+    /// Hides a link and keeps its count right; false when there is none. `time`
+    /// is written to the count.
+    fn delete_link(&mut self, key: LinkKey, time: u64) -> impl Answer<bool>;
+
+    /// The number of visible links; 0 when there is no count.
+    fn count_links(&mut self, id1: u64, link_type: u64) -> impl Answer<i64>;
+
+    /// Visits those of the links to `id2s` (rising, each once, at most
+    /// [`MULTIGET_MAX`]) that exist, hidden ones too; returns how many.
+    fn get_links(&mut self, id1: u64, link_type: u64, id2s: &[u64], visit: VisitLink<'_>) -> impl Answer<u64>;
+
+    /// Visits visible links, newest first, and at the same time the larger id2 first;
+    /// returns how many.
+    fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> impl Answer<u64>;
+}
+
+/// The most links that one multiget may ask for.
+pub const MULTIGET_MAX: usize = 128;
+
+/// The load: rows are staged without I/O, then written together.
+pub trait GraphLoad: Send {
+    /// Stages a node with its id.
+    fn stage_node(&mut self, node: &Node<'_>);
+
+    /// Stages a link, and its index entry where the index is kept during the load.
+    fn stage_link(&mut self, link: &Link<'_>);
+
+    /// Stages a count.
+    fn stage_count(&mut self, count: &LinkCount);
+
+    /// Writes the staged rows in one transaction. They stay staged, so that a
+    /// conflict can be tried again.
+    fn load_staged(&mut self) -> impl Answer<()>;
+
+    /// Forgets the staged rows and keeps the memory.
+    fn clear_staged(&mut self);
+
+    /// Builds index entries for links that come after `done` and before `end` in
+    /// the order of the primary key, about `rows` of them at once; returns the
+    /// last link that was done, `None` when the range has ended. A store that
+    /// builds its index with one statement does it all at once.
+    fn build_index(&mut self, range: IndexRange, rows: usize) -> impl Answer<IndexStep>;
+
+    /// Whether [`GraphLoad::build_index`] does all links at once, whatever the range.
+    fn builds_index_at_once(&self) -> bool;
+}
+
+/// The links that an index build step works on.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexRange {
+    /// The first link that may be done.
+    pub from: LinkKey,
+    /// The first link that may not be done any more.
+    pub to: LinkKey,
+}
+
+/// What an index build step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexStep {
+    /// Where the next step begins; `None` when the range is done.
+    pub next: Option<LinkKey>,
+    /// Logical bytes written.
+    pub bytes: u64,
+}
+
+/// Full scans in pages, for verification: each visits at most `limit` rows that
+/// come after `after` in the store's own order, and returns how many.
+pub trait GraphScan: Send {
+    /// Nodes by id.
+    fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> impl Answer<u64>;
+
+    /// Links by (link_type, id1, id2), from the link table.
+    fn scan_links(&mut self, after: Option<LinkKey>, limit: u64, visit: VisitLink<'_>) -> impl Answer<u64>;
+
+    /// Links by (id1, link_type) and then in any order, from the secondary index.
+    fn scan_index(&mut self, after: Option<IndexKey>, limit: u64, visit: VisitLink<'_>) -> impl Answer<u64>;
+
+    /// Counts by (id1, link_type); `after` names these two.
+    fn scan_counts(&mut self, after: Option<(u64, u64)>, limit: u64, visit: VisitCount<'_>) -> impl Answer<u64>;
+}
+
+/// Logical bytes of a node: id, type, version, time, payload.
+pub const fn node_bytes(data: usize) -> u64 {
+    8 + 4 + 8 + 4 + data as u64
+}
+
+/// Logical bytes of a link: link_type, id1, id2, visibility, version, time, payload.
+pub const fn link_bytes(data: usize) -> u64 {
+    24 + 1 + 4 + 8 + data as u64
+}
+
+/// Logical bytes of an index entry: the same columns as the link, in another order.
+pub const fn entry_bytes(data: usize) -> u64 {
+    link_bytes(data)
+}
+
+/// Logical bytes of a count: id, link_type, count, time, version.
+pub const COUNT_BYTES: u64 = 16 + 8 + 8 + 8;

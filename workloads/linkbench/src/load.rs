@@ -1,0 +1,345 @@
+//! The load: nodes, links and counts in chunks of ids, then the index.
+//!
+//! Every chunk draws from its own generator, so that the data depends on the
+//! seed and the number of ids alone and not on who loads what.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::{Rng, SeedableRng};
+use rumba_core::engine::EngineError;
+use rumba_core::worker::{Op, OpKind, Worker};
+
+use crate::choice::Graph;
+use crate::distribution::payload::Payload;
+use crate::distribution::{Random, stream_seed};
+use crate::graph::{
+    COUNT_BYTES, GraphLoad, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, NODE_TYPE, Node, entry_bytes, link_bytes,
+    node_bytes,
+};
+use crate::requests::LOADED_AT_MS;
+use crate::retry::Retry;
+use crate::settings::Config;
+
+/// Ids that a loader claims at once.
+pub const CHUNK: u64 = 2048;
+/// Rows that are written together.
+pub const BATCH: usize = 1024;
+/// Retries of one batch: a load that leaves rows out would be worse than a slow one.
+const RETRIES: u32 = 10_000;
+/// The stream of the motifs, which no chunk has.
+const MOTIFS: u64 = u64::MAX;
+
+/// The load's types of operations, in the order of [`crate::ROWS_OPS`].
+pub const LOAD_NODES: OpKind = 0;
+pub const LOAD_LINKS: OpKind = 1;
+pub const LOAD_COUNTS: OpKind = 2;
+
+/// A counter with a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// What the loaders of an instance share: each touches it once per chunk or batch.
+#[derive(Debug, Default)]
+pub struct Progress {
+    rows_chunk: Padded,
+    index_chunk: Padded,
+    logical_bytes: Padded,
+    link_bytes: Padded,
+}
+
+impl Progress {
+    /// Logical bytes loaded so far.
+    pub fn logical_bytes(&self) -> u64 {
+        self.logical_bytes.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: u64) {
+        self.logical_bytes.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn add_links(&self, bytes: u64) {
+        self.link_bytes.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Where a loader is within its chunk.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// The next node.
+    Node { id: u64 },
+    /// The next link: its number among those of this type, of which there are `of`.
+    Link { id: u64, nth_type: u64, nth: u64, of: u64, newest: u64 },
+    /// All links are out, counts may be left.
+    End,
+}
+
+/// A loader of the rows.
+pub struct RowLoader<G> {
+    graph: G,
+    config: Arc<Config>,
+    loaded: Arc<Graph>,
+    progress: Arc<Progress>,
+    link_payload: Payload,
+    node_payload: Payload,
+    seed: u64,
+    random: Random,
+    place: Place,
+    /// The end of the chunk.
+    end: u64,
+    counts: Vec<LinkCount>,
+    data: Vec<u8>,
+    rows: u64,
+    bytes: u64,
+    link_bytes: u64,
+    /// The batch that is drawn and not yet performed: a run that is stopped in
+    /// between and started again must not lose it.
+    drawn: Option<OpKind>,
+    retry: Retry,
+}
+
+impl<G: GraphLoad> RowLoader<G> {
+    /// A loader that shares the work with all those of the same `progress`.
+    pub fn new(graph: G, config: Arc<Config>, loaded: Arc<Graph>, progress: Arc<Progress>, seed: u64) -> Self {
+        let mut random = Random::seed_from_u64(stream_seed(seed, MOTIFS));
+        Self {
+            graph,
+            link_payload: Payload::new(&config.link, &mut random),
+            node_payload: Payload::new(&config.node, &mut random),
+            config,
+            loaded,
+            progress,
+            seed,
+            random,
+            place: Place::End,
+            end: 0,
+            counts: Vec::with_capacity(2 * BATCH),
+            data: Vec::with_capacity(64 << 10),
+            rows: 0,
+            bytes: 0,
+            link_bytes: 0,
+            drawn: None,
+            retry: Retry::new(RETRIES, seed),
+        }
+    }
+
+    /// Claims the next chunk; false when there is none.
+    fn claim(&mut self) -> bool {
+        let chunk = self.progress.rows_chunk.0.fetch_add(1, Ordering::Relaxed);
+        let start = self.config.first + chunk * CHUNK;
+        if start >= self.config.end() {
+            return false;
+        }
+        self.random = Random::seed_from_u64(stream_seed(self.seed, chunk));
+        self.place = Place::Node { id: start };
+        self.end = (start + CHUNK).min(self.config.end());
+        true
+    }
+
+    /// Stages the nodes from `id` on, up to a batch.
+    fn stage_nodes(&mut self, id: u64) {
+        let upto = (id + BATCH as u64).min(self.end);
+        for id in id..upto {
+            self.node_payload.fill(&mut self.random, &mut self.data);
+            let time = (LOADED_AT_MS / 1000) as u32;
+            self.graph.stage_node(&Node { id, node_type: NODE_TYPE, version: 1, time, data: &self.data });
+            self.bytes += node_bytes(self.data.len());
+        }
+        self.rows = upto - id;
+        self.place = if upto < self.end { Place::Node { id: upto } } else { self.links_of(self.chunk_start(), 0) };
+    }
+
+    fn chunk_start(&self) -> u64 {
+        self.end - 1 - (self.end - 1 - self.config.first) % CHUNK
+    }
+
+    /// The place before the links of this id and type, or of those that follow.
+    fn links_of(&self, id: u64, nth_type: u64) -> Place {
+        match (nth_type < self.config.link_types, id + 1 < self.end) {
+            (true, _) => Place::Link { id, nth_type, nth: 0, of: self.loaded.links(id, nth_type), newest: 0 },
+            (false, true) => self.links_of(id + 1, 0),
+            (false, false) => Place::End,
+        }
+    }
+
+    /// Stages links up to a batch, and sets their counts aside.
+    fn stage_links(&mut self) {
+        while let Place::Link { id, nth_type, nth, of, newest } = self.place {
+            let room = BATCH as u64 - self.rows;
+            if room == 0 {
+                return;
+            }
+            let upto = of.min(nth + room);
+            let link_type = LINK_TYPE + nth_type;
+            let mut newest = newest;
+            for nth in nth..upto {
+                newest = newest.max(self.stage_link(LinkKey { link_type, id1: id, id2: id + nth }));
+            }
+            self.rows += upto - nth;
+            if upto < of {
+                self.place = Place::Link { id, nth_type, nth: upto, of, newest };
+                return;
+            }
+            if of > 0 {
+                self.counts.push(LinkCount { id1: id, link_type, count: of as i64, time: newest, version: 0 });
+            }
+            self.place = self.links_of(id, nth_type + 1);
+        }
+    }
+
+    /// Stages a link written some time in the last 2^32 ms, about 50 days; returns when.
+    fn stage_link(&mut self, key: LinkKey) -> u64 {
+        let time = LOADED_AT_MS - u64::from(self.random.next_u32());
+        self.link_payload.fill(&mut self.random, &mut self.data);
+        self.graph.stage_link(&Link { key, visible: true, version: 0, time, data: &self.data });
+        let length = self.data.len();
+        self.link_bytes += link_bytes(length);
+        self.bytes += link_bytes(length);
+        if self.config.index_during_load {
+            self.bytes += entry_bytes(length);
+        }
+        time
+    }
+
+    fn stage_counts(&mut self) {
+        let some = self.counts.len().min(BATCH);
+        self.rows = some as u64;
+        self.bytes += self.rows * COUNT_BYTES;
+        for count in self.counts.drain(..some) {
+            self.graph.stage_count(&count);
+        }
+    }
+
+    /// Stages the next batch; `None` when the chunk is done.
+    fn stage(&mut self) -> Option<OpKind> {
+        if self.counts.len() >= BATCH {
+            self.stage_counts();
+            return Some(LOAD_COUNTS);
+        }
+        match self.place {
+            Place::Node { id } => {
+                self.stage_nodes(id);
+                Some(LOAD_NODES)
+            }
+            Place::Link { .. } => {
+                self.stage_links();
+                if self.rows > 0 { Some(LOAD_LINKS) } else { self.stage() }
+            }
+            Place::End if self.counts.is_empty() => None,
+            Place::End => {
+                self.stage_counts();
+                Some(LOAD_COUNTS)
+            }
+        }
+    }
+}
+
+/// The error of a batch that conflicted until it was given up.
+fn given_up(error: &EngineError) -> EngineError {
+    EngineError::failed("load", format!("a batch conflicted {RETRIES} times ({error}); load with fewer loaders"))
+}
+
+impl<G: GraphLoad> Worker for RowLoader<G> {
+    fn draw(&mut self) -> Option<OpKind> {
+        if self.drawn.is_none() {
+            self.graph.clear_staged();
+            (self.rows, self.bytes, self.link_bytes) = (0, 0, 0);
+            self.drawn = self.stage();
+        }
+        while self.drawn.is_none() && self.claim() {
+            self.drawn = self.stage();
+        }
+        self.drawn
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        let mut retries = 0;
+        while let Err(error) = self.graph.load_staged().await {
+            if !error.is_conflict() {
+                return Err(error);
+            }
+            retries += 1;
+            if !self.retry.wait(retries) {
+                return Err(given_up(&error));
+            }
+        }
+        self.drawn = None;
+        self.progress.add(self.bytes);
+        self.progress.add_links(self.link_bytes);
+        Ok(Op { rows: self.rows, retries, failed: false })
+    }
+}
+
+/// A loader of the index, after the rows.
+pub struct IndexLoader<G> {
+    graph: G,
+    config: Arc<Config>,
+    progress: Arc<Progress>,
+    /// The ids of the chunk.
+    ids: (u64, u64),
+    nth_type: u64,
+    next: Option<LinkKey>,
+    retry: Retry,
+}
+
+impl<G: GraphLoad> IndexLoader<G> {
+    /// A loader that shares the work with all those of the same `progress`.
+    pub fn new(graph: G, config: Arc<Config>, progress: Arc<Progress>, seed: u64) -> Self {
+        let nth_type = config.link_types;
+        Self { graph, config, progress, ids: (0, 0), nth_type, next: None, retry: Retry::new(RETRIES, seed) }
+    }
+
+    fn key(&self, id1: u64) -> LinkKey {
+        LinkKey { link_type: LINK_TYPE + self.nth_type, id1, id2: 0 }
+    }
+
+    /// Goes on to the next type of the chunk, or to the next chunk; false when all is done.
+    fn advance(&mut self) -> bool {
+        if self.nth_type + 1 < self.config.link_types {
+            self.nth_type += 1;
+        } else {
+            let chunk = self.progress.index_chunk.0.fetch_add(1, Ordering::Relaxed);
+            let start = self.config.first + chunk * CHUNK;
+            if start >= self.config.end() || (chunk > 0 && self.graph.builds_index_at_once()) {
+                return false;
+            }
+            self.ids = (start, (start + CHUNK).min(self.config.end()));
+            self.nth_type = if self.graph.builds_index_at_once() { self.config.link_types - 1 } else { 0 };
+        }
+        self.next = Some(self.key(self.ids.0));
+        true
+    }
+}
+
+impl<G: GraphLoad> Worker for IndexLoader<G> {
+    fn draw(&mut self) -> Option<OpKind> {
+        (self.next.is_some() || self.advance()).then_some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        let Some(from) = self.next else { return Ok(Op::default()) };
+        let range = IndexRange { from, to: self.key(self.ids.1) };
+        let mut retries = 0;
+        loop {
+            match self.graph.build_index(range, BATCH).await {
+                Ok(step) => {
+                    self.next = step.next;
+                    let all = self.graph.builds_index_at_once();
+                    // An index has the same columns as its links.
+                    let of_links = self.progress.link_bytes.0.load(Ordering::Relaxed);
+                    self.progress.add(if all { of_links } else { step.bytes });
+                    // Index entries are not rows, whether they are written during the load or after it.
+                    return Ok(Op { rows: 0, retries, failed: false });
+                }
+                Err(error) if error.is_conflict() => {
+                    retries += 1;
+                    if !self.retry.wait(retries) {
+                        return Err(given_up(&error));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a client asks of a graph, by fixed seeds.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::graph::{VisitLink, VisitNode, Written};
+use crate::wait::wait;
+use rumba_core::setting::{Settings, Value};
+
+/// Remembers lists, and answers each with as many links as it wants.
+#[derive(Default)]
+struct Recorder {
+    lists: Vec<ListQuery>,
+    payloads: Vec<usize>,
+    times: Vec<u64>,
+}
+
+impl GraphStore for Recorder {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+        self.payloads.push(node.data.len());
+        Ok(1)
+    }
+
+    async fn get_node(&mut self, _: u64, _: VisitNode<'_>) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<bool, EngineError> {
+        self.payloads.push(node.data.len());
+        Ok(true)
+    }
+
+    async fn delete_node(&mut self, _: u64) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        self.times.push(link.time);
+        Ok(Written::Inserted)
+    }
+
+    async fn update_link(&mut self, _: &Link<'_>) -> Result<Written, EngineError> {
+        Ok(Written::Updated)
+    }
+
+    async fn delete_link(&mut self, _: LinkKey, _: u64) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
+    async fn count_links(&mut self, _: u64, _: u64) -> Result<i64, EngineError> {
+        Ok(1)
+    }
+
+    async fn get_links(&mut self, _: u64, _: u64, id2s: &[u64], _: VisitLink<'_>) -> Result<u64, EngineError> {
+        Ok(id2s.len() as u64)
+    }
+
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+        self.lists.push(*query);
+        let ListQuery { id1, link_type, to_time, limit, .. } = *query;
+        let newest = to_time.min(LOADED_AT_MS);
+        for id2 in 0..limit {
+            let key = LinkKey { link_type, id1, id2 };
+            visit(&Link { key, visible: true, version: 0, time: newest - id2 - 1, data: &[] });
+        }
+        Ok(limit)
+    }
+}
+
+fn client(pairs: &[(&str, &str)], at: u32) -> Requests<Recorder> {
+    let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
+    let settings = Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect());
+    let config = Config::new(&settings).unwrap();
+    let at = ClientAddress { host: 0, driver: 0, client: at, clients: 2 };
+    Requests::new(Recorder::default(), &config, Arc::new(Graph::new(&config)), at, 12)
+}
+
+#[test]
+fn the_mix_is_the_published_one() {
+    const DRAWS: usize = 500_000;
+    for profile in ["2011", "2017"] {
+        let mut client = client(&[("profile", profile)], 0);
+        let mut counts = [0u64; 10];
+        (0..DRAWS).for_each(|_| counts[client.draw().unwrap()] += 1);
+        let percents =
+            if profile == "2011" { crate::profile::PROFILE_2011.mix } else { crate::profile::PROFILE_2017.mix };
+        let chi: f64 = percents
+            .iter()
+            .zip(counts)
+            .map(|(percent, count)| (percent / 100.0 * DRAWS as f64, count as f64))
+            .map(|(expected, count)| (count - expected).powi(2) / expected)
+            .sum();
+        // Nine degrees of freedom: 27.9 is passed once in a thousand.
+        assert!(chi < 27.9, "{profile}: {chi} {counts:?}");
+    }
+}
+
+#[test]
+fn a_type_of_no_percent_never_occurs() {
+    let mix = [0.0, 50.0, 0.0, 0.0, 50.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let bounds = mix_bounds(&mix);
+    assert_eq!((bounds[0], bounds[4], bounds[9]), (0, u64::MAX, u64::MAX));
+    let mut client = client(&[], 0);
+    client.mix = bounds;
+    assert!((0..10_000).all(|_| matches!(client.draw(), Some(1 | 4))));
+}
+
+#[test]
+fn history_goes_on_below_the_oldest_link_that_was_shown() {
+    let mut client = client(&[("list_limit", "3"), ("getlinklist_history", "30")], 0);
+    for _ in 0..20_000 {
+        client.draw();
+        wait(client.perform()).unwrap();
+    }
+    let lists = &client.graph.lists;
+    let history: Vec<&ListQuery> = lists.iter().filter(|query| query.offset == 1).collect();
+    let share = history.len() as f64 / lists.len() as f64;
+    assert!((share - 0.3).abs() < 0.03, "{share}");
+    // Every answer ends 3 ms below where it began, and the next one begins there.
+    assert!(history.iter().all(|query| (LOADED_AT_MS - query.to_time).is_multiple_of(3)));
+    assert!(history.iter().any(|query| query.to_time == LOADED_AT_MS - 6), "some list was gone on with twice");
+    assert!(lists.iter().filter(|query| query.offset == 0).all(|query| query.to_time == i64::MAX as u64));
+}
+
+#[test]
+fn new_rows_are_newer_than_all_loaded_ones_and_have_the_published_size() {
+    let mut client = client(&[], 0);
+    for _ in 0..100_000 {
+        client.draw();
+        wait(client.perform()).unwrap();
+    }
+    assert!(client.graph.times.windows(2).all(|pair| LOADED_AT_MS < pair[0] && pair[0] < pair[1]));
+    let sizes = &mut client.graph.payloads;
+    sizes.sort_unstable();
+    let median = sizes[sizes.len() / 2];
+    assert!((155..182).contains(&median), "{median} of {}", sizes.len());
+}
+
+#[test]
+fn two_clients_draw_different_streams_and_one_draws_the_same_again() {
+    let stream = |at| {
+        let mut client = client(&[], at);
+        (0..1000).map(|_| (client.draw(), client.drawn.id1)).collect::<Vec<_>>()
+    };
+    assert_eq!(stream(0), stream(0));
+    assert_ne!(stream(0), stream(1));
+}

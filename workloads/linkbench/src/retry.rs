@@ -1,0 +1,71 @@
+//! Trying again after a conflict.
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+
+use crate::distribution::{Random, below};
+
+/// The longest that the first retry waits.
+const FIRST: Duration = Duration::from_micros(50);
+/// The longest that any retry waits.
+const LONGEST: Duration = Duration::from_millis(10);
+
+/// A bounded number of retries with a randomised back-off that doubles.
+///
+/// It has its own randomness, so that conflicts do not change what a client
+/// draws next.
+#[derive(Debug)]
+pub struct Retry {
+    random: Random,
+    most: u32,
+}
+
+impl Retry {
+    /// At most `most` retries per operation.
+    pub fn new(most: u32, seed: u64) -> Self {
+        Self { random: Random::seed_from_u64(seed), most }
+    }
+
+    /// Waits before retry number `retry` (from 1); false when there have been enough.
+    ///
+    /// It blocks the thread: conflicts of embedded engines come from other
+    /// threads. An event loop with many clients needs a timer here.
+    pub fn wait(&mut self, retry: u32) -> bool {
+        if retry > self.most {
+            return false;
+        }
+        std::thread::sleep(self.pause(retry));
+        true
+    }
+
+    /// Between nothing and the bound of this retry.
+    fn pause(&mut self, retry: u32) -> Duration {
+        let bound = FIRST.saturating_mul(1 << (retry - 1).min(20)).min(LONGEST);
+        Duration::from_nanos(below(&mut self.random, bound.as_nanos() as u64 + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn an_operation_is_given_up_after_its_retries() {
+        let mut retry = Retry::new(2, 1);
+        assert!(retry.wait(1) && retry.wait(2));
+        assert!(!retry.wait(3));
+        assert!(!Retry::new(0, 1).wait(1));
+    }
+
+    #[test]
+    fn waits_grow_are_random_and_stay_bounded() {
+        let mut retry = Retry::new(1000, 1);
+        let longest = |retry: &mut Retry, number| (0..200).map(|_| retry.pause(number)).max().unwrap();
+        assert!(longest(&mut retry, 1) <= FIRST);
+        assert!(longest(&mut retry, 5) > FIRST * 8);
+        assert!(longest(&mut retry, u32::MAX) <= LONGEST);
+        assert!(longest(&mut retry, u32::MAX) > LONGEST / 2);
+    }
+}

@@ -1,0 +1,319 @@
+//! LinkBench's settings: the originals' names where they have one.
+
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+
+use crate::distribution::degree;
+use crate::distribution::payload::PayloadShape;
+use crate::profile::{PROFILE_2011, PROFILE_2017, Profile};
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+const PERCENT: Kind = Kind::Float(0.0, 100.0);
+const SHAPE: Kind = Kind::Float(0.0, 10.0);
+const MEDIAN: Kind = Kind::Float(0.0, 100_000.0);
+const OF_PROFILE: &str = "of the profile";
+const MAX_IDS: i64 = 1 << 39;
+
+/// The percentages, in the order of [`crate::profile::Kind::ALL`].
+const MIX: [&str; 10] = [
+    "getlinklist",
+    "getnode",
+    "getlink",
+    "addlink",
+    "updatelink",
+    "deletelink",
+    "countlink",
+    "addnode",
+    "updatenode",
+    "deletenode",
+];
+
+/// Every setting.
+pub const SETTINGS: &[SettingInfo] = &[
+    info("profile", Kind::Choice(&["2011", "2017"]), "2017", "the published variant: mix, degrees, payloads, rules"),
+    info("maxid1", Kind::Int(2, MAX_IDS), "1000001", "nodes have the ids from startid1 up to but not including this"),
+    info("startid1", Kind::Int(1, MAX_IDS), "1", "the first node id"),
+    info(
+        "index",
+        Kind::Choice(&["during", "after"]),
+        "during",
+        "the secondary index is kept during the load or built after it",
+    ),
+    info("degree_cap", Kind::Text, "auto", "most links per id: a number, none, or auto (in proportion to the ids)"),
+    info("link_type_count", Kind::Int(1, 64), "2", "number of link types"),
+    info("list_limit", Kind::Int(1, 1_000_000), "10000", "most links that a list returns"),
+    info(
+        "max_retries",
+        Kind::Int(0, 1_000_000),
+        "100",
+        "times an operation is tried again after conflicts before it is given up",
+    ),
+    info("getlinklist", PERCENT, OF_PROFILE, "percent of operations that list an id's links (get_links_list)"),
+    info("getnode", PERCENT, OF_PROFILE, "percent of operations that read a node (get_node)"),
+    info("getlink", PERCENT, OF_PROFILE, "percent of operations that read some links of an id (get_links)"),
+    info("addlink", PERCENT, OF_PROFILE, "percent of operations that add a link (add_link)"),
+    info("updatelink", PERCENT, OF_PROFILE, "percent of operations that update a link (update_link)"),
+    info("deletelink", PERCENT, OF_PROFILE, "percent of operations that hide a link (delete_link)"),
+    info("countlink", PERCENT, OF_PROFILE, "percent of operations that count an id's links (count_links)"),
+    info("addnode", PERCENT, OF_PROFILE, "percent of operations that add a node (add_node)"),
+    info("updatenode", PERCENT, OF_PROFILE, "percent of operations that update a node (update_node)"),
+    info("deletenode", PERCENT, OF_PROFILE, "percent of operations that delete a node (delete_node)"),
+    info("getlinklist_history", PERCENT, "0.3", "percent of lists that go on where a full list ended"),
+    info(
+        "link_multiget_dist_prob",
+        Kind::Float(0.001, 1.0),
+        "0.382",
+        "ids per multiget are geometric with this parameter",
+    ),
+    info("link_multiget_dist_max", Kind::Int(1, 128), "128", "most ids per multiget"),
+    info("read_shape", SHAPE, "0.8", "Zipf shape of link reads"),
+    info("read_uncorr_blend", PERCENT, "99.5", "percent of link reads whose ids have nothing to do with their degree"),
+    info("write_shape", SHAPE, "0.741", "Zipf shape of link writes"),
+    info("write_uncorr_blend", PERCENT, "95", "percent of link writes whose ids have nothing to do with their degree"),
+    info("node_read_shape", SHAPE, "0.625", "Zipf shape of node reads"),
+    info("node_update_shape", SHAPE, "0.606", "Zipf shape of node updates"),
+    info("link_datasize", MEDIAN, OF_PROFILE, "median payload of links in bytes, at most 255"),
+    info("node_datasize", MEDIAN, OF_PROFILE, "median payload of nodes in bytes"),
+    info("link_uniqueness", Kind::Float(0.0, 1.0), "0.225", "share of link payload chunks that are new random bytes"),
+    info("node_uniqueness", Kind::Float(0.0, 1.0), "0.63", "share of node payload chunks that are new random bytes"),
+    info(
+        "motif_length",
+        Kind::Int(1, 1 << 20),
+        "512",
+        "bytes of the motif that other chunks are cut from; 128 compresses better",
+    ),
+];
+
+/// How many links an id may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DegreeCap {
+    /// In proportion to the number of ids.
+    Auto(u64),
+    /// As given.
+    Given(u64),
+    /// The published table as it is.
+    None,
+}
+
+impl DegreeCap {
+    /// The largest degree that is allowed.
+    pub fn links(self) -> u64 {
+        match self {
+            DegreeCap::Auto(links) | DegreeCap::Given(links) => links,
+            DegreeCap::None => u64::MAX,
+        }
+    }
+}
+
+/// The settings, taken.
+#[derive(Debug)]
+pub struct Config {
+    pub profile: &'static Profile,
+    /// The first node id.
+    pub first: u64,
+    /// How many nodes are loaded.
+    pub ids: u64,
+    pub index_during_load: bool,
+    pub degree_cap: DegreeCap,
+    pub link_types: u64,
+    pub list_limit: u64,
+    pub max_retries: u32,
+    /// Percent of each type, in the order of [`crate::profile::Kind::ALL`].
+    pub mix: [f64; 10],
+    /// Shares, 0 to 1.
+    pub history: f64,
+    pub read_uncorrelated: f64,
+    pub write_uncorrelated: f64,
+    pub multiget_prob: f64,
+    pub multiget_max: u64,
+    pub read_shape: f64,
+    pub write_shape: f64,
+    pub node_read_shape: f64,
+    pub node_update_shape: f64,
+    pub link: PayloadShape,
+    pub node: PayloadShape,
+}
+
+/// The number of ids at which the published degree tables are themselves.
+const PUBLISHED_IDS: u64 = 1_000_000_000;
+/// No automatic cap goes below this: so many links are no burden at any size.
+const LEAST_AUTO_CAP: u64 = 100;
+
+/// The cap that gives the largest node the same share of the ids as at a billion.
+fn auto_cap(table: &str, ids: u64) -> u64 {
+    let share = u128::from(degree::largest(table)) * u128::from(ids) / u128::from(PUBLISHED_IDS);
+    u64::try_from(share).unwrap_or(u64::MAX).max(LEAST_AUTO_CAP)
+}
+
+fn degree_cap(settings: &Settings, table: &str, ids: u64) -> Result<DegreeCap, SettingError> {
+    let wrong = |value: &Value| {
+        SettingError::new(
+            "degree_cap",
+            format!("`{value}` does not fit"),
+            "expected \"auto\", \"none\" or a number of links of at least 1",
+        )
+    };
+    match settings.get("degree_cap") {
+        None => Ok(DegreeCap::Auto(auto_cap(table, ids))),
+        Some(Value::Text(text)) if text == "auto" => Ok(DegreeCap::Auto(auto_cap(table, ids))),
+        Some(Value::Text(text)) if text == "none" => Ok(DegreeCap::None),
+        Some(value) => match value.to_string().replace('_', "").parse() {
+            Ok(links) if links >= 1 => Ok(DegreeCap::Given(links)),
+            _ => Err(wrong(value)),
+        },
+    }
+}
+
+fn mix(settings: &Settings, profile: &Profile) -> Result<[f64; 10], SettingError> {
+    let mut mix = profile.mix;
+    let mut given = None;
+    for (percent, name) in mix.iter_mut().zip(MIX) {
+        if let Some(value) = settings.float(name) {
+            *percent = value;
+            given = Some(name);
+        }
+    }
+    let sum: f64 = mix.iter().sum();
+    match given {
+        Some(name) if (sum - 100.0).abs() > 0.01 => Err(SettingError::new(
+            name,
+            format!("the operations' percentages add up to {sum:.2}, not to 100"),
+            format!("those not given are the profile's; change others of {} too", MIX.join(", ")),
+        )),
+        _ => Ok(mix),
+    }
+}
+
+impl Config {
+    /// Takes the settings.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let settings = &checked(settings)?;
+        let profile = if settings.text("profile") == Some("2011") { &PROFILE_2011 } else { &PROFILE_2017 };
+        let int = |name, default: u64| settings.int(name).map_or(default, |value| value as u64);
+        let float = |name, default| settings.float(name).unwrap_or(default);
+        let share = |name, default| float(name, default) / 100.0;
+        let (first, end) = (int("startid1", 1), int("maxid1", 1_000_001));
+        if end <= first {
+            let remedy = format!("give a maxid1 above {first}: ids go from startid1 up to but not including maxid1");
+            return Err(SettingError::new("maxid1", format!("{end} leaves no id after startid1 = {first}"), remedy));
+        }
+        let motif_length = int("motif_length", 512) as usize;
+        Ok(Self {
+            profile,
+            first,
+            ids: end - first,
+            index_during_load: settings.text("index") != Some("after"),
+            degree_cap: degree_cap(settings, profile.degrees, end - first)?,
+            link_types: int("link_type_count", 2),
+            list_limit: int("list_limit", 10_000),
+            max_retries: int("max_retries", 100) as u32,
+            mix: mix(settings, profile)?,
+            history: share("getlinklist_history", 0.3),
+            read_uncorrelated: share("read_uncorr_blend", 99.5),
+            write_uncorrelated: share("write_uncorr_blend", 95.0),
+            multiget_prob: float("link_multiget_dist_prob", 0.382),
+            multiget_max: int("link_multiget_dist_max", 128),
+            read_shape: float("read_shape", 0.8),
+            write_shape: float("write_shape", 0.741),
+            node_read_shape: float("node_read_shape", 0.625),
+            node_update_shape: float("node_update_shape", 0.606),
+            link: PayloadShape {
+                median: float("link_datasize", profile.link_datasize),
+                cap: 255,
+                from: 32,
+                to: 100,
+                uniqueness: float("link_uniqueness", 0.225),
+                motif_length,
+            },
+            node: PayloadShape {
+                median: float("node_datasize", profile.node_datasize),
+                cap: 1 << 20,
+                from: 50,
+                to: 220,
+                uniqueness: float("node_uniqueness", 0.63),
+                motif_length,
+            },
+        })
+    }
+
+    /// The id after the last loaded one.
+    pub fn end(&self) -> u64 {
+        self.first + self.ids
+    }
+}
+
+/// Checks names, kinds and bounds; two settings may be written as numbers as well as text.
+fn checked(settings: &Settings) -> Result<Settings, SettingError> {
+    let mut checked = settings.clone();
+    for name in ["profile", "degree_cap"] {
+        if let Some(value @ Value::Int(_)) = checked.0.get_mut(name) {
+            *value = Value::Text(value.to_string());
+        }
+    }
+    checked.check("linkbench", SETTINGS)?;
+    Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {
+        Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()))
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn without_settings_it_is_the_2017_profile_over_a_million_ids() {
+        let config = with(&[]).unwrap();
+        assert_eq!((config.profile.name, config.ids, config.end()), ("2017", 1_000_000, 1_000_001));
+        // The largest node has 0.42% of the ids, as at a billion.
+        assert_eq!(config.degree_cap, DegreeCap::Auto(4181));
+    }
+
+    #[test]
+    fn the_profile_may_be_written_as_a_number() {
+        assert_eq!(with(&[("profile", Value::Int(2011))]).unwrap().profile.name, "2011");
+        assert!(with(&[("profile", Value::Int(2013))]).is_err());
+    }
+
+    #[test]
+    fn a_mix_that_is_not_a_whole_says_what_it_adds_up_to() {
+        let error = with(&[("getnode", Value::Int(100))]).err().unwrap();
+        assert!(error.problem.contains("156.01"), "{error}");
+        let only: Vec<(&str, Value)> =
+            MIX.iter().map(|&name| (name, Value::Int(i64::from(name == "getnode") * 100))).collect();
+        assert!(with(&only).is_ok());
+    }
+
+    #[test]
+    fn the_degree_cap_is_a_number_none_or_in_proportion() {
+        let cap = |value| with(&[("degree_cap", value)]).map(|config| config.degree_cap);
+        assert_eq!(cap(text("none")), Ok(DegreeCap::None));
+        assert_eq!(cap(text("5_000")), Ok(DegreeCap::Given(5000)));
+        assert_eq!(cap(Value::Int(7)), Ok(DegreeCap::Given(7)));
+        assert!(cap(text("much")).unwrap_err().remedy.contains("none"));
+        assert!(cap(Value::Int(0)).is_err());
+    }
+
+    #[test]
+    fn a_graph_without_ids_is_refused() {
+        let error = with(&[("startid1", Value::Int(10)), ("maxid1", Value::Int(10))]).err().unwrap();
+        assert_eq!(error.key, "maxid1");
+    }
+
+    #[test]
+    fn every_setting_has_help_and_a_mix_setting_for_every_type() {
+        assert!(SETTINGS.iter().all(|info| !info.help.is_empty() && !info.default.is_empty()));
+        assert!(MIX.iter().all(|name| SETTINGS.iter().any(|info| info.name == *name)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Nothing is allocated per operation once buffers have grown: an allocator's
+//! lock would be shared by all clients, and its time would be charged to the engine.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use rumba_core::engine::{EngineError, Session};
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use support::{address, bind, drive};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is handed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises hold for the system's allocator too.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Answers at once with zeros, as the `null` engine does.
+struct Zeros;
+
+impl KvSession for Zeros {
+    fn get(&mut self, _: SpaceId, _: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        value.clear();
+        value.resize(128, 0);
+        Ok(true)
+    }
+
+    fn scan(&mut self, _: SpaceId, scan: Scan<'_>, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, EngineError> {
+        (0..4).for_each(|_| visit(scan.from, &[0; 128]));
+        Ok(4)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.get(space, key, value)
+    }
+
+    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _: &Batch) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// The allocations of a run, over those of a run without operations.
+fn allocations(run: &mut dyn FnMut(u64)) -> u64 {
+    let mut measure = |ops| {
+        let before = ALLOCATIONS.get();
+        run(ops);
+        ALLOCATIONS.get() - before
+    };
+    // Buffers grow first.
+    measure(20_000);
+    let empty = measure(0);
+    measure(100_000) - empty
+}
+
+#[test]
+fn operations_allocate_nothing() {
+    for profile in ["2011", "2017"] {
+        let bound = bind(&[("profile", profile), ("maxid1", "100000")]);
+        let mut client = bound.client(Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
+        let extra = allocations(&mut |ops| drop(drive(client.as_mut(), ops)));
+        assert_eq!(extra, 0, "profile {profile}");
+    }
+}
+
+#[test]
+fn the_load_allocates_nothing() {
+    // A batch is one operation; buffers may still meet their largest batch now and then.
+    let bound = bind(&[("maxid1", "400000000")]);
+    let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
+    let mut load = |batches| {
+        let before = ALLOCATIONS.get();
+        drive(loader.as_mut(), batches);
+        ALLOCATIONS.get() - before
+    };
+    load(400);
+    let grown = load(1000);
+    assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+}

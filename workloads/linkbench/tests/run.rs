@@ -1,0 +1,272 @@
+//! Loads, runs the mix and proves the data consistent, as a trial does.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use rumba_core::engine::Session;
+use rumba_core::workload::{Bound, Check};
+use support::memory::Memory;
+use support::sqlite::Sqlite;
+use support::{address, bind, drive, load};
+
+const NODES: usize = 0;
+const LINKS: usize = 1;
+const COUNTS: usize = 2;
+const INDEX: usize = 3;
+
+fn assert_right(checks: &[Check]) {
+    for check in checks {
+        assert_eq!(check.wrong, 0, "{check:?}");
+        assert!(check.examined > 0, "{check:?}");
+    }
+}
+
+/// Runs the mix with several clients at once, each on its own thread; returns (operations, retries).
+fn run_clients(bound: &dyn Bound, open: &(dyn Fn() -> Session + Sync), clients: u32, ops: u64) -> (u64, u64) {
+    std::thread::scope(|scope| {
+        let run = |at| {
+            let mut client = bound.client(open(), address(at, clients), 7).unwrap();
+            drive(client.as_mut(), ops)
+        };
+        let threads: Vec<_> = (0..clients).map(|at| scope.spawn(move || run(at))).collect();
+        let counts: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let ops = counts.iter().map(|count| count.ops.iter().sum::<u64>() - count.failed).sum();
+        (ops, counts.iter().map(|count| count.retries).sum())
+    })
+}
+
+#[test]
+fn after_concurrent_clients_every_count_and_index_entry_is_right() {
+    for profile in ["2011", "2017"] {
+        for index in ["during", "after"] {
+            // Few ids, so that clients meet.
+            let bound = bind(&[("profile", profile), ("maxid1", "300"), ("index", index)]);
+            let memory = Memory::default();
+            load(bound.as_ref(), &mut || memory.session(), 2);
+            assert_right(&bound.verify(memory.session()).unwrap());
+            let (ops, _) = run_clients(bound.as_ref(), &|| memory.session(), 2, 20_000);
+            assert!(ops > 39_000, "{ops}");
+            assert_right(&bound.verify(memory.session()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn over_sql_too_every_count_and_index_entry_is_right() {
+    for profile in ["2011", "2017"] {
+        for index in ["during", "after"] {
+            let bound = bind(&[("profile", profile), ("maxid1", "3000"), ("index", index)]);
+            let sqlite = Sqlite::new();
+            let rows = load(bound.as_ref(), &mut || sqlite.session(), 2);
+            assert_eq!(rows, bound.expected_rows());
+            assert_right(&bound.verify(sqlite.session()).unwrap());
+            let (ops, _) = run_clients(bound.as_ref(), &|| sqlite.session(), 2, 1500);
+            assert!(ops > 2900, "{ops}");
+            assert_right(&bound.verify(sqlite.session()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn conflicts_are_retried_counted_and_at_last_given_up() {
+    let mut pairs = vec![("maxid1", "3"), ("updatelink", "100"), ("max_retries", "2")];
+    let others = ["getlinklist", "getnode", "getlink", "addlink", "deletelink", "countlink", "addnode", "updatenode"];
+    pairs.extend(others.map(|name| (name, "0")));
+    pairs.push(("deletenode", "0"));
+    let bound = bind(&pairs);
+    let memory = Memory::default();
+    load(bound.as_ref(), &mut || memory.session(), 1);
+    // A session that holds every link's lock.
+    let mut holder = memory.kv();
+    let keys: Vec<Vec<u8>> = memory.store().rows.keys().filter(|key| key.0 == LINKS).map(|key| key.1.clone()).collect();
+    for key in &keys {
+        rumba_core::kv::KvSession::put(&mut holder, LINKS, key, b"").unwrap();
+    }
+    let mut client = bound.client(memory.session(), address(0, 1), 7).unwrap();
+    let count = drive(client.as_mut(), 50);
+    assert!(count.failed > 20, "{count:?}");
+    assert_eq!(count.retries, 2 * count.failed, "{count:?}");
+    // A failed operation did nothing.
+    rumba_core::kv::KvSession::rollback(&mut holder).unwrap();
+    assert_right(&bound.verify(memory.session()).unwrap());
+}
+
+#[test]
+fn the_data_does_not_depend_on_the_number_of_loaders() {
+    for index in ["during", "after"] {
+        let content = |loaders| {
+            let bound = bind(&[("maxid1", "10000"), ("index", index)]);
+            let memory = Memory::default();
+            let rows = load(bound.as_ref(), &mut || memory.session(), loaders);
+            assert_eq!(rows, bound.expected_rows());
+            std::mem::take(&mut memory.store().rows)
+        };
+        assert!(content(1) == content(3), "index {index}");
+    }
+}
+
+#[test]
+fn an_index_built_afterwards_is_the_one_kept_during_the_load() {
+    let content = |index| {
+        let bound = bind(&[("maxid1", "5000"), ("index", index)]);
+        let memory = Memory::default();
+        load(bound.as_ref(), &mut || memory.session(), 2);
+        std::mem::take(&mut memory.store().rows)
+    };
+    assert!(content("during") == content("after"));
+}
+
+#[test]
+fn logical_bytes_are_those_of_the_rows_and_were_foreseen() {
+    for (profile, index) in [("2011", "during"), ("2017", "during"), ("2017", "after")] {
+        let bound = bind(&[("profile", profile), ("maxid1", "20000"), ("index", index)]);
+        let memory = Memory::default();
+        load(bound.as_ref(), &mut || memory.session(), 2);
+        let stored: usize = memory.store().rows.iter().map(|(key, value)| key.1.len() + value.len()).sum();
+        assert_eq!(bound.logical_bytes(), stored as u64);
+        let foreseen = bound.expected_logical_bytes() as f64;
+        assert!((foreseen / stored as f64 - 1.0).abs() < 0.02, "{foreseen} {stored}");
+    }
+    // Over SQL the index is one statement, but it has the same entries.
+    let bound = bind(&[("maxid1", "3000"), ("index", "after")]);
+    let sqlite = Sqlite::new();
+    load(bound.as_ref(), &mut || sqlite.session(), 2);
+    let other = bind(&[("maxid1", "3000"), ("index", "during")]);
+    let memory = Memory::default();
+    load(other.as_ref(), &mut || memory.session(), 1);
+    assert_eq!(bound.logical_bytes(), other.logical_bytes());
+}
+
+#[test]
+fn loaded_rows_look_as_published() {
+    let bound = bind(&[("maxid1", "5000")]);
+    let memory = Memory::default();
+    load(bound.as_ref(), &mut || memory.session(), 1);
+    let store = memory.store();
+    let table = |space| store.rows.iter().filter(move |(key, _)| key.0 == space);
+    assert_eq!(table(NODES).count(), 4999);
+    assert_eq!(table(INDEX).count(), table(LINKS).count());
+    let base = 1_512_086_400_000u64;
+    let times: Vec<u64> = table(LINKS).map(|(_, value)| u64::from_le_bytes(value[5..13].try_into().unwrap())).collect();
+    assert!(times.iter().all(|&time| time <= base && time > base - (1 << 32)));
+    let days = (times.iter().max().unwrap() - times.iter().min().unwrap()) as f64 / 86.4e6;
+    assert!((49.0..49.8).contains(&days), "{days}");
+    assert!(table(LINKS).all(|(_, value)| value[0] == 1), "every loaded link is visible");
+    // Links go to id1, id1 + 1, and so on.
+    let mut next: Option<(Vec<u8>, u64)> = None;
+    for (key, _) in table(LINKS) {
+        let (head, id2) = key.1.split_at(16);
+        let id2 = u64::from_be_bytes(id2.try_into().unwrap());
+        let right = match &next {
+            Some((previous, next)) if previous == head => *next,
+            _ => u64::from_be_bytes(head[8..].try_into().unwrap()),
+        };
+        assert_eq!(id2, right);
+        next = Some((head.to_vec(), id2 + 1));
+    }
+    assert_eq!(table(COUNTS).count(), 2 * 4999, "in 2017 every id has links of both types");
+}
+
+/// The checks that find something after `damage` was done to a right graph.
+fn found(damage: impl Fn(&mut support::memory::Store)) -> Vec<(String, u64)> {
+    let bound = bind(&[("maxid1", "3000")]);
+    let memory = Memory::default();
+    load(bound.as_ref(), &mut || memory.session(), 1);
+    damage(&mut memory.store());
+    let checks = bound.verify(memory.session()).unwrap();
+    let wrong = checks.into_iter().filter(|check| check.wrong > 0);
+    wrong.inspect(|check| assert!(!check.examples.is_empty())).map(|check| (check.name, check.wrong)).collect()
+}
+
+/// The key of a row somewhere in the middle of a table.
+fn some(store: &support::memory::Store, space: usize) -> (usize, Vec<u8>) {
+    let keys: Vec<_> = store.rows.keys().filter(|key| key.0 == space).collect();
+    keys[keys.len() * 2 / 3].clone()
+}
+
+const COUNT_CHECK: &str = "every count equals its visible links";
+const INDEX_CHECK: &str = "the index entries of every id equal its links";
+
+#[test]
+fn verification_finds_a_wrong_count() {
+    let wrong = found(|store| {
+        let key = some(store, COUNTS);
+        store.rows.get_mut(&key).unwrap()[0] += 1;
+    });
+    assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 1)]);
+}
+
+#[test]
+fn verification_finds_a_lost_count_and_a_count_without_links() {
+    let wrong = found(|store| {
+        let key = some(store, COUNTS);
+        let value = store.rows.remove(&key).unwrap();
+        let mut nobody = key.1.clone();
+        nobody[..8].copy_from_slice(&999_999u64.to_be_bytes());
+        store.rows.insert((COUNTS, nobody), value);
+    });
+    assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 2)]);
+}
+
+#[test]
+fn verification_finds_a_lost_index_entry_and_one_of_other_content() {
+    let wrong = found(|store| {
+        let key = some(store, INDEX);
+        store.rows.remove(&key);
+    });
+    assert_eq!(wrong, [(INDEX_CHECK.to_owned(), 1)]);
+    let wrong = found(|store| {
+        let key = some(store, INDEX);
+        store.rows.get_mut(&key).unwrap()[0] ^= 1;
+    });
+    assert_eq!(wrong, [(INDEX_CHECK.to_owned(), 1)]);
+}
+
+#[test]
+fn verification_finds_a_lost_link_in_both_joins() {
+    let wrong = found(|store| {
+        let key = some(store, LINKS);
+        store.rows.remove(&key);
+    });
+    assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 1), (INDEX_CHECK.to_owned(), 1)]);
+}
+
+#[test]
+fn verification_finds_rows_of_a_type_that_nobody_wrote() {
+    let wrong = found(|store| {
+        for (space, at) in [(LINKS, 0), (COUNTS, 8)] {
+            let mut key = some(store, space);
+            let value = store.rows[&key].clone();
+            key.1[at..at + 8].copy_from_slice(&5u64.to_be_bytes());
+            store.rows.insert(key, value);
+        }
+    });
+    assert_eq!(wrong, [("every row has a known link type".to_owned(), 2)]);
+}
+
+#[test]
+fn full_lists_are_gone_on_with() {
+    // Every list is a history one where it can be, and lists are cut after two links.
+    let bound = bind(&[("maxid1", "100"), ("list_limit", "2"), ("getlinklist_history", "90")]);
+    let memory = Memory::default();
+    load(bound.as_ref(), &mut || memory.session(), 1);
+    let mut client = bound.client(memory.session(), address(0, 1), 7).unwrap();
+    let count = drive(client.as_mut(), 20_000);
+    assert_eq!(count.failed, 0);
+    assert!(count.rows > 0);
+    assert_right(&bound.verify(memory.session()).unwrap());
+}
+
+#[test]
+fn a_seed_writes_the_same_rows_again() {
+    let content = |seed| {
+        let bound = bind(&[("maxid1", "500")]);
+        let memory = Memory::default();
+        load(bound.as_ref(), &mut || memory.session(), 1);
+        let mut client = bound.client(memory.session(), address(0, 1), seed).unwrap();
+        drive(client.as_mut(), 5000);
+        std::mem::take(&mut memory.store().rows)
+    };
+    assert!(content(3) == content(3));
+    assert!(content(3) != content(4));
+}

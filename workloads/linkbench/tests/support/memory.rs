@@ -1,0 +1,129 @@
+//! Key-value sessions over maps in memory, with row locks.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rumba_core::engine::{EngineError, Session};
+use rumba_core::kv::{KvSession, Scan, SpaceId};
+
+type Key = (SpaceId, Vec<u8>);
+
+#[derive(Debug, Default)]
+pub struct Store {
+    pub rows: BTreeMap<Key, Vec<u8>>,
+    locks: HashMap<Key, usize>,
+    sessions: usize,
+}
+
+/// A store and the sessions to it.
+#[derive(Clone, Debug, Default)]
+pub struct Memory(Arc<Mutex<Store>>);
+
+impl Memory {
+    pub fn store(&self) -> MutexGuard<'_, Store> {
+        self.0.lock().unwrap()
+    }
+
+    pub fn session(&self) -> Session {
+        Session::Kv(Box::new(self.kv()))
+    }
+
+    pub fn kv(&self) -> MemorySession {
+        let mut store = self.store();
+        store.sessions += 1;
+        MemorySession { store: self.0.clone(), own: store.sessions, writes: BTreeMap::new(), loses_deletes: false }
+    }
+}
+
+pub struct MemorySession {
+    store: Arc<Mutex<Store>>,
+    own: usize,
+    writes: BTreeMap<Key, Option<Vec<u8>>>,
+    /// A planted bug.
+    pub loses_deletes: bool,
+}
+
+impl MemorySession {
+    fn lock(&self, key: &Key) -> Result<(), EngineError> {
+        let mut store = self.store.lock().unwrap();
+        match store.locks.get(key) {
+            Some(owner) if *owner != self.own => Err(EngineError::Conflict("locked by another session")),
+            Some(_) => Ok(()),
+            None => {
+                store.locks.insert(key.clone(), self.own);
+                Ok(())
+            }
+        }
+    }
+
+    fn end(&mut self, apply: bool) {
+        let mut store = self.store.lock().unwrap();
+        for (key, value) in std::mem::take(&mut self.writes) {
+            match value {
+                Some(value) if apply => drop(store.rows.insert(key, value)),
+                None if apply => drop(store.rows.remove(&key)),
+                _ => {}
+            }
+        }
+        store.locks.retain(|_, owner| *owner != self.own);
+    }
+}
+
+impl KvSession for MemorySession {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        let key = (space, key.to_vec());
+        let store = self.store.lock().unwrap();
+        let found = self.writes.get(&key).map_or_else(|| store.rows.get(&key), |written| written.as_ref());
+        value.clear();
+        value.extend(found.into_iter().flatten());
+        Ok(found.is_some())
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        let store = self.store.lock().unwrap();
+        let range = (Bound::Included((space, scan.from.to_vec())), Bound::Excluded((space, scan.to.to_vec())));
+        Ok(store.rows.range(range).take(scan.limit).map(|(key, value)| visit(&key.1, value)).count())
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        assert!(self.writes.is_empty(), "a transaction within a transaction");
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.lock(&(space, key.to_vec()))?;
+        self.get(space, key, value)
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        let key = (space, key.to_vec());
+        self.lock(&key)?;
+        self.writes.insert(key, Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+        let key = (space, key.to_vec());
+        self.lock(&key)?;
+        if !self.loses_deletes {
+            self.writes.insert(key, None);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.end(true);
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        self.end(false);
+        Ok(())
+    }
+}

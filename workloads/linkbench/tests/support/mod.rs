@@ -1,0 +1,97 @@
+//! What the tests run LinkBench on.
+#![allow(dead_code, clippy::unwrap_used)]
+
+pub mod memory;
+pub mod sqlite;
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use rumba_core::engine::Session;
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
+use rumba_core::workload::{Bound, Workload};
+use rumba_workload_linkbench::LinkBench;
+
+/// Lets so many operations through and adds up what they came to.
+#[derive(Debug, Default)]
+pub struct Count {
+    pub left: u64,
+    pub ops: Vec<u64>,
+    pub rows: u64,
+    pub retries: u64,
+    pub failed: u64,
+}
+
+impl Count {
+    pub fn of(ops: u64) -> Self {
+        Self { left: ops, ops: vec![0; 16], ..Self::default() }
+    }
+}
+
+impl Pace for Count {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        let more = self.left > 0;
+        self.left -= u64::from(more);
+        Poll::Ready(more)
+    }
+
+    fn start(&mut self) {}
+
+    fn done(&mut self, kind: OpKind, op: Op) {
+        self.ops[kind] += 1;
+        self.rows += op.rows;
+        self.retries += u64::from(op.retries);
+        self.failed += u64::from(op.failed);
+    }
+}
+
+/// Runs up to `ops` operations of a client whose sessions never make it wait.
+pub fn drive(client: &mut dyn Client, ops: u64) -> Count {
+    let mut count = Count::of(ops);
+    {
+        let run = pin!(client.run(&mut count));
+        match run.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result.unwrap(),
+            Poll::Pending => panic!("the session made its client wait"),
+        }
+    }
+    count
+}
+
+pub fn address(client: u32, clients: u32) -> ClientAddress {
+    ClientAddress { host: 0, driver: client, client, clients }
+}
+
+pub fn settings(pairs: &[(&str, &str)]) -> Settings {
+    let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
+    Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect::<BTreeMap<_, _>>())
+}
+
+pub fn bind(pairs: &[(&str, &str)]) -> Box<dyn Bound> {
+    LinkBench.bind(&settings(pairs)).unwrap()
+}
+
+/// Loads with so many loaders that take turns batch by batch; returns the rows of the records.
+pub fn load(bound: &dyn Bound, open: &mut dyn FnMut() -> Session, loaders: u32) -> u64 {
+    bound.create_schema(&mut open()).unwrap();
+    let mut rows = 0;
+    for stage in 0..bound.load_stages().len() {
+        let mut all: Vec<_> =
+            (0..loaders).map(|at| bound.loader(stage, open(), address(at, loaders), 7).unwrap()).collect();
+        loop {
+            let before = rows;
+            let mut ops = 0;
+            for loader in &mut all {
+                let count = drive(loader.as_mut(), 3);
+                rows += count.rows;
+                ops += count.ops.iter().sum::<u64>();
+            }
+            if rows == before && ops == 0 {
+                break;
+            }
+        }
+    }
+    rows
+}

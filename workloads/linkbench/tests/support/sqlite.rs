@@ -1,0 +1,106 @@
+//! SQL sessions over SQLite, the shortest way.
+
+use std::path::PathBuf;
+use std::task::{Context, Poll};
+
+use rumba_core::engine::{EngineError, Session};
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, ErrorCode};
+
+/// A database file and the sessions to it.
+pub struct Sqlite {
+    dir: tempfile::TempDir,
+}
+
+impl Sqlite {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.dir.path().join("linkbench.db")
+    }
+
+    pub fn session(&self) -> Session {
+        let connection = Connection::open(self.path()).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;").unwrap();
+        connection.busy_timeout(std::time::Duration::ZERO).unwrap();
+        connection.set_prepared_statement_cache_capacity(64);
+        Session::Sql(Box::new(SqliteSession { connection, statements: Vec::new(), submitted: None }))
+    }
+}
+
+struct SqliteSession {
+    connection: Connection,
+    statements: Vec<String>,
+    submitted: Option<(usize, Vec<Value>)>,
+}
+
+struct SqliteRow<'a>(&'a rusqlite::Row<'a>);
+
+impl Row for SqliteRow<'_> {
+    fn int(&self, column: usize) -> i64 {
+        self.0.get(column).unwrap()
+    }
+
+    fn bytes(&self, column: usize) -> &[u8] {
+        match self.0.get_ref(column).unwrap() {
+            ValueRef::Blob(bytes) => bytes,
+            other => panic!("{other:?} where bytes should be"),
+        }
+    }
+}
+
+fn wrong(error: rusqlite::Error) -> EngineError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => EngineError::Conflict("busy"),
+        _ => EngineError::failed("sqlite", error.to_string()),
+    }
+}
+
+impl SqliteSession {
+    fn answer(&mut self, visit: Visit<'_>) -> Result<Answer, EngineError> {
+        let (statement, params) = self.submitted.take().unwrap();
+        let mut statement = self.connection.prepare_cached(&self.statements[statement]).map_err(wrong)?;
+        let before = self.connection.total_changes();
+        let mut rows = statement.query(rusqlite::params_from_iter(params)).map_err(wrong)?;
+        let mut visited = 0;
+        while let Some(row) = rows.next().map_err(wrong)? {
+            visit(&SqliteRow(row));
+            visited += 1;
+        }
+        let affected = self.connection.total_changes() - before;
+        Ok(Answer { rows: visited, affected, last_insert_id: self.connection.last_insert_rowid() })
+    }
+}
+
+impl SqlSession for SqliteSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.connection.prepare_cached(sql).map_err(wrong)?;
+        self.statements.push(sql.to_owned());
+        Ok(Statement(self.statements.len() - 1))
+    }
+
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        let owned = params.iter().map(|param| match param {
+            Param::Null => Value::Null,
+            Param::Int(number) => Value::Integer(*number),
+            Param::Bytes(bytes) => Value::Blob(bytes.to_vec()),
+        });
+        self.submitted = Some((statement.0, owned.collect()));
+        Ok(())
+    }
+
+    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        Poll::Ready(self.answer(visit))
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.connection.execute_batch(sql).map_err(wrong)
+    }
+}
