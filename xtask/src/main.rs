@@ -1,19 +1,26 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`.
 
+mod bench;
 mod tidy;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
+       cargo run --release -p xtask -- bench [--write]
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
-       dead, or a file names a machine or says that it is unfinished";
+       dead, or a file names a machine or says that it is unfinished
+bench  measures what rumba itself costs against its goals, about 15 minutes;
+       --write puts the figures into docs/performance.md. Fails when a goal is missed";
 
 fn main() -> ExitCode {
-    match std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
-        [chore] if chore == "tidy" => tidy(),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tidy"] => tidy(),
+        ["bench"] => bench(false),
+        ["bench", "--write"] => bench(true),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
@@ -21,10 +28,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// The manifest of this crate is one directory below the root.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+fn bench(write: bool) -> ExitCode {
+    match bench::bench(root(), write) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
 fn tidy() -> ExitCode {
-    // The manifest of this crate is one directory below the root.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    match tidy::check(root) {
+    match tidy::check(root()) {
         Ok(report) => {
             for finding in &report.findings {
                 println!("{finding}");

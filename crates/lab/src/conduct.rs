@@ -188,6 +188,10 @@ fn finish(end: std::io::Result<ExitStatus>, log: &Path, writer: &mut TrialWriter
             Some(9) => "the trial's process was killed (signal 9): by a user, or by the kernel for lack of memory \
                         (see dmesg)"
                 .to_owned(),
+            // What a store to a memory-mapped file comes to when the device is full (LMDB with writemap).
+            Some(7) => "the trial's process died of signal 7 (SIGBUS): a memory-mapped file could not be written; is \
+                        the device full?"
+                .to_owned(),
             Some(signal) => format!("the trial's process died of signal {signal}"),
             None => format!("the trial's process ended with exit code {}", status.code().unwrap_or(-1)),
         },

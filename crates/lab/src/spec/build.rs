@@ -215,7 +215,7 @@ fn engine(
         library: table.get("library").map(|node| take::text("library", node)).transpose()?.map(PathBuf::from),
         settings: own,
     };
-    can_run(engine, &config, workload, used, registry)?;
+    can_run(engine, &config, workload, table.get("library").unwrap_or(used), registry)?;
     engine.check(&config).map_err(|error| at_setting(error, table, node))?;
     Ok(config)
 }
@@ -253,7 +253,12 @@ fn can_run(
         return Err(SpecError::new(
             &at.origin,
             format!("{} cannot run here: {}", config.name, missing.what),
-            format!("install it: {}", missing.install),
+            match config.library {
+                Some(_) => {
+                    format!("correct the path, or leave library out and install the usual one: {}", missing.install)
+                }
+                None => format!("install it: {}", missing.install),
+            },
         ));
     }
     let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());

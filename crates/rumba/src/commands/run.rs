@@ -39,8 +39,6 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     refuse_unmanaged(&data_base, &trials)?;
     let results = prepare(&experiment, &trials, &out, &data_base, registry)?;
     let outcome = conduct(args, &experiment, &trials, &results, &data_base)?;
-    // Only ever removed when empty: kept data and other people's files stay.
-    let _ = std::fs::remove_dir(&data_base);
     show(args, &out, outcome)
 }
 
@@ -98,9 +96,6 @@ fn prepare(
     if keeps.into_iter().any(|engine| engine.keeps_data()) {
         refuse_full(data_base, bound.expected_logical_bytes())?;
     }
-    std::fs::create_dir_all(data_base).map_err(|error| {
-        Problem::mistake(format!("{} cannot be made: {error}", data_base.display()), "set run.data_dir or --out")
-    })?;
     let facts = host::Facts::gather(data_base);
     let mut conditions = facts.conditions();
     conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
@@ -197,7 +192,8 @@ fn show(args: &RunArgs, out: &Path, outcome: Outcome) -> super::Result {
 
 fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
     let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
-    println!("{}: {} trials", experiment.name, trials.len());
+    let plural = if trials.len() == 1 { "trial" } else { "trials" };
+    println!("{}: {} {plural}", experiment.name, trials.len());
     for trial in trials {
         let run = &trial.run;
         println!(

@@ -1,0 +1,54 @@
+//! The measurements as text and as docs/performance.md.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::Line;
+
+/// What stands above the table; the text is the project's, the table is measured.
+const HEAD: &str = "# Performance
+
+What rumba itself costs, measured by `make bench` (`cargo run --release -p xtask
+-- bench --write` writes this page). The machines are shared and noisy: ratios
+and instruction counts are worth more than microseconds.
+
+";
+
+fn verdict(line: &Line) -> &'static str {
+    match line.met {
+        Some(true) => "met",
+        Some(false) => "MISSED",
+        None => "",
+    }
+}
+
+/// A line for the terminal.
+pub fn text(line: &Line) -> String {
+    format!("{:<7} {}\n        goal {}; measured {}", verdict(line), line.what, line.goal, line.measured)
+}
+
+/// The whole page.
+pub fn page(lines: &[Line], conditions: &Value) -> String {
+    let mut page = String::from(HEAD);
+    page.push_str("| what | goal | measured | |\n|---|---|---|---|\n");
+    for line in lines {
+        // Writing into a String cannot fail.
+        let _ = writeln!(page, "| {} | {} | {} | {} |", line.what, line.goal, line.measured, verdict(line));
+    }
+    page.push_str("\n## Commands\n\n");
+    let mut commands: Vec<&str> = lines.iter().map(|line| line.command.as_str()).collect();
+    commands.dedup();
+    for command in commands {
+        let _ = writeln!(page, "- `{command}`");
+    }
+    page.push_str("\n## The machine\n\n");
+    for (name, value) in conditions.as_object().into_iter().flatten() {
+        let _ = writeln!(page, "- {name}: {}", value.as_str().unwrap_or_default());
+    }
+    page.push_str(REASONS);
+    page
+}
+
+/// Why repeats of the quickstart lie apart; kept with the code that measures it.
+const REASONS: &str = include_str!("reasons.md");
