@@ -1,1 +1,16 @@
-//! placeholder
+//! Report: terminal tables, JSON and one HTML page from records. It reads
+//! [`rumba_core::results`] and the values of [`rumba_core::comparison`], never
+//! an engine.
+#![deny(missing_docs)]
+
+mod format;
+mod html;
+mod json;
+mod tables;
+mod timeline;
+mod verdict;
+
+pub use html::html;
+pub use json::{Document, json, schema};
+pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
+pub use verdict::{Verdict, verdict_line, verdicts};

@@ -1,0 +1,198 @@
+//! One page that opens from disk: the built template of `web/` with the data inside.
+
+use std::collections::BTreeMap;
+
+use rumba_core::comparison::{CHARGED, Summary};
+use rumba_core::metric::{Better, METRICS};
+use rumba_core::record::{OpStats, PhaseKind, PhaseRecord, Record};
+use rumba_core::results::{Results, Trial};
+use rumba_core::warning::Warning;
+use serde::Serialize;
+
+use crate::tables::ending;
+use crate::timeline::{Timeline, round, timeline};
+use crate::verdict::{Verdict, default_baseline, keeps_nothing, verdicts};
+
+/// `web/` built by `npm run build`; `npm run asset` copies it here.
+const TEMPLATE: &str = include_str!("../assets/page.html");
+/// Where the data goes: the whole content of the page's data island.
+const DATA: &str = "{\"rumba\":\"data\"}";
+const TITLE: &str = "<title>rumba</title>";
+
+/// What the page shows; `web/src/data.ts` mirrors it.
+#[derive(Serialize)]
+struct PageData<'a> {
+    name: &'a str,
+    source: Option<&'a str>,
+    started: &'a str,
+    rumba: &'a str,
+    experiment: &'a str,
+    conditions: &'a BTreeMap<String, String>,
+    warnings: &'a [Warning],
+    missing: &'a [String],
+    summary: &'a Summary,
+    baseline: Option<&'a str>,
+    /// Engines that keep no data: no measure for the others, and not drawn until asked for.
+    keep_nothing: Vec<&'a str>,
+    verdicts: Vec<Verdict>,
+    metrics: Vec<MetricData>,
+    trials: Vec<TrialData<'a>>,
+}
+
+#[derive(Serialize)]
+struct MetricData {
+    name: &'static str,
+    unit: &'static str,
+    better: &'static str,
+    help: &'static str,
+}
+
+#[derive(Serialize)]
+struct TrialData<'a> {
+    number: u32,
+    engine: &'a str,
+    registered: &'a str,
+    clients: u32,
+    repeat: u32,
+    ended: Option<String>,
+    workload: &'a str,
+    version: Option<&'a str>,
+    cache_bytes: u64,
+    durability: &'static str,
+    compression: Option<&'a str>,
+    settings: BTreeMap<&'a str, String>,
+    effective_settings: &'a [(String, String)],
+    workload_settings: BTreeMap<&'a str, String>,
+    conditions: &'a BTreeMap<String, String>,
+    run: &'a rumba_core::record::RunPlan,
+    phases: Vec<PhaseData<'a>>,
+    spectrum: BTreeMap<&'a str, Vec<(f64, f64)>>,
+    timeline: Timeline,
+}
+
+#[derive(Serialize)]
+struct PhaseData<'a> {
+    phase: PhaseKind,
+    seconds: f64,
+    ops: u64,
+    debt_start: &'a [rumba_core::engine::Gauge],
+    debt_end: &'a [rumba_core::engine::Gauge],
+    checks: &'a [rumba_core::workload::Check],
+}
+
+/// Results as one self-contained page: no network, no other file.
+pub fn html(results: &Results, summary: &Summary) -> String {
+    let data = PageData {
+        name: &results.name,
+        source: results.source.as_deref(),
+        started: &results.started,
+        rumba: &results.rumba,
+        experiment: &results.experiment,
+        conditions: &results.conditions,
+        warnings: &results.warnings,
+        missing: &results.missing,
+        summary,
+        baseline: default_baseline(summary),
+        keep_nothing: keep_nothing(summary),
+        verdicts: verdicts(summary),
+        metrics: METRICS.iter().chain(CHARGED).map(metric_data).collect(),
+        trials: results.trials.iter().map(trial_data).collect(),
+    };
+    let data = serde_json::to_string(&data).expect("plain values with text keys always serialise");
+    let title = format!("<title>{} – rumba</title>", escape_text(&results.name));
+    TEMPLATE.replacen(TITLE, &title, 1).replacen(DATA, &escape_island(&data), 1)
+}
+
+fn keep_nothing(summary: &Summary) -> Vec<&str> {
+    let nothing = |engine: &&str| summary.rows.iter().any(|row| row.engine == *engine && keeps_nothing(row));
+    summary.engines().into_iter().filter(nothing).collect()
+}
+
+/// JSON that cannot end its script element or open a comment in it: `<` only
+/// ever stands inside a JSON string, where it may be written as an escape.
+fn escape_island(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+fn escape_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn metric_data(info: &rumba_core::metric::MetricInfo) -> MetricData {
+    let better = match info.better {
+        Better::More => "more",
+        Better::Less => "less",
+        Better::Neither => "neither",
+    };
+    MetricData { name: info.name, unit: info.unit, better, help: info.help.trim() }
+}
+
+fn trial_data(trial: &Trial) -> TrialData<'_> {
+    let record = &trial.record;
+    let (plan, engine) = (&record.plan, &record.plan.engine);
+    let done = record.status == rumba_core::record::Status::Done;
+    TrialData {
+        number: plan.number,
+        engine: &engine.name,
+        registered: &engine.engine,
+        clients: plan.clients,
+        repeat: plan.repeat,
+        ended: (!done).then(|| ending(&record.status)),
+        workload: &plan.workload,
+        version: record.version.as_deref(),
+        cache_bytes: engine.cache,
+        durability: engine.durability.name(),
+        compression: engine.compression.as_deref(),
+        settings: shown(&engine.settings),
+        effective_settings: &record.effective_settings,
+        workload_settings: shown(&plan.workload_settings),
+        conditions: &record.conditions,
+        run: &plan.run,
+        phases: record.phases.iter().map(phase_data).collect(),
+        spectrum: spectrum(record),
+        timeline: timeline(&trial.intervals),
+    }
+}
+
+fn shown(settings: &rumba_core::setting::Settings) -> BTreeMap<&str, String> {
+    settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect()
+}
+
+fn phase_data(phase: &PhaseRecord) -> PhaseData<'_> {
+    PhaseData {
+        phase: phase.phase,
+        seconds: round(phase.seconds),
+        ops: phase.ops,
+        debt_start: &phase.debt_start,
+        debt_end: &phase.debt_end,
+        checks: &phase.checks,
+    }
+}
+
+/// Per type of operation the spectrum over all loops, or of the last loop of a partial trial.
+fn spectrum(record: &Record) -> BTreeMap<&str, Vec<(f64, f64)>> {
+    let Some(run) = record.phase(PhaseKind::Loops).or_else(|| record.loops().last()) else { return BTreeMap::new() };
+    let points = |op: &OpStats| op.spectrum.iter().map(|(percentile, ms)| (*percentile, round(*ms))).collect();
+    run.op_types.iter().map(|(name, op)| (name.as_str(), points(op))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_has_one_place_for_the_data_and_one_for_the_title() {
+        assert_eq!(TEMPLATE.matches(DATA).count(), 1);
+        assert_eq!(TEMPLATE.matches(TITLE).count(), 1);
+    }
+
+    #[test]
+    fn no_name_can_end_the_data_island() {
+        let hostile = serde_json::to_string("</script><script>alert(1)</script><!--").unwrap_or_default();
+        assert!(!escape_island(&hostile).contains('<'));
+        assert_eq!(
+            serde_json::from_str::<String>(&escape_island(&hostile)).ok(),
+            serde_json::from_str::<String>(&hostile).ok()
+        );
+    }
+}

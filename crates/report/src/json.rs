@@ -1,0 +1,188 @@
+//! The JSON of `rumba report --json`, and its schema.
+
+use std::collections::BTreeMap;
+
+use rumba_core::comparison::{CHARGED, Summary};
+use rumba_core::engine::EngineConfig;
+use rumba_core::metric::Metric;
+use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status};
+use rumba_core::results::Results;
+use rumba_core::setting::Settings;
+use rumba_core::warning::Warning;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Results as other programs read them. A metric is a number, or
+/// `{"absent": "the reason"}` where there is none.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(title = "rumba report")]
+pub struct Document {
+    /// The version of this format; it grows when a field changes its meaning.
+    pub format: u32,
+    /// The experiment's name.
+    pub experiment: String,
+    /// What it reproduces, if anything.
+    pub source: Option<String>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The version of rumba that ran it.
+    pub rumba: String,
+    /// The experiment as run, TOML.
+    pub experiment_toml: String,
+    /// The host and what is common to all trials, by name.
+    pub conditions: BTreeMap<String, String>,
+    /// The trials in the order of running.
+    pub trials: Vec<TrialDocument>,
+    /// Figures over the repeats: per engine and number of clients, all values and their median.
+    pub summary: Summary,
+    /// Warnings about the host and about parity between the engines.
+    pub warnings: Vec<Warning>,
+    /// What could not be read: trials not run, files cut off.
+    pub missing: Vec<String>,
+    /// The claims that the experiment tests, with what came of them.
+    pub claims: Vec<serde_json::Value>,
+}
+
+/// How a trial ended, in a word.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatusWord {
+    /// Cut off while it ran.
+    Running,
+    /// As planned.
+    Done,
+    /// It failed; what was measured stands.
+    Failed,
+    /// Stopped by its user.
+    Interrupted,
+}
+
+/// Why a trial failed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Failure {
+    /// The phase it failed in.
+    pub phase: PhaseKind,
+    /// The cause, for a person.
+    pub cause: String,
+}
+
+/// One trial.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TrialDocument {
+    /// Its number in the order of running.
+    pub number: u32,
+    /// Its directory below the results directory.
+    pub directory: String,
+    /// The engine's name in the experiment.
+    pub engine: String,
+    /// The engine as the experiment asks for it.
+    pub engine_settings: EngineConfig,
+    /// The settings in force, by the engine's own names.
+    pub effective_settings: BTreeMap<String, String>,
+    /// The workload's name.
+    pub workload: String,
+    /// The workload's settings.
+    pub workload_settings: Settings,
+    /// How it was run.
+    pub run: RunPlan,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which repeat, from 1.
+    pub repeat: u32,
+    /// How it ended.
+    pub status: StatusWord,
+    /// Why it failed, if it did.
+    pub failure: Option<Failure>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The engine's version.
+    pub version: Option<String>,
+    /// Where the engine was loaded from.
+    pub library: Option<String>,
+    /// Conditions of this trial, by name.
+    pub conditions: BTreeMap<String, String>,
+    /// The phases as they ended; `loops` is all loops together.
+    pub phases: Vec<PhaseRecord>,
+    /// Metrics of the whole trial that charge the drained debt to its operations, by name.
+    pub charged: BTreeMap<String, Metric>,
+    /// The trial's own warnings and those that follow from its figures.
+    pub warnings: Vec<Warning>,
+}
+
+/// Results as a JSON value that follows `docs/report.schema.json`.
+pub fn json(results: &Results, summary: &Summary) -> serde_json::Value {
+    let document = Document {
+        format: FORMAT,
+        experiment: results.name.clone(),
+        source: results.source.clone(),
+        started: results.started.clone(),
+        rumba: results.rumba.clone(),
+        experiment_toml: results.experiment.clone(),
+        conditions: results.conditions.clone(),
+        trials: results.trials.iter().map(|trial| trial_document(&trial.directory, &trial.record, summary)).collect(),
+        summary: summary.clone(),
+        warnings: results.warnings.clone(),
+        missing: results.missing.clone(),
+        claims: Vec::new(),
+    };
+    serde_json::to_value(document).expect("plain values with text keys always serialise")
+}
+
+/// The JSON Schema of [`json`]'s value.
+pub fn schema() -> serde_json::Value {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<Document>()
+        .to_value()
+}
+
+fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialDocument {
+    let plan = &record.plan;
+    let (status, failure) = status_word(&record.status);
+    // Results of several runs may be shown as one: numbers repeat in them, engines' names do not.
+    let of_trial = summary
+        .remarks
+        .iter()
+        .filter(|remark| remark.name.trial == plan.number && remark.name.engine == plan.engine.name);
+    TrialDocument {
+        number: plan.number,
+        directory: directory.to_owned(),
+        engine: plan.engine.name.clone(),
+        engine_settings: plan.engine.clone(),
+        effective_settings: record.effective_settings.iter().cloned().collect(),
+        workload: plan.workload.clone(),
+        workload_settings: plan.workload_settings.clone(),
+        run: plan.run.clone(),
+        clients: plan.clients,
+        repeat: plan.repeat,
+        status,
+        failure,
+        started: record.started.clone(),
+        version: record.version.clone(),
+        library: record.source.clone(),
+        conditions: record.conditions.clone(),
+        phases: record.phases.clone(),
+        charged: CHARGED.iter().map(|info| (info.name.to_owned(), charged(record, summary, info.name))).collect(),
+        warnings: of_trial.map(|remark| remark.warning.clone()).collect(),
+    }
+}
+
+fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
+    match status {
+        Status::Running => (StatusWord::Running, None),
+        Status::Done => (StatusWord::Done, None),
+        Status::Interrupted => (StatusWord::Interrupted, None),
+        Status::Failed { phase, cause } => (StatusWord::Failed, Some(Failure { phase: *phase, cause: cause.clone() })),
+    }
+}
+
+/// A trial's own charged figure, found in its row.
+fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
+    let value = || {
+        let run = summary.row(&record.plan.engine.name, record.plan.clients)?.run.as_ref()?;
+        let index = run.trials.iter().position(|number| *number == record.plan.number)?;
+        run.metrics.get(metric)?.values.get(index).cloned()
+    };
+    value().unwrap_or_else(|| Metric::absent("the trial did not end its loops"))
+}

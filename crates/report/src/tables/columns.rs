@@ -1,0 +1,163 @@
+//! The columns of the published tables: their heads, meanings and digits.
+
+use rumba_core::comparison::{PhaseFigures, Row};
+use rumba_core::metric::Metric;
+
+use crate::format::{SizeUnit, fixed, milliseconds};
+
+/// How a column writes its numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum Digits {
+    Fixed(usize),
+    Milliseconds,
+    Size(SizeUnit),
+}
+
+impl Digits {
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Digits::Fixed(decimals) => fixed(value, decimals),
+            Digits::Milliseconds => milliseconds(value),
+            Digits::Size(unit) => unit.show(value),
+        }
+    }
+}
+
+/// Where a column's number is.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// A metric by its stable name.
+    Metric(&'static str),
+    /// The 99th percentile of the response time of a type of operation.
+    P99(&'static str),
+}
+
+/// One column of numbers.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub head: String,
+    pub source: Source,
+    pub digits: Digits,
+    pub legend: String,
+}
+
+impl Column {
+    fn new(head: &str, source: Source, digits: Digits, legend: &str) -> Self {
+        Column { head: head.to_owned(), source, digits, legend: legend.to_owned() }
+    }
+
+    fn metric(head: &str, name: &'static str, decimals: usize, legend: &str) -> Self {
+        Column::new(head, Source::Metric(name), Digits::Fixed(decimals), legend)
+    }
+
+    fn size(head: &str, name: &'static str, unit: SizeUnit, legend: &str) -> Self {
+        let legend = format!("{legend}; MB = 1024 KB = 1024² bytes");
+        Column::new(&format!("{head} {}", unit.name), Source::Metric(name), Digits::Size(unit), &legend)
+    }
+
+    /// The median that belongs here.
+    pub fn median(&self, figures: &PhaseFigures) -> Metric {
+        match self.source {
+            Source::Metric(name) => figures.median(name),
+            Source::P99(op) => {
+                let p99 = figures.op_types.get(op).and_then(|op| op.response.get("p99_ms"));
+                p99.map_or_else(|| Metric::absent("no operation of this type"), |figure| figure.median.clone())
+            }
+        }
+    }
+}
+
+/// Abbreviations of the published tables for the main operations of a workload.
+const SHORT_OPS: [(&str, &[(&str, &str)]); 1] =
+    [("linkbench", &[("un", "update_node"), ("gn", "get_node"), ("ul", "update_link"), ("gl", "get_links_list")])];
+
+/// The figures that a table is about.
+pub type Pick = fn(&Row) -> Option<&PhaseFigures>;
+
+/// The largest median of a metric decides its unit.
+fn unit_of(rows: &[Row], pick: Pick, metric: &str) -> SizeUnit {
+    let sizes = rows.iter().filter_map(pick).filter_map(|figures| figures.median(metric).value());
+    SizeUnit::for_largest(sizes.fold(0.0, f64::max))
+}
+
+/// The load.
+pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let (size, rss) = (unit_of(rows, pick, "size_bytes"), unit_of(rows, pick, "rss_bytes"));
+    vec![
+        Column::metric("ips", "ops_per_s", 0, "rows inserted per second"),
+        Column::metric("wkb/i", "wkb_per_op", 2, "KB written to the device per row inserted"),
+        Column::metric("Mcpu/i", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per row inserted"),
+        Column::size("size", "size_bytes", size, "allocated on disk at the end of the load, logs included"),
+        Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the load"),
+        Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),
+        Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"),
+    ]
+}
+
+/// Transactions: throughput, response time, CPU.
+pub fn transactions(workload: &str) -> Vec<Column> {
+    let mut columns = vec![Column::metric("tps", "ops_per_s", 0, "operations per second, all loops")];
+    let short = SHORT_OPS.iter().find(|(name, _)| *name == workload).map_or(&[][..], |(_, ops)| ops);
+    for (head, op) in short {
+        let legend = format!("99th percentile of the response time of {op}, milliseconds");
+        columns.push(Column::new(head, Source::P99(op), Digits::Milliseconds, &legend));
+    }
+    columns.push(Column::metric("Mcpu/t", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per operation"));
+    columns.push(Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"));
+    columns
+}
+
+/// Transactions: hardware efficiency.
+pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let size = unit_of(rows, pick, "size_bytes");
+    vec![
+        Column::metric("r/t", "reads_per_op", 2, "device reads per operation"),
+        Column::metric("rkb/t", "rkb_per_op", 2, "KB read from the device per operation"),
+        Column::metric("wkb/t", "wkb_per_op", 2, "KB written to the device per operation, before the debt is paid"),
+        Column::size("size", "size_bytes", size, "allocated on disk at the end of the loops, logs included"),
+        Column::metric("r/s", "reads_per_s", 0, "device reads per second"),
+        Column::metric("rMB/s", "read_mb_s", 1, "MB read from the device per second"),
+        Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),
+    ]
+}
+
+/// What an operation costs in all: the debt charged, memory, and space per byte of data.
+pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let rss = unit_of(rows, pick, "rss_bytes");
+    vec![
+        Column::metric("wkb/t", "wkb_per_op", 2, "KB written to the device per operation, before the debt is paid"),
+        Column::metric(
+            "wkb/t+d",
+            "wkb_per_op_with_drain",
+            2,
+            "KB written in warmup, loops and drain per operation of warmup and loops",
+        ),
+        Column::metric("Mcpu/t", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per operation"),
+        Column::metric("Mcpu/t+d", "cpu_us_per_op_with_drain", 1, "the same over warmup, loops and drain"),
+        Column::metric("space", "space_amp", 2, "bytes allocated on disk per byte of keys and payloads"),
+        Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the loops"),
+    ]
+}
+
+/// What is worth knowing of the repeats' spread; JSON has it of every metric.
+pub fn repeated() -> Vec<Column> {
+    let shown = ["tps", "rkb/t", "wkb/t+d", "Mcpu/t", "size"];
+    relative().into_iter().filter(|column| shown.contains(&column.head.as_str())).collect()
+}
+
+/// What is compared with the baseline: everything that an operation spends.
+pub fn relative() -> Vec<Column> {
+    [
+        ("tps", "ops_per_s"),
+        ("r/t", "reads_per_op"),
+        ("rkb/t", "rkb_per_op"),
+        ("wkb/t", "wkb_per_op"),
+        ("wkb/t+d", "wkb_per_op_with_drain"),
+        ("Mcpu/t", "cpu_us_per_op"),
+        ("Mcpu/t+d", "cpu_us_per_op_with_drain"),
+        ("size", "size_bytes"),
+        ("rss", "rss_bytes"),
+    ]
+    .map(|(head, name)| Column::metric(head, name, 2, ""))
+    .into()
+}

@@ -1,0 +1,111 @@
+//! Plain, narrow grids, and footnotes that give each reason for an absence once.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use rumba_core::metric::Metric;
+
+/// Rows of text: numbers to the right, and the last column, a name, to the left.
+pub struct Grid {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+    left: Vec<usize>,
+}
+
+impl Grid {
+    /// A grid with these heads; the last column is aligned left.
+    pub fn new(heads: Vec<String>) -> Self {
+        let left = vec![heads.len().saturating_sub(1)];
+        Grid { heads, rows: Vec::new(), left }
+    }
+
+    /// Aligns another column left.
+    pub fn left(mut self, column: usize) -> Self {
+        self.left.push(column);
+        self
+    }
+
+    pub fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Two spaces between columns, nothing around them, no trailing blanks.
+    pub fn render(self) -> String {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(self.heads);
+        table.add_rows(self.rows);
+        for (index, column) in table.column_iter_mut().enumerate() {
+            let left = self.left.contains(&index);
+            column.set_cell_alignment(if left { CellAlignment::Left } else { CellAlignment::Right });
+            column.set_padding((0, 2));
+        }
+        table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+}
+
+/// Why cells are empty: each reason once, with the cells that it explains.
+#[derive(Default)]
+pub struct Footnotes(Vec<(String, RowsColumns)>);
+
+/// Rows with the columns that are empty in them.
+type RowsColumns = Vec<(String, Vec<String>)>;
+
+impl Footnotes {
+    /// The cell's text: the number, or `-` and a footnote.
+    pub fn cell(&mut self, metric: &Metric, column: &str, row: &str, show: impl FnOnce(f64) -> String) -> String {
+        match metric {
+            Metric::Value(value) => show(*value),
+            Metric::Absent { absent } => {
+                self.note(without_count(absent), column, row);
+                "-".to_owned()
+            }
+        }
+    }
+
+    fn note(&mut self, reason: &str, column: &str, row: &str) {
+        let rows = entry(&mut self.0, reason);
+        let columns = entry(rows, row);
+        if !columns.iter().any(|known| known == column) {
+            columns.push(column.to_owned());
+        }
+    }
+
+    /// One line per reason.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        for (reason, rows) in &self.0 {
+            text.push_str(&format!("  - {}: {reason}\n", cells(rows)));
+        }
+        text
+    }
+}
+
+/// A reason without the number that it begins with (`1232 samples are too few`),
+/// so that cells that differ in it alone share one footnote.
+fn without_count(reason: &str) -> &str {
+    reason.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
+}
+
+/// `wkb/t, size of lmdb, null`, rows with the same columns together.
+fn cells(rows: &RowsColumns) -> String {
+    let mut groups: Vec<(&[String], Vec<&str>)> = Vec::new();
+    for (row, columns) in rows {
+        match groups.iter_mut().find(|(known, _)| *known == columns.as_slice()) {
+            Some((_, names)) => names.push(row),
+            None => groups.push((columns, vec![row])),
+        }
+    }
+    let group = |(columns, rows): &(&[String], Vec<&str>)| format!("{} of {}", columns.join(", "), rows.join(", "));
+    groups.iter().map(group).collect::<Vec<_>>().join("; ")
+}
+
+fn entry<'a, T: Default>(list: &'a mut Vec<(String, T)>, key: &str) -> &'a mut T {
+    let index = list.iter().position(|(known, _)| known == key).unwrap_or_else(|| {
+        list.push((key.to_owned(), T::default()));
+        list.len() - 1
+    });
+    &mut list[index].1
+}

@@ -1,0 +1,201 @@
+//! Terminal tables with the columns of the published ones.
+
+mod columns;
+mod comparison;
+mod grid;
+mod notes;
+
+use std::fmt::Write as _;
+
+use rumba_core::comparison::{PhaseFigures, Row, Summary};
+use rumba_core::metric::Metric;
+use rumba_core::results::Results;
+
+use self::columns::{Column, Pick};
+pub use self::comparison::comparison_table;
+use self::grid::{Footnotes, Grid};
+pub(crate) use self::notes::ending;
+use crate::format::{percent, ratio};
+use crate::verdict::{default_baseline, verdict_line};
+
+/// What can be chosen about the tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    baseline: Option<String>,
+}
+
+/// A baseline that the results do not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownBaseline {
+    /// What was asked for.
+    pub name: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for UnknownBaseline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "--baseline {}: these results have no engine of this name; {}", self.name, self.remedy)
+    }
+}
+
+impl std::error::Error for UnknownBaseline {}
+
+impl TableOptions {
+    /// Costs are shown relative to this engine instead of the first that keeps its data.
+    ///
+    /// # Errors
+    /// When the results have no engine of this name; the remedy names the nearest.
+    pub fn with_baseline(mut self, name: &str, summary: &Summary) -> Result<Self, UnknownBaseline> {
+        let engines = summary.engines();
+        if !engines.contains(&name) {
+            let remedy = match rumba_core::nearest(name, engines.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("they have: {}", engines.join(", ")),
+            };
+            return Err(UnknownBaseline { name: name.to_owned(), remedy });
+        }
+        self.baseline = Some(name.to_owned());
+        Ok(self)
+    }
+}
+
+/// All of a run's tables, ready to print: what ran, load, transactions, cost,
+/// spread of the repeats, warnings with remedies, what failed and what is missing.
+pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> String {
+    let mut text = heading(results, summary);
+    let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
+    let workload = results.trials.first().map_or("", |trial| trial.record.plan.workload.as_str());
+    section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load));
+    section(&mut text, "Transactions", summary, run, &columns::transactions(workload));
+    section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run));
+    section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run));
+    text.push_str(&relative(summary, options));
+    text.push_str(&repeats(summary));
+    text.push_str(&notes::all(results, summary));
+    text
+}
+
+fn heading(results: &Results, summary: &Summary) -> String {
+    let mut text = format!("{}  {}  rumba {}\n", results.name, results.started, results.rumba);
+    if let Some(source) = &results.source {
+        let _ = writeln!(text, "reproduces: {source}");
+    }
+    let repeats = summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len()).max();
+    if let Some(repeats) = repeats {
+        let repeats = match repeats {
+            1 => "figures of one repeat: how far repeats lie apart is not known".to_owned(),
+            _ => format!("medians of {repeats} repeats"),
+        };
+        let _ = writeln!(text, "{repeats}");
+    }
+    let line = verdict_line(summary);
+    if !line.is_empty() {
+        let _ = write!(text, "{line}");
+    }
+    text
+}
+
+/// The head of the columns that say whose row it is.
+fn name_heads(summary: &Summary) -> Vec<String> {
+    let mut heads = Vec::new();
+    if summary.clients().len() > 1 {
+        heads.push("clients".to_owned());
+    }
+    heads.push("engine".to_owned());
+    heads
+}
+
+fn name_cells(summary: &Summary, row: &Row) -> Vec<String> {
+    let mut cells = Vec::new();
+    if summary.clients().len() > 1 {
+        cells.push(row.clients.to_string());
+    }
+    cells.push(row.engine.clone());
+    cells
+}
+
+/// A row's name in footnotes: the clients only where they tell rows apart.
+fn row_name(summary: &Summary, row: &Row) -> String {
+    if summary.clients().len() > 1 { format!("{} ({})", row.engine, row.clients) } else { row.engine.clone() }
+}
+
+/// A titled table with its footnotes and legend.
+fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column]) {
+    let with_figures: Vec<(&Row, &PhaseFigures)> =
+        summary.rows.iter().filter_map(|row| Some((row, pick(row)?))).collect();
+    if with_figures.is_empty() {
+        return;
+    }
+    let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
+    let mut footnotes = Footnotes::default();
+    for (row, figures) in with_figures {
+        let name = row_name(summary, row);
+        let cell = |column: &Column| {
+            let show = |value| column.digits.show(value);
+            footnotes.cell(&column.median(figures), &column.head, &name, show)
+        };
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+    }
+    let _ = write!(text, "\n{title}\n{}{}", grid.render(), footnotes.render());
+    let width = columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
+    for column in columns {
+        let _ = writeln!(text, "  {:width$}  {}", column.head, column.legend);
+    }
+}
+
+/// Every engine over the baseline with the same number of clients.
+fn relative(summary: &Summary, options: &TableOptions) -> String {
+    let engines = summary.engines();
+    let Some(baseline) = options.baseline.as_deref().or(default_baseline(summary)) else { return String::new() };
+    if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || engines.len() < 2 {
+        return String::new();
+    }
+    let columns = columns::relative();
+    let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
+    let mut footnotes = Footnotes::default();
+    for row in &summary.rows {
+        let base = summary.row(baseline, row.clients).and_then(|base| base.run.as_ref());
+        let Some(figures) = row.run.as_ref() else { continue };
+        let cell = |column: &Column| {
+            let ratio_to = ratio_to(base, figures, column);
+            footnotes.cell(&ratio_to, &column.head, &row_name(summary, row), ratio)
+        };
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+    }
+    if grid.is_empty() {
+        return String::new();
+    }
+    let title = format!("Relative to {baseline} (1.00 is the same; tps: more is better, all else: less is)");
+    format!("\n{title}\n{}{}", grid.render(), footnotes.render())
+}
+
+fn ratio_to(base: Option<&PhaseFigures>, figures: &PhaseFigures, column: &Column) -> Metric {
+    let Some(base) = base else { return Metric::absent("the baseline has no figures with this number of clients") };
+    match column.median(base) {
+        Metric::Value(0.0) => Metric::absent("the baseline's figure is zero"),
+        Metric::Value(base) => column.median(figures).map(|value| value / base),
+        absent => absent,
+    }
+}
+
+/// How far the repeats lie apart, where there are repeats.
+fn repeats(summary: &Summary) -> String {
+    let columns = columns::repeated();
+    let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
+    for row in &summary.rows {
+        let Some(run) = row.run.as_ref().filter(|run| run.trials.len() > 1) else { continue };
+        let cell = |column: &Column| {
+            let columns::Source::Metric(name) = column.source else { return "-".to_owned() };
+            let spread = run.metrics.get(name).and_then(|figure| figure.spread);
+            spread
+                .map_or_else(|| "-".to_owned(), |spread| format!("{} ({})", percent(spread.range), percent(spread.cv)))
+        };
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+    }
+    if grid.is_empty() {
+        return String::new();
+    }
+    let title = "Repeat to repeat: largest over smallest, less one (coefficient of variation)";
+    format!("\n{title}\n{}", grid.render())
+}

@@ -1,0 +1,216 @@
+//! Intervals made few enough to draw: at most [`POINTS`] per trial, with every
+//! stall kept.
+
+use rumba_core::metric::Metric;
+use rumba_core::record::{Interval, PhaseKind};
+use serde::Serialize;
+
+/// The most points that a trial's timeline has.
+pub const POINTS: usize = 600;
+
+/// A series over a trial's timeline; no number where the interval has none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// The stable name of the series: `ops_per_s`.
+    pub name: &'static str,
+    /// One value per point.
+    pub values: Vec<Option<f64>>,
+    /// Why there are none, when there are none at all.
+    pub absent: Option<String>,
+}
+
+/// A trial's timeline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timeline {
+    /// Seconds since the trial's start, per point.
+    pub at_s: Vec<f64>,
+    /// The phases in order: name, start and end in seconds since the trial's start.
+    pub phases: Vec<(String, f64, f64)>,
+    /// The series.
+    pub series: Vec<Series>,
+    /// Seconds that one pair of points stands for; `None` when every interval is a point.
+    pub bucket_s: Option<f64>,
+}
+
+type Value = fn(&Interval) -> Metric;
+
+const SERIES: [(&str, Value); 5] = [
+    ("ops_per_s", |interval| Metric::from(interval.ops as f64).per(interval.seconds, "time")),
+    ("p99_ms", |interval| interval.p99_ms.clone()),
+    ("write_mb_s", |interval| megabytes(&interval.spent.device_write_bytes, interval)),
+    ("read_mb_s", |interval| megabytes(&interval.spent.device_read_bytes, interval)),
+    ("cpu_cores", cores),
+];
+
+fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
+    bytes.map(|bytes| bytes / f64::from(1 << 20)).per(interval.seconds, "time")
+}
+
+/// Cores kept busy by clients and engine; what an engine does not name apart is in the clients'.
+fn cores(interval: &Interval) -> Metric {
+    let background = interval.spent.background_cpu_s.value().unwrap_or(0.0);
+    interval.spent.client_cpu_s.map(|client| client + background).per(interval.seconds, "time")
+}
+
+/// A trial's timeline. Above [`POINTS`] intervals, buckets of neighbours within
+/// one phase become two points each: every series keeps its own smallest and
+/// largest value of the bucket, in the order in which they happened, so a stall
+/// of one second stays visible in an hour.
+pub fn timeline(intervals: &[Interval]) -> Timeline {
+    let runs: Vec<&[Interval]> = intervals.chunk_by(|a, b| a.phase == b.phase).collect();
+    let phases = runs.iter().filter_map(|run| {
+        let (first, last) = (run.first()?, run.last()?);
+        (first.phase != PhaseKind::Provision)
+            .then(|| (first.phase.to_string(), round(first.start_s), round(last.start_s + last.seconds)))
+    });
+    let phases = phases.collect();
+    let buckets = if intervals.len() > POINTS { Some(buckets(intervals, &runs)) } else { None };
+    let at_s = match &buckets {
+        None => intervals.iter().map(|interval| round(interval.start_s)).collect(),
+        Some(buckets) => buckets.iter().flat_map(|bucket| ends(bucket)).collect(),
+    };
+    let series = SERIES.map(|(name, value)| match &buckets {
+        None => series(name, intervals.iter().map(value).collect()),
+        Some(buckets) => series(name, buckets.iter().flat_map(|bucket| extremes(bucket, value)).collect()),
+    });
+    let bucket_s = buckets.map(|buckets| {
+        let seconds: f64 = intervals.iter().map(|interval| interval.seconds).sum();
+        round(seconds / buckets.len() as f64)
+    });
+    Timeline { at_s, phases, series: series.into(), bucket_s }
+}
+
+/// At most [`POINTS`] / 2 slices; they keep to phases unless there are too many of those.
+fn buckets<'a>(intervals: &'a [Interval], runs: &[&'a [Interval]]) -> Vec<&'a [Interval]> {
+    let most = POINTS / 2;
+    if runs.len() > most / 2 {
+        return intervals.chunks(intervals.len().div_ceil(most)).collect();
+    }
+    // Every run may end in a bucket that is not full: one is kept for each.
+    let size = intervals.len().div_ceil(most - runs.len());
+    runs.iter().flat_map(|run| run.chunks(size)).collect()
+}
+
+/// The times of a bucket's two points: its first and its middle interval.
+fn ends(bucket: &[Interval]) -> [f64; 2] {
+    let start = bucket.first().map_or(0.0, |interval| interval.start_s);
+    let end = bucket.last().map_or(start, |interval| interval.start_s + interval.seconds);
+    [round(start), round((start + end) / 2.0)]
+}
+
+fn extremes(bucket: &[Interval], value: Value) -> [Metric; 2] {
+    let numbers: Vec<f64> = bucket.iter().filter_map(|interval| value(interval).value()).collect();
+    let smallest = numbers.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+    let largest = numbers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    match (smallest, largest) {
+        (Some(low), Some(high)) if low.0 <= high.0 => [Metric::from(*low.1), Metric::from(*high.1)],
+        (Some(low), Some(high)) => [Metric::from(*high.1), Metric::from(*low.1)],
+        _ => [first_value(bucket, value), first_value(bucket, value)],
+    }
+}
+
+fn first_value(bucket: &[Interval], value: Value) -> Metric {
+    bucket.first().map_or_else(Metric::default, value)
+}
+
+fn series(name: &'static str, metrics: Vec<Metric>) -> Series {
+    let values: Vec<Option<f64>> = metrics.iter().map(|metric| metric.value().map(round)).collect();
+    let reason = || match metrics.first() {
+        Some(Metric::Absent { absent }) => absent.clone(),
+        _ => "no interval was kept".to_owned(),
+    };
+    let absent = values.iter().all(Option::is_none).then(reason);
+    Series { name, values: if absent.is_some() { Vec::new() } else { values }, absent }
+}
+
+/// Four significant digits: more cannot be seen, and the page stays small.
+pub fn round(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let digits = 3 - value.abs().log10().floor() as i32;
+    if digits >= 0 {
+        let scale = 10f64.powi(digits.min(300));
+        (value * scale).round() / scale
+    } else {
+        value.round()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use rumba_core::record::Spent;
+
+    use super::*;
+
+    fn intervals(phase: PhaseKind, count: u64, start_s: f64) -> Vec<Interval> {
+        let interval = |second| Interval {
+            start_s: start_s + second as f64,
+            seconds: 1.0,
+            phase,
+            ops: 1000 + second % 7,
+            errors: 0,
+            retries: 0,
+            counts: BTreeMap::new(),
+            p50_ms: Metric::Value(0.5),
+            p99_ms: Metric::Value(1.0),
+            max_ms: Metric::Value(2.0),
+            spent: Spent::default(),
+        };
+        (0..count).map(interval).collect()
+    }
+
+    fn named<'a>(timeline: &'a Timeline, name: &str) -> &'a Series {
+        timeline.series.iter().find(|series| series.name == name).unwrap()
+    }
+
+    #[test]
+    fn one_second_without_operations_in_an_hour_stays_visible() {
+        let mut hour = intervals(PhaseKind::Loop(1), 3600, 0.0);
+        hour[1234].ops = 0;
+        hour[2000].p99_ms = Metric::Value(4000.0);
+        let timeline = timeline(&hour);
+        assert!(timeline.at_s.len() <= POINTS, "{}", timeline.at_s.len());
+        assert!(named(&timeline, "ops_per_s").values.contains(&Some(0.0)));
+        assert!(named(&timeline, "p99_ms").values.contains(&Some(4000.0)));
+        assert!(timeline.at_s.is_sorted());
+    }
+
+    #[test]
+    fn buckets_keep_to_their_phase_and_points_to_their_number() {
+        for loops in [1, 3, 40, 400] {
+            let mut all = intervals(PhaseKind::Warmup, 601, 0.0);
+            for number in 1..=loops {
+                all.extend(intervals(PhaseKind::Loop(number), 17, all.len() as f64));
+            }
+            let timeline = timeline(&all);
+            assert!(timeline.at_s.len() <= POINTS, "{loops} loops: {}", timeline.at_s.len());
+            assert_eq!(timeline.phases.len() as u32, loops + 1);
+            assert_eq!(timeline.at_s.len(), named(&timeline, "ops_per_s").values.len());
+        }
+    }
+
+    #[test]
+    fn few_intervals_are_drawn_as_they_are() {
+        let timeline = timeline(&intervals(PhaseKind::Load, 600, 0.0));
+        assert_eq!((timeline.at_s.len(), timeline.bucket_s), (600, None));
+    }
+
+    #[test]
+    fn a_series_without_numbers_gives_its_reason() {
+        let timeline = timeline(&intervals(PhaseKind::Load, 5, 0.0));
+        let written = named(&timeline, "write_mb_s");
+        assert_eq!(written.absent.as_deref(), Some("not measured in this phase"));
+        assert!(written.values.is_empty());
+    }
+
+    #[test]
+    fn rounding_keeps_four_digits() {
+        assert_eq!(round(123_456.0), 123_456.0);
+        assert_eq!(round(1.234_567), 1.235);
+        assert_eq!(round(0.000_123_456), 0.000_123_5);
+    }
+}

@@ -1,0 +1,172 @@
+//! Which engine had the least of each, and the most operations: computed, no adjectives.
+
+use std::fmt::Write as _;
+
+use rumba_core::comparison::{Figure, Row, Summary};
+use serde::Serialize;
+
+use crate::format::{SizeUnit, counted, significant};
+
+/// One question and the engine that answers it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The number of clients.
+    pub clients: u32,
+    /// The question: `least written per operation`.
+    pub question: &'static str,
+    /// The metric that answers it.
+    pub metric: &'static str,
+    /// The engine with the best median.
+    pub engine: String,
+    /// That median with its unit.
+    pub value: String,
+    /// Engines whose repeats overlap with the best one's: not told apart.
+    pub close: Vec<String>,
+    /// Engines left out, each with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// A question, whether more is better, and the metrics that answer it in order
+/// of preference: the first that every engine has. Debt is charged where it can be.
+const QUESTIONS: [(&str, bool, &[&str]); 4] = [
+    ("most operations per second", true, &["ops_per_s"]),
+    ("least written per operation", false, &["wkb_per_op_with_drain", "wkb_per_op", "proc_wkb_per_op"]),
+    ("least CPU per operation", false, &["cpu_us_per_op_with_drain", "cpu_us_per_op"]),
+    ("smallest on disk", false, &["size_bytes"]),
+];
+
+/// The engine that stores nothing measures the harness; it takes part in no contest.
+const KEEPS_NOTHING: &str = "null";
+
+/// Whether the row is of the engine that stores nothing.
+pub fn keeps_nothing(row: &Row) -> bool {
+    row.registered == KEEPS_NOTHING
+}
+
+/// Whom the others are compared with unless the reader says otherwise: the
+/// experiment's first engine that keeps its data.
+pub fn default_baseline(summary: &Summary) -> Option<&str> {
+    let keeping = summary.rows.iter().find(|row| !keeps_nothing(row));
+    keeping.or(summary.rows.first()).map(|row| row.engine.as_str())
+}
+
+/// The verdicts per number of clients; none where fewer than two engines can be compared.
+pub fn verdicts(summary: &Summary) -> Vec<Verdict> {
+    let mut all = Vec::new();
+    for clients in summary.clients() {
+        let rows: Vec<&Row> = summary.rows.iter().filter(|row| row.clients == clients).collect();
+        for (question, more, metrics) in QUESTIONS {
+            all.extend(verdict(&rows, clients, question, more, metrics));
+        }
+    }
+    all
+}
+
+fn verdict(
+    rows: &[&Row],
+    clients: u32,
+    question: &'static str,
+    more: bool,
+    metrics: &'static [&'static str],
+) -> Option<Verdict> {
+    let (fit, mut left_out) = contestants(rows);
+    let has = |row: &&Row, metric: &str| figure(row, metric).is_some();
+    let metric =
+        metrics.iter().copied().find(|metric| fit.iter().all(|row| has(row, metric))).or_else(|| {
+            metrics.iter().copied().max_by_key(|metric| fit.iter().filter(|row| has(row, metric)).count())
+        })?;
+    let mut entries: Vec<(&Row, &Figure, f64)> = Vec::new();
+    for row in fit {
+        match figure(row, metric).and_then(|figure| Some((figure, figure.median.value()?))) {
+            Some((figure, median)) => entries.push((row, figure, median)),
+            None => left_out.push(format!("{} has no {metric}", row.engine)),
+        }
+    }
+    if entries.len() < 2 {
+        return None;
+    }
+    entries.sort_by(|a, b| if more { b.2.total_cmp(&a.2) } else { a.2.total_cmp(&b.2) });
+    let (best, best_figure, median) = entries[0];
+    let close = entries[1..].iter().filter(|(_, figure, _)| overlap(best_figure, figure));
+    Some(Verdict {
+        clients,
+        question,
+        metric,
+        engine: best.engine.clone(),
+        value: with_unit(metric, median),
+        close: close.map(|(row, ..)| row.engine.clone()).collect(),
+        left_out,
+    })
+}
+
+/// The rows that may win, and why the others may not.
+fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
+    let (mut fit, mut left_out) = (Vec::new(), Vec::new());
+    for row in rows {
+        if keeps_nothing(row) {
+            left_out.push(format!("{} keeps no data", row.engine));
+        } else if !row.broken.is_empty() {
+            left_out.push(format!("{} failed its verification", row.engine));
+        } else if row.run.is_none() {
+            left_out.push(format!("{} ended no loop", row.engine));
+        } else {
+            fit.push(*row);
+        }
+    }
+    (fit, left_out)
+}
+
+fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
+    let figure = row.run.as_ref()?.metrics.get(metric)?;
+    figure.median.value().map(|_| figure)
+}
+
+/// Whether the ranges of the repeats overlap.
+fn overlap(a: &Figure, b: &Figure) -> bool {
+    let range = |figure: &Figure| {
+        let numbers = figure.numbers();
+        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        (low, numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let ((a_low, a_high), (b_low, b_high)) = (range(a), range(b));
+    a_low <= b_high && b_low <= a_high
+}
+
+fn with_unit(metric: &str, value: f64) -> String {
+    match metric {
+        "size_bytes" => SizeUnit::for_largest(value).show_with_unit(value),
+        "ops_per_s" => format!("{value:.0}/s"),
+        name if name.starts_with("cpu") => format!("{} µs", significant(value)),
+        _ => format!("{} KB", significant(value)),
+    }
+}
+
+/// The verdicts in words, one line per number of clients; empty when there is nothing to compare.
+pub fn verdict_line(summary: &Summary) -> String {
+    let all = verdicts(summary);
+    let mut text = String::new();
+    for clients in summary.clients() {
+        let of_these: Vec<&Verdict> = all.iter().filter(|verdict| verdict.clients == clients).collect();
+        if of_these.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "with {}:", counted(clients as usize, "client"));
+        let width = of_these.iter().map(|verdict| verdict.question.len()).max().unwrap_or(0);
+        for verdict in &of_these {
+            let close = match verdict.close.is_empty() {
+                true => String::new(),
+                false => format!("; not told apart by the repeats: {}", verdict.close.join(", ")),
+            };
+            let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
+            let (question, engine, value) = (verdict.question, &verdict.engine, &verdict.value);
+            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{close})");
+        }
+        let mut left_out: Vec<&String> = of_these.iter().flat_map(|verdict| &verdict.left_out).collect();
+        left_out.sort_unstable();
+        left_out.dedup();
+        for reason in left_out {
+            let _ = writeln!(text, "  left out: {reason}");
+        }
+    }
+    text
+}

@@ -1,0 +1,7 @@
+//! The report over synthetic results: tables, JSON and page.
+#![allow(clippy::unwrap_used)]
+
+mod html;
+mod json;
+mod support;
+mod tables;

@@ -1,0 +1,151 @@
+//! The terminal tables as a reader sees them.
+
+use crate::support::compare::{compare, summarise};
+use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, results, sample};
+use rumba_core::metric::Metric;
+use rumba_core::record::{PhaseKind, Status};
+use rumba_core::results::Results;
+use rumba_core::warning::Warning;
+use rumba_report::{TableOptions, comparison_table, tables};
+
+const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
+
+fn printed(results: &Results) -> String {
+    tables(results, &summarise(results), &TableOptions::default())
+}
+
+#[test]
+fn a_whole_run() {
+    insta::assert_snapshot!(printed(&sample()));
+}
+
+#[test]
+fn absent_values_are_dashes_with_each_reason_once() {
+    let mut results = results(&[LSM, BTREE], SHORT);
+    for trial in &mut results.trials {
+        for phase in &mut trial.record.phases {
+            let absent = Metric::absent("the data directory is on tmpfs, which has no device");
+            let metrics = &mut phase.metrics;
+            for metric in [
+                &mut metrics.reads_per_op,
+                &mut metrics.rkb_per_op,
+                &mut metrics.wkb_per_op,
+                &mut metrics.reads_per_s,
+                &mut metrics.read_mb_s,
+                &mut metrics.write_mb_s,
+                &mut phase.spent.device_write_bytes,
+            ] {
+                *metric = absent.clone();
+            }
+        }
+    }
+    let text = printed(&results);
+    insta::assert_snapshot!(text);
+    assert!(!text.contains("0.00"), "an absent value was printed as zero");
+}
+
+#[test]
+fn a_percentile_without_samples_is_a_dash() {
+    let mut results = results(&[LSM], SHORT);
+    for phase in &mut results.trials[0].record.phases {
+        if let Some(op) = phase.op_types.get_mut("update_node") {
+            op.response.p99_ms = Metric::absent("fewer than 1000 operations");
+        }
+    }
+    assert!(printed(&results).contains("  - un of rocksdb.none: fewer than 1000 operations\n"));
+}
+
+#[test]
+fn a_partial_run_says_what_it_lacks() {
+    let mut results = results(&[LSM, COPY_ON_WRITE], SHORT);
+    let [first, second] = &mut results.trials[..] else { panic!("two trials") };
+    first.record.status = Status::Interrupted;
+    first.record.phases.truncate(4);
+    second.record.status =
+        Status::Failed { phase: PhaseKind::Load, cause: "the device is full: mdb_put: No space left".to_owned() };
+    second.record.phases.clear();
+    results.missing.push("trial 3 (lmdb, repeat 2): not run".to_owned());
+    insta::assert_snapshot!(printed(&results));
+}
+
+#[test]
+fn nothing_at_all_is_still_a_report() {
+    let mut results = results(&[], SHORT);
+    results.warnings = vec![Warning::new("host", "swap is in use", "swapoff -a")];
+    let text = printed(&results);
+    assert!(text.contains("swap is in use") && text.contains("remedy: swapoff -a"), "{text}");
+}
+
+#[test]
+fn several_numbers_of_clients_have_a_column_of_their_own() {
+    let results = results(&[LSM, LSM_ZSTD], Plan { clients: &[1, 16], ..SHORT });
+    insta::assert_snapshot!(printed(&results));
+}
+
+#[test]
+fn other_workloads_have_no_linkbench_columns() {
+    let mut results = results(&[LSM], SHORT);
+    results.trials[0].record.plan.workload = "tpcc".to_owned();
+    let text = printed(&results);
+    assert!(text.contains("tps  Mcpu/t"), "{text}");
+}
+
+#[test]
+fn the_null_engine_and_broken_data_win_nothing() {
+    let mut null = LSM;
+    (null.name, null.engine, null.ops_per_s) = ("null", "null", 9e5);
+    let mut broken = LSM;
+    (broken.name, broken.ops_per_s) = ("rocksdb.broken", 5e5);
+    let mut results = results(&[null, broken, LSM, BTREE], SHORT);
+    results.trials[1].record.phases.last_mut().unwrap().checks[0].wrong = 7;
+    let text = printed(&results);
+    let verdict = text.split("\nLoad").next().unwrap();
+    assert!(verdict.contains("most operations per second   rocksdb.none"), "{verdict}");
+    assert!(verdict.contains("left out: null keeps no data"), "{verdict}");
+    assert!(verdict.contains("left out: rocksdb.broken failed its verification"), "{verdict}");
+    assert!(text.contains("Relative to rocksdb.broken"), "null is nobody's measure");
+    assert!(text.contains("do not use this trial's figures"), "{text}");
+}
+
+#[test]
+fn repeats_that_overlap_are_not_told_apart() {
+    let mut results = results(&[LSM, LSM_ZSTD], Plan { repeats: 2, ..SHORT });
+    for (trial, rate) in results.trials.iter_mut().zip([100.0, 99.0, 110.0, 105.0]) {
+        for phase in &mut trial.record.phases {
+            phase.metrics.ops_per_s = Metric::Value(rate);
+        }
+    }
+    let text = printed(&results);
+    assert!(text.contains("rocksdb.none (105/s; not told apart by the repeats: rocksdb.zstd)"), "{text}");
+}
+
+#[test]
+fn a_misspelt_baseline_names_the_nearest() {
+    let results = results(&[LSM, LSM_ZSTD], SHORT);
+    let summary = summarise(&results);
+    let error = TableOptions::default().with_baseline("rocksdb.zstandard", &summary).unwrap_err();
+    assert!(error.to_string().contains("did you mean `rocksdb.zstd`?"), "{error}");
+    let options = TableOptions::default().with_baseline("rocksdb.zstd", &summary).unwrap();
+    assert!(tables(&results, &summary, &options).contains("Relative to rocksdb.zstd"));
+}
+
+#[test]
+fn two_runs_side_by_side() {
+    let plan = Plan { repeats: 3, ..SHORT };
+    let base = results(&[LSM, BTREE], plan);
+    let mut faster = LSM;
+    faster.ops_per_s *= 1.2;
+    let mut other = results(&[faster, COPY_ON_WRITE], plan);
+    other.trials[0].record.status =
+        Status::Failed { phase: PhaseKind::Drain, cause: "the process was killed by signal 9".to_owned() };
+    other.conditions.insert("governor".to_owned(), "powersave".to_owned());
+    insta::assert_snapshot!(comparison_table(&compare(&base, &other)));
+}
+
+#[test]
+fn one_repeat_has_no_interval_and_says_so() {
+    let base = results(&[LSM], SHORT);
+    let text = comparison_table(&compare(&base, &base));
+    assert!(text.contains("no interval with one repeat"), "{text}");
+    assert!(text.contains("undecided") && !text.contains("within noise"), "{text}");
+}

@@ -1,0 +1,18 @@
+// Copies the built page to where the report embeds it, or (--check) fails when
+// the committed page is not what these sources build.
+import { copyFileSync, mkdirSync, readFileSync } from "node:fs";
+
+const built = new URL("../dist/index.html", import.meta.url);
+const asset = new URL("../../crates/report/assets/page.html", import.meta.url);
+
+if (process.argv.includes("--check")) {
+  if (!readFileSync(built).equals(readFileSync(asset))) {
+    console.error("crates/report/assets/page.html is not what web/ builds: run `npm run asset` in web/ and commit it");
+    process.exit(1);
+  }
+  console.log("crates/report/assets/page.html is what web/ builds");
+} else {
+  mkdirSync(new URL(".", asset), { recursive: true });
+  copyFileSync(built, asset);
+  console.log(`crates/report/assets/page.html: ${readFileSync(asset).length} bytes`);
+}

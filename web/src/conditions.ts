@@ -1,0 +1,170 @@
+// What must be known to trust or compare the figures.
+
+import type { Context } from "./context";
+import type { Trial, Warning } from "./data";
+import { h, scrolling, section } from "./dom";
+import { bytes, counted, seconds, significant } from "./format";
+import { marker } from "./look";
+import { current } from "./state";
+
+/** Warnings of one code and remedy, the trials that they are about together. */
+export function warningList(context: Context): HTMLElement | null {
+  const groups = new Map<string, { warning: Warning; lines: Map<string, { message: string; repeats: number[] }> }>();
+  const add = (warning: Warning, who: string, repeat: number | null) => {
+    const key = `${warning.code}\n${warning.remedy}`;
+    const group = groups.get(key) ?? { warning, lines: new Map() };
+    const line = group.lines.get(who || warning.message) ?? { message: warning.message, repeats: [] };
+    if (repeat !== null) line.repeats.push(repeat);
+    group.lines.set(who || warning.message, line);
+    groups.set(key, group);
+  };
+  for (const warning of context.data.warnings) add(warning, "", null);
+  for (const remark of context.data.summary.remarks) add(remark, `${remark.engine}, ${counted(remark.clients, "client")}`, remark.repeat);
+  if (groups.size === 0) return null;
+  const items = [...groups.values()].map(({ warning, lines }) =>
+    h(
+      "li",
+      {},
+      h("code", {}, warning.code),
+      ...[...lines].map(([who, { message, repeats }]) =>
+        h("p", {}, repeats.length > 0 ? h("strong", {}, `${who}: `) : null, message, repeats.length > 1 && ` (repeat ${repeats[0]}; likewise in ${repeats.slice(1).join(", ")})`),
+      ),
+      h("p", { class: "remedy" }, warning.remedy),
+    ),
+  );
+  return h("ul", { class: "warnings" }, ...items);
+}
+
+/** A row of the parity table: its name, and one value per engine. */
+interface Trait {
+  name: string;
+  values: string[];
+  /** Whether a difference makes a comparison unfair, rather than being what is compared. */
+  parity: boolean;
+}
+
+function traits(trials: Trial[]): Trait[] {
+  const of = (name: string, get: (trial: Trial) => string, parity = false): Trait => ({ name, values: trials.map(get), parity });
+  const rows = [
+    of("engine", (trial) => trial.registered),
+    of("version", (trial) => trial.version ?? "unknown"),
+    of("durability", (trial) => trial.durability, true),
+    of("cache", (trial) => bytes(trial.cache_bytes), true),
+    of("compression", (trial) => trial.compression ?? "the engine's default"),
+  ];
+  const keys = (get: (trial: Trial) => Record<string, string>) => [...new Set(trials.flatMap((trial) => Object.keys(get(trial))))].sort();
+  for (const key of keys((trial) => trial.settings)) rows.push(of(key, (trial) => trial.settings[key] ?? ""));
+  for (const key of keys((trial) => trial.conditions)) {
+    const row = of(key, (trial) => trial.conditions[key] ?? "", true);
+    if (differs(row)) rows.push(row);
+  }
+  return rows;
+}
+
+function differs({ values }: Trait): boolean {
+  return new Set(values).size > 1;
+}
+
+/** The trials' conditions that are the same in all of them: said once. */
+function sharedConditions(trials: Trial[]): [string, string][] {
+  const [first] = trials;
+  return Object.entries(first?.conditions ?? {}).filter(([key, value]) => trials.every((trial) => trial.conditions[key] === value));
+}
+
+/** One trial of each engine with the chosen number of clients. */
+function oneEach(context: Context): Trial[] {
+  const { clients } = current();
+  return context.engines.flatMap((engine) => context.data.trials.find((trial) => trial.engine === engine && trial.clients === clients) ?? []);
+}
+
+function parityTable(context: Context): HTMLElement {
+  const trials = oneEach(context);
+  const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)));
+  const body = traits(trials).map((trait) => {
+    const unfair = trait.parity && differs(trait);
+    return h(
+      "tr",
+      { class: unfair ? "differs" : "" },
+      h("th", { scope: "row" }, trait.name, unfair && h("span", { class: "flag" }, "differs")),
+      ...trait.values.map((value) => h("td", { class: "text" }, value)),
+    );
+  });
+  const table = h("table", { class: "parity" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }), ...heads)), h("tbody", {}, ...body));
+  return scrolling("engines and their settings", table);
+}
+
+function pairs(entries: [string, string][]): HTMLElement {
+  return h("dl", {}, ...entries.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+function details(title: string, ...content: (Node | null)[]): HTMLElement {
+  return h("details", {}, h("summary", {}, title), ...content);
+}
+
+function howItRan(context: Context): [string, string][] {
+  const [trial] = context.data.trials;
+  if (!trial) return [];
+  const { run } = trial;
+  return [
+    ["workload", trial.workload],
+    ["loaders", String(run.load_clients)],
+    ["warmup", seconds(run.warmup_s)],
+    ["loops", `${run.loops} × ${seconds(run.loop_s)}`],
+    ["arrivals", run.rate === null ? "closed loop" : `open loop, ${significant(run.rate)} operations/s`],
+    ["seed", String(run.seed)],
+    ...Object.entries(trial.workload_settings),
+    ...sharedConditions(oneEach(context)),
+  ];
+}
+
+function inForce(context: Context): HTMLElement[] {
+  return context.engines.flatMap((engine) => {
+    const trial = context.data.trials.find((trial) => trial.engine === engine && trial.effective_settings.length > 0);
+    return trial ? [details(`Settings in force: ${engine}`, pairs(trial.effective_settings))] : [];
+  });
+}
+
+/** What an engine had put off when the loops began and ended, and what was proven. */
+export function debtTable(context: Context): HTMLElement | null {
+  const rows = context.trials().flatMap(({ trial, main }) => {
+    const loops = main ? trial.phases.find(({ phase }) => phase === "loops") : undefined;
+    const drain = trial.phases.find(({ phase }) => phase === "drain");
+    return (loops?.debt_end ?? []).map((gauge) => {
+      const at = (gauges: { name: string; value: number }[] | undefined) => {
+        const found = gauges?.find(({ name }) => name === gauge.name);
+        return found ? (gauge.name.includes("bytes") ? bytes(found.value) : significant(found.value)) : "–";
+      };
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)),
+        h("td", { class: "text" }, gauge.name),
+        h("td", {}, at(loops?.debt_start)),
+        h("td", {}, at(loops?.debt_end)),
+        h("td", {}, at(drain?.debt_end)),
+        h("td", {}, drain ? seconds(drain.seconds) : "–"),
+      );
+    });
+  });
+  if (rows.length === 0) return null;
+  const heads = ["at the loops' start", "at their end", "after the drain", "drain took"].map((text) => h("th", { scope: "col" }, text));
+  const table = h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "engine"), h("th", { scope: "col", class: "text" }, "debt"), ...heads)), h("tbody", {}, ...rows));
+  return h("details", {}, h("summary", {}, "Debt: work put off, and paid in the drain"), scrolling("debt", table));
+}
+
+export function conditionsSection(context: Context): HTMLElement {
+  const { data } = context;
+  const warnings = warningList(context);
+  return section(
+    "conditions",
+    "Conditions",
+    "What must be the same for a comparison to be fair is marked where it is not.",
+    warnings && h("h3", {}, "Warnings"),
+    warnings,
+    h("h3", {}, "Engines"),
+    parityTable(context),
+    h("div", { class: "columns" }, h("div", {}, h("h3", {}, "Run"), pairs(howItRan(context))), h("div", {}, h("h3", {}, "Host"), pairs(Object.entries(data.conditions)))),
+    ...inForce(context),
+    details("The experiment as run", h("pre", {}, data.experiment)),
+  );
+}

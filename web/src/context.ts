@@ -1,0 +1,61 @@
+// What every section needs: the data, and an engine's look and rows.
+
+import { type PageData, type Row, type Trial, engines, mainTrial } from "./data";
+import { type Look, lookOf } from "./look";
+import { choose, current } from "./state";
+
+export class Context {
+  readonly engines: string[];
+
+  constructor(readonly data: PageData) {
+    this.engines = engines(data);
+  }
+
+  look(engine: string): Look {
+    return lookOf(Math.max(0, this.engines.indexOf(engine)));
+  }
+
+  /** Whether the charts show the engine. */
+  shown(engine: string): boolean {
+    return !current().hidden.split(",").includes(engine);
+  }
+
+  /** Shows or hides an engine in the charts. */
+  toggle(engine: string): void {
+    const hidden = current().hidden.split(",").filter((name) => name !== "" && name !== engine);
+    choose({ hidden: (this.shown(engine) ? [...hidden, engine] : hidden).join(",") });
+  }
+
+  keepsData(engine: string): boolean {
+    return !this.data.keep_nothing.includes(engine);
+  }
+
+  /** The rows with the chosen number of clients, in the experiment's order. */
+  rows(): Row[] {
+    const { clients } = current();
+    return this.data.summary.rows.filter((row) => row.clients === clients);
+  }
+
+  /** The shown trials with the chosen number of clients, the strong one of each engine last so that it lies on top. */
+  trials(): { trial: Trial; main: boolean }[] {
+    // Results of several runs may be shown as one: numbers repeat in them, engines' names do not.
+    const mains = new Map(this.rows().map((row) => [row.engine, mainTrial(row)]));
+    const { clients } = current();
+    return this.data.trials
+      .filter((trial) => trial.clients === clients && this.shown(trial.engine))
+      .map((trial) => ({ trial, main: mains.get(trial.engine) === trial.number }))
+      .sort((a, b) => Number(a.main) - Number(b.main));
+  }
+
+  unit(metric: string): string {
+    return this.data.metrics.find((info) => info.name === metric)?.unit ?? "";
+  }
+
+  help(metric: string): string {
+    return this.data.metrics.find((info) => info.name === metric)?.help ?? "";
+  }
+
+  better(metric: string): "more" | "less" | "neither" {
+    return this.data.metrics.find((info) => info.name === metric)?.better ?? "neither";
+  }
+}

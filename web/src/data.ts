@@ -1,0 +1,182 @@
+// What the page shows. Mirrors `PageData` of crates/report/src/html.rs and the
+// values of crates/core/src/comparison.rs.
+
+/** A number, or the reason why there is none. */
+export type Metric = number | { absent: string };
+
+export interface Spread {
+  range: number;
+  cv: number;
+}
+
+/** One number of an engine over its repeats. */
+export interface Figure {
+  median: Metric;
+  values: Metric[];
+  spread: Spread | null;
+}
+
+export interface OpFigures {
+  count: Figure;
+  errors: Figure;
+  retries: Figure;
+  service: Record<string, Figure>;
+  response: Record<string, Figure>;
+}
+
+export interface PhaseFigures {
+  trials: number[];
+  notes: string[];
+  metrics: Record<string, Figure>;
+  op_types: Record<string, OpFigures>;
+}
+
+/** One engine with one number of clients. */
+export interface Row {
+  engine: string;
+  registered: string;
+  clients: number;
+  load: PhaseFigures | null;
+  run: PhaseFigures | null;
+  broken: string[];
+}
+
+export interface Warning {
+  code: string;
+  message: string;
+  remedy: string;
+}
+
+export interface TrialName {
+  trial: number;
+  engine: string;
+  clients: number;
+  repeat: number;
+}
+
+export interface Verdict {
+  clients: number;
+  question: string;
+  metric: string;
+  engine: string;
+  value: string;
+  close: string[];
+  left_out: string[];
+}
+
+export interface MetricInfo {
+  name: string;
+  unit: string;
+  better: "more" | "less" | "neither";
+  help: string;
+}
+
+export interface Gauge {
+  name: string;
+  value: number;
+}
+
+export interface Phase {
+  phase: string;
+  seconds: number;
+  ops: number;
+  debt_start: Gauge[];
+  debt_end: Gauge[];
+  checks: { name: string; examined: number; wrong: number; examples: string[] }[];
+}
+
+export interface Series {
+  name: string;
+  values: (number | null)[];
+  absent: string | null;
+}
+
+export interface Timeline {
+  at_s: number[];
+  phases: [name: string, start: number, end: number][];
+  series: Series[];
+  bucket_s: number | null;
+}
+
+export interface Trial {
+  number: number;
+  engine: string;
+  registered: string;
+  clients: number;
+  repeat: number;
+  ended: string | null;
+  workload: string;
+  version: string | null;
+  cache_bytes: number;
+  durability: string;
+  compression: string | null;
+  settings: Record<string, string>;
+  effective_settings: [string, string][];
+  workload_settings: Record<string, string>;
+  conditions: Record<string, string>;
+  run: { load_clients: number; warmup_s: number; loops: number; loop_s: number; rate: number | null; seed: number };
+  phases: Phase[];
+  spectrum: Record<string, [percentile: number, ms: number][]>;
+  timeline: Timeline;
+}
+
+export interface PageData {
+  name: string;
+  source: string | null;
+  started: string;
+  rumba: string;
+  experiment: string;
+  conditions: Record<string, string>;
+  warnings: Warning[];
+  missing: string[];
+  summary: {
+    rows: Row[];
+    unfinished: TrialName[];
+    remarks: (TrialName & Warning)[];
+  };
+  /** Whom the others are compared with until the reader chooses. */
+  baseline: string | null;
+  /** Engines that keep no data: no measure for the others, and not drawn until asked for. */
+  keep_nothing: string[];
+  verdicts: Verdict[];
+  metrics: MetricInfo[];
+  trials: Trial[];
+}
+
+/** The data island of this page. */
+export function readData(): PageData {
+  const island = document.getElementById("data");
+  return JSON.parse(island?.textContent ?? "null") as PageData;
+}
+
+export function value(metric: Metric | undefined): number | null {
+  return typeof metric === "number" ? metric : null;
+}
+
+export function reason(metric: Metric | undefined): string {
+  if (metric === undefined) return "not measured";
+  return typeof metric === "number" ? "" : metric.absent;
+}
+
+export function numbers(figure: Figure | undefined): number[] {
+  return (figure?.values ?? []).filter((metric) => typeof metric === "number");
+}
+
+export function engines(data: PageData): string[] {
+  return [...new Set(data.summary.rows.map((row) => row.engine))];
+}
+
+export function clientCounts(data: PageData): number[] {
+  return [...new Set(data.summary.rows.map((row) => row.clients))].sort((a, b) => a - b);
+}
+
+/** The trial whose throughput is the median of its engine's: drawn strong, its siblings faint. */
+export function mainTrial(row: Row): number | null {
+  const figure = row.run?.metrics["ops_per_s"] ?? row.load?.metrics["ops_per_s"];
+  const trials = (row.run ?? row.load)?.trials ?? [];
+  const ranked = trials
+    .map((trial, index) => ({ trial, ops: value(figure?.values[index]) }))
+    .filter((entry) => entry.ops !== null)
+    .sort((a, b) => (a.ops ?? 0) - (b.ops ?? 0));
+  return ranked[Math.floor((ranked.length - 1) / 2)]?.trial ?? trials[0] ?? null;
+}

@@ -1,0 +1,56 @@
+// Elements from data: text only ever becomes a text node, so that no name in
+// the results can become markup.
+
+type Child = Node | string | null | undefined | false;
+type Properties = Record<string, string | boolean | ((event: Event) => void) | undefined>;
+
+/** An element with properties (functions listen, the rest are attributes) and children. */
+export function h(tag: string, properties: Properties = {}, ...children: Child[]): HTMLElement {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (typeof value === "string") element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child): child is Node | string => Boolean(child)));
+  return element;
+}
+
+/** An element of constant markup; never called with anything from the results. */
+export function constant(markup: string): Element {
+  const template = document.createElement("template");
+  template.innerHTML = markup;
+  return template.content.firstElementChild ?? document.createElement("span");
+}
+
+/** A section with its title and a line that says what it shows. */
+export function section(id: string, title: string, about: Child, ...children: Child[]): HTMLElement {
+  const labelled = `${id}-title`;
+  return h(
+    "section",
+    { id, "aria-labelledby": labelled },
+    h("h2", { id: labelled }, title),
+    about ? h("p", { class: "about" }, about) : null,
+    ...children,
+  );
+}
+
+/** A labelled choice of one of several. */
+export function choice(
+  label: string,
+  options: { value: string; text: string }[],
+  chosen: string,
+  change: (value: string) => void,
+): HTMLElement {
+  const select = h(
+    "select",
+    { change: (event) => change((event.target as HTMLSelectElement).value) },
+    ...options.map(({ value, text }) => h("option", { value, selected: value === chosen }, text)),
+  );
+  return h("label", { class: "choice" }, h("span", {}, label), select);
+}
+
+/** A wide table scrolls within its own frame, reachable by keyboard. */
+export function scrolling(label: string, table: HTMLElement): HTMLElement {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+}

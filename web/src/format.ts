@@ -1,0 +1,65 @@
+// Numbers as people read them.
+
+/** Three significant digits, thousands apart. */
+export function significant(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size >= 100) return whole(value);
+  if (size >= 10) return value.toFixed(1);
+  if (size >= 0.01) return value.toFixed(2);
+  if (size >= 0.0001) return value.toFixed(4);
+  return value.toExponential(1);
+}
+
+export function bytes(value: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit + 1 < units.length) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? value.toFixed(0) : significant(value)} ${units[unit]}`;
+}
+
+/** A whole number, thousands apart. */
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString("en-US").replaceAll(",", "\u2009");
+}
+
+export function milliseconds(value: number): string {
+  if (value >= 10) return whole(value);
+  const decimals = value >= 1 ? 1 : value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4;
+  return value > 0 && value < 0.00005 ? "<0.0001" : value.toFixed(decimals);
+}
+
+export function ratio(value: number): string {
+  if (value > 0 && value < 0.005) return "<0.01×";
+  return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)}×`;
+}
+
+export function percent(share: number): string {
+  const value = share * 100;
+  if (value > 1000) return ">1000%";
+  return `${value < 10 ? value.toFixed(1) : value.toFixed(0)}%`;
+}
+
+/** `1 repeat`, `3 repeats`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Tick labels: short, thousands as k, millions as M. */
+export function tick(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
+  if (size >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
+  return String(Number(value.toPrecision(3)));
+}
+
+export function seconds(value: number): string {
+  if (value < 120) return `${Number(value.toFixed(value < 10 ? 1 : 0))} s`;
+  const minutes = Math.floor(value / 60);
+  const rest = Math.round(value - minutes * 60);
+  if (minutes < 60) return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60 ? `${minutes % 60} min` : ""}`.trim();
+}

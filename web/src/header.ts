@@ -1,0 +1,80 @@
+// The head of the page: what ran, who spent least, and what went wrong.
+
+import type { Context } from "./context";
+import { clientCounts } from "./data";
+import { h, section } from "./dom";
+import { counted, seconds } from "./format";
+import { marker } from "./look";
+import { current } from "./state";
+
+function whatRan(context: Context): string {
+  const { data } = context;
+  const [trial] = data.trials;
+  if (!trial) return "No trial was recorded.";
+  const repeats = Math.max(...data.trials.map(({ repeat }) => repeat));
+  const clients = clientCounts(data).join(", ");
+  return [
+    trial.workload,
+    counted(context.engines.length, "engine"),
+    `${clients} ${clients === "1" ? "client" : "clients"}`,
+    `${counted(trial.run.loops, "loop")} of ${seconds(trial.run.loop_s)}`,
+    counted(repeats, "repeat"),
+  ].join(" · ");
+}
+
+function verdict(context: Context): HTMLElement | null {
+  const { clients } = current();
+  const found = context.data.verdicts.filter((entry) => entry.clients === clients);
+  if (found.length === 0) return null;
+  const cells = found.map(({ question, engine, value, metric, close }) =>
+    h(
+      "div",
+      { class: "verdict" },
+      h("dt", {}, question),
+      h(
+        "dd",
+        {},
+        h("span", { class: "winner" }, marker(context.look(engine)), engine),
+        h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain"),
+        close.length > 0 && h("span", { class: "won" }, `repeats overlap with those of ${close.join(", ")}`),
+      ),
+    ),
+  );
+  const out = [...new Set(found.flatMap((entry) => entry.left_out))];
+  return h("div", {}, h("dl", { class: "verdicts" }, ...cells), out.length > 0 && h("p", { class: "about" }, `Left out: ${out.join("; ")}.`));
+}
+
+export function headerSection(context: Context): HTMLElement {
+  const { data } = context;
+  const began = new Date(data.started);
+  const when = Number.isNaN(began.getTime()) ? data.started : `${began.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  return h(
+    "header",
+    {},
+    h("p", { class: "kicker" }, `rumba ${data.rumba} · ${when}`),
+    h("h1", {}, data.name),
+    h("p", { class: "ran" }, whatRan(context)),
+    data.source !== null && h("p", { class: "about" }, `Reproduces: ${data.source}`),
+    verdict(context),
+  );
+}
+
+/** Trials that did not end and results that are not there; nothing is put in their place. */
+export function problemsSection(context: Context): HTMLElement | null {
+  const { data } = context;
+  const failed = data.trials.filter(({ ended }) => ended !== null);
+  const broken = data.trials.flatMap((trial) =>
+    trial.phases.flatMap(({ checks }) => checks.filter(({ wrong }) => wrong > 0).map((check) => ({ trial, check }))),
+  );
+  if (failed.length + broken.length + data.missing.length === 0) return null;
+  const items = [
+    ...failed.map((trial) =>
+      h("li", {}, h("strong", {}, `${trial.engine}, ${counted(trial.clients, "client")}, repeat ${trial.repeat}`), ` (trial ${trial.number}) ${trial.ended}`),
+    ),
+    ...broken.map(({ trial, check }) =>
+      h("li", {}, h("strong", {}, `${trial.engine}, repeat ${trial.repeat}`), ` data inconsistent: not so for ${check.wrong} of ${check.examined}: ${check.name}`),
+    ),
+    ...data.missing.map((missing) => h("li", {}, missing)),
+  ];
+  return section("problems", "Failed or missing", "Nothing is put in the place of these.", h("ul", {}, ...items));
+}

@@ -1,0 +1,154 @@
+// The page: its sections, and which choices redraw which.
+
+import "./style.css";
+import { dispose } from "./chart";
+import { conditionsSection, debtTable } from "./conditions";
+import { Context } from "./context";
+import { clientCounts, readData } from "./data";
+import { choice, h, section } from "./dom";
+import { headerSection, problemsSection } from "./header";
+import { latencySection } from "./latency";
+import { sample } from "./look";
+import { rumSection } from "./rum";
+import { scalingSection } from "./scaling";
+import { opNames, spectrumSection } from "./spectrum";
+import { type Key, begin, choose, current, onChange } from "./state";
+import { type Column, figureTable, spreadTable } from "./table";
+import { timelineSection } from "./timeline";
+
+const COST: Column[] = [
+  { head: "operations", metric: "ops_per_s", unit: "per s" },
+  { head: "reads", metric: "reads_per_op", unit: "per op" },
+  { head: "read", metric: "rkb_per_op", unit: "KB/op" },
+  { head: "written", metric: "wkb_per_op", unit: "KB/op" },
+  { head: "with drain", metric: "wkb_per_op_with_drain", unit: "KB/op" },
+  { head: "CPU", metric: "cpu_us_per_op", unit: "µs/op" },
+  { head: "with drain", metric: "cpu_us_per_op_with_drain", unit: "µs/op" },
+  { head: "size", metric: "size_bytes", unit: "on disk" },
+  { head: "resident", metric: "rss_bytes", unit: "memory" },
+];
+
+const LOAD: Column[] = [
+  { head: "rows", metric: "ops_per_s", unit: "per s" },
+  { head: "written", metric: "wkb_per_op", unit: "KB/row" },
+  { head: "CPU", metric: "cpu_us_per_op", unit: "µs/row" },
+  { head: "written", metric: "write_mb_s" },
+  { head: "write amp.", metric: "write_amp", unit: "ratio" },
+  { head: "size", metric: "size_bytes", unit: "on disk" },
+  { head: "logs", metric: "log_bytes", unit: "on disk" },
+  { head: "resident", metric: "rss_bytes", unit: "memory" },
+  { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
+];
+
+interface Part {
+  needs: Key[];
+  render: (context: Context) => HTMLElement | null;
+}
+
+const PARTS: Part[] = [
+  { needs: ["clients"], render: headerSection },
+  { needs: [], render: problemsSection },
+  { needs: ["clients", "baseline", "hidden"], render: toolbar },
+  { needs: ["clients", "baseline"], render: costSection },
+  { needs: ["clients", "hidden"], render: rumSection },
+  { needs: ["hidden"], render: scalingSection },
+  { needs: ["clients", "part", "hidden"], render: timelineSection },
+  { needs: ["clients", "op", "hidden"], render: spectrumSection },
+  { needs: ["clients", "time"], render: latencySection },
+  { needs: ["clients", "baseline"], render: loadSection },
+  { needs: ["clients"], render: conditionsSection },
+];
+
+function toolbar(context: Context): HTMLElement {
+  const counts = clientCounts(context.data);
+  const clients = choice(
+    "clients",
+    counts.map((count) => ({ value: String(count), text: String(count) })),
+    String(current().clients),
+    (value) => choose({ clients: Number(value) }),
+  );
+  const baseline = choice(
+    "baseline",
+    context.engines.map((engine) => ({ value: engine, text: engine })),
+    current().baseline,
+    (value) => choose({ baseline: value }),
+  );
+  const keys = context.engines.map((engine) => {
+    const shown = context.shown(engine);
+    const title = shown ? "leave it out of the charts" : "show it in the charts";
+    const button = { type: "button", "aria-pressed": String(shown), title, click: () => context.toggle(engine) };
+    return h("li", {}, h("button", button, sample(context.look(engine)), engine));
+  });
+  return h(
+    "div",
+    { class: "toolbar" },
+    h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys),
+    h("div", { class: "choices" }, counts.length > 1 && clients, context.engines.length > 1 && baseline),
+  );
+}
+
+function costSection(context: Context): HTMLElement {
+  const notes = context.rows().flatMap((row) => (row.run?.notes ?? []).map((note) => `${row.engine}: ${note}.`));
+  return section(
+    "cost",
+    "Cost per operation",
+    `Medians of all loops; below each, its ratio to ${current().baseline}. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
+    figureTable(context, "cost", COST, (row) => row.run),
+    notes.length > 0 && h("p", { class: "about" }, notes.join(" ")),
+    spreadTable(context, COST, (row) => row.run),
+    debtTable(context),
+  );
+}
+
+function loadSection(context: Context): HTMLElement {
+  return section(
+    "load",
+    "Load",
+    "What it took to write the rows and build the indexes, from the first row to the last.",
+    figureTable(context, "load", LOAD, (row) => row.load),
+  );
+}
+
+function start(): void {
+  const page = document.getElementById("page");
+  const data = readData();
+  if (!page || !data) return;
+  const context = new Context(data);
+  const counts = clientCounts(data);
+  const ops = opNames(context);
+  const first = { baseline: data.baseline ?? "", clients: counts.at(-1) ?? 1, op: ops[0] ?? "" };
+  const nothingElse = data.keep_nothing.length === context.engines.length;
+  const hidden = nothingElse ? "" : data.keep_nothing.join(",");
+  begin({ ...first, time: "response", part: "run", hidden }, (wanted) => ({
+    ...wanted,
+    baseline: context.engines.includes(wanted.baseline) ? wanted.baseline : first.baseline,
+    clients: counts.includes(wanted.clients) ? wanted.clients : first.clients,
+    op: ops.includes(wanted.op) ? wanted.op : first.op,
+  }));
+
+  const holders = PARTS.map((part) => ({ part, holder: h("div", { class: "part" }) }));
+  const draw = ({ part, holder }: (typeof holders)[number]) => {
+    const focused = focusPath(holder);
+    dispose(holder);
+    const drawn = part.render(context);
+    holder.replaceChildren(...(drawn ? [drawn] : []));
+    refocus(holder, focused);
+  };
+  page.replaceChildren(...holders.map(({ holder }) => holder));
+  holders.forEach(draw);
+  onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw));
+}
+
+/** Where the keyboard's focus is among a part's controls, so that redrawing does not lose it. */
+function focusPath(holder: HTMLElement): number {
+  const controls = [...holder.querySelectorAll("button, select, input, summary")];
+  return document.activeElement ? controls.indexOf(document.activeElement) : -1;
+}
+
+function refocus(holder: HTMLElement, index: number): void {
+  const control = holder.querySelectorAll<HTMLElement>("button, select, input, summary")[index];
+  if (index >= 0) control?.focus({ preventScroll: true });
+}
+
+start();

@@ -1,0 +1,58 @@
+// What the reader has chosen. It lives in the URL's hash, so that a link to the
+// page shows the same view.
+
+export interface State {
+  baseline: string;
+  clients: number;
+  op: string;
+  time: "response" | "service";
+  part: "run" | "load";
+  /** Engines that the charts leave out, joined by commas. */
+  hidden: string;
+}
+
+export type Key = keyof State;
+type Listener = (changed: Set<Key>) => void;
+
+let state: State;
+const listeners: Listener[] = [];
+
+export function current(): Readonly<State> {
+  return state;
+}
+
+/** Reads the hash over the defaults; `accepts` drops what these results do not have. */
+export function begin(defaults: State, accepts: (wanted: State) => State): void {
+  const read = () => accepts(parse(location.hash, defaults));
+  state = read();
+  addEventListener("hashchange", () => apply(read()));
+}
+
+export function choose(change: Partial<State>): void {
+  const next = { ...state, ...change };
+  const hash = new URLSearchParams(Object.entries(next).map(([key, value]) => [key, String(value)]));
+  history.replaceState(null, "", `#${hash}`);
+  apply(next);
+}
+
+export function onChange(listener: Listener): void {
+  listeners.push(listener);
+}
+
+function apply(next: State): void {
+  const changed = new Set((Object.keys(next) as Key[]).filter((key) => next[key] !== state[key]));
+  state = next;
+  if (changed.size > 0) for (const listener of listeners) listener(changed);
+}
+
+function parse(hash: string, defaults: State): State {
+  const wanted = new URLSearchParams(hash.replace(/^#/, ""));
+  return {
+    baseline: wanted.get("baseline") ?? defaults.baseline,
+    clients: Number(wanted.get("clients") ?? defaults.clients),
+    op: wanted.get("op") ?? defaults.op,
+    time: wanted.get("time") === "service" ? "service" : "response",
+    part: wanted.get("part") === "load" ? "load" : "run",
+    hidden: wanted.get("hidden") ?? defaults.hidden,
+  };
+}

@@ -1,0 +1,204 @@
+// The timeline: what happened second by second, all engines on the same clock.
+
+import type uPlot from "uplot";
+import { type Line, chart, ink } from "./chart";
+import type { Context } from "./context";
+import type { Trial } from "./data";
+import { h, section } from "./dom";
+import { seconds, significant, tick } from "./format";
+import { sample } from "./look";
+import { choose, current } from "./state";
+
+interface Panel {
+  series: string;
+  title: string;
+  unit: string;
+  height: number;
+  logarithmic?: boolean;
+}
+
+const RUN: Panel[] = [
+  { series: "ops_per_s", title: "Operations", unit: "per second", height: 190 },
+  { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic", height: 170, logarithmic: true },
+  { series: "write_mb_s", title: "Written to the device", unit: "MB/s", height: 140 },
+  { series: "read_mb_s", title: "Read from the device", unit: "MB/s", height: 140 },
+  { series: "cpu_cores", title: "CPU of clients and engine", unit: "cores busy", height: 140 },
+];
+const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((panel) =>
+  panel.series === "ops_per_s" ? { ...panel, title: "Rows inserted" } : panel,
+);
+
+type Span = [name: string, start: number, end: number];
+
+/** The phases of a part, counted from its start. */
+function spans(trial: Trial): Span[] {
+  const load = current().part === "load";
+  const of = trial.timeline.phases.filter(([name]) => {
+    const before = name === "load" || name === "settle";
+    return load ? before : !before && name !== "verify";
+  });
+  const origin = of[0]?.[1] ?? 0;
+  return of.map(([name, start, end]) => [name, start - origin, end - origin]);
+}
+
+function lines(context: Context, series: string): Line[] {
+  const load = current().part === "load";
+  return context.trials().flatMap(({ trial, main }) => {
+    const values = trial.timeline.series.find(({ name }) => name === series)?.values ?? [];
+    const shown = spans(trial);
+    const first = trial.timeline.phases.find(([name]) => (name === "load" || name === "settle") === load);
+    if (!first || values.length === 0) return [];
+    const [, origin] = first;
+    const end = (shown.at(-1)?.[2] ?? 0) + origin;
+    const x: number[] = [];
+    const y: (number | null)[] = [];
+    trial.timeline.at_s.forEach((at, index) => {
+      if (at < origin - 1e-6 || at >= end - 1e-6) return;
+      const place = Math.round((at - origin) * 2) / 2;
+      if (x.at(-1) === place) return;
+      x.push(place);
+      y.push(values[index] ?? null);
+    });
+    return x.length > 0 ? [{ trial, main, x, y }] : [];
+  });
+}
+
+/** Loads end when they end: a mark above the plot says where each engine's did. */
+function loadEnds(context: Context): uPlot.Hooks.Arrays {
+  const mains = context.trials().filter(({ main }) => main);
+  return {
+    drawClear: [
+      (plot) => {
+        const { ctx, bbox } = plot;
+        for (const { trial } of mains) {
+          const load = spans(trial).find(([name]) => name === "load");
+          if (!load) continue;
+          const at = plot.valToPos(load[2], "x", true);
+          const size = 5 * devicePixelRatio;
+          ctx.fillStyle = context.look(trial.engine).colour;
+          ctx.beginPath();
+          ctx.moveTo(at, bbox.top - 1);
+          ctx.lineTo(at - size, bbox.top - 1.7 * size);
+          ctx.lineTo(at + size, bbox.top - 1.7 * size);
+          ctx.fill();
+        }
+      },
+    ],
+  };
+}
+
+/** Every other phase lies on a faint band; its name stands in the first panel. */
+function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
+  return {
+    drawClear: [
+      (plot) => {
+        const { ctx, bbox } = plot;
+        const edge = bbox.left + bbox.width;
+        ctx.save();
+        ctx.font = `${11 * devicePixelRatio}px ${ink("--sans")}`;
+        ctx.textBaseline = "bottom";
+        phases.forEach(([name, start, end], index) => {
+          const left = Math.max(plot.valToPos(start, "x", true), bbox.left);
+          const right = Math.min(plot.valToPos(end, "x", true), edge);
+          if (right <= left) return;
+          ctx.fillStyle = ink("--band");
+          if (index % 2 === 0) ctx.fillRect(left, bbox.top, right - left, bbox.height);
+          if (!named) return;
+          // The last phase, the drain, is often short: its name ends where it does.
+          const last = index === phases.length - 1;
+          const fits = ctx.measureText(name).width + 8 * devicePixelRatio < right - left;
+          ctx.fillStyle = ink("--muted");
+          ctx.textAlign = fits || !last ? "left" : "right";
+          if (fits || last) ctx.fillText(name, fits ? left + 2 * devicePixelRatio : right, bbox.top - 4 * devicePixelRatio);
+        });
+        ctx.restore();
+      },
+    ],
+  };
+}
+
+/** The values under the cursor, one per engine. */
+function readout(context: Context, holder: HTMLElement, shown: Line[]): (plot: uPlot) => void {
+  const mains = shown.map((line, index) => ({ line, index })).filter(({ line }) => line.main);
+  return (plot) => {
+    const at = plot.cursor.idx;
+    if (at === null || at === undefined) {
+      holder.replaceChildren();
+      return;
+    }
+    const items = mains.map(({ line, index }) => {
+      const column = plot.data[index + 1] ?? [];
+      let near = at;
+      while (near > 0 && column[near] === undefined) near -= 1;
+      const value = column[near];
+      const name = context.look(line.trial.engine);
+      return h("span", { class: "reading" }, sample(name), typeof value === "number" ? significant(value) : "–");
+    });
+    holder.replaceChildren(h("span", {}, seconds(plot.data[0][at] ?? 0)), ...items);
+  };
+}
+
+function panel(context: Context, shown: Panel, first: boolean, last: boolean, phases: Span[]): HTMLElement {
+  const reading = h("div", { class: "readings" });
+  const head = h("div", { class: "panel-head" }, h("h3", {}, shown.title, h("span", { class: "unit" }, shown.unit)), reading);
+  const found = lines(context, shown.series);
+  if (found.length === 0) {
+    if (context.trials().length === 0) return h("div", { class: "panel" }, head, h("p", { class: "nothing" }, "Every engine is hidden."));
+    const of = context.trials().flatMap(({ trial }) => trial.timeline.series.filter(({ name }) => name === shown.series));
+    const why = of.find(({ absent }) => absent)?.absent ?? "no interval was kept";
+    return h("div", { class: "panel" }, head, h("p", { class: "nothing" }, `Nothing to draw: ${why}.`));
+  }
+  const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
+  const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};
+  hooks.setCursor = [readout(context, reading, found)];
+  const end = Math.max(...phases.map(([, , to]) => to), 1);
+  requestAnimationFrame(() =>
+    chart(context, holder, found, {
+      height: shown.height,
+      above: first ? 22 : 8,
+      x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split) : "")), size: last ? 26 : 10 },
+      xRange: [0, end],
+      logarithmic: shown.logarithmic ?? false,
+      hooks,
+      sync: "timeline",
+    }),
+  );
+  return h("div", { class: "panel" }, head, holder);
+}
+
+/** Seconds between ticks. */
+const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
+
+/** Minutes and seconds once seconds get long. */
+function clock(at: number): string {
+  if (at < 600) return `${tick(at)} s`;
+  const rest = Math.round(at % 60);
+  return rest ? `${Math.floor(at / 60)}:${String(rest).padStart(2, "0")}` : `${Math.floor(at / 60)} min`;
+}
+
+export function timelineSection(context: Context): HTMLElement {
+  const { part } = current();
+  const panels = part === "load" ? LOAD : RUN;
+  const all = context.trials().map(({ trial }) => spans(trial));
+  const phases = all.reduce((longest, own) => ((own.at(-1)?.[2] ?? 0) > (longest.at(-1)?.[2] ?? 0) ? own : longest), []);
+  const pairs = context.trials().map(({ trial }) => trial.timeline.bucket_s).filter((pair) => pair !== null);
+  const thinned = pairs.length > 0 && ` Every ${seconds(Math.max(...pairs))} are drawn as their smallest and largest second.`;
+  const switcher = h(
+    "div",
+    { class: "switch", role: "group", "aria-label": "part of the trial" },
+    ...(["run", "load"] as const).map((which) =>
+      h(
+        "button",
+        { type: "button", "aria-pressed": String(part === which), click: () => choose({ part: which }) },
+        which === "run" ? "Warmup, loops, drain" : "Load and settle",
+      ),
+    ),
+  );
+  return section(
+    "timeline",
+    "Timeline",
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point. The strong line is each engine's median repeat, the faint ones are its others.${thinned || ""} Drag to zoom, double-click to zoom out.`,
+    switcher,
+    ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
+  );
+}

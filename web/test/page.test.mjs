@@ -1,0 +1,118 @@
+// The page in a real browser: a reader's clicks, both colour schemes, a phone,
+// paper. Needs a page (RUMBA_PAGE=FILE, from
+// `cargo run -p rumba-report --example sample -- FILE`) and chromium; says so and skips without.
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const page = process.env.RUMBA_PAGE;
+const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const skip = !browserPath
+  ? "no chromium here: apt-get install chromium"
+  : !page
+    ? "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE"
+    : false;
+
+let browser;
+before(async () => {
+  if (!skip) browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
+});
+after(() => browser?.close());
+
+/** A page opened from disk, offline; errors of its script and requests fail the test that reads them. */
+async function open(options = {}, hash = "") {
+  const context = await browser.newContext({ offline: true, ...options });
+  const tab = await context.newPage();
+  const problems = [];
+  tab.on("pageerror", (error) => problems.push(error.message));
+  tab.on("request", (request) => {
+    if (!/^(file|data):/.test(request.url())) problems.push(`fetched ${request.url()}`);
+  });
+  await tab.goto(pathToFileURL(page).href + hash);
+  await tab.waitForSelector("#cost .figures");
+  await tab.waitForSelector("#timeline canvas");
+  return { tab, problems };
+}
+
+/** Charts are drawn in the frame after a choice; this waits for as many as there must be. */
+const charts = (tab, count) =>
+  tab.waitForFunction((wanted) => document.querySelectorAll("#timeline canvas").length === wanted, count);
+
+const ratios = (tab) => tab.locator("#cost .figures tbody tr td:nth-child(2) .ratio").allTextContents();
+
+test("it draws every section without an error and fetches nothing", { skip }, async () => {
+  const { tab, problems } = await open();
+  for (const id of ["cost", "rum", "timeline", "spectrum", "latency", "load", "conditions", "problems"]) {
+    assert.equal(await tab.locator(`section#${id}`).count(), 1, id);
+  }
+  await charts(tab, 5);
+  assert.deepEqual(problems, []);
+});
+
+test("a click on a row makes it the baseline, and the link keeps it", { skip }, async () => {
+  const { tab } = await open();
+  assert.equal((await ratios(tab))[0], "1.00×");
+  await tab.locator("#cost .figures tbody tr").nth(2).click();
+  assert.equal((await ratios(tab))[2], "1.00×");
+  assert.notEqual((await ratios(tab))[0], "1.00×");
+  const { tab: again } = await open({}, new URL(tab.url()).hash);
+  assert.deepEqual(await ratios(again), await ratios(tab));
+});
+
+test("the keyboard alone reaches and changes the baseline", { skip }, async () => {
+  const { tab } = await open();
+  await tab.locator("#cost input[type=radio]").first().focus();
+  await tab.keyboard.press("ArrowDown");
+  assert.equal((await ratios(tab))[1], "1.00×");
+  assert.equal(await tab.evaluate(() => document.activeElement?.getAttribute("type")), "radio");
+});
+
+test("the operation and the kind of time can be chosen", { skip }, async () => {
+  const { tab, problems } = await open();
+  await tab.locator("#spectrum select").selectOption("get_node");
+  await tab.locator("#latency .switch button", { hasText: "service" }).click();
+  await tab.locator("#timeline .switch button", { hasText: "Load" }).click();
+  const hash = new URL(tab.url()).hash;
+  for (const chosen of ["op=get_node", "time=service", "part=load"]) assert.ok(hash.includes(chosen), hash);
+  await charts(tab, 4);
+  assert.deepEqual(problems, []);
+});
+
+test("an engine can be left out of the charts but not of the tables", { skip }, async () => {
+  const { tab, problems } = await open();
+  const rows = await tab.locator("#cost .figures tbody tr").count();
+  const dots = await tab.locator("#rum .dots:not(.scale)").count();
+  await tab.locator(".key button").first().click();
+  assert.equal(await tab.locator("#rum .dots:not(.scale)").count(), dots - 4);
+  assert.equal(await tab.locator("#cost .figures tbody tr").count(), rows);
+  assert.equal(await tab.locator(".key button").first().getAttribute("aria-pressed"), "false");
+  assert.deepEqual(problems, []);
+});
+
+test("a hash from other results falls back to what is here", { skip }, async () => {
+  const { tab, problems } = await open({}, "#baseline=gone&clients=999&op=none");
+  assert.equal((await ratios(tab))[0], "1.00×");
+  assert.deepEqual(problems, []);
+});
+
+test("on a phone and on paper nothing is wider than the page, in both schemes", { skip }, async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { tab, problems } = await open({ colorScheme, viewport: { width: 375, height: 800 } });
+    const overflow = () => tab.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok((await overflow()) <= 0, `${colorScheme}: ${await overflow()} pixels too wide`);
+    const [paper, ink] = await tab.evaluate(() => {
+      const style = getComputedStyle(document.body);
+      return [style.backgroundColor, style.color];
+    });
+    assert.equal(paper === "rgb(255, 255, 255)", colorScheme === "light", paper);
+    assert.notEqual(paper, ink);
+    await tab.evaluate(() => dispatchEvent(new Event("beforeprint")));
+    const charts = await tab.locator(".uplot").evaluateAll((all) => all.map((chart) => chart.clientWidth));
+    assert.ok(charts.every((width) => width === 660), `${charts} do not fit the paper`);
+    await tab.emulateMedia({ media: "print" });
+    assert.equal(await tab.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+    assert.deepEqual(problems, []);
+  }
+});

@@ -1,0 +1,8 @@
+import { defineConfig } from "vite";
+import { viteSingleFile } from "vite-plugin-singlefile";
+
+// One file that opens from disk: everything inlined, nothing fetched.
+export default defineConfig({
+  plugins: [viteSingleFile({ removeViteModuleLoader: true })],
+  build: { target: "es2022", modulePreload: false, license: false, reportCompressedSize: false },
+});
