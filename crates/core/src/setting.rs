@@ -66,7 +66,7 @@ pub struct SettingInfo {
 }
 
 /// A setting that cannot be accepted: which, why, and what to write instead.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SettingError {
     /// The setting's name as written.

@@ -10,6 +10,7 @@ pub mod conduct;
 pub mod host;
 pub mod meter;
 pub mod plan;
+pub mod probe;
 pub mod provision;
 pub mod registry;
 pub mod run;

@@ -3,6 +3,8 @@
 use rumba_core::engine::Engine;
 use rumba_core::workload::Workload;
 
+use crate::probe::Child;
+
 /// The known engines and workloads.
 #[derive(Default)]
 pub struct Registry {
@@ -10,6 +12,9 @@ pub struct Registry {
     pub engines: Vec<Box<dyn Engine>>,
     /// The workloads, in the order they are listed.
     pub workloads: Vec<Box<dyn Workload>>,
+    /// How a process is had that answers [`crate::probe::serve`]; without it
+    /// every engine is asked in this process.
+    pub probe: Option<Child>,
 }
 
 impl Registry {

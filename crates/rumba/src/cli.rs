@@ -44,6 +44,9 @@ pub enum Command {
     /// Run one trial ordered on standard input (used by `run`)
     #[command(hide = true)]
     Trial,
+    /// Say whether an engine can run the configuration on standard input (used by `run`)
+    #[command(hide = true)]
+    Probe,
 }
 
 /// Arguments of `run`.

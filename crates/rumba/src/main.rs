@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Workloads(args) => commands::workloads::run(&args, &registry),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Trial => commands::trial(&registry),
+        Command::Probe => commands::probe(&registry),
     };
     result.unwrap_or_else(|problem| problem.report())
 }

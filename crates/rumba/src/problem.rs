@@ -16,7 +16,8 @@ pub const FAILURE: u8 = 1;
 pub struct Problem {
     message: String,
     remedy: Option<String>,
-    source: Option<(NamedSource<String>, LabeledSpan)>,
+    /// Boxed, as few problems have a place in a file.
+    source: Option<Box<(NamedSource<String>, LabeledSpan)>>,
     exit: u8,
 }
 
@@ -55,7 +56,7 @@ impl From<SpecError> for Problem {
         let source = match (&error.origin, &error.file) {
             (Origin::File(range), Some((name, text))) => {
                 let span = LabeledSpan::new_with_span(Some("here".to_owned()), range.clone());
-                Some((NamedSource::new(name, text.clone()).with_language("TOML"), span))
+                Some(Box::new((NamedSource::new(name, text.clone()).with_language("TOML"), span)))
             }
             _ => None,
         };
@@ -81,11 +82,11 @@ impl Diagnostic for Problem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|(source, _)| source as &dyn SourceCode)
+        self.source.as_ref().map(|source| &source.0 as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (_, span) = self.source.as_ref()?;
+        let (_, span) = self.source.as_deref()?;
         Some(Box::new(std::iter::once(span.clone())))
     }
 }

@@ -2,6 +2,8 @@
 
 use rumba_lab::registry::Registry;
 
+use crate::commands;
+
 /// Every engine and workload of this binary. A new one is one line here.
 pub fn registry() -> Registry {
     Registry {
@@ -14,5 +16,6 @@ pub fn registry() -> Registry {
             Box::new(rumba_engine_sqlite::Sqlite),
         ],
         workloads: vec![Box::new(rumba_workload_linkbench::LinkBench)],
+        probe: Some(|| commands::own("probe")),
     }
 }

@@ -1,5 +1,6 @@
 //! Interrupts, kills, full disks and foreign directories: what was measured is
 //! kept and readable, the cause is in the record, nothing is left behind.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Every engine answers LinkBench's operations as the in-memory oracle does.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Session};
 use rumba_core::setting::Settings;

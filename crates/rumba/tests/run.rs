@@ -1,4 +1,5 @@
 //! Whole runs over real engines, through the binary.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 mod common;
 
@@ -85,4 +86,20 @@ fn two_runs_compare_and_several_directories_report_together() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let engines: Vec<_> = report["trials"].as_array().unwrap().iter().map(|trial| trial["engine"].clone()).collect();
     assert_eq!(engines, ["null@a", "null@a", "null@b", "null@b"]);
+}
+
+#[test]
+fn two_rocksdb_libraries_are_engines_of_one_experiment() {
+    let place = Place::new();
+    let engines = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
+    let engines: Value = serde_json::from_slice(&engines.stdout).unwrap();
+    // Another file is another library to the loader, whatever is in it.
+    let copy = place.path("librocksdb-other.so");
+    std::fs::copy(engines["source"].as_str().unwrap(), &copy).unwrap();
+    let library = format!("rocksdb.zstd.library={}", copy.display());
+    let output = place.short_run("rocksdb,rocksdb.zstd", &["--set", &library]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    assert_ne!(report["trials"][0]["library"], report["trials"][1]["library"]);
+    assert_eq!(report["trials"][1]["library"], copy.to_str().unwrap());
 }

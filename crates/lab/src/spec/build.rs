@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::setting::{SettingError, Settings};
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
 use super::{Experiment, RunSpec, expand, take};
+use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
 const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "common", "engine"];
@@ -215,8 +216,11 @@ fn engine(
         library: table.get("library").map(|node| take::text("library", node)).transpose()?.map(PathBuf::from),
         settings: own,
     };
-    can_run(engine, &config, workload, table.get("library").unwrap_or(used), registry)?;
-    engine.check(&config).map_err(|error| at_setting(error, table, node))?;
+    has_adapter(engine, workload, used, registry)?;
+    probe(engine, &config, registry.probe).map_err(|refusal| match refusal {
+        Refusal::Setting(error) => at_setting(error, table, node),
+        Refusal::Missing(missing) => at_missing(&missing, &config, table.get("library").unwrap_or(used)),
+    })?;
     Ok(config)
 }
 
@@ -240,36 +244,25 @@ fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
     ))
 }
 
-/// Refuses what cannot run here: an engine that is not installed, or one whose
-/// sessions the workload has no adapter for.
-fn can_run(
-    engine: &dyn Engine,
-    config: &EngineConfig,
-    workload: &str,
-    at: &Node,
-    registry: &Registry,
-) -> Result<(), SpecError> {
-    if let Some(missing) = engine.availability(config.library.as_deref()).missing {
-        return Err(SpecError::new(
-            &at.origin,
-            format!("{} cannot run here: {}", config.name, missing.what),
-            match config.library {
-                Some(_) => {
-                    format!("correct the path, or leave library out and install the usual one: {}", missing.install)
-                }
-                None => format!("install it: {}", missing.install),
-            },
-        ));
-    }
+fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {
+    let remedy = match config.library {
+        Some(_) => format!("correct the path, or leave library out and install the usual one: {}", missing.install),
+        None => format!("install it: {}", missing.install),
+    };
+    SpecError::new(&at.origin, format!("{} cannot run here: {}", config.name, missing.what), remedy)
+}
+
+/// Refuses an engine whose sessions the workload cannot use.
+fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
     let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
-    if !families.contains(&engine.family()) {
-        return Err(SpecError::new(
-            &at.origin,
-            format!("{workload} has no adapter for {}", engine.name()),
-            "take the engine out, or choose another workload",
-        ));
+    if families.contains(&engine.family()) {
+        return Ok(());
     }
-    Ok(())
+    Err(SpecError::new(
+        &at.origin,
+        format!("{workload} has no adapter for {}", engine.name()),
+        "take the engine out, or choose another workload",
+    ))
 }
 
 fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {

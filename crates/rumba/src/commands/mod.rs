@@ -7,7 +7,7 @@ pub mod report;
 pub mod run;
 pub mod workloads;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use rumba_core::setting::{Kind, SettingInfo};
 use rumba_lab::registry::Registry;
@@ -22,6 +22,20 @@ pub fn trial(registry: &Registry) -> Result {
     rumba_lab::trial::child::serve(registry).map(|()| ExitCode::SUCCESS).map_err(|error| {
         Problem::failure(format!("the trial's order: {error}"), "`rumba run` gives it; do not run it by hand")
     })
+}
+
+/// `rumba probe`: whether an engine can run a configuration, asked in this process.
+pub fn probe(registry: &Registry) -> Result {
+    rumba_lab::probe::serve(registry)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| Problem::failure(format!("the probe: {error}"), "`rumba run` asks it; do not run it by hand"))
+}
+
+/// This binary again, as another process with one argument.
+pub fn own(argument: &str) -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(argument);
+    Ok(command)
 }
 
 /// Prints JSON to standard output.

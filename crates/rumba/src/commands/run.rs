@@ -1,7 +1,7 @@
 //! `rumba run`.
 
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -141,11 +141,7 @@ fn conduct(
         results,
         data_base,
         managed: &managed,
-        child: &|| {
-            let mut command = Command::new(std::env::current_exe()?);
-            command.arg("trial");
-            Ok(command)
-        },
+        child: &|| super::own("trial"),
         stops: &stops,
     };
     let outcome = conduct.run(&mut progress);

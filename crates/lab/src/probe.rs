@@ -1,0 +1,73 @@
+//! Asks an engine whether it can run a configuration here.
+//!
+//! A configuration that names a library is asked about in a process of its own:
+//! two versions of one library (RocksDB's, for one) cannot share a process, and
+//! an experiment may well compare them.
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+use rumba_core::engine::{Engine, EngineConfig, Missing};
+use rumba_core::setting::SettingError;
+use serde::{Deserialize, Serialize};
+
+use crate::registry::Registry;
+
+/// Makes the command that runs [`serve`].
+pub type Child = fn() -> io::Result<Command>;
+
+/// Why a configuration cannot run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// Something that the engine needs is not here.
+    Missing(Missing),
+    /// A setting does not fit.
+    Setting(SettingError),
+}
+
+/// Whether an engine can run a configuration.
+///
+/// # Errors
+/// Why it cannot.
+pub fn probe(engine: &dyn Engine, config: &EngineConfig, child: Option<Child>) -> Result<(), Refusal> {
+    match (child, &config.library) {
+        (Some(child), Some(_)) => elsewhere(child, config).unwrap_or_else(|error| {
+            let remedy = "try the library with a program of its own, or leave it out";
+            Err(Refusal::Setting(SettingError::new("library", format!("it cannot be tried: {error}"), remedy)))
+        }),
+        _ => here(engine, config),
+    }
+}
+
+fn here(engine: &dyn Engine, config: &EngineConfig) -> Result<(), Refusal> {
+    match engine.availability(config.library.as_deref()).missing {
+        Some(missing) => Err(Refusal::Missing(missing)),
+        None => engine.check(config).map_err(Refusal::Setting),
+    }
+}
+
+fn elsewhere(child: Child, config: &EngineConfig) -> io::Result<Result<(), Refusal>> {
+    let mut child = child()?.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(&serde_json::to_vec(config)?)?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("the process that loaded it ended with {}", output.status)));
+    }
+    // What the library itself may have printed comes before the answer.
+    let answer = output.stdout.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty());
+    Ok(serde_json::from_slice(answer.unwrap_or_default())?)
+}
+
+/// Reads a configuration from standard input and answers on standard output.
+///
+/// # Errors
+/// When either cannot be done.
+pub fn serve(registry: &Registry) -> io::Result<()> {
+    let config: EngineConfig = serde_json::from_reader(io::stdin().lock())?;
+    let engine = registry.engine(&config.engine).ok_or_else(|| io::Error::other("no such engine"))?;
+    println!("{}", serde_json::to_string(&here(engine, &config))?);
+    Ok(())
+}
