@@ -124,6 +124,9 @@ function inForce(context: Context): HTMLElement[] {
   });
 }
 
+/** Gauges whose name does not say what they count. */
+const GAUGES: Record<string, string> = { host_dirty_bytes: "dirty page cache of the whole host" };
+
 /** What an engine had put off when the loops began and ended, and what was proven. */
 export function debtTable(context: Context): HTMLElement | null {
   const rows = context.trials().flatMap(({ trial, main }) => {
@@ -138,7 +141,7 @@ export function debtTable(context: Context): HTMLElement | null {
         "tr",
         {},
         h("th", { scope: "row" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)),
-        h("td", { class: "text" }, gauge.name),
+        h("td", { class: "text", title: gauge.name }, GAUGES[gauge.name] ?? gauge.name),
         h("td", {}, at(loops?.debt_start)),
         h("td", {}, at(loops?.debt_end)),
         h("td", {}, at(drain?.debt_end)),

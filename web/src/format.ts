@@ -11,6 +11,19 @@ export function significant(value: number): string {
   return value.toExponential(1);
 }
 
+/** Figures below this lie below what a short run can measure: no winner, no ratio to them. */
+export const RESOLUTION = 0.01;
+
+/** A figure with its three digits; what is not zero but below the resolution says so. */
+export function measured(value: number): string {
+  return value > 0 && value < RESOLUTION ? `<${RESOLUTION}` : significant(value);
+}
+
+/** The unit of a table's sizes: GB as published, MB while the largest is below 10 GB. */
+export function sizeUnit(largest: number): { name: string; bytes: number } {
+  return largest >= 10 * 2 ** 30 ? { name: "GB", bytes: 2 ** 30 } : { name: "MB", bytes: 2 ** 20 };
+}
+
 export function bytes(value: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let unit = 0;
@@ -32,9 +45,10 @@ export function milliseconds(value: number): string {
   return value > 0 && value < 0.00005 ? "<0.0001" : value.toFixed(decimals);
 }
 
+/** Over the baseline, without its sign. */
 export function ratio(value: number): string {
-  if (value > 0 && value < 0.005) return "<0.01×";
-  return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)}×`;
+  if (value > 0 && value < 0.005) return "<0.01";
+  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
 export function percent(share: number): string {

@@ -36,7 +36,7 @@ function verdict(context: Context): HTMLElement | null {
         {},
         h("span", { class: "winner" }, marker(context.look(engine)), engine),
         h("span", { class: "won" }, value, metric.endsWith("_with_drain") && " with the drain"),
-        close.length > 0 && h("span", { class: "won" }, `repeats overlap with those of ${close.join(", ")}`),
+        close.length > 0 && h("span", { class: "won" }, `not told apart from ${close.join(", ")}`),
       ),
     ),
   );

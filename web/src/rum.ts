@@ -4,7 +4,7 @@ import type { Context } from "./context";
 import { type PhaseFigures, type Row, numbers, reason, value } from "./data";
 import { h, section } from "./dom";
 import { Footnotes } from "./footnotes";
-import { significant, tick } from "./format";
+import { RESOLUTION, measured, significant, tick } from "./format";
 import { marker } from "./look";
 
 interface Strip {
@@ -17,7 +17,7 @@ interface Strip {
 const STRIPS: Strip[] = [
   { letter: "Read", title: "KB read from the device per operation", metric: "rkb_per_op", pick: (row) => row.run },
   { letter: "Update", title: "KB written per operation, drain charged", metric: "wkb_per_op_with_drain", pick: (row) => row.run },
-  { letter: "Update", title: "write amplification: bytes written per byte loaded", metric: "write_amp", pick: (row) => row.load },
+  { letter: "Update", title: "write amplification: bytes written in load and settle per byte loaded", metric: "write_amp_with_settle", pick: (row) => row.load },
   { letter: "Memory", title: "space amplification: bytes on disk per byte of data", metric: "space_amp", pick: (row) => row.run ?? row.load },
 ];
 
@@ -31,8 +31,9 @@ function step(largest: number, most: number): number {
 function strip(context: Context, shown: Strip, footnotes: Footnotes): HTMLElement {
   const rows = context.rows().filter((row) => context.shown(row.engine));
   const all = rows.flatMap((row) => numbers(shown.pick(row)?.metrics[shown.metric]));
-  const largest = Math.max(...all, 0);
-  const by = largest > 0 ? step(largest, 4) : 1;
+  // What cannot be told from zero must not fill the axis.
+  const largest = Math.max(...all, 5 * RESOLUTION);
+  const by = step(largest, 4);
   const end = Math.max(by, Math.ceil((largest * 1.02) / by) * by);
   const place = (number: number) => `${((100 * number) / end).toFixed(2)}%`;
   const lines = rows.map((row) => {
@@ -47,7 +48,7 @@ function strip(context: Context, shown: Strip, footnotes: Footnotes): HTMLElemen
       { class: "dots" },
       h("span", { class: "dots-name" }, row.engine),
       h("span", { class: "dots-track" }, median !== null && h("span", { class: "stem", style: `width: ${place(median)}; background: ${look.colour}` }), ...dots),
-      h("span", { class: "dots-value" }, median === null ? footnotes.dash(reason(figure?.median)) : significant(median)),
+      h("span", { class: "dots-value" }, median === null ? footnotes.dash(reason(figure?.median)) : measured(median)),
     );
   });
   const ticks = Array.from({ length: Math.round(end / by) + 1 }, (_, index) => index * by);

@@ -5,15 +5,17 @@ import type { Context } from "./context";
 import { type Figure, type PhaseFigures, type Row, numbers, reason, value } from "./data";
 import { h, scrolling } from "./dom";
 import { Footnotes } from "./footnotes";
-import { bytes, percent, ratio, significant } from "./format";
+import { RESOLUTION, bytes, measured, percent, ratio, significant, sizeUnit } from "./format";
 import { marker } from "./look";
 import { choose, current } from "./state";
 
 export interface Column {
   head: string;
   metric: string;
-  /** A unit in place of the metric's own. */
+  /** A unit in place of the metric's own; of a size, what follows it: `MB on disk`. */
   unit?: string;
+  /** A share of the column before it: no contest of its own. */
+  share?: boolean;
 }
 
 /** The name of an engine with its marker; a click makes it the baseline. */
@@ -45,8 +47,11 @@ export function figureTable(
   const footnotes = new Footnotes();
   const base = rows.find((row) => row.engine === current().baseline);
   const median = (row: Row, column: Column) => value(pick(row)?.metrics[column.metric]?.median);
+  const isSize = (column: Column) => context.unit(column.metric) === "B";
+  const size = sizeUnit(Math.max(0, ...columns.filter(isSize).flatMap((column) => rows.map((row) => median(row, column) ?? 0))));
   const heads = columns.map((column) => {
-    const unit = column.unit ?? context.unit(column.metric);
+    const own = column.unit ?? context.unit(column.metric);
+    const unit = isSize(column) ? `${size.name} ${own}` : own;
     return h("th", { scope: "col", title: context.help(column.metric) }, column.head, h("span", { class: "unit" }, unit));
   });
   const body = rows.map((row) => {
@@ -54,7 +59,9 @@ export function figureTable(
       const measures = rows.filter((other) => context.keepsData(other.engine));
       const largest = Math.max(...(measures.length > 0 ? measures : rows).map((other) => median(other, column) ?? 0));
       const figure = pick(row)?.metrics[column.metric];
-      return figureCell(context, footnotes, column, figure, base && median(base, column), largest, isBest(context, rows, row, column, median));
+      const best = isBest(context, rows, row, column, median);
+      const shown = (number: number) => measured(isSize(column) ? number / size.bytes : number);
+      return figureCell(footnotes, figure, { shown, whole: isSize(column) ? bytes : significant, base: column.share ? null : base && median(base, column), largest, best });
     });
     const attributes = { class: row.engine === current().baseline ? "baseline" : "" };
     return h("tr", { ...attributes, click: () => choose({ baseline: row.engine }) }, engineHead(context, row, group), ...cells);
@@ -78,34 +85,39 @@ function isBest(
   const better = context.better(column.metric);
   const own = median(row, column);
   const fit = rows.filter((other) => other.broken.length === 0 && context.keepsData(other.engine));
-  if (better === "neither" || own === null || fit.length < 2 || !fit.includes(row)) return false;
-  // A tie has no best, and neither has a column that an engine has no figure in.
+  if (column.share || better === "neither" || own === null || fit.length < 2 || !fit.includes(row)) return false;
+  // A tie has no best, and neither has a column that an engine has no figure in, or only noise.
   const others = fit.filter((other) => other !== row).map((other) => median(other, column));
-  return others.every((other) => other !== null && (better === "more" ? other < own : other > own));
+  const noise = [own, ...others].every((other) => other !== null && other < RESOLUTION);
+  return !noise && others.every((other) => other !== null && (better === "more" ? own > other * CLEARLY : other > own * CLEARLY));
 }
 
-function figureCell(
-  context: Context,
-  footnotes: Footnotes,
-  column: Column,
-  figure: Figure | undefined,
-  base: number | null | undefined,
-  largest: number,
-  best: boolean,
-): HTMLElement {
+/** Figures within a percent of each other have no winner. */
+const CLEARLY = 1.01;
+
+interface Cell {
+  /** The number in its column's unit. */
+  shown: (number: number) => string;
+  /** The number with all that is known of it. */
+  whole: (number: number) => string;
+  /** The baseline's number; null where there is nothing to compare. */
+  base: number | null | undefined;
+  largest: number;
+  best: boolean;
+}
+
+function figureCell(footnotes: Footnotes, figure: Figure | undefined, { shown, whole, base, largest, best }: Cell): HTMLElement {
   const median = value(figure?.median);
   if (median === null) return h("td", {}, footnotes.dash(reason(figure?.median)));
-  const unit = context.unit(column.metric);
-  const repeats = numbers(figure).map((number) => (unit === "B" ? bytes(number) : significant(number)));
+  const repeats = numbers(figure).map(whole);
   const spread = figure?.spread ? `; repeats: ${repeats.join(", ")}; largest over smallest less one: ${percent(figure.spread.range)}` : "";
-  const shown = unit === "B" ? bytes(median) : significant(median);
-  const share = largest > 0 ? Math.min(100, (100 * median) / largest) : 0;
-  const relative = base ? ratio(median / base) : "";
+  const share = largest >= RESOLUTION ? Math.min(100, (100 * median) / largest) : 0;
+  const relative = base && base >= RESOLUTION ? ratio(median / base) : null;
   return h(
     "td",
-    { class: best ? "best" : "", title: `${shown}${spread}` },
-    h("span", { class: "value" }, shown),
-    h("span", { class: "ratio" }, relative),
+    { class: best ? "best" : "", title: `${whole(median)}${spread}` },
+    h("span", { class: "value" }, shown(median)),
+    h("span", { class: "ratio" }, ...(relative === null ? ["\u00a0"] : [relative, h("span", { class: "times" }, "×")])),
     h("span", { class: "bar", style: `--share: ${share.toFixed(1)}%` }),
   );
 }

@@ -1,6 +1,6 @@
 // The page in a real browser: a reader's clicks, both colour schemes, a phone,
 // paper. Needs a page (RUMBA_PAGE=FILE, from
-// `cargo run -p rumba-report --example sample -- FILE`) and chromium; says so and skips without.
+// `cargo run -p rumba-report --example sample -- FILE`), and skips without; `make web` makes one.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -9,15 +9,13 @@ import { chromium } from "playwright-core";
 
 const page = process.env.RUMBA_PAGE;
 const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
-const skip = !browserPath
-  ? "no chromium here: apt-get install chromium"
-  : !page
-    ? "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE"
-    : false;
+const skip = page ? false : "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE";
 
 let browser;
 before(async () => {
-  if (!skip) browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
+  if (skip) return;
+  assert.ok(browserPath, "no chromium here: apt-get install chromium");
+  browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
 });
 after(() => browser?.close());
 

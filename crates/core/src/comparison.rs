@@ -12,10 +12,31 @@ use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::record::Status;
 use crate::warning::Warning;
 
-/// Metrics of a whole trial that charge the debt drained at its end to its
-/// operations: what was spent in warmup, loops and drain, divided by the
-/// operations of warmup and loops, because the warmup put work off too.
+/// Metrics over several phases that charge work put off to what caused it.
+///
+/// `…_with_settle`, of the load: what load and settle spent, divided by the rows
+/// (or logical bytes) loaded. `…_with_drain`, of the loops: what warmup, loops
+/// and drain spent, divided by the operations of warmup and loops, because the
+/// warmup put work off too.
 pub const CHARGED: &[MetricInfo] = &[
+    MetricInfo {
+        name: "wkb_per_row_with_settle",
+        unit: "KB/row",
+        better: Better::Less,
+        help: "KB written to the device in load and settle per row loaded.",
+    },
+    MetricInfo {
+        name: "cpu_us_per_row_with_settle",
+        unit: "µs/row",
+        better: Better::Less,
+        help: "CPU microseconds of clients and engine in load and settle per row loaded.",
+    },
+    MetricInfo {
+        name: "write_amp_with_settle",
+        unit: "ratio",
+        better: Better::Less,
+        help: "Bytes written to the device in load and settle per logical byte loaded.",
+    },
     MetricInfo {
         name: "wkb_per_op_with_drain",
         unit: "KB/op",
@@ -84,7 +105,7 @@ pub struct PhaseFigures {
     pub trials: Vec<u32>,
     /// What a reader must know about them: a trial that did not end its loops.
     pub notes: Vec<String>,
-    /// By the metric's stable name; those of [`CHARGED`] are in the loops' figures.
+    /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have `…_with_drain`.
     pub metrics: BTreeMap<String, Figure>,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpFigures>,

@@ -166,7 +166,14 @@ pub trait Instance: Send + Sync {
     /// The engine's own counters (cumulative) and gauges, by its own names.
     fn counters(&self) -> Vec<Gauge>;
 
+    /// The version that the running engine says it is, where it says so;
+    /// otherwise that of [`Engine::availability`] holds.
+    fn version(&self) -> Option<String> {
+        None
+    }
+
     /// The settings in force as the engine reports them, by its own names.
+    /// `built_with_assertions` = `true` among them is warned of.
     fn effective_settings(&self) -> Vec<(String, String)>;
 
     /// Whether a file of the data directory is a log (reported apart from data).

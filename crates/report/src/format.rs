@@ -1,5 +1,8 @@
 //! Numbers as people read them.
 
+/// Figures below this lie below what a short run can measure: no winner, no ratio to them.
+pub const RESOLUTION: f64 = 0.01;
+
 /// Fixed decimals; what would round to zero without being zero says so: `<0.01`.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let least = 10f64.powi(-(decimals as i32));

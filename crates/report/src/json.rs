@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{CHARGED, Summary};
+use rumba_core::comparison::{CHARGED, PhaseFigures, Summary};
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status};
@@ -103,7 +103,7 @@ pub struct TrialDocument {
     pub conditions: BTreeMap<String, String>,
     /// The phases as they ended; `loops` is all loops together.
     pub phases: Vec<PhaseRecord>,
-    /// Metrics of the whole trial that charge the drained debt to its operations, by name.
+    /// Metrics that charge the settle to the load and the drain to the operations, by name.
     pub charged: BTreeMap<String, Metric>,
     /// The trial's own warnings and those that follow from its figures.
     pub warnings: Vec<Warning>,
@@ -177,12 +177,14 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
     }
 }
 
-/// A trial's own charged figure, found in its row.
+/// A trial's own charged figure, found in its row: in the load's figures or in the loops'.
 fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
-    let value = || {
-        let run = summary.row(&record.plan.engine.name, record.plan.clients)?.run.as_ref()?;
-        let index = run.trials.iter().position(|number| *number == record.plan.number)?;
-        run.metrics.get(metric)?.values.get(index).cloned()
+    let row = summary.row(&record.plan.engine.name, record.plan.clients);
+    let parts = row.into_iter().flat_map(|row| [row.load.as_ref(), row.run.as_ref()]).flatten();
+    let value = |figures: &PhaseFigures| {
+        let index = figures.trials.iter().position(|number| *number == record.plan.number)?;
+        figures.metrics.get(metric)?.values.get(index).cloned()
     };
-    value().unwrap_or_else(|| Metric::absent("the trial did not end its loops"))
+    let part = if metric.ends_with("_with_settle") { "load" } else { "loops" };
+    parts.filter_map(value).next().unwrap_or_else(|| Metric::absent(format!("the trial did not end its {part}")))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rumba_core::comparison::{Figure, Row, Summary};
 use serde::Serialize;
 
-use crate::format::{SizeUnit, counted, significant};
+use crate::format::{RESOLUTION, SizeUnit, counted, significant};
 
 /// One question and the engine that answers it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub engine: String,
     /// That median with its unit.
     pub value: String,
-    /// Engines whose repeats overlap with the best one's: not told apart.
+    /// Engines whose repeats overlap with the best one's, or whose medians are within a percent: not told apart.
     pub close: Vec<String>,
     /// Engines left out, each with the reason.
     pub left_out: Vec<String>,
@@ -87,7 +87,11 @@ fn verdict(
     }
     entries.sort_by(|a, b| if more { b.2.total_cmp(&a.2) } else { a.2.total_cmp(&b.2) });
     let (best, best_figure, median) = entries[0];
-    let close = entries[1..].iter().filter(|(_, figure, _)| overlap(best_figure, figure));
+    if entries.iter().all(|(.., median)| *median < RESOLUTION) {
+        return None;
+    }
+    let near = |other: f64| (other - median).abs() <= median.abs() * 0.01;
+    let close = entries[1..].iter().filter(|(_, figure, other)| overlap(best_figure, figure) || near(*other));
     Some(Verdict {
         clients,
         question,
@@ -155,7 +159,7 @@ pub fn verdict_line(summary: &Summary) -> String {
         for verdict in &of_these {
             let close = match verdict.close.is_empty() {
                 true => String::new(),
-                false => format!("; not told apart by the repeats: {}", verdict.close.join(", ")),
+                false => format!("; not told apart: {}", verdict.close.join(", ")),
             };
             let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
             let (question, engine, value) = (verdict.question, &verdict.engine, &verdict.value);

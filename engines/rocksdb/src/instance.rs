@@ -90,6 +90,11 @@ impl Instance for RocksDbInstance {
         counters::all(&self.db)
     }
 
+    fn version(&self) -> Option<String> {
+        let version = Effective::read(&self.dir, self.db.names()).ok()?.version?;
+        Some(if self.db.built_with_assertions() { format!("{version} (built with assertions)") } else { version })
+    }
+
     fn effective_settings(&self) -> Vec<(String, String)> {
         let mut settings = Vec::new();
         let mut add = |name: &str, value: String| settings.push((name.to_owned(), value));

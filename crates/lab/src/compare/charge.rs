@@ -1,29 +1,63 @@
-//! The charged metrics: what the operations cost once their debt is paid.
+//! The charged metrics: what rows and operations cost once their debt is paid.
 
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
 
-/// A trial's charged metrics, by stable name.
+/// Charged metrics by stable name.
+pub type Charged = Vec<(&'static str, Metric)>;
+
+/// The load's charged metrics: Σ over load and settle of bytes or CPU, per row
+/// or logical byte loaded. Without the settle, an engine that leaves its writes
+/// to the page cache would load for nothing.
+pub fn charged_load(record: &Record) -> Charged {
+    let phases = loaded(record);
+    let over = |cost: fn(&Spent) -> Metric, scale: f64, per: fn(&PhaseRecord) -> Metric, what: &str| match &phases {
+        Ok((load, settle)) => match per(load) {
+            Metric::Value(amount) => total(&[load, settle], cost).map(|spent| spent * scale).per(amount, what),
+            absent => absent,
+        },
+        Err(reason) => Metric::absent(*reason),
+    };
+    let rows = |load: &PhaseRecord| Metric::from(load.ops as f64);
+    let logical = |load: &PhaseRecord| load.metrics.logical_bytes.clone();
+    vec![
+        ("wkb_per_row_with_settle", over(written, 1.0 / 1024.0, rows, "rows")),
+        ("cpu_us_per_row_with_settle", over(engine_cpu_s, 1e6, rows, "rows")),
+        ("write_amp_with_settle", over(written, 1.0, logical, "logical bytes")),
+    ]
+}
+
+fn loaded(record: &Record) -> Result<(&PhaseRecord, &PhaseRecord), &'static str> {
+    let load = record.phase(PhaseKind::Load).ok_or("the trial ended before its load did")?;
+    let settle = record.phase(PhaseKind::Settle).ok_or("the trial ended before its load was settled")?;
+    Ok((load, settle))
+}
+
+/// The loops' charged metrics.
 ///
 /// (Σ over warmup, loops and drain of bytes or CPU) / (Σ over warmup and loops
 /// of operations). The warmup is in both sums: it put work off as well, and
 /// what it put off cannot be told apart in the drain.
-pub fn charged(record: &Record) -> Vec<(&'static str, Metric)> {
+pub fn charged_run(record: &Record) -> Charged {
     let spans = spans(record);
     let over = |cost: fn(&Spent) -> Metric, scale: f64| match &spans {
         Ok((working, drain)) => per_op(working, drain, cost).map(|value| value * scale),
         Err(reason) => Metric::absent(reason.clone()),
     };
     vec![
-        ("wkb_per_op_with_drain", over(|spent| spent.device_write_bytes.clone(), 1.0 / 1024.0)),
+        ("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)),
         ("cpu_us_per_op_with_drain", over(engine_cpu_s, 1e6)),
     ]
+}
+
+fn written(spent: &Spent) -> Metric {
+    spent.device_write_bytes.clone()
 }
 
 /// Bytes written to the device in the phases that serve operations, and in the drain.
 pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
     let (working, drain) = spans(record).ok()?;
-    let served = total(&working, |spent| spent.device_write_bytes.clone()).value()?;
+    let served = total(&working, written).value()?;
     Some((served, drain.spent.device_write_bytes.value()?))
 }
 
@@ -76,7 +110,7 @@ mod tests {
     use super::*;
 
     fn charged_wkb(record: &Record) -> Metric {
-        charged(record)[0].1.clone()
+        charged_run(record)[0].1.clone()
     }
 
     #[test]
@@ -106,5 +140,24 @@ mod tests {
         let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
         drain.spent.device_write_bytes = Metric::absent("tmpfs has no device");
         assert_eq!(charged_wkb(&record), Metric::absent("tmpfs has no device"));
+    }
+
+    #[test]
+    fn the_settle_is_charged_to_the_rows_and_bytes_of_the_load() {
+        let mut record = record("a", 8, 1);
+        let mut load = phase(PhaseKind::Load, 10.0, 100, 1024.0 * 10.0);
+        load.metrics.logical_bytes = Metric::Value(1024.0 * 50.0);
+        let mut settle = phase(PhaseKind::Settle, 1.0, 0, 1024.0 * 190.0);
+        settle.spent.client_cpu_s = Metric::Value(0.1);
+        record.phases = vec![load, settle];
+        let expected = [
+            ("wkb_per_row_with_settle", Metric::Value(2.0)),
+            ("cpu_us_per_row_with_settle", Metric::Value(2000.0)),
+            ("write_amp_with_settle", Metric::Value(4.0)),
+        ];
+        assert_eq!(charged_load(&record), expected, "200 KB and 0.2 s over 100 rows and 50 KB");
+        record.phases.pop();
+        let reason = Metric::absent("the trial ended before its load was settled");
+        assert!(charged_load(&record).iter().all(|(_, metric)| *metric == reason));
     }
 }

@@ -7,7 +7,7 @@ use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
 use rumba_core::results::Results;
 
-use super::charge::charged;
+use super::charge::{Charged, charged_load, charged_run};
 use super::remarks::remarks;
 use super::statistics::figure;
 
@@ -78,7 +78,7 @@ fn broken(records: &[&Record]) -> Vec<String> {
 
 fn load_figures(records: &[&Record]) -> Option<PhaseFigures> {
     let loads: Vec<_> = records.iter().filter_map(|r| r.phase(PhaseKind::Load).map(|load| (*r, load))).collect();
-    (!loads.is_empty()).then(|| figures(&loads))
+    (!loads.is_empty()).then(|| with_charged(figures(&loads), &loads, charged_load))
 }
 
 fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
@@ -102,14 +102,23 @@ fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
     if runs.is_empty() {
         return None;
     }
-    let mut summed = figures(&runs);
+    let mut summed = with_charged(figures(&runs), &runs, charged_run);
     summed.notes = notes;
-    let per_trial: Vec<_> = runs.iter().map(|(record, _)| charged(record)).collect();
-    for (index, info) in rumba_core::comparison::CHARGED.iter().enumerate() {
-        let values = per_trial.iter().map(|charged| charged[index].1.clone()).collect();
-        summed.metrics.insert(info.name.to_owned(), figure(values));
-    }
     Some(summed)
+}
+
+/// Adds the metrics that span phases; `charged` names the same ones for every record.
+fn with_charged(
+    mut figures: PhaseFigures,
+    phases: &[(&Record, &PhaseRecord)],
+    charged: fn(&Record) -> Charged,
+) -> PhaseFigures {
+    let mut values: BTreeMap<&str, Vec<Metric>> = BTreeMap::new();
+    for (name, metric) in phases.iter().flat_map(|(record, _)| charged(record)) {
+        values.entry(name).or_default().push(metric);
+    }
+    figures.metrics.extend(values.into_iter().map(|(name, values)| (name.to_owned(), figure(values))));
+    figures
 }
 
 /// All loops of a record, when as many ended as were planned.

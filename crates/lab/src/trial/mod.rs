@@ -107,7 +107,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         )));
     }
     (job.emit)(Event::Provisioned {
-        version: availability.version.unwrap_or_else(|| "unknown".to_owned()),
+        version: instance.version().or(availability.version).unwrap_or_else(|| "unknown".to_owned()),
         source: availability.source,
         effective_settings,
         conditions: bound.conditions(),

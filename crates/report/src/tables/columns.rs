@@ -85,7 +85,8 @@ pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
     let (size, rss) = (unit_of(rows, pick, "size_bytes"), unit_of(rows, pick, "rss_bytes"));
     vec![
         Column::metric("ips", "ops_per_s", 0, "rows inserted per second"),
-        Column::metric("wkb/i", "wkb_per_op", 2, "KB written to the device per row inserted"),
+        Column::metric("wkb/i", "wkb_per_op", 2, "KB written to the device per row inserted, before the debt is paid"),
+        Column::metric("wkb/i+s", "wkb_per_row_with_settle", 2, "KB written in load and settle per row inserted"),
         Column::metric("Mcpu/i", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per row inserted"),
         Column::size("size", "size_bytes", size, "allocated on disk at the end of the load, logs included"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the load"),
@@ -115,6 +116,7 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
         Column::metric("rkb/t", "rkb_per_op", 2, "KB read from the device per operation"),
         Column::metric("wkb/t", "wkb_per_op", 2, "KB written to the device per operation, before the debt is paid"),
         Column::size("size", "size_bytes", size, "allocated on disk at the end of the loops, logs included"),
+        Column::size("log", "log_bytes", size, "what of it is logs, which some engines allocate ahead"),
         Column::metric("r/s", "reads_per_s", 0, "device reads per second"),
         Column::metric("rMB/s", "read_mb_s", 1, "MB read from the device per second"),
         Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),

@@ -15,7 +15,7 @@ use self::columns::{Column, Pick};
 pub use self::comparison::comparison_table;
 use self::grid::{Footnotes, Grid};
 pub(crate) use self::notes::ending;
-use crate::format::{percent, ratio};
+use crate::format::{RESOLUTION, percent, ratio};
 use crate::verdict::{default_baseline, verdict_line};
 
 /// What can be chosen about the tables.
@@ -173,7 +173,9 @@ fn relative(summary: &Summary, options: &TableOptions) -> String {
 fn ratio_to(base: Option<&PhaseFigures>, figures: &PhaseFigures, column: &Column) -> Metric {
     let Some(base) = base else { return Metric::absent("the baseline has no figures with this number of clients") };
     match column.median(base) {
-        Metric::Value(0.0) => Metric::absent("the baseline's figure is zero"),
+        Metric::Value(base) if base < RESOLUTION => {
+            Metric::absent(format!("the baseline's figure is below {RESOLUTION}, too small to divide by"))
+        }
         Metric::Value(base) => column.median(figures).map(|value| value / base),
         absent => absent,
     }
