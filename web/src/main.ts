@@ -26,7 +26,7 @@ const COST: Column[] = [
   { head: "with drain", metric: "cpu_us_per_op_with_drain", unit: "µs/op" },
   { head: "size", metric: "size_bytes", unit: "on disk" },
   { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
-  { head: "resident", metric: "rss_bytes", unit: "memory" },
+  { head: "resident", metric: "rss_bytes", unit: "of memory" },
 ];
 
 const LOAD: Column[] = [
@@ -38,7 +38,7 @@ const LOAD: Column[] = [
   { head: "with settle", metric: "cpu_us_per_row_with_settle", unit: "µs/row" },
   { head: "size", metric: "size_bytes", unit: "on disk" },
   { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
-  { head: "resident", metric: "rss_bytes", unit: "memory" },
+  { head: "resident", metric: "rss_bytes", unit: "of memory" },
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
 

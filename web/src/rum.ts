@@ -17,7 +17,7 @@ interface Strip {
 const STRIPS: Strip[] = [
   { letter: "Read", title: "KB read from the device per operation", metric: "rkb_per_op", pick: (row) => row.run },
   { letter: "Update", title: "KB written per operation, drain charged", metric: "wkb_per_op_with_drain", pick: (row) => row.run },
-  { letter: "Update", title: "write amplification: bytes written in load and settle per byte loaded", metric: "write_amp_with_settle", pick: (row) => row.load },
+  { letter: "Update", title: "write amplification of the load, settle charged", metric: "write_amp_with_settle", pick: (row) => row.load },
   { letter: "Memory", title: "space amplification: bytes on disk per byte of data", metric: "space_amp", pick: (row) => row.run ?? row.load },
 ];
 

@@ -59,6 +59,23 @@ test("a click on a row makes it the baseline, and the link keeps it", { skip }, 
   assert.deepEqual(await ratios(again), await ratios(tab));
 });
 
+test("what is too small to measure wins nothing and is nobody's measure", { skip }, async () => {
+  const { tab } = await open();
+  const changed = await tab.evaluate(() => {
+    const island = document.getElementById("data");
+    const data = JSON.parse(island.textContent);
+    for (const row of data.summary.rows) row.run.metrics.reads_per_op.median = 0.0001 * (1 + row.engine.length);
+    return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
+  });
+  await tab.setContent(changed);
+  await tab.waitForSelector("#cost .figures");
+  const reads = tab.locator("#cost .figures tbody tr td:nth-child(3)");
+  assert.deepEqual(new Set(await reads.locator(".value").allTextContents()), new Set(["<0.01"]));
+  assert.equal((await reads.locator(".ratio").allTextContents()).join("").trim(), "");
+  assert.equal(await tab.locator("#cost .figures td.best:nth-child(3)").count(), 0);
+  assert.equal(await tab.locator("#cost .figures td.best:nth-child(2)").count(), 1);
+});
+
 test("the keyboard alone reaches and changes the baseline", { skip }, async () => {
   const { tab } = await open();
   await tab.locator("#cost input[type=radio]").first().focus();

@@ -44,10 +44,7 @@ pub fn charged_run(record: &Record) -> Charged {
         Ok((working, drain)) => per_op(working, drain, cost).map(|value| value * scale),
         Err(reason) => Metric::absent(reason.clone()),
     };
-    vec![
-        ("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)),
-        ("cpu_us_per_op_with_drain", over(engine_cpu_s, 1e6)),
-    ]
+    vec![("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)), ("cpu_us_per_op_with_drain", over(engine_cpu_s, 1e6))]
 }
 
 fn written(spent: &Spent) -> Metric {

@@ -21,11 +21,11 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
         return super::print_json(&registry.engines.iter().map(|engine| as_json(engine.as_ref())).collect());
     }
     for engine in &registry.engines {
+        println!("{:<12} {}", engine.name(), engine.about());
         let here = engine.availability(None);
-        let version = here.version.as_deref().unwrap_or("-");
-        println!("{:<12} {version:<10} {:<44} {}", engine.name(), here.source, engine.about());
-        if let Some(missing) = here.missing {
-            println!("{:<12} missing: {}; install it: {}", "", missing.what, missing.install);
+        match (&here.missing, here.version.as_deref().unwrap_or("version not told")) {
+            (None, version) => println!("{:<12} {version}, {}", "", here.source),
+            (Some(missing), _) => println!("{:<12} MISSING: {}; install it: {}", "", missing.what, missing.install),
         }
     }
     println!("\n`rumba engines NAME` lists the settings of one.");

@@ -328,9 +328,8 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
         metrics.read_mb_s = per_s(read / 1024.0);
     }
     let running = matches!(kind, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops);
-    let debt = |bytes: f64| {
-        vec![Gauge::new("pending_compaction_bytes", bytes), Gauge::new("host_dirty_bytes", bytes / 4.0)]
-    };
+    let debt =
+        |bytes: f64| vec![Gauge::new("pending_compaction_bytes", bytes), Gauge::new("host_dirty_bytes", bytes / 4.0)];
     PhaseRecord {
         phase: kind,
         start_s,
