@@ -120,6 +120,12 @@ pub trait Engine: Send + Sync {
         true
     }
 
+    /// Whether it has a cache of its own that `cache` bounds. One that has none
+    /// lives off the page cache, and the reader of its figures must know.
+    fn has_cache(&self) -> bool {
+        true
+    }
+
     /// What is here; `library` names another shared library than the usual one.
     fn availability(&self, library: Option<&Path>) -> Availability;
 

@@ -12,6 +12,9 @@ pub struct KeySpace {
     pub name: &'static str,
     /// Length in bytes of the key prefix that every scan shares; 0 when it is never scanned.
     pub scan_prefix: usize,
+    /// Whether its entries follow from rows of another space that a transaction
+    /// has locked before it writes them, as an index's do: they need no locks of their own.
+    pub derived: bool,
 }
 
 /// The index of a key space in the list given at open.
@@ -120,8 +123,8 @@ pub trait KvSession: Send {
     /// Whatever the engine said.
     fn begin(&mut self) -> Result<(), EngineError>;
 
-    /// Within a transaction, reads one value and keeps others from changing it until the end:
-    /// by a row lock, or by a conflict at the latest at commit.
+    /// Within a transaction, reads one value that this transaction goes on to write, and keeps others
+    /// from changing it until the end: by a row lock, or by a conflict at the latest at commit.
     ///
     /// # Errors
     /// [`EngineError::Conflict`] when another transaction stands in the way.

@@ -132,6 +132,8 @@ metrics! {
     background_cpu_us_per_op: "µs/op", Less;
     /// CPU microseconds per operation of the server's processes.
     server_cpu_us_per_op: "µs/op", Less;
+    /// Microseconds per operation that its client, though free, started it late: drawing it, and waking up in an open loop.
+    late_us_per_op: "µs/op", Less;
     /// Context switches per operation, voluntary and not.
     ctx_switches_per_op: "1/op", Less;
     /// Device reads per second.
@@ -148,7 +150,7 @@ metrics! {
     size_bytes: "B", Less;
     /// Bytes allocated on disk by logs at the end of the phase.
     log_bytes: "B", Less;
-    /// Bytes of keys and payloads in the database after the load, index entries included.
+    /// Bytes of keys and payloads in the database at the end of the phase, index entries included.
     logical_bytes: "B", Neither;
     /// Resident memory of the engine's process at the end of the phase, shared pages included.
     rss_bytes: "B", Less;

@@ -199,6 +199,9 @@ pub struct PhaseRecord {
     pub start_s: f64,
     /// Length in seconds.
     pub seconds: f64,
+    /// Whether it went to its planned end; a phase that was cut off by a failure
+    /// or an interrupt holds what was measured until then, and enters no median.
+    pub complete: bool,
     /// Operations (load: rows).
     pub ops: u64,
     /// Per type of operation.

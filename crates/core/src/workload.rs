@@ -89,8 +89,9 @@ pub trait Bound: Send + Sync {
         seed: u64,
     ) -> Result<Box<dyn Client>, EngineError>;
 
-    /// Bytes of keys and payloads written by the loaders so far; what was
-    /// inserted, not what the engine made of it.
+    /// Bytes of keys and payloads in the database now, index entries included:
+    /// what loaders and clients have inserted less what they have removed, not
+    /// what the engine made of it.
     fn logical_bytes(&self) -> u64;
 
     /// A client of the operation mix.

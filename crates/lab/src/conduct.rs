@@ -102,6 +102,7 @@ impl Conduct<'_> {
             }
             watch.ended(&record);
         }
+        outcome.interrupted |= self.stops.load(Relaxed) > 0;
         Ok(outcome)
     }
 
@@ -110,21 +111,23 @@ impl Conduct<'_> {
         let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
         let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
         let mut data = DataDir::create(&self.data_base.join(&name), &owner, self.managed)?;
-        let order = Order { plan: trial.clone(), data_dir: data.engine_dir() };
+        let order = Order { plan: trial.clone(), data_dir: data.engine_dir(), parent: std::process::id() };
         let log = writer.directory().join("engine.log");
         let end = self.process(&order, &log, &mut |event| {
+            // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
+            writer.take(event.clone());
             watch.event(trial, &event);
-            writer.take(event);
         });
-        finish(end, &log, &mut writer);
-        if trial.run.keep_data {
-            data.keep()?;
-        } else {
-            // Before the last write: the disk may have been full of this data.
-            data.remove()?;
+        if self.stops.load(Relaxed) > 0 {
+            writer.interrupted();
         }
+        finish(end, &log, &mut writer);
+        // The data goes before the last write: the disk may have been full of it.
+        let provisioned = if trial.run.keep_data { data.keep() } else { data.remove() };
         remove_if_empty(&log);
-        writer.finish().map_err(io(format!("writing the results of {name}")))
+        let record = writer.finish().map_err(io(format!("writing the results of {name}")))?;
+        provisioned?;
+        Ok(record)
     }
 
     /// Starts the trial's process and passes on its events until it has ended.

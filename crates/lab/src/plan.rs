@@ -1,10 +1,12 @@
 //! plan: an experiment becomes its trials in the order they will run.
 
+use rumba_core::engine::EngineConfig;
 use rumba_core::record::{RunPlan, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
 
+use crate::registry::Registry;
 use crate::spec::Experiment;
 
 /// Length of an interval: one second, because stalls of 1–4 s vanish in longer ones.
@@ -49,9 +51,45 @@ pub fn directory(trial: &TrialPlan) -> String {
     format!("{:03}-{engine}-c{}-r{}", trial.number, trial.clients, trial.repeat)
 }
 
+/// How the data compares with each engine's cache, and where misses are served from.
+pub fn data_over_cache(
+    experiment: &Experiment,
+    bound: &dyn Bound,
+    memory_bytes: Option<u64>,
+    registry: &Registry,
+) -> Vec<(String, String)> {
+    let data = bound.expected_logical_bytes();
+    let label = |cache: u64| match memory_bytes {
+        _ if data <= cache => "cached",
+        Some(memory) if data <= memory => {
+            "larger than the cache, smaller than memory: the page cache serves buffered reads"
+        }
+        Some(_) => "IO-bound: larger than the cache and than memory",
+        None => "larger than the cache; the memory is not known",
+    };
+    experiment
+        .engines
+        .iter()
+        .map(|engine| {
+            let name = format!("data over cache, {}", engine.name);
+            if !registry.engine(&engine.engine).is_some_and(|engine| engine.has_cache()) {
+                return (name, "it has no cache of its own".to_owned());
+            }
+            let ratio = data as f64 / engine.cache as f64;
+            (name, format!("{ratio:.1}, {}", label(engine.cache)))
+        })
+        .collect()
+}
+
 /// What breaks parity between the engines, or makes all their numbers mean
 /// less than they seem to.
-pub fn warnings(experiment: &Experiment, bound: &dyn Bound, memory_bytes: Option<u64>) -> Vec<Warning> {
+pub fn warnings(
+    experiment: &Experiment,
+    bound: &dyn Bound,
+    memory_bytes: Option<u64>,
+    registry: &Registry,
+) -> Vec<Warning> {
+    let has_cache = |engine: &EngineConfig| registry.engine(&engine.engine).is_some_and(|engine| engine.has_cache());
     let mut warnings = Vec::new();
     let engines = &experiment.engines;
     let list = |what: &dyn Fn(usize) -> String| {
@@ -67,7 +105,20 @@ pub fn warnings(experiment: &Experiment, bound: &dyn Bound, memory_bytes: Option
             "set durability in [common], or compare only engines that promise the same",
         ));
     }
-    if engines.iter().any(|engine| engine.cache != engines[0].cache) {
+    let without: Vec<&str> =
+        engines.iter().filter(|engine| !has_cache(engine)).map(|engine| engine.name.as_str()).collect();
+    if !without.is_empty() && without.len() < engines.len() {
+        warnings.push(Warning::new(
+            "no-cache",
+            format!(
+                "{} has no cache of its own: it uses as much of the page cache as the host gives",
+                without.join(", ")
+            ),
+            "compare it under a limit of memory, or with the page cache in mind",
+        ));
+    }
+    let caches: Vec<u64> = engines.iter().filter(|engine| has_cache(engine)).map(|engine| engine.cache).collect();
+    if caches.iter().any(|cache| *cache != caches[0]) {
         warnings.push(Warning::new(
             "cache-differs",
             format!("the engines' caches differ: {}", list(&|n| show_bytes(engines[n].cache as f64))),

@@ -1,6 +1,6 @@
 //! Progress: bars on a terminal, a line per phase elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -44,7 +44,7 @@ impl Progress {
         if self.quiet {
             return;
         }
-        if self.bar.is_hidden() { eprintln!("{text}") } else { self.bar.println(text) }
+        if self.bar.is_hidden() { tell(text) } else { self.bar.println(text) }
     }
 
     fn phase_started(&mut self, phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) {
@@ -76,6 +76,11 @@ impl Progress {
         };
         self.bar.set_message(message);
     }
+}
+
+/// A line on standard error. If nobody reads it any more, the run goes on without.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn phase_line(phase: &PhaseRecord) -> String {

@@ -27,7 +27,8 @@ fn main() {
             library: None,
             settings: Settings(BTreeMap::from([("writemap".to_owned(), Value::Bool(writemap))])),
         };
-        let instance = Lmdb.open(dir.path(), &config, &[KeySpace { name: "rows", scan_prefix: 0 }]).unwrap();
+        let instance =
+            Lmdb.open(dir.path(), &config, &[KeySpace { name: "rows", scan_prefix: 0, derived: false }]).unwrap();
         let Ok(Session::Kv(mut session)) = instance.session() else { panic!("no key-value session") };
         println!("durability {}, writemap {writemap}", durability.name());
         measure(&mut *session);

@@ -53,6 +53,10 @@ impl Engine for Null {
         false
     }
 
+    fn has_cache(&self) -> bool {
+        false
+    }
+
     fn availability(&self, _library: Option<&Path>) -> Availability {
         Availability {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),

@@ -55,7 +55,7 @@ fn run(statistics: bool) -> Result<(), Box<dyn Error>> {
         library: std::env::args_os().nth(1).map(Into::into),
         settings: Settings(BTreeMap::from([("statistics".into(), Value::Bool(statistics))])),
     };
-    let instance = RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 8 }])?;
+    let instance = RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 8, derived: false }])?;
     let Session::Kv(mut session) = instance.session()? else { return Err("not a key-value session".into()) };
     let session: &mut dyn KvSession = &mut *session;
     let mut batch = Batch::default();

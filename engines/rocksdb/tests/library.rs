@@ -11,7 +11,7 @@ use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
 
-const SPACES: [KeySpace; 1] = [KeySpace { name: "node", scan_prefix: 0 }];
+const SPACES: [KeySpace; 1] = [KeySpace { name: "node", scan_prefix: 0, derived: false }];
 
 fn config(library: Option<&Path>) -> EngineConfig {
     EngineConfig {

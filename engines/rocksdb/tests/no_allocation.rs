@@ -69,7 +69,8 @@ fn nothing_on_the_load_path_allocates() {
         library: None,
         settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
     };
-    let instance = RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 2 }]).unwrap();
+    let instance =
+        RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 2, derived: false }]).unwrap();
     let (Session::Kv(mut session), Session::Kv(mut other)) = (instance.session().unwrap(), instance.session().unwrap())
     else {
         unreachable!("rocksdb is a key-value engine");

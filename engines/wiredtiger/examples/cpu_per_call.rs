@@ -34,7 +34,8 @@ fn measure(durability: Durability) -> Result<(), Box<dyn Error>> {
         settings: Settings::default(),
     };
     let dir = tempfile::tempdir()?;
-    let instance = WiredTiger.open(dir.path(), &config, &[KeySpace { name: "rows", scan_prefix: 0 }])?;
+    let instance =
+        WiredTiger.open(dir.path(), &config, &[KeySpace { name: "rows", scan_prefix: 0, derived: false }])?;
     let Session::Kv(mut session) = instance.session()? else { return Err("not a key-value engine".into()) };
     load(&mut *session)?;
     instance.settle()?;

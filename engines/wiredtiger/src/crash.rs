@@ -65,7 +65,7 @@ fn commit_and_die() {
         library: None,
         settings,
     };
-    let spaces = [KeySpace { name: "rows", scan_prefix: 0 }];
+    let spaces = [KeySpace { name: "rows", scan_prefix: 0, derived: false }];
     let instance = WiredTiger.open(Path::new(&dir), &config, &spaces).unwrap();
     let AnySession::Kv(mut session) = instance.session().unwrap() else { panic!() };
     for row in 0..COMMITS {

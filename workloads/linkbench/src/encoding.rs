@@ -23,10 +23,10 @@ pub const INDEX: SpaceId = 3;
 /// Lists share the first 17 bytes of the index's key. Verification and the
 /// building of the index also scan across prefixes.
 pub const SPACES: [KeySpace; 4] = [
-    KeySpace { name: "nodetable", scan_prefix: 0 },
-    KeySpace { name: "linktable", scan_prefix: 0 },
-    KeySpace { name: "counttable", scan_prefix: 0 },
-    KeySpace { name: "id1_type", scan_prefix: INDEX_PREFIX },
+    KeySpace { name: "nodetable", scan_prefix: 0, derived: false },
+    KeySpace { name: "linktable", scan_prefix: 0, derived: false },
+    KeySpace { name: "counttable", scan_prefix: 0, derived: false },
+    KeySpace { name: "id1_type", scan_prefix: INDEX_PREFIX, derived: true },
 ];
 
 const INDEX_PREFIX: usize = 17;

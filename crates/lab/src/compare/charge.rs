@@ -27,9 +27,14 @@ pub fn charged_load(record: &Record) -> Charged {
     ]
 }
 
+/// The phase, unless a failure or an interrupt cut it off.
+pub fn ended(record: &Record, kind: PhaseKind) -> Option<&PhaseRecord> {
+    record.phase(kind).filter(|phase| phase.complete)
+}
+
 fn loaded(record: &Record) -> Result<(&PhaseRecord, &PhaseRecord), &'static str> {
-    let load = record.phase(PhaseKind::Load).ok_or("the trial ended before its load did")?;
-    let settle = record.phase(PhaseKind::Settle).ok_or("the trial ended before its load was settled")?;
+    let load = ended(record, PhaseKind::Load).ok_or("the trial ended before its load did")?;
+    let settle = ended(record, PhaseKind::Settle).ok_or("the trial ended before its load was settled")?;
     Ok((load, settle))
 }
 
@@ -66,7 +71,7 @@ fn engine_cpu_s(spent: &Spent) -> Metric {
 
 /// The phases that serve operations and the drain; or the reason why the debt cannot be charged.
 fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
-    let drain = record.phase(PhaseKind::Drain).ok_or("the trial ended before its debt was drained")?;
+    let drain = ended(record, PhaseKind::Drain).ok_or("the trial ended before its debt was drained")?;
     let mut working: Vec<&PhaseRecord> = record.loops().collect();
     if working.is_empty() {
         working.extend(record.phase(PhaseKind::Loops));

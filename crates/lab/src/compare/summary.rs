@@ -7,7 +7,7 @@ use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
 use rumba_core::results::Results;
 
-use super::charge::{Charged, charged_load, charged_run};
+use super::charge::{Charged, charged_load, charged_run, ended};
 use super::remarks::remarks;
 use super::statistics::figure;
 
@@ -77,7 +77,7 @@ fn broken(records: &[&Record]) -> Vec<String> {
 }
 
 fn load_figures(records: &[&Record]) -> Option<PhaseFigures> {
-    let loads: Vec<_> = records.iter().filter_map(|r| r.phase(PhaseKind::Load).map(|load| (*r, load))).collect();
+    let loads: Vec<_> = records.iter().filter_map(|r| ended(r, PhaseKind::Load).map(|load| (*r, load))).collect();
     (!loads.is_empty()).then(|| with_charged(figures(&loads), &loads, charged_load))
 }
 
@@ -86,8 +86,8 @@ fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
     let mut notes = Vec::new();
     if runs.is_empty() {
         for record in records {
-            if let Some(last) = record.loops().last() {
-                let (repeat, ended, planned) = (record.plan.repeat, record.loops().count(), record.plan.run.loops);
+            if let Some(last) = whole_loops(record).last() {
+                let (repeat, ended, planned) = (record.plan.repeat, whole_loops(record).count(), record.plan.run.loops);
                 let looped = last.phase;
                 notes.push(format!("repeat {repeat}: {ended} of {planned} loops ended; the figures are of {looped}"));
                 runs.push((*record, last));
@@ -121,10 +121,15 @@ fn with_charged(
     figures
 }
 
+/// The loops that were not cut off.
+fn whole_loops(record: &Record) -> impl Iterator<Item = &PhaseRecord> {
+    record.loops().filter(|looped| looped.complete)
+}
+
 /// All loops of a record, when as many ended as were planned.
 fn whole_run(record: &Record) -> Option<&PhaseRecord> {
     let loops = record.phase(PhaseKind::Loops)?;
-    let ended = record.loops().count();
+    let ended = whole_loops(record).count();
     (record.status == Status::Done || ended >= record.plan.run.loops as usize).then_some(loops)
 }
 
@@ -237,6 +242,24 @@ mod tests {
         assert_eq!(run.notes, ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]);
         assert_eq!(run.median("ops_per_s"), Metric::Value(2000.0));
         assert!(run.median("wkb_per_op_with_drain").value().is_none());
+    }
+
+    #[test]
+    fn a_phase_that_was_cut_off_moves_no_median() {
+        let mut cut = record("a", 8, 2);
+        cut.status = Status::Interrupted;
+        cut.phases.truncate(1);
+        cut.phases[0].complete = false;
+        let mut last = record("b", 8, 1);
+        last.status = Status::Interrupted;
+        last.phases.truncate(4);
+        last.phases[3].complete = false;
+        let summary = summarise(&results(vec![record("a", 8, 1), cut, last]));
+        assert_eq!(summary.rows[0].load.as_ref().unwrap().trials, [1]);
+        assert_eq!(
+            summary.rows[1].run.as_ref().unwrap().notes,
+            ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]
+        );
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
         phase,
         start_s: 0.0,
         seconds,
+        complete: true,
         ops,
         op_types: BTreeMap::from([("get_node".to_owned(), get)]),
         metrics,

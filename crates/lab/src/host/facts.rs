@@ -93,6 +93,14 @@ impl Facts {
 }
 
 impl Machine {
+    /// What this process and the page cache of its files may fill: the memory, or the group's limit below it.
+    pub fn usable_memory_bytes(&self) -> Option<u64> {
+        match (self.memory_bytes, self.memory_limit_bytes) {
+            (Some(memory), Some(limit)) => Some(memory.min(limit)),
+            (memory, limit) => memory.or(limit),
+        }
+    }
+
     fn gather() -> Self {
         let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
         let meminfo = text_of("/proc/meminfo").unwrap_or_default();

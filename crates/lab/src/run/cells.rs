@@ -24,6 +24,7 @@ struct KindCells {
     errors: AtomicU64,
     retries: AtomicU64,
     rows: AtomicU64,
+    late_ns: AtomicU64,
     service: TimeCells,
     response: TimeCells,
 }
@@ -67,6 +68,7 @@ impl Cells {
                 errors: AtomicU64::new(0),
                 retries: AtomicU64::new(0),
                 rows: AtomicU64::new(0),
+                late_ns: AtomicU64::new(0),
                 service: TimeCells::new(),
                 response: TimeCells::new(),
             })
@@ -74,9 +76,10 @@ impl Cells {
         Self { kinds }
     }
 
-    /// Counts one operation. Only the owning client may call this.
+    /// Counts one operation: its times, and how late it started for reasons of
+    /// the client's own. Only the owning client may call this.
     #[inline]
-    pub fn record(&self, kind: OpKind, op: Op, service_ns: u64, response_ns: u64) {
+    pub fn record(&self, kind: OpKind, op: Op, service_ns: u64, response_ns: u64, late_ns: u64) {
         let cells = &self.kinds[kind];
         if op.failed {
             add(&cells.errors, 1);
@@ -87,6 +90,7 @@ impl Cells {
         if op.retries > 0 {
             add(&cells.retries, u64::from(op.retries));
         }
+        add(&cells.late_ns, late_ns);
         cells.service.record(service_ns);
         cells.response.record(response_ns);
     }
@@ -114,6 +118,8 @@ pub struct KindCounts {
     pub retries: u64,
     /// Rows.
     pub rows: u64,
+    /// Nanoseconds that operations started late for reasons of the client's own.
+    pub late_ns: u64,
     /// Service times.
     pub service: Times,
     /// Response times.
@@ -144,8 +150,15 @@ impl Times {
 impl Counts {
     /// No counts for `kinds` types of operations.
     pub fn new(kinds: usize) -> Self {
-        let kind =
-            || KindCounts { count: 0, errors: 0, retries: 0, rows: 0, service: Times::new(), response: Times::new() };
+        let kind = || KindCounts {
+            count: 0,
+            errors: 0,
+            retries: 0,
+            rows: 0,
+            late_ns: 0,
+            service: Times::new(),
+            response: Times::new(),
+        };
         Self { kinds: (0..kinds).map(|_| kind()).collect() }
     }
 
@@ -156,6 +169,7 @@ impl Counts {
             mine.errors += theirs.errors;
             mine.retries += theirs.retries;
             mine.rows += theirs.rows;
+            mine.late_ns += theirs.late_ns;
             mine.service.merge(&theirs.service);
             mine.response.merge(&theirs.response);
         }
@@ -180,14 +194,14 @@ pub struct Collector {
 
 /// Running totals, wrapping as the cells do.
 struct Totals {
-    numbers: Vec<[u64; 6]>,
+    numbers: Vec<[u64; 7]>,
     buckets: Vec<[Vec<u32>; 2]>,
 }
 
 impl Totals {
     fn new(kinds: usize) -> Self {
         Self {
-            numbers: vec![[0; 6]; kinds],
+            numbers: vec![[0; 7]; kinds],
             buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
         }
     }
@@ -214,6 +228,7 @@ impl Collector {
                     &cells.rows,
                     &cells.service.sum_ns,
                     &cells.response.sum_ns,
+                    &cells.late_ns,
                 ];
                 for (number, source) in numbers.iter_mut().zip(sources) {
                     *number = number.wrapping_add(source.load(Relaxed));
@@ -238,10 +253,11 @@ impl Collector {
 
     fn difference(&self, now: &Totals, counts: &mut Counts) {
         for (kind, counted) in counts.kinds.iter_mut().enumerate() {
-            let [count, errors, retries, rows, service_sum, response_sum] =
+            let [count, errors, retries, rows, service_sum, response_sum, late_ns] =
                 std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));
             (counted.count, counted.errors, counted.retries, counted.rows) = (count, errors, retries, rows);
             (counted.service.sum_ns, counted.response.sum_ns) = (service_sum, response_sum);
+            counted.late_ns = late_ns;
             for (side, times) in [&mut counted.service, &mut counted.response].into_iter().enumerate() {
                 let (new, old) = (&now.buckets[kind][side], &self.last.buckets[kind][side]);
                 for ((target, new), old) in times.buckets.iter_mut().zip(new).zip(old) {
@@ -262,12 +278,12 @@ mod tests {
     fn what_two_clients_record_is_collected_once_and_whole() {
         let clients = [Arc::new(Cells::new(2)), Arc::new(Cells::new(2))];
         let mut collector = Collector::new(clients.to_vec(), 2);
-        clients[0].record(0, Op { rows: 5, retries: 2, failed: false }, 1_000, 2_000);
-        clients[1].record(1, Op { rows: 1, retries: 0, failed: true }, 3_000, 3_000);
+        clients[0].record(0, Op { rows: 5, retries: 2, failed: false }, 1_000, 2_000, 50);
+        clients[1].record(1, Op { rows: 1, retries: 0, failed: true }, 3_000, 3_000, 0);
         let counts = collector.collect();
         assert_eq!((counts.kinds[0].count, counts.kinds[0].rows, counts.kinds[0].retries), (1, 5, 2));
         assert_eq!((counts.kinds[1].count, counts.kinds[1].errors, counts.kinds[1].rows), (0, 1, 0));
-        assert_eq!(counts.kinds[0].response.max_ns, 2_000);
+        assert_eq!((counts.kinds[0].response.max_ns, counts.kinds[0].late_ns), (2_000, 50));
         assert_eq!(counts.kinds[0].service.buckets[index(1_000)], 1);
         let nothing = collector.collect();
         assert_eq!(nothing, Counts::new(2));
@@ -279,7 +295,7 @@ mod tests {
         let mut collector = Collector::new(vec![cells.clone()], 1);
         let writer = std::thread::spawn(move || {
             for number in 0..200_000u64 {
-                cells.record(0, Op { rows: 1, ..Op::default() }, number, number);
+                cells.record(0, Op { rows: 1, ..Op::default() }, number, number, 0);
             }
         });
         let mut total = Counts::new(1);

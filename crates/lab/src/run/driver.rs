@@ -47,13 +47,21 @@ pub enum Waited {
 
 impl Running {
     /// Starts the clients, each on a thread of its own.
-    pub fn start(clients: Vec<Box<dyn Client>>, kinds: usize, schedule: Schedule, roll: &Arc<CpuRoll>) -> Self {
+    ///
+    /// # Errors
+    /// When the host does not give as many threads.
+    pub fn start(
+        clients: Vec<Box<dyn Client>>,
+        kinds: usize,
+        schedule: Schedule,
+        roll: &Arc<CpuRoll>,
+    ) -> Result<Self, EngineError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (sender, ends) = channel();
         let share = schedule.rate.map(|rate| rate / clients.len() as f64);
         let all_cells: Vec<_> = clients.iter().map(|_| Arc::new(Cells::new(kinds))).collect();
         let active = clients.len();
-        let threads = clients
+        let threads: std::io::Result<Vec<_>> = clients
             .into_iter()
             .zip(&all_cells)
             .enumerate()
@@ -62,17 +70,22 @@ impl Running {
                 let (roll, seed) = (roll.clone(), schedule.seed.wrapping_add(number as u64));
                 let body = move || {
                     let _present = roll.enter(Role::Client);
+                    if share.is_some() {
+                        wake_on_time();
+                    }
                     let pace = ThreadPace::new(cells, stop, share, seed);
                     run_client(client, pace, &sender);
                 };
-                std::thread::Builder::new()
-                    .name(format!("client-{number}"))
-                    .spawn(body)
-                    .expect("a thread more than the number of clients asked for can be had")
+                std::thread::Builder::new().name(format!("client-{number}")).spawn(body)
             })
             .collect();
+        let threads = threads.map_err(|error| {
+            // Those that did start end after their operation.
+            stop.store(true, Relaxed);
+            EngineError::failed("clients", format!("the host gives no {active} threads ({error}); lower clients"))
+        })?;
         let collector = Collector::new(all_cells, kinds);
-        Self { stop, ends, threads, active, failure: None, collector }
+        Ok(Self { stop, ends, threads, active, failure: None, collector })
     }
 
     /// Waits until a time, or until every client has ended. A client that fails stops the others.
@@ -104,6 +117,11 @@ impl Running {
         self.stop.store(true, Relaxed);
     }
 
+    /// How many clients have not ended.
+    pub fn active(&self) -> usize {
+        self.active
+    }
+
     /// The first failure, if a client has failed.
     pub fn failure(&self) -> Option<&EngineError> {
         self.failure.as_ref()
@@ -115,6 +133,15 @@ impl Running {
             // A panic was caught inside and reported as that client's failure.
             let _ = thread.join();
         }
+    }
+}
+
+/// Has the kernel wake this thread when its sleep is over and not up to 50 µs
+/// later, its default, which would count as response time.
+fn wake_on_time() {
+    // SAFETY: it sets a number of the calling thread. If it is refused, wake-ups are later, and the lateness shows it.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
     }
 }
 

@@ -110,7 +110,10 @@ impl Pace for ThreadPace {
     #[inline]
     fn done(&mut self, kind: OpKind, op: Op) {
         let now_ns = self.now_ns();
-        self.cells.record(kind, op, now_ns - self.started_ns, now_ns - self.intended_ns);
+        // What the engine made it wait for is not the client's lateness: it could start when it was both due and free.
+        let could_start_ns = self.intended_ns.max(self.free_ns);
+        let late_ns = self.started_ns - could_start_ns;
+        self.cells.record(kind, op, now_ns - self.started_ns, now_ns - self.intended_ns, late_ns);
         self.free_ns = now_ns;
     }
 }

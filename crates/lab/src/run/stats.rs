@@ -141,7 +141,7 @@ mod tests {
     fn counts(times_ns: impl Iterator<Item = u64>) -> Counts {
         let cells = std::sync::Arc::new(Cells::new(1));
         for ns in times_ns {
-            cells.record(0, Op::default(), ns, ns);
+            cells.record(0, Op::default(), ns, ns, 0);
         }
         Collector::new(vec![cells], 1).collect()
     }

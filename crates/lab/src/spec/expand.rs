@@ -20,12 +20,13 @@ pub struct Variant {
 pub fn expand(table: &Table) -> Result<Vec<Variant>, SpecError> {
     let mut variants = vec![Variant { suffix: Vec::new(), table: Table::new() }];
     for (key, node) in table {
-        let choices = match (&node.tree, key.as_str()) {
-            (Tree::Table(settings), "settings") => expand(settings)?
+        let choices = match &node.tree {
+            // `settings`, and the groups in it: `settings.log.file_max` is a table in a table.
+            Tree::Table(settings) => expand(settings)?
                 .into_iter()
                 .map(|variant| (variant.suffix, Node { tree: Tree::Table(variant.table), ..node.clone() }))
                 .collect(),
-            (Tree::List(nodes), _) => choices_of(key, node, nodes)?,
+            Tree::List(nodes) => choices_of(key, node, nodes)?,
             _ => vec![(Vec::new(), node.clone())],
         };
         variants = product(variants, key, &choices);

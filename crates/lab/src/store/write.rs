@@ -59,11 +59,6 @@ impl TrialWriter {
         &self.directory
     }
 
-    /// The record so far.
-    pub fn record(&self) -> &Record {
-        &self.record
-    }
-
     /// Takes an event.
     pub fn take(&mut self, event: Event) {
         match event {
@@ -112,6 +107,13 @@ impl TrialWriter {
             );
         }
         self.latency.line(&lines);
+    }
+
+    /// Says that the user has stopped the run; a trial that had not ended until then is interrupted.
+    pub fn interrupted(&mut self) {
+        if self.record.status == Status::Running {
+            self.record.status = Status::Interrupted;
+        }
     }
 
     /// Says that the trial's process is gone; one that did not say how it

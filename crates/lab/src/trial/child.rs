@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, TrialPlan};
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Job;
 use crate::registry::Registry;
@@ -23,6 +23,8 @@ pub struct Order {
     pub plan: TrialPlan,
     /// An existing, empty directory for the instance.
     pub data_dir: PathBuf,
+    /// The process that gives the order and takes the events.
+    pub parent: u32,
 }
 
 /// Reads an order, runs its trial, tells its events.
@@ -30,13 +32,18 @@ pub struct Order {
 /// # Errors
 /// When the order cannot be read or the events cannot be told.
 pub fn serve(registry: &Registry) -> std::io::Result<()> {
-    die_with_parent()?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let mut events = take_stdout()?;
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in stop_signals() {
         signal_hook::flag::register(signal, stop.clone())?;
     }
     let order: Order = serde_json::from_reader(std::io::stdin().lock())?;
+    // It may have gone before the kernel was asked to kill this process with it:
+    // then nobody takes the events, and the data directory has lost its owner.
+    if rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32) != Some(order.parent) {
+        return Err(std::io::Error::other("the process that gave the order is gone"));
+    }
     let mut emit = |event: Event| {
         // If nobody reads any more, the trial has lost its purpose and ends.
         if tell(&mut events, &event).is_err() {
@@ -51,8 +58,9 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
     };
     let (plan, data_dir) = (&order.plan, order.data_dir.as_path());
     super::run(Job { plan, engine, workload, data_dir, stop: &stop, emit: &mut emit });
-    // Not a return: a client that hangs inside an engine must not keep the process.
-    std::process::exit(0);
+    // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.
+    // SAFETY: it ends the process; the events are flushed with every event.
+    unsafe { libc::_exit(0) }
 }
 
 fn tell(events: &mut BufWriter<File>, event: &Event) -> std::io::Result<()> {
@@ -68,11 +76,11 @@ fn take_stdout() -> std::io::Result<BufWriter<File>> {
     Ok(BufWriter::new(File::from(events)))
 }
 
-/// Has the kernel kill this process when the one that started it is gone: then
-/// nobody takes the events any more, and the data directory has lost its owner.
-fn die_with_parent() -> std::io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // It may have gone before the signal was set; its heir is not who gave the order.
-    let orphaned = rustix::process::getppid().is_none_or(rustix::process::Pid::is_init);
-    if orphaned { Err(std::io::Error::other("the process that gave the order is gone")) } else { Ok(()) }
+/// The signals that ask a run to stop. SIGHUP is one unless whoever started it
+/// has it ignored, as `nohup` does.
+pub fn stop_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = crate::host::parse::field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let hangs_up = ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) == 0);
+    [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect()
 }

@@ -13,6 +13,7 @@ pub fn metrics(
     phase: PhaseKind,
     ops: u64,
     seconds: f64,
+    late_ns: u64,
     spent: &Spent,
     size: Result<DiskSize, String>,
     logical: u64,
@@ -22,7 +23,6 @@ pub fn metrics(
     let per_s = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(seconds, "time passed");
     let cpu_s = sum(&spent.client_cpu_s, &spent.background_cpu_s);
     let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     let logical_bytes =
         if logical > 0 { Metric::Value(logical as f64) } else { Metric::absent("nothing has been loaded yet") };
     Metrics {
@@ -36,12 +36,13 @@ pub fn metrics(
         client_cpu_us_per_op: per_op(&spent.client_cpu_s, 1e-6),
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
         server_cpu_us_per_op: Metric::absent("the engine is embedded: it has no process of its own"),
+        late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
         ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
         discard_mb_s: per_s(&spent.device_discard_bytes, MB),
-        host_cpu_percent: per_s(&spent.host_cpu_s, cores / 100.0),
+        host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         log_bytes: Metric::from(size.map(|size| size.logs as f64)),
         space_amp: match logical_bytes.value() {
             Some(logical) => size_bytes.per(logical, "logical bytes"),
@@ -56,6 +57,14 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
     }
+}
+
+/// The CPUs that `/proc/stat` sums over: all that are online, whatever this process may use.
+pub fn online_cpus() -> f64 {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let online = crate::host::parse::list_length(text.trim());
+    let cpus = online.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    cpus as f64
 }
 
 /// A sum that is absent when a part of it is.
@@ -80,7 +89,7 @@ mod tests {
             background_cpu_s: Metric::Value(0.001),
             ..Spent::default()
         };
-        let metrics = metrics(PhaseKind::Loop(1), 2, 1.0, &spent, Err("gone".into()), 0);
+        let metrics = metrics(PhaseKind::Loop(1), 2, 1.0, 0, &spent, Err("gone".into()), 0);
         assert_eq!(metrics.wkb_per_op, Metric::absent("tmpfs has no device"));
         assert_eq!(metrics.proc_wkb_per_op, Metric::Value(1.0));
         assert_eq!(metrics.cpu_us_per_op.value().map(f64::round), Some(1000.0));
@@ -90,7 +99,7 @@ mod tests {
     #[test]
     fn a_phase_without_operations_has_no_cost_per_operation() {
         let spent = Spent { device_write_bytes: Metric::Value(1e6), ..Spent::default() };
-        let metrics = metrics(PhaseKind::Drain, 0, 1.0, &spent, Ok(DiskSize { total: 1, logs: 0 }), 1);
+        let metrics = metrics(PhaseKind::Drain, 0, 1.0, 0, &spent, Ok(DiskSize { total: 1, logs: 0 }), 1);
         assert_eq!(metrics.wkb_per_op, Metric::absent("no operations in this phase"));
         assert!(metrics.write_mb_s.value().is_some());
     }

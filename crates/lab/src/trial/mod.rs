@@ -6,12 +6,13 @@
 pub mod child;
 mod metrics;
 mod phases;
+mod remarks;
 mod span;
 mod sync;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use rumba_core::engine::{Engine, EngineError, Instance};
@@ -21,6 +22,8 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::{Bound, Workload};
 
 use crate::meter::{CpuRoll, Meters, Role};
+
+use sync::Synced;
 
 /// What a trial needs.
 pub struct Job<'a> {
@@ -59,6 +62,7 @@ struct Trial<'a> {
     instance: Shared,
     meters: Meters,
     roll: Arc<CpuRoll>,
+    synced: Arc<Mutex<Synced>>,
     epoch: Instant,
     phase: PhaseKind,
 }
@@ -66,6 +70,8 @@ struct Trial<'a> {
 /// Runs a trial to its end, whatever that is; the last event says how it ended.
 pub fn run(mut job: Job<'_>) {
     let epoch = Instant::now();
+    // Calibrates against the system's clock once, here and not in the first loader's time.
+    drop(quanta::Clock::new());
     let roll = Arc::new(CpuRoll::default());
     let _present = roll.enter(Role::Harness);
     let last = match provision(&mut job) {
@@ -73,12 +79,15 @@ pub fn run(mut job: Job<'_>) {
         Ok((bound, instance)) => {
             let meters = Meters::new(job.data_dir, roll.clone());
             let phase = PhaseKind::Provision;
-            let mut trial = Trial { job, bound, instance, meters, roll, epoch, phase };
+            let synced = Arc::default();
+            let mut trial = Trial { job, bound, instance, meters, roll, synced, epoch, phase };
             let end = trial.phases();
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;
             job = again;
-            close(instance, phase, last)
+            // Of a trial that did not end as planned nothing is closed: clients may still be
+            // inside the engine, and its data is about to be removed.
+            if matches!(last, Event::Finished) { close(instance, phase) } else { last }
         }
     };
     (job.emit)(last);
@@ -119,14 +128,12 @@ fn failed(phase: PhaseKind, cause: String) -> Event {
     Event::Failed { phase, cause }
 }
 
-/// Closes the instance; a failure to close is the trial's failure if it had none before.
-fn close(instance: Shared, phase: PhaseKind, last: Event) -> Event {
-    // Clients hold sessions, not the instance; a client that hangs inside the
-    // engine keeps its task's handle, and then the process's end closes it.
-    let Ok(instance) = Arc::try_unwrap(instance) else { return last };
-    match (instance.close(), &last) {
-        (Err(error), Event::Finished) => failed(phase, format!("closing: {error}")),
-        _ => last,
+/// Closes the instance; a failure to close is the trial's failure.
+fn close(instance: Shared, phase: PhaseKind) -> Event {
+    match Arc::try_unwrap(instance).map(|instance| instance.close()) {
+        Ok(Ok(())) => Event::Finished,
+        Ok(Err(error)) => failed(phase, format!("closing: {error}")),
+        Err(_) => failed(phase, "closing: a client still holds the instance".to_owned()),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::{EngineError, Instance, Session};
 use rumba_core::event::Event;
 use rumba_core::record::PhaseKind;
 use rumba_core::warning::Warning;
@@ -13,7 +13,6 @@ use rumba_core::worker::{Client, ClientAddress, Pace};
 use rumba_core::workload::{Check, LoadStage};
 
 use super::span::Span;
-use super::sync::sync_files;
 use super::{Halt, Step, Trial};
 use crate::run::driver::{Running, Schedule, Waited};
 
@@ -36,11 +35,9 @@ impl Trial<'_> {
     /// All phases after provision.
     pub(super) fn phases(&mut self) -> Step<()> {
         self.load()?;
-        let (instance, dir) = (self.instance.clone(), self.job.data_dir.to_owned());
-        self.work(PhaseKind::Settle, Box::new(move || instance.settle().and_then(|()| sync_files(&dir))))?;
+        self.work_and_sync(PhaseKind::Settle, |instance| instance.settle())?;
         self.operate()?;
-        let (instance, dir) = (self.instance.clone(), self.job.data_dir.to_owned());
-        self.work(PhaseKind::Drain, Box::new(move || instance.drain().and_then(|()| sync_files(&dir))))?;
+        self.work_and_sync(PhaseKind::Drain, |instance| instance.drain())?;
         self.verify()
     }
 
@@ -59,7 +56,7 @@ impl Trial<'_> {
                 break;
             }
         }
-        self.end(span, Vec::new());
+        self.end(span, end.is_ok(), Vec::new());
         end
     }
 
@@ -68,10 +65,9 @@ impl Trial<'_> {
         let seed = self.job.plan.run.seed;
         let clients = self.clients(loaders, |trial, session, at| trial.bound.loader(number, session, at, seed))?;
         let schedule = Schedule { rate: None, seed };
-        let mut running = Running::start(clients, stage.ops.len(), schedule, &self.roll);
+        let mut running = Running::start(clients, stage.ops.len(), schedule, &self.roll)?;
         let end = self.follow(span, &mut running, stage.ops, None);
-        finish(running);
-        end
+        end.and(finish(running))
     }
 
     fn clients(
@@ -87,45 +83,54 @@ impl Trial<'_> {
             .collect()
     }
 
-    /// Warmup and loops: the clients run through, the spans follow each other.
+    /// Warmup and loops: the clients run through, each span begins where the one before ended.
     fn operate(&mut self) -> Step<()> {
         let run = self.job.plan.run.clone();
+        let mut phases = vec![(PhaseKind::Warmup, run.warmup_s)];
+        phases.extend((1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s)));
+        phases.retain(|(_, seconds)| *seconds > 0.0);
+        self.phase = phases[0].0;
         // Not the load's seed: the clients' choices shall not repeat the loaders'.
         let seed = run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let clients =
             self.clients(self.job.plan.clients, |trial, session, at| trial.bound.client(session, at, seed))?;
         let ops = self.bound.ops();
         let schedule = Schedule { rate: run.rate, seed };
-        let mut running = Running::start(clients, ops.len(), schedule, &self.roll);
+        let mut running = Running::start(clients, ops.len(), schedule, &self.roll)?;
         let mut all: Option<Span> = None;
-        let mut phases = vec![(PhaseKind::Warmup, run.warmup_s)];
-        phases.extend((1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s)));
-        let mut until = Instant::now();
+        let mut before: Option<Span> = None;
         let mut end = Ok(());
-        for (phase, seconds) in phases.into_iter().filter(|(_, seconds)| *seconds > 0.0) {
+        for (number, (phase, seconds)) in phases.iter().copied().enumerate() {
             self.phase = phase;
             self.emit(Event::PhaseStarted { phase, seconds: Some(seconds), rows: None });
-            let mut span = self.begin(phase);
-            until += Duration::from_secs_f64(seconds);
+            let mut span = match &before {
+                Some(before) => self.begin_after(before, phase),
+                None => self.begin(phase),
+            };
+            let until = span.started() + Duration::from_secs_f64(seconds);
             end = self.follow(&mut span, &mut running, ops, Some(until));
-            let measured = self.end(span, Vec::new());
+            if end.is_err() || number + 1 == phases.len() {
+                // Before anything else is looked at: what clients still did would be counted by nobody.
+                running.stop();
+            }
+            let measured = self.end(span, end.is_ok(), Vec::new());
             if phase != PhaseKind::Warmup {
                 all = Some(match all {
-                    Some(all) => all.join(measured),
-                    None => measured,
+                    Some(all) => all.join(&measured),
+                    None => measured.clone(),
                 });
             }
+            before = Some(measured);
             if end.is_err() {
                 self.warn_cut_off(phase);
                 break;
             }
         }
+        let finished = finish(running);
         if let Some(all) = all {
-            self.end_loops(all);
+            self.end_loops(&all, end.is_ok());
         }
-        running.stop();
-        finish(running);
-        end
+        end.and(finished)
     }
 
     fn warn_cut_off(&mut self, phase: PhaseKind) {
@@ -138,10 +143,21 @@ impl Trial<'_> {
         }
     }
 
+    fn work_and_sync(&mut self, phase: PhaseKind, work: fn(&dyn Instance) -> Result<(), EngineError>) -> Step<()> {
+        let (instance, synced, dir) = (self.instance.clone(), self.synced.clone(), self.job.data_dir.to_owned());
+        self.work(
+            phase,
+            Box::new(move || {
+                work(instance.as_ref().as_ref())?;
+                synced.lock().unwrap_or_else(PoisonError::into_inner).sync(&dir)
+            }),
+        )
+    }
+
     fn work(&mut self, phase: PhaseKind, work: Work) -> Step<()> {
         let mut span = self.start_work(phase);
         let end = self.do_work(&mut span, work);
-        self.end(span, Vec::new());
+        self.end(span, end.is_ok(), Vec::new());
         end
     }
 
@@ -154,10 +170,9 @@ impl Trial<'_> {
     fn do_work(&mut self, span: &mut Span, work: Work) -> Step<()> {
         let client: Box<dyn Client> = Box::new(Once(Some(work)));
         let schedule = Schedule { rate: None, seed: 0 };
-        let mut running = Running::start(vec![client], 0, schedule, &self.roll);
+        let mut running = Running::start(vec![client], 0, schedule, &self.roll)?;
         let end = self.follow(span, &mut running, &[], None);
-        finish(running);
-        end
+        end.and(finish(running))
     }
 
     fn verify(&mut self) -> Step<()> {
@@ -181,13 +196,13 @@ impl Trial<'_> {
             &mut span,
             Box::new(move || {
                 let proven = bound.verify(instance.session()?)?;
-                *found.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = proven;
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = proven;
                 Ok(())
             }),
         );
-        let checks = std::mem::take(&mut *checks.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let checks = std::mem::take(&mut *checks.lock().unwrap_or_else(PoisonError::into_inner));
         let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
-        self.end(span, checks);
+        self.end(span, end.is_ok(), checks);
         end?;
         wrong.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
@@ -203,11 +218,22 @@ fn describe(check: &Check) -> String {
     )
 }
 
-/// Joins clients that have ended. One that hangs inside an engine is left to
-/// the end of the process: its record is already safe with whoever reads the events.
-fn finish(mut running: Running) {
+/// How long clients may take to end the operation at hand.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// Stops and joins clients. One that hangs inside an engine fails the trial:
+/// nothing that follows could be trusted beside it.
+fn finish(mut running: Running) -> Step<()> {
     running.stop();
-    if running.wait(Instant::now() + Duration::from_secs(30)) == Waited::AllEnded {
-        running.join();
+    match running.wait(Instant::now() + ENDING) {
+        Waited::AllEnded => {
+            running.join();
+            Ok(())
+        }
+        Waited::Until => Err(Halt::Failed(format!(
+            "{} clients did not come back from the engine within {} s of the end",
+            running.active(),
+            ENDING.as_secs()
+        ))),
     }
 }

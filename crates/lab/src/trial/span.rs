@@ -8,7 +8,7 @@ use rumba_core::record::{Interval, PhaseKind, PhaseRecord};
 use rumba_core::workload::{Check, OpInfo};
 
 use super::metrics::metrics;
-use super::{Halt, Step, Trial, sync};
+use super::{Halt, Step, Trial, remarks, sync};
 use crate::meter::{Reading, allocated};
 use crate::run::cells::Counts;
 use crate::run::driver::{Running, Waited};
@@ -20,6 +20,7 @@ const NAP: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A span in progress, or just ended.
+#[derive(Clone)]
 pub struct Span {
     phase: PhaseKind,
     started: Instant,
@@ -39,12 +40,17 @@ impl Span {
         }
     }
 
+    /// When it began.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
     /// This span and the one that follows it at once, as one.
-    pub fn join(mut self, next: Span) -> Span {
+    pub fn join(mut self, next: &Span) -> Span {
         for (infos, counts) in &next.parts {
             self.add(infos, counts);
         }
-        Span { ended: next.ended, last: next.last, ..self }
+        Span { ended: next.ended, last: next.last.clone(), ..self }
     }
 }
 
@@ -67,6 +73,20 @@ impl Trial<'_> {
         let reading = self.meters.read();
         let now = Instant::now();
         Span { phase, started: now, ended: now, first: reading.clone(), last: reading, debt_start, parts: Vec::new() }
+    }
+
+    /// Begins a span where another has ended: clients that run on are counted
+    /// and metered without a gap.
+    pub(super) fn begin_after(&mut self, before: &Span, phase: PhaseKind) -> Span {
+        Span {
+            phase,
+            started: before.ended,
+            ended: before.ended,
+            first: before.last.clone(),
+            last: before.last.clone(),
+            debt_start: self.debt(),
+            parts: Vec::new(),
+        }
     }
 
     /// Follows running clients until a time or until all have ended, telling
@@ -144,21 +164,25 @@ impl Trial<'_> {
     }
 
     /// Ends a span, tells its record, and gives it back for joining.
-    pub(super) fn end(&mut self, span: Span, checks: Vec<Check>) -> Span {
-        let record = self.record(&span, span.phase, checks);
+    pub(super) fn end(&mut self, span: Span, complete: bool, checks: Vec<Check>) -> Span {
+        let record = self.record(&span, span.phase, complete, checks);
         self.emit(Event::PhaseEnded(Box::new(record)));
         span
     }
 
     /// Tells the record of all loops together.
-    pub(super) fn end_loops(&mut self, span: Span) {
-        let record = self.record(&span, PhaseKind::Loops, Vec::new());
+    pub(super) fn end_loops(&mut self, span: &Span, complete: bool) {
+        let record = self.record(span, PhaseKind::Loops, complete, Vec::new());
+        for warning in remarks::remarks(&record, span.last.steal_s_since(&span.first)) {
+            self.emit(Event::Warning(warning));
+        }
         self.emit(Event::PhaseEnded(Box::new(record)));
     }
 
-    fn record(&mut self, span: &Span, phase: PhaseKind, checks: Vec<Check>) -> PhaseRecord {
+    fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
         let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
         let ops = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
+        let late_ns = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.late_ns).sum();
         let mut op_types = std::collections::BTreeMap::new();
         for (infos, counts) in &span.parts {
             op_types.extend(stats::op_stats(infos, counts));
@@ -172,7 +196,8 @@ impl Trial<'_> {
             seconds,
             ops,
             op_types,
-            metrics: metrics(phase, ops, seconds, &spent, size, logical),
+            complete,
+            metrics: metrics(phase, ops, seconds, late_ns, &spent, size, logical),
             spent,
             debt_start: span.debt_start.clone(),
             debt_end: self.debt(),

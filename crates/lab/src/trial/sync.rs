@@ -13,31 +13,47 @@ use rumba_core::engine::{EngineError, Gauge};
 
 use crate::host::parse::meminfo_bytes;
 
-/// Syncs every file below `dir`; files that vanish meanwhile have nothing to pay.
+/// Syncs an instance's files, and keeps them open.
 ///
-/// # Errors
-/// When the device refuses.
-pub fn sync_files(dir: &Path) -> Result<(), EngineError> {
-    walk(dir).map_err(|error| EngineError::failed("fsync", format!("{}: {error}", dir.display())))
+/// POSIX takes all of a process's locks on a file away when any descriptor of
+/// it is closed; the engine's own locks live in the same process. So what was
+/// opened here is closed by the end of the trial's process.
+#[derive(Default)]
+pub struct Synced {
+    open: Vec<File>,
 }
 
-fn walk(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        let result = if kind.is_dir() {
-            walk(&entry.path())
-        } else if kind.is_file() {
-            File::open(entry.path()).and_then(|file| file.sync_all())
-        } else {
-            Ok(())
-        };
-        match result {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            result => result?,
-        }
+impl Synced {
+    /// Syncs every file below `dir`; files that vanish meanwhile have nothing to pay.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn sync(&mut self, dir: &Path) -> Result<(), EngineError> {
+        self.walk(dir).map_err(|error| EngineError::failed("fsync", format!("{}: {error}", dir.display())))
     }
-    Ok(())
+
+    fn walk(&mut self, dir: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            let result = if kind.is_dir() {
+                self.walk(&entry.path())
+            } else if kind.is_file() {
+                File::open(entry.path()).and_then(|file| {
+                    let result = file.sync_all();
+                    self.open.push(file);
+                    result
+                })
+            } else {
+                Ok(())
+            };
+            match result {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                result => result?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Bytes of the whole host's page cache that wait to be written; none when the kernel does not tell.

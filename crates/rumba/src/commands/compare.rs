@@ -1,7 +1,5 @@
 //! `rumba compare`.
 
-use std::process::ExitCode;
-
 use rumba_lab::compare;
 
 use crate::cli::CompareArgs;
@@ -18,6 +16,5 @@ pub fn run(args: &CompareArgs) -> super::Result {
         })?;
         return super::print_json(&value);
     }
-    println!("{}", rumba_report::comparison_table(&comparison));
-    Ok(ExitCode::SUCCESS)
+    super::print(rumba_report::comparison_table(&comparison))
 }

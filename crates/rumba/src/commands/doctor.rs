@@ -6,20 +6,21 @@ use rumba_lab::{host, provision};
 use serde_json::json;
 
 use crate::cli::DoctorArgs;
+use crate::problem::FAILURE;
 
 /// Shows the host, what spoils benchmarks on it, and leftovers of killed runs.
 pub fn run(args: &DoctorArgs) -> super::Result {
     let facts = host::Facts::gather(&args.data_dir);
     let managed = provision::Ledger::of_user()?;
     let leftovers = managed.leftovers()?;
-    let mut cleaned = Vec::new();
-    if args.clean {
-        for leftover in &leftovers {
-            managed.clean(leftover)?;
-            cleaned.push(leftover.to_string());
+    let (mut cleaned, mut left) = (Vec::new(), Vec::new());
+    for leftover in &leftovers {
+        match args.clean.then(|| managed.clean(leftover)) {
+            Some(Ok(())) => cleaned.push(leftover.to_string()),
+            Some(Err(error)) => left.push(format!("{leftover} ({error})")),
+            None => left.push(leftover.to_string()),
         }
     }
-    let left: Vec<String> = if args.clean { Vec::new() } else { leftovers.iter().map(ToString::to_string).collect() };
     if args.json {
         return super::print_json(&json!({
             "conditions": facts.conditions(),
@@ -29,20 +30,20 @@ pub fn run(args: &DoctorArgs) -> super::Result {
         }));
     }
     for (name, value) in facts.conditions() {
-        println!("{name:<24} {value}");
+        say!("{name:<24} {value}");
     }
-    println!();
+    say!("");
     for warning in facts.warnings() {
-        println!("warning: {}\n  remedy: {}", warning.message, warning.remedy);
+        say!("warning: {}\n  remedy: {}", warning.message, warning.remedy);
     }
     for leftover in &left {
-        println!("leftover: {leftover}\n  remedy: rumba doctor --clean");
+        say!("leftover: {leftover}\n  remedy: rumba doctor --clean");
     }
     for leftover in &cleaned {
-        println!("removed: {leftover}");
+        say!("removed: {leftover}");
     }
     if leftovers.is_empty() {
-        println!("no leftovers of killed runs");
+        say!("no leftovers of killed runs");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if args.clean && !left.is_empty() { ExitCode::from(FAILURE) } else { ExitCode::SUCCESS })
 }

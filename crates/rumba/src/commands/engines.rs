@@ -21,14 +21,14 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
         return super::print_json(&registry.engines.iter().map(|engine| as_json(engine.as_ref())).collect());
     }
     for engine in &registry.engines {
-        println!("{:<12} {}", engine.name(), engine.about());
+        say!("{:<12} {}", engine.name(), engine.about());
         let here = engine.availability(None);
         match (&here.missing, here.version.as_deref().unwrap_or("version not told")) {
-            (None, version) => println!("{:<12} {version}, {}", "", here.source),
-            (Some(missing), _) => println!("{:<12} MISSING: {}; install it: {}", "", missing.what, missing.install),
+            (None, version) => say!("{:<12} {version}, {}", "", here.source),
+            (Some(missing), _) => say!("{:<12} MISSING: {}; install it: {}", "", missing.what, missing.install),
         }
     }
-    println!("\n`rumba engines NAME` lists the settings of one.");
+    say!("\n`rumba engines NAME` lists the settings of one.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -49,14 +49,14 @@ fn one(engine: &dyn Engine, json: bool) -> super::Result {
     if json {
         return super::print_json(&as_json(engine));
     }
-    println!("{}: {}\n", engine.name(), engine.about());
-    println!("Common settings ([common] or [[engine]]):");
-    println!("  cache                        the database's own cache, a size [default: 64MiB]");
-    println!("  durability                   what a commit promises [none | no-sync | sync; default: no-sync]");
-    println!("  compression                  {}", engine.compressions().join(" | "));
-    println!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.name());
+    say!("{}: {}\n", engine.name(), engine.about());
+    say!("Common settings ([common] or [[engine]]):");
+    say!("  cache                        the database's own cache, a size [default: 64MiB]");
+    say!("  durability                   what a commit promises [none | no-sync | sync; default: no-sync]");
+    say!("  compression                  {}", engine.compressions().join(" | "));
+    say!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.name());
     for info in engine.settings() {
-        println!("{}", super::setting_line(info));
+        say!("{}", super::setting_line(info));
     }
     Ok(ExitCode::SUCCESS)
 }

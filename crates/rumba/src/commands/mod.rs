@@ -1,5 +1,13 @@
 //! The commands, one file each.
 
+/// `println!` without the panic when nobody reads any more (`| head`).
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!($($text)*));
+        let _ = std::io::Write::write_all(&mut std::io::stdout(), b"\n");
+    }};
+}
+
 pub mod compare;
 pub mod doctor;
 pub mod engines;
@@ -7,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod workloads;
 
+use std::io::Write;
 use std::process::{Command, ExitCode};
 
 use rumba_core::setting::{Kind, SettingInfo};
@@ -38,10 +47,19 @@ pub fn own(argument: &str) -> std::io::Result<Command> {
     Ok(command)
 }
 
+/// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
+fn print(text: impl std::fmt::Display) -> Result {
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Problem::failure(format!("standard output: {error}"), "send it somewhere else"))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
 /// Prints JSON to standard output.
 fn print_json(value: &serde_json::Value) -> Result {
-    println!("{value:#}");
-    Ok(ExitCode::SUCCESS)
+    print(format_args!("{value:#}"))
 }
 
 /// A setting as a line of help.

@@ -1,67 +1,84 @@
 //! `rumba report`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rumba_core::results::Results;
+use rumba_lab::store::ReadError;
 use rumba_lab::{compare, store};
 use rumba_report::{TableOptions, tables};
 
 use crate::cli::ReportArgs;
 use crate::problem::Problem;
+use crate::progress::tell;
 
 /// Shows results as tables, a page, or JSON.
 pub fn run(args: &ReportArgs) -> super::Result {
-    let mut all = Vec::new();
-    for directory in &args.directories {
-        let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy().into_owned();
-        all.push((name, read(directory)?));
-    }
-    let results = merge(all);
+    let results = merge(names(&args.directories), &args.directories)?;
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
         write_page(&results, page)?;
-        eprintln!("page: {}", page.display());
+        tell(&format!("page: {}", page.display()));
     }
     if args.json {
         return super::print_json(&as_json(&results));
     }
-    if args.html.is_none() {
-        println!("{}", as_tables(&results, baseline)?);
+    if args.html.is_some() {
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    super::print(as_tables(&results, baseline)?)
 }
 
 /// Reads one results directory.
 pub fn read(directory: &Path) -> Result<Results, Problem> {
-    store::read(directory)
-        .map_err(|error| Problem::mistake(error.to_string(), "name a directory that `rumba run` has written"))
+    store::read(directory).map_err(|error| {
+        let remedy = match error {
+            ReadError::NoResults { .. } => "name a directory that `rumba run` has written",
+            ReadError::Format { .. } => "read it with the version of rumba that wrote it (experiment.json says which)",
+            ReadError::Unreadable { .. } => "the file is damaged; the trials' own records may still be read",
+        };
+        Problem::mistake(error.to_string(), remedy)
+    })
 }
 
-/// Several runs as one: engines that occur in more than one are told apart by
-/// the directory's name.
-fn merge(all: Vec<(String, Results)>) -> Results {
-    let several = all.len() > 1;
-    let mut merged: Option<Results> = None;
-    for (directory, mut results) in all {
-        if several {
-            for trial in &mut results.trials {
-                trial.record.plan.engine.name = format!("{}@{directory}", trial.record.plan.engine.name);
+/// What tells directories apart: their last names, or the whole paths where those repeat.
+fn names(directories: &[PathBuf]) -> Vec<String> {
+    let last = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let short: Vec<String> = directories.iter().map(last).collect();
+    let repeats = short.iter().any(|name| short.iter().filter(|other| *other == name).count() > 1);
+    if repeats { directories.iter().map(|path| path.display().to_string()).collect() } else { short }
+}
+
+/// Several runs as one: engines and conditions that differ carry the run's name.
+fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem> {
+    let mut runs = names.into_iter().zip(directories).map(|(name, directory)| Ok((name, read(directory)?)));
+    // clap requires at least one directory.
+    let Some(first) = runs.next() else { return Err(Problem::mistake("no directory is named", "name one")) };
+    let (first_name, mut merged) = first?;
+    let rest = runs.collect::<Result<Vec<_>, Problem>>()?;
+    if rest.is_empty() {
+        return Ok(merged);
+    }
+    rename(&mut merged, &first_name);
+    for (name, mut results) in rest {
+        rename(&mut results, &name);
+        merged.name = format!("{} + {}", merged.name, results.name);
+        for (condition, value) in results.conditions {
+            if merged.conditions.get(&condition) != Some(&value) {
+                merged.conditions.insert(format!("{condition} ({name})"), value);
             }
         }
-        merged = Some(match merged {
-            None => results,
-            Some(mut first) => {
-                first.name = format!("{} + {}", first.name, results.name);
-                first.trials.extend(results.trials);
-                first.warnings.extend(results.warnings);
-                first.missing.extend(results.missing);
-                first
-            }
-        });
+        merged.trials.extend(results.trials);
+        merged.warnings.extend(results.warnings);
+        merged.missing.extend(results.missing);
     }
-    // clap requires at least one directory.
-    merged.unwrap_or_else(|| unreachable!("`report` takes at least one directory"))
+    Ok(merged)
+}
+
+fn rename(results: &mut Results, run: &str) {
+    for trial in &mut results.trials {
+        trial.record.plan.engine.name = format!("{}@{run}", trial.record.plan.engine.name);
+    }
 }
 
 /// The tables.

@@ -11,11 +11,12 @@ use rumba_lab::conduct::{Conduct, Outcome};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{self, ResultsDir};
+use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{host, plan, provision};
 
 use crate::cli::RunArgs;
 use crate::problem::Problem;
-use crate::progress::Progress;
+use crate::progress::{Progress, tell};
 
 const INTERRUPTED: u8 = 130;
 /// How much larger a database may get than its logical bytes before a run that
@@ -37,8 +38,10 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     refuse_used(&out)?;
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
     refuse_unmanaged(&data_base, &trials)?;
+    let managed = provision::Ledger::of_user()?;
+    clean_leftovers(&managed);
     let results = prepare(&experiment, &trials, &out, &data_base, registry)?;
-    let outcome = conduct(args, &experiment, &trials, &results, &data_base)?;
+    let outcome = conduct(args, &experiment, &trials, &results, &data_base, &managed)?;
     show(args, &out, outcome)
 }
 
@@ -80,6 +83,16 @@ fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Removes what killed runs have left behind; their gigabytes may be needed now.
+fn clean_leftovers(managed: &provision::Ledger) {
+    for leftover in managed.leftovers().unwrap_or_default() {
+        match managed.clean(&leftover) {
+            Ok(()) => tell(&format!("removed what a killed run left behind: {leftover}")),
+            Err(error) => tell(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),
+        }
+    }
+}
+
 fn prepare(
     experiment: &Experiment,
     trials: &[TrialPlan],
@@ -94,26 +107,27 @@ fn prepare(
         .map_err(|error| Problem::mistake(error.to_string(), error.remedy))?;
     let keeps = experiment.engines.iter().filter_map(|engine| registry.engine(&engine.engine));
     if keeps.into_iter().any(|engine| engine.keeps_data()) {
-        refuse_full(data_base, bound.expected_logical_bytes())?;
+        let kept_at_once = if experiment.run.keep_data { trials.len() as u64 } else { 1 };
+        refuse_full(data_base, bound.expected_logical_bytes().saturating_mul(kept_at_once))?;
     }
     let facts = host::Facts::gather(data_base);
     let mut conditions = facts.conditions();
     conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
     let mut warnings = facts.warnings();
-    warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.memory_bytes));
+    warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
+    conditions.extend(plan::data_over_cache(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     ResultsDir::create(out, experiment, trials, conditions, warnings).map_err(|error| {
         Problem::failure(format!("{} cannot be written: {error}", out.display()), "choose another --out")
     })
 }
 
 fn refuse_full(data_base: &Path, logical: u64) -> Result<(), Problem> {
-    let existing = data_base.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let needed = logical.saturating_mul(ROOM);
-    match provision::free_bytes(existing) {
+    match provision::free_bytes(data_base) {
         Ok(free) if free < needed => Err(Problem::mistake(
             format!(
-                "{} has {} free; this data set may need {} ({} of rows, and engines take up to {ROOM} times that)",
-                existing.display(),
+                "the volume of {} has {} free; this data set may need {} ({} of rows, and engines take up to {ROOM} times that)",
+                data_base.display(),
                 show_bytes(free as f64),
                 show_bytes(needed as f64),
                 show_bytes(logical as f64)
@@ -131,8 +145,8 @@ fn conduct(
     trials: &[TrialPlan],
     results: &ResultsDir,
     data_base: &Path,
+    managed: &provision::Ledger,
 ) -> Result<Outcome, Problem> {
-    let managed = provision::Ledger::of_user()?;
     let stops = count_stops()?;
     let mut progress = Progress::new(args.quiet);
     let conduct = Conduct {
@@ -140,7 +154,7 @@ fn conduct(
         trials,
         results,
         data_base,
-        managed: &managed,
+        managed,
         child: &|| super::own("trial"),
         stops: &stops,
     };
@@ -154,15 +168,14 @@ fn conduct(
 
 /// Counts interrupts: the first lets the trial save what it has, the second ends it.
 fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let stops = Arc::new(AtomicUsize::new(0));
     let counted = stops.clone();
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])
+    let mut signals = signal_hook::iterator::Signals::new(stop_signals())
         .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
             if counted.fetch_add(1, Relaxed) == 0 {
-                eprintln!("stopping; what was measured is kept (once more: stop at once)");
+                tell("stopping; what was measured is kept (once more: stop at once)");
             }
         }
     });
@@ -176,8 +189,8 @@ fn show(args: &RunArgs, out: &Path, outcome: Outcome) -> super::Result {
     if args.json {
         super::print_json(&super::report::as_json(&results))?;
     } else {
-        println!("{}", super::report::as_tables(&results, None)?);
-        println!("results: {}\npage:    {}", out.display(), page.display());
+        say!("{}", super::report::as_tables(&results, None)?);
+        say!("results: {}\npage:    {}", out.display(), page.display());
     }
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
@@ -189,10 +202,10 @@ fn show(args: &RunArgs, out: &Path, outcome: Outcome) -> super::Result {
 fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
     let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
     let plural = if trials.len() == 1 { "trial" } else { "trials" };
-    println!("{}: {} {plural}", experiment.name, trials.len());
+    say!("{}: {} {plural}", experiment.name, trials.len());
     for trial in trials {
         let run = &trial.run;
-        println!(
+        say!(
             "  {:<32} {} loaders, warmup {}, {} loops of {}",
             plan::directory(trial),
             run.load_clients,

@@ -24,9 +24,9 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
         return super::print_json(&workloads.collect());
     }
     for workload in &registry.workloads {
-        println!("{:<12} {}", workload.name(), workload.about());
+        say!("{:<12} {}", workload.name(), workload.about());
     }
-    println!("\n`rumba workloads NAME` lists the settings of one.");
+    say!("\n`rumba workloads NAME` lists the settings of one.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -38,15 +38,15 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
         let settings: Vec<_> = workload.settings().iter().map(super::setting_json).collect();
         return super::print_json(&json!({ "name": name, "about": workload.about(), "settings": settings }));
     }
-    println!("{name}: {}\n\nSettings ([workload.{name}], or --set NAME=VALUE):", workload.about());
+    say!("{name}: {}\n\nSettings ([workload.{name}], or --set NAME=VALUE):", workload.about());
     for info in workload.settings() {
-        println!("{}", super::setting_line(info));
+        say!("{}", super::setting_line(info));
     }
     let bound = workload.bind(&rumba_core::setting::Settings::default());
     if let Ok(bound) = bound {
-        println!("\nOperations:");
+        say!("\nOperations:");
         for op in bound.ops() {
-            println!("  {:<20} {}", op.name, op.short.unwrap_or_default());
+            say!("  {:<20} {}", op.name, op.short.unwrap_or_default());
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -12,8 +12,10 @@ use tempfile::TempDir;
 
 pub const ROWS: usize = 0;
 pub const INDEX: usize = 1;
-pub const SPACES: [KeySpace; 2] =
-    [KeySpace { name: "rows", scan_prefix: 0 }, KeySpace { name: "index", scan_prefix: 4 }];
+pub const SPACES: [KeySpace; 2] = [
+    KeySpace { name: "rows", scan_prefix: 0, derived: false },
+    KeySpace { name: "index", scan_prefix: 4, derived: false },
+];
 
 pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
     EngineConfig {

@@ -18,7 +18,10 @@ use crate::RocksDb;
 
 const NODE: usize = 0;
 const LINK: usize = 1;
-const SPACES: [KeySpace; 2] = [KeySpace { name: "node", scan_prefix: 0 }, KeySpace { name: "link", scan_prefix: 2 }];
+const SPACES: [KeySpace; 2] = [
+    KeySpace { name: "node", scan_prefix: 0, derived: false },
+    KeySpace { name: "link", scan_prefix: 2, derived: false },
+];
 
 fn config() -> EngineConfig {
     EngineConfig {

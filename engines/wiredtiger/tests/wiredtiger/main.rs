@@ -19,7 +19,10 @@ use rumba_core::setting::{Settings, Value};
 use rumba_engine_wiredtiger::WiredTiger;
 use tempfile::TempDir;
 
-const SPACES: &[KeySpace] = &[KeySpace { name: "link", scan_prefix: 0 }, KeySpace { name: "count", scan_prefix: 0 }];
+const SPACES: &[KeySpace] = &[
+    KeySpace { name: "link", scan_prefix: 0, derived: false },
+    KeySpace { name: "count", scan_prefix: 0, derived: false },
+];
 
 fn config() -> EngineConfig {
     EngineConfig {
