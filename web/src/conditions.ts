@@ -3,7 +3,7 @@
 import type { Context } from "./context";
 import type { Trial, Warning } from "./data";
 import { h, scrolling, section } from "./dom";
-import { bytes, counted, seconds, significant } from "./format";
+import { bytes, counted, seconds, significant, whole } from "./format";
 import { marker } from "./look";
 import { current } from "./state";
 
@@ -135,7 +135,7 @@ export function debtTable(context: Context): HTMLElement | null {
     return (loops?.debt_end ?? []).map((gauge) => {
       const at = (gauges: { name: string; value: number }[] | undefined) => {
         const found = gauges?.find(({ name }) => name === gauge.name);
-        return found ? (gauge.name.includes("bytes") ? bytes(found.value) : significant(found.value)) : "–";
+        return found ? (gauge.name.includes("bytes") ? bytes(found.value) : Number.isInteger(found.value) ? whole(found.value) : significant(found.value)) : "–";
       };
       return h(
         "tr",

@@ -71,6 +71,7 @@ export function tick(value: number): string {
 }
 
 export function seconds(value: number): string {
+  if (value > 0 && value < 0.95) return `${Math.max(1, Math.round(value * 1000))} ms`;
   if (value < 120) return `${Number(value.toFixed(value < 10 ? 1 : 0))} s`;
   const minutes = Math.floor(value / 60);
   const rest = Math.round(value - minutes * 60);

@@ -59,8 +59,8 @@ export function figureTable(
       const measures = rows.filter((other) => context.keepsData(other.engine));
       const largest = Math.max(...(measures.length > 0 ? measures : rows).map((other) => median(other, column) ?? 0));
       const figure = pick(row)?.metrics[column.metric];
-      const best = isBest(context, rows, row, column, median);
       const shown = (number: number) => measured(isSize(column) ? number / size.bytes : number);
+      const best = isBest(context, rows, row, column, median, shown);
       return figureCell(footnotes, figure, { shown, whole: isSize(column) ? bytes : significant, base: column.share ? null : base && median(base, column), largest, best });
     });
     const attributes = { class: row.engine === current().baseline ? "baseline" : "" };
@@ -81,6 +81,7 @@ function isBest(
   row: Row,
   column: Column,
   median: (row: Row, column: Column) => number | null,
+  shown: (number: number) => string,
 ): boolean {
   const better = context.better(column.metric);
   const own = median(row, column);
@@ -89,7 +90,8 @@ function isBest(
   // A tie has no best, and neither has a column that an engine has no figure in, or only noise.
   const others = fit.filter((other) => other !== row).map((other) => median(other, column));
   const noise = [own, ...others].every((other) => other !== null && other < RESOLUTION);
-  return !noise && others.every((other) => other !== null && (better === "more" ? own > other * CLEARLY : other > own * CLEARLY));
+  const beats = (other: number) => (better === "more" ? own > other * CLEARLY : other > own * CLEARLY) && shown(other) !== shown(own);
+  return !noise && others.every((other) => other !== null && beats(other));
 }
 
 /** Figures within a percent of each other have no winner. */

@@ -183,6 +183,7 @@ export function timelineSection(context: Context): HTMLElement {
   const phases = all.reduce((longest, own) => ((own.at(-1)?.[2] ?? 0) > (longest.at(-1)?.[2] ?? 0) ? own : longest), []);
   const pairs = context.trials().map(({ trial }) => trial.timeline.bucket_s).filter((pair) => pair !== null);
   const thinned = pairs.length > 0 && ` Every ${seconds(Math.max(...pairs))} are drawn as their smallest and largest second.`;
+  const repeated = context.trials().some(({ main }) => !main) ? " The strong line is each engine's median repeat, the faint ones are its others." : "";
   const switcher = h(
     "div",
     { class: "switch", role: "group", "aria-label": "part of the trial" },
@@ -197,7 +198,7 @@ export function timelineSection(context: Context): HTMLElement {
   return section(
     "timeline",
     "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point. The strong line is each engine's median repeat, the faint ones are its others.${thinned || ""} Drag to zoom, double-click to zoom out.`,
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""} Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
   );

@@ -9,7 +9,7 @@ use rumba_core::setting::{SettingError, Settings};
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
-use super::{Experiment, RunSpec, expand, take};
+use super::{Experiment, RunSpec, expand, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
@@ -45,7 +45,7 @@ const DEFAULT_CACHE: u64 = 64 << 20;
 ///
 /// # Errors
 /// The first mistake, at its place.
-pub fn experiment(root: &Node, registry: &Registry) -> Result<Experiment, SpecError> {
+pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result<Experiment, SpecError> {
     let table = root.table("experiment")?;
     for (key, why) in LATER_KEYS {
         if let Some(node) = table.get(*key) {
@@ -56,7 +56,7 @@ pub fn experiment(root: &Node, registry: &Registry) -> Result<Experiment, SpecEr
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let (workload, workload_settings) = workload(table, root, registry)?;
-    let engines = engines(table, root, &workload, registry)?;
+    let engines = engines(table, root, wanted, &workload, registry)?;
     let run = run(table.get("run"))?;
     let as_run = super::build_text::write(root);
     Ok(Experiment { name, source, workload, workload_settings, engines, run, as_run })
@@ -147,7 +147,13 @@ fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError 
     SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
 }
 
-fn engines(table: &Table, root: &Node, workload: &str, registry: &Registry) -> Result<Vec<EngineConfig>, SpecError> {
+fn engines(
+    table: &Table,
+    root: &Node,
+    wanted: &[String],
+    workload: &str,
+    registry: &Registry,
+) -> Result<Vec<EngineConfig>, SpecError> {
     let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
@@ -165,7 +171,11 @@ fn engines(table: &Table, root: &Node, workload: &str, registry: &Registry) -> R
         let mut merged = common.clone();
         merged.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
         for variant in expand::expand(&merged)? {
-            let config = engine(&variant, node, workload, registry)?;
+            let (base, name) = engine_name(&variant, node)?;
+            if !set::keeps(wanted, &base, &name) {
+                continue;
+            }
+            let config = engine(&variant, name, node, workload, registry)?;
             if engines.iter().any(|known| known.name == config.name) {
                 return Err(SpecError::new(
                     own.get("name").map_or(&node.origin, |name| &name.origin),
@@ -176,23 +186,47 @@ fn engines(table: &Table, root: &Node, workload: &str, registry: &Registry) -> R
             engines.push(config);
         }
     }
+    let missed = wanted.iter().find(|name| !engines.iter().any(|engine| names(engine, name)));
+    if let Some(name) = missed {
+        let made: Vec<&str> = engines.iter().map(|engine| engine.name.as_str()).collect();
+        return Err(SpecError::new(
+            &set::option_of(wanted),
+            format!("the experiment has no engine `{name}`"),
+            format!("its lists make: {}", made.join(", ")),
+        ));
+    }
     if engines.is_empty() {
         return Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""));
     }
     Ok(engines)
 }
 
+/// Whether a wanted name is this engine's, or that of the entry it was made from.
+fn names(engine: &EngineConfig, wanted: &str) -> bool {
+    engine.name == wanted || engine.name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The name of the engine's entry, and of this variant of it.
+fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String), SpecError> {
+    let base = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
+    let base = take::text("name", base)?.to_owned();
+    let name = [std::slice::from_ref(&base), variant.suffix.as_slice()].concat().join(".");
+    Ok((base, name))
+}
+
+fn unnamed(node: &Node) -> SpecError {
+    SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
+}
+
 fn engine(
     variant: &expand::Variant,
+    name: String,
     node: &Node,
     workload: &str,
     registry: &Registry,
 ) -> Result<EngineConfig, SpecError> {
     let table = &variant.table;
-    let used = table.get("use").or_else(|| table.get("name"));
-    let used = used.ok_or_else(|| {
-        SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
-    })?;
+    let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
     let engine_name = take::text("use", used)?;
     let engine = registry.engine(engine_name).ok_or_else(|| {
         SpecError::new(
@@ -201,8 +235,6 @@ fn engine(
             format!("{} (`rumba engines` lists them)", Registry::suggest(engine_name, &registry.engine_names())),
         )
     })?;
-    let base = table.get("name").map_or(Ok(engine_name), |node| take::text("name", node))?;
-    let name = [&[base.to_owned()], variant.suffix.as_slice()].concat().join(".");
     let own = match table.get("settings") {
         Some(node) => settings(node.table("settings")?)?.as_described(engine.settings()),
         None => Settings::default(),

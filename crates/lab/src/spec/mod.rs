@@ -131,7 +131,7 @@ fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<
     for option in &overrides.set {
         set::apply(&mut root, option, registry)?;
     }
-    build::experiment(&root, registry)
+    build::experiment(&root, &overrides.engines, registry)
 }
 
 #[cfg(test)]

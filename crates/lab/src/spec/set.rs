@@ -8,7 +8,9 @@ use super::node::{Node, Table, Tree, from_value};
 use crate::registry::Registry;
 
 /// Keeps the named engines of an experiment, or adds engines of that name:
-/// `rocksdb`, or `rocksdb.zstd` for one with that compression.
+/// `rocksdb`, or `rocksdb.zstd` for one with that compression. An engine whose
+/// lists make several is kept whole here when one of them is named; the
+/// reader drops the others once it has made them ([`keeps`]).
 ///
 /// # Errors
 /// A name that is neither in the experiment nor registered.
@@ -21,17 +23,41 @@ pub fn choose_engines(root: &mut Node, wanted: &[String], registry: &Registry) -
         Some(Tree::List(nodes)) => nodes.clone(),
         _ => Vec::new(),
     };
-    let origin = Origin::Option(format!("--engine {}", wanted.join(",")));
-    let mut chosen = Vec::new();
+    let origin = option_of(wanted);
+    let mut chosen: Vec<Node> = Vec::new();
     for name in wanted {
-        let same_name = |node: &&Node| engine_name(node) == Some(name.as_str());
-        match present.iter().find(same_name) {
+        match present.iter().find(|node| engine_name(node).is_some_and(|base| belongs(name, base, node))) {
+            Some(node) if chosen.contains(node) => {}
             Some(node) => chosen.push(node.clone()),
             None => chosen.push(registered_engine(name, &origin, registry)?),
         }
     }
     table.insert("engine".to_owned(), Node::at(Tree::List(chosen), origin));
     Ok(())
+}
+
+/// The option as the user wrote it.
+pub fn option_of(wanted: &[String]) -> Origin {
+    Origin::Option(format!("--engine {}", wanted.join(",")))
+}
+
+/// Whether a wanted name is that of an engine's entry, or of one that its lists make.
+fn belongs(wanted: &str, base: &str, node: &Node) -> bool {
+    let made = || wanted.strip_prefix(base).is_some_and(|rest| rest.starts_with('.')) && has_list(node);
+    wanted == base || made()
+}
+
+fn has_list(node: &Node) -> bool {
+    match &node.tree {
+        Tree::List(nodes) => nodes.len() > 1,
+        Tree::Table(table) => table.values().any(has_list),
+        Tree::Scalar(_) => false,
+    }
+}
+
+/// Whether an engine made of `base` is among the wanted ones.
+pub fn keeps(wanted: &[String], base: &str, made: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|name| name == base || name == made)
 }
 
 fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result<Node, SpecError> {

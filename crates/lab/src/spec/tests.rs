@@ -259,3 +259,24 @@ fn the_experiment_as_run_reads_back_to_itself() {
     let again = read(&experiment.as_run).unwrap();
     assert_eq!(again, experiment);
 }
+
+#[test]
+fn an_engine_that_a_list_makes_is_chosen_by_its_own_name() {
+    let read = |engines: &[&str]| {
+        let engines = engines.iter().map(|name| (*name).to_owned()).collect();
+        read_text("e.toml", GOOD, &Overrides { engines, set: Vec::new() }, &registry())
+    };
+    let names = |experiment: Experiment| experiment.engines.into_iter().map(|e| e.name).collect::<Vec<_>>();
+    assert_eq!(names(read(&["rocks.16k"]).unwrap()), ["rocks.16k"]);
+    assert_eq!(names(read(&["rocks"]).unwrap()), ["rocks.4k", "rocks.16k"]);
+    // The settings of its entry are kept: it is not another engine of that name.
+    assert_eq!(read(&["rocks.16k"]).unwrap().engines[0].settings.bytes("log.file_max"), Some(10 << 20));
+    assert!(read(&["rocks.64k"]).unwrap_err().problem.contains("rocks.64k"));
+}
+
+#[test]
+fn a_list_in_a_group_of_settings_makes_engines_too() {
+    let text = GOOD.replace("\"10MB\"", "[\"10MB\", \"20MB\"]");
+    let names: Vec<_> = read(&text).unwrap().engines.into_iter().map(|engine| engine.name).collect();
+    assert_eq!(names, ["rocks.10MB.4k", "rocks.10MB.16k", "rocks.20MB.4k", "rocks.20MB.16k"]);
+}

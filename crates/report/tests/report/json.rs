@@ -56,8 +56,12 @@ fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
     assert!(loops["op_types"]["get_node"]["response"]["p99_ms"].is_f64());
     assert_eq!(loops["write_amp"]["absent"], "measured in the load only");
     assert!(trial["charged"]["wkb_per_op_with_drain"].as_f64() > loops["wkb_per_op"].as_f64());
+    assert!(trial["charged"]["wkb_per_row_with_settle"].as_f64() > phases[0]["wkb_per_op"].as_f64());
+    assert!(trial["charged"]["write_amp_with_settle"].as_f64() > phases[0]["write_amp"].as_f64());
+    assert!(document["summary"]["rows"][0]["load"]["metrics"]["write_amp_with_settle"]["median"].is_f64());
     assert_eq!(trial["warnings"][0]["code"], "debt-at-end");
     let failed = &document["trials"][11];
     assert_eq!((&failed["status"], &failed["failure"]["phase"]), (&"failed".into(), &"loop 2".into()));
     assert!(failed["charged"]["wkb_per_op_with_drain"]["absent"].is_string());
+    assert!(failed["charged"]["wkb_per_row_with_settle"].is_f64(), "its load was settled and stands");
 }

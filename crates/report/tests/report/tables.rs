@@ -120,6 +120,21 @@ fn repeats_that_overlap_are_not_told_apart() {
 }
 
 #[test]
+fn a_percent_is_no_victory_and_noise_is_no_measure() {
+    let mut results = results(&[LSM, BTREE], SHORT);
+    for (trial, rate) in results.trials.iter_mut().zip([100.0, 99.5]) {
+        for phase in &mut trial.record.phases {
+            phase.metrics.ops_per_s = Metric::Value(rate);
+            phase.metrics.reads_per_op = Metric::Value(rate * 1e-5);
+        }
+    }
+    let text = printed(&results);
+    assert!(text.contains("rocksdb.none (100/s; not told apart: wiredtiger.snappy)"), "{text}");
+    let why = "r/t of rocksdb.none, wiredtiger.snappy: the baseline's figure is below 0.01, too small to divide by";
+    assert!(text.contains(why), "{text}");
+}
+
+#[test]
 fn a_misspelt_baseline_names_the_nearest() {
     let results = results(&[LSM, LSM_ZSTD], SHORT);
     let summary = summarise(&results);

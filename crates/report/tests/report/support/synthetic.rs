@@ -334,6 +334,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
         phase: kind,
         start_s,
         seconds,
+        complete: true,
         ops,
         op_types: if running { op_types(s, ops) } else { BTreeMap::new() },
         metrics,
