@@ -152,3 +152,38 @@ fn results_are_never_overwritten() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert_eq!(std::fs::read_to_string(place.path("out/record.json")).unwrap(), "old");
 }
+
+#[test]
+fn a_mistake_creates_nothing() {
+    let place = Place::new();
+    for mistake in ["lopos=2", "loop=soon", "rocksdb.write_bufer_size=1", "rocksdb.library=nowhere.so"] {
+        let output = place.short_run("rocksdb", &["--set", mistake]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{mistake}: {}", text(&output));
+        assert!(!place.path("out").exists(), "{mistake}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_costs_nothing() {
+    let place = Place::new();
+    // Standard error is closed at once, as by a pipe whose reader has died.
+    let mut child = place.short_run("null", &[]).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+    assert_eq!(place.report()["trials"][0]["status"], "done");
+}
+
+#[test]
+fn a_second_interrupt_ends_the_trial_at_once_and_is_no_failure() {
+    let place = Place::new();
+    let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &[]);
+    let trial = children(child.id())[0];
+    // The trial cannot answer the first one.
+    kill("-STOP", trial);
+    kill("-INT", child.id());
+    kill("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(place.report()["trials"][0]["status"], "interrupted");
+    assert!(place.is_clean());
+}

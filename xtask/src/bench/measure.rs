@@ -24,11 +24,10 @@ impl Bench {
     /// Builds what is measured.
     pub fn new(root: &Path) -> Result<Self, Failure> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-        let bench = Self {
-            root: root.to_owned(),
-            release: target.join("release"),
-            out: tempfile::tempdir_in(root.join("target"))?,
-        };
+        std::fs::create_dir_all(&target)?;
+        // Beside the build and not in /tmp, which may be memory: the device is measured too.
+        let out = tempfile::tempdir_in(&target)?;
+        let bench = Self { root: root.to_owned(), release: target.join("release"), out };
         bench.cargo(&["build", "--release", "-p", "rumba", "--bin", "rumba", "--example", "harness_cost"])?;
         bench.cargo(&["build", "--release", "-p", "rumba-lab", "--example", "record_cost"])?;
         Ok(bench)
@@ -240,17 +239,20 @@ fn quickstart(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let engine = row["engine"].as_str().unwrap_or("?");
         for metric in ["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"] {
             let figure = &row["run"]["metrics"][metric];
-            let (median, range) = (number(&figure["median"])?, figure["spread"]["range"].as_f64());
-            let cv = figure["spread"]["cv"].as_f64();
-            let share = |number: Option<f64>| number.map_or("unknown".to_owned(), |n| format!("{:.1}%", n * 100.0));
+            let share = |of: &str| {
+                let spread = figure["spread"][of].as_f64();
+                spread.map_or("not known".to_owned(), |spread| format!("{:.1}%", spread * 100.0))
+            };
+            let measured = match figure["median"].as_f64() {
+                Some(median) => {
+                    format!("median {median:.3}; largest over smallest +{}; variation {}", share("range"), share("cv"))
+                }
+                None => format!("absent: {}", figure["median"]["absent"].as_str().unwrap_or("no reason given")),
+            };
             lines.push(Line {
                 what: format!("quickstart, {engine}: {metric} over 5 repeats"),
                 goal: "reported; reasons when above 10%".into(),
-                measured: format!(
-                    "median {median:.3}; largest over smallest {}; variation {}",
-                    share(range),
-                    share(cv)
-                ),
+                measured,
                 met: None,
                 command: "rumba run experiments/quickstart.toml --set repeats=5".into(),
             });

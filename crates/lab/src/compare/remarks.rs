@@ -12,6 +12,8 @@ use super::summary::trial_name;
 const TARGET_SLACK: f64 = 0.05;
 /// A drain above this share of what warmup and loops wrote makes wkb_per_op misleading.
 const DRAIN_SHARE: f64 = 0.10;
+/// A drain below this many bytes is a checkpoint's housekeeping.
+const DRAIN_BYTES: f64 = (1 << 20) as f64;
 /// File systems write a few percent of metadata of their own; above this factor others write.
 const DEVICE_OVER_PROCESS: f64 = 1.5;
 /// Below this difference the factor says nothing.
@@ -39,7 +41,7 @@ fn derived(record: &Record) -> Vec<Warning> {
     if let Some(run) = record.phase(PhaseKind::Loops).or_else(|| record.loops().last()) {
         warnings.extend(client_errors(run));
         warnings.extend(target_missed(run, record.plan.run.rate));
-        warnings.extend(shared_device(run));
+        warnings.extend(shared_device(record));
         warnings.extend(few_samples(run));
     }
     warnings.extend(unsteady(record));
@@ -85,18 +87,30 @@ fn target_missed(run: &PhaseRecord, rate: Option<f64>) -> Option<Warning> {
 
 fn debt(record: &Record) -> Option<Warning> {
     let (served, drained) = drained_bytes(record)?;
-    (served > 0.0 && drained > served * DRAIN_SHARE).then(|| {
-        let (served, drained, share) = (show_bytes(served), show_bytes(drained), 100.0 * drained / served);
-        Warning::new(
-            "debt-at-end",
-            format!("the drain wrote {drained}, {share:.0}% of the {served} that warmup and loops wrote"),
-            "read wkb_per_op_with_drain instead of wkb_per_op, or run longer loops",
-        )
+    (drained > DRAIN_BYTES && drained > served * DRAIN_SHARE).then(|| {
+        let drained_bytes = show_bytes(drained);
+        let message = if served > 0.0 {
+            let share = 100.0 * drained / served;
+            format!(
+                "the drain wrote {drained_bytes}, {share:.0}% of the {} that warmup and loops wrote",
+                show_bytes(served)
+            )
+        } else {
+            format!("the drain wrote {drained_bytes}; warmup and loops wrote nothing to the device")
+        };
+        Warning::new("debt-at-end", message, "read wkb_per_op_with_drain instead of wkb_per_op, or run longer loops")
     })
 }
 
-fn shared_device(run: &PhaseRecord) -> Option<Warning> {
-    let (device, process) = (run.spent.device_write_bytes.value()?, run.spent.process_write_bytes.value()?);
+/// Over all phases together: a process is charged when it dirties a page, the
+/// device when the page is written back, which may be phases later.
+fn shared_device(record: &Record) -> Option<Warning> {
+    let phases = record.phases.iter().filter(|phase| phase.phase != PhaseKind::Loops);
+    let (mut device, mut process) = (0.0, 0.0);
+    for phase in phases {
+        device += phase.spent.device_write_bytes.value()?;
+        process += phase.spent.process_write_bytes.value()?;
+    }
     let beyond = device - process;
     (device > process * DEVICE_OVER_PROCESS && beyond > DEVICE_OVER_PROCESS_BYTES).then(|| {
         let (device, process) = (show_bytes(device), show_bytes(process));

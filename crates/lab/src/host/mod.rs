@@ -12,22 +12,9 @@ pub mod mounts;
 pub mod parse;
 mod warnings;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::warning::Warning;
-
 pub use facts::{Facts, Machine, Storage};
-
-/// The conditions of a run whose data is in `data_dir`, by name.
-pub fn conditions(data_dir: &Path) -> BTreeMap<String, String> {
-    Facts::gather(data_dir).conditions()
-}
-
-/// What spoils a benchmark whose data is in `data_dir`.
-pub fn warnings(data_dir: &Path) -> Vec<Warning> {
-    Facts::gather(data_dir).warnings()
-}
 
 /// The text of a small file, trimmed; `None` when it is unreadable or empty.
 fn text_of(path: impl AsRef<Path>) -> Option<String> {

@@ -15,14 +15,14 @@ const STEAL_SHARE: f64 = 0.01;
 /// wanted and its hypervisor gave to others.
 pub fn remarks(loops: &PhaseRecord, steal_s: Metric) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if let (Some(late_us), Some(response_us)) = (loops.metrics.late_us_per_op.value(), mean_response_us(loops)) {
-        if late_us > response_us * LATE_SHARE {
-            warnings.push(Warning::new(
-                "client-late",
-                format!("clients started operations {late_us:.2} µs late on average, of a mean response of {response_us:.2} µs"),
-                "read the service time, or give the clients more CPU; a very fast engine is measured together with its client",
-            ));
-        }
+    if let (Some(late_us), Some(response_us)) = (loops.metrics.late_us_per_op.value(), mean_response_us(loops))
+        && late_us > response_us * LATE_SHARE
+    {
+        warnings.push(Warning::new(
+            "client-late",
+            format!("clients started operations {late_us:.2} µs late on average, of a mean response of {response_us:.2} µs"),
+            "read the service time, or give the clients more CPU; a very fast engine is measured together with its client",
+        ));
     }
     let share = steal_s.value().unwrap_or(0.0) / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
     if share > STEAL_SHARE {
