@@ -103,3 +103,14 @@ fn two_rocksdb_libraries_are_engines_of_one_experiment() {
     assert_ne!(report["trials"][0]["library"], report["trials"][1]["library"]);
     assert_eq!(report["trials"][1]["library"], copy.to_str().unwrap());
 }
+
+#[test]
+fn the_experiment_in_the_readme_is_read() {
+    let readme = include_str!("../../../README.md");
+    let experiment = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let place = Place::new();
+    std::fs::write(place.path("readme.toml"), experiment).unwrap();
+    let output = place.rumba(&["run", "readme.toml", "--dry-run"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("18 trials"), "{}", text(&output));
+}
