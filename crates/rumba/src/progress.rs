@@ -71,7 +71,7 @@ impl Progress {
         let rate = ops as f64 / seconds.max(1e-9);
         let message = match (self.phase, p99_ms) {
             (Some(PhaseKind::Load), _) => format!("{:.0} rows/s, {} rows", rate, self.rows),
-            (_, Some(p99_ms)) => format!("{rate:.0} ops/s, p99 {p99_ms:.2} ms"),
+            (_, Some(p99_ms)) => format!("{rate:.0} ops/s, p99 {:.1} µs", p99_ms * 1e3),
             _ => format!("{:.0} s", self.passed_s),
         };
         self.bar.set_message(message);

@@ -11,28 +11,28 @@ const LATE_SHARE: f64 = 0.1;
 /// CPU taken by the hypervisor that is worth a warning: this share of all CPUs.
 const STEAL_SHARE: f64 = 0.01;
 
-/// Warnings about all loops together; `steal_s` is CPU time that this host
-/// wanted and its hypervisor gave to others.
-pub fn remarks(loops: &PhaseRecord, steal_s: Metric) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if let (Some(late_us), Some(response_us)) = (loops.metrics.late_us_per_op.value(), mean_response_us(loops))
-        && late_us > response_us * LATE_SHARE
-    {
-        warnings.push(Warning::new(
+/// The warning that clients were late by themselves, over all loops.
+pub fn late(loops: &PhaseRecord) -> Option<Warning> {
+    let (late_us, response_us) = (loops.metrics.late_us_per_op.value()?, mean_response_us(loops)?);
+    (late_us > response_us * LATE_SHARE).then(|| {
+        Warning::new(
             "client-late",
             format!("clients started operations {late_us:.2} µs late on average, of a mean response of {response_us:.2} µs"),
             "read the service time, or give the clients more CPU; a very fast engine is measured together with its client",
-        ));
-    }
-    let share = steal_s.value().unwrap_or(0.0) / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
-    if share > STEAL_SHARE {
-        warnings.push(Warning::new(
+        )
+    })
+}
+
+/// The warning that a hypervisor gave CPU time that this host wanted to others.
+pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
+    let share = steal_s.value()? / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
+    (share > STEAL_SHARE).then(|| {
+        Warning::new(
             "stolen-cpu",
             format!("the hypervisor gave {:.1}% of this host's CPU to others during the loops", share * 100.0),
             "run on a host of your own, or compare CPU per operation rather than throughput",
-        ));
-    }
-    warnings
+        )
+    })
 }
 
 fn mean_response_us(loops: &PhaseRecord) -> Option<f64> {

@@ -173,7 +173,10 @@ impl Trial<'_> {
     /// Tells the record of all loops together.
     pub(super) fn end_loops(&mut self, span: &Span, complete: bool) {
         let record = self.record(span, PhaseKind::Loops, complete, Vec::new());
-        for warning in remarks::remarks(&record, span.last.steal_s_since(&span.first)) {
+        // Of an engine that answers at once the client is all there is to see.
+        let late = self.job.engine.keeps_data().then(|| remarks::late(&record)).flatten();
+        let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
+        for warning in late.into_iter().chain(stolen) {
             self.emit(Event::Warning(warning));
         }
         self.emit(Event::PhaseEnded(Box::new(record)));
