@@ -9,17 +9,18 @@ use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo};
 
 use crate::choice::Graph;
-use crate::distribution::degree;
+use crate::conditions::{conditions, refuse_history_of_nothing};
 use crate::encoding::SPACES;
-use crate::graph::{COUNT_BYTES, entry_bytes, link_bytes, node_bytes};
+use crate::graph::{COUNT_BYTES, GraphLoad, entry_bytes, link_bytes, node_bytes};
 use crate::kv_graph::KvGraph;
-use crate::load::{IndexLoader, Progress, RowLoader};
+use crate::load::{IndexLoader, Progress, RowLoader, Work};
 use crate::node_ids::{NextNodeId, NodeIds};
 use crate::requests::Requests;
-use crate::settings::{Config, DegreeCap};
+use crate::settings::Config;
 use crate::sql_graph::SqlGraph;
 use crate::sql_text;
-use crate::verify::verify;
+use crate::tally::Tallies;
+use crate::verify::{Expected, Rows, verify};
 use crate::wait::wait;
 
 const fn op(name: &'static str, short: Option<&'static str>) -> OpInfo {
@@ -53,6 +54,7 @@ pub struct LinkBenchBound {
     config: Arc<Config>,
     graph: Arc<Graph>,
     progress: Arc<Progress>,
+    tallies: Arc<Tallies>,
     next_node: Arc<NextNodeId>,
 }
 
@@ -60,9 +62,12 @@ impl LinkBenchBound {
     /// Takes the settings.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let config = Arc::new(Config::new(settings)?);
+        let graph = Arc::new(Graph::new(&config));
+        refuse_history_of_nothing(settings, &config, &graph)?;
         Ok(Self {
-            graph: Arc::new(Graph::new(&config)),
+            graph,
             progress: Arc::default(),
+            tallies: Arc::new(Tallies::new(config.node.mean())),
             next_node: NextNodeId::new(config.end()),
             config,
         })
@@ -80,26 +85,38 @@ impl LinkBenchBound {
         SqlGraph::new(session, self.config.profile.write, &[statements])
     }
 
-    fn stage_loader<G: crate::graph::GraphLoad + 'static>(&self, stage: usize, graph: G, seed: u64) -> Box<dyn Client> {
-        let (config, progress) = (self.config.clone(), self.progress.clone());
-        match stage {
-            0 => Box::new(RowLoader::new(graph, config, self.graph.clone(), progress, seed)),
-            _ => Box::new(IndexLoader::new(graph, config, progress, seed)),
-        }
+    /// A loader's share of the work.
+    fn work(&self, at: ClientAddress, seed: u64) -> Work {
+        let (config, loaded) = (self.config.clone(), self.graph.clone());
+        Work { config, loaded, progress: self.progress.clone(), tallies: self.tallies.clone(), at, seed }
     }
 
-    /// What the cap is and where it comes from, for a reader of the numbers.
-    fn cap_in_words(&self) -> String {
-        let largest = degree::largest(self.config.profile.degrees);
-        let ids = self.config.ids;
-        match self.config.degree_cap {
-            DegreeCap::None => format!("none; the largest id has {} links", self.graph.largest()),
-            DegreeCap::Given(links) => format!("{links} links as set (the published table goes to {largest})"),
-            DegreeCap::Auto(links) => format!(
-                "{links} links: the table's {largest} scaled by {ids} / 1e9 ids, at least 100, so that one id has \
-                 no larger share of the graph than at a billion ids"
-            ),
+    /// What was loaded, and what this process's clients have made of it.
+    fn expected(&self) -> Expected {
+        let ((links, _), sums) = (self.graph.totals(), self.tallies.sums());
+        Expected {
+            link_types: self.config.link_types,
+            links: Rows {
+                loaded: links,
+                added: sums.links_added,
+                adds_in_doubt: sums.link_adds_in_doubt,
+                ..Rows::default()
+            },
+            nodes: Rows {
+                loaded: self.config.ids,
+                added: sums.nodes_added,
+                deleted: sums.nodes_deleted,
+                adds_in_doubt: sums.node_adds_in_doubt,
+                deletes_in_doubt: sums.node_deletes_in_doubt,
+            },
         }
+    }
+}
+
+fn stage_loader<G: GraphLoad + 'static>(stage: usize, graph: G, work: Work) -> Box<dyn Client> {
+    match stage {
+        0 => Box::new(RowLoader::new(graph, work)),
+        _ => Box::new(IndexLoader::new(graph, work)),
     }
 }
 
@@ -130,22 +147,7 @@ impl Bound for LinkBenchBound {
     }
 
     fn conditions(&self) -> Vec<(String, String)> {
-        let (links, _) = self.graph.totals();
-        let config = &self.config;
-        let index = if config.index_during_load { "kept during the load" } else { "built after the load" };
-        let per_id = links as f64 / config.ids as f64;
-        [
-            ("profile", config.profile.name.to_owned()),
-            ("ids", format!("{} ({} to {})", config.ids, config.first, config.end() - 1)),
-            ("degree cap", self.cap_in_words()),
-            ("links", format!("{links} loaded, {per_id:.2} per id, at most {} for one id", self.graph.largest())),
-            ("index id1_type", index.to_owned()),
-            ("list limit", config.list_limit.to_string()),
-            ("motif length", format!("{} bytes", config.link.motif_length)),
-            ("clock", "rows carry a clock of their own: loaded up to 2017-12-01, then 1 ms per operation".to_owned()),
-        ]
-        .map(|(name, value)| (format!("linkbench {name}"), value))
-        .into()
+        conditions(&self.config, &self.graph)
     }
 
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
@@ -166,31 +168,31 @@ impl Bound for LinkBenchBound {
         seed: u64,
     ) -> Result<Box<dyn Client>, EngineError> {
         Ok(match session {
-            Session::Kv(session) => self.stage_loader(stage, self.kv(session, at.host), seed),
-            Session::Sql(session) => self.stage_loader(stage, self.sql(session, sql_text::LOAD)?, seed),
+            Session::Kv(session) => stage_loader(stage, self.kv(session, at.host), self.work(at, seed)),
+            Session::Sql(session) => stage_loader(stage, self.sql(session, sql_text::LOAD)?, self.work(at, seed)),
         })
     }
 
     fn logical_bytes(&self) -> u64 {
-        self.progress.logical_bytes()
+        self.tallies.sums().bytes
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
-        let (config, loaded) = (&self.config, self.graph.clone());
+        let (config, loaded, tally) = (&self.config, self.graph.clone(), self.tallies.open());
         Ok(match session {
-            Session::Kv(session) => Box::new(Requests::new(self.kv(session, at.host), config, loaded, at, seed)),
+            Session::Kv(session) => Box::new(Requests::new(self.kv(session, at.host), config, loaded, tally, at, seed)),
             Session::Sql(session) => {
                 let graph = self.sql(session, sql_text::MIX)?;
-                Box::new(Requests::new(graph, config, loaded, at, seed))
+                Box::new(Requests::new(graph, config, loaded, tally, at, seed))
             }
         })
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
-        let types = self.config.link_types;
+        let expected = &self.expected();
         match session {
-            Session::Kv(session) => wait(verify(&mut self.kv(session, 0), types)),
-            Session::Sql(session) => wait(verify(&mut self.sql(session, sql_text::SCANS)?, types)),
+            Session::Kv(session) => wait(verify(&mut self.kv(session, 0), expected)),
+            Session::Sql(session) => wait(verify(&mut self.sql(session, sql_text::SCANS)?, expected)),
         }
     }
 }

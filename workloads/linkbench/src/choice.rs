@@ -57,6 +57,16 @@ impl Graph {
         self.degrees.steps().map(of).fold((0, 0), |sum, step| (sum.0 + step.0, sum.1 + step.1))
     }
 
+    /// The links of the longest loaded list of one id and type, and how many lists have `least` or more.
+    pub fn lists(&self, least: u64) -> (u64, u64) {
+        let of = |(ids, degree): (u64, u64)| {
+            (0..self.link_types).map(move |nth| (ids, self.split.links_of_type(degree, nth, self.link_types)))
+        };
+        self.degrees.steps().flat_map(of).filter(|(ids, _)| *ids > 0).fold((0, 0), |(longest, many), (ids, links)| {
+            (links.max(longest), many + if links >= least { ids } else { 0 })
+        })
+    }
+
     /// The most links that a loaded id has.
     pub fn largest(&self) -> u64 {
         self.split.links(self.degrees.of(0), self.link_types)
@@ -91,6 +101,7 @@ pub struct Choice {
     node_updates: Access,
     node_deletes: Access,
     multiget: Option<Geometric>,
+    multiget_min: u64,
     multiget_max: u64,
     id2: Id2Style,
     link_types: u64,
@@ -109,6 +120,7 @@ impl Choice {
             // Uniform: the most read nodes are not deleted, and each only once.
             node_deletes: node(0.0),
             multiget: Geometric::new(config.multiget_prob).ok(),
+            multiget_min: config.multiget_min,
             multiget_max: config.multiget_max,
             id2: config.profile.id2,
             link_types: config.link_types,
@@ -190,10 +202,21 @@ impl Choice {
         id2s.dedup();
     }
 
-    /// How many ids a multiget asks for: geometric from 1, bounded.
+    /// How many ids a multiget draws on average: the smallest number, and one
+    /// more for each that the geometric law goes on to, up to the largest.
+    pub fn mean_multiget(config: &Config) -> f64 {
+        let goes_on = 1.0 - config.multiget_prob;
+        let more = (config.multiget_min..config.multiget_max).scan(1.0, |reached, _| {
+            *reached *= goes_on;
+            Some(*reached)
+        });
+        config.multiget_min as f64 + more.sum::<f64>()
+    }
+
+    /// How many ids a multiget draws: geometric from the smallest number, bounded.
     fn multiget_size(&self, random: &mut Random) -> u64 {
         let more = self.multiget.map_or(0, |multiget| multiget.sample(random));
-        more.saturating_add(1).min(self.multiget_max.min(MULTIGET_MAX as u64))
+        more.saturating_add(self.multiget_min).min(self.multiget_max.min(MULTIGET_MAX as u64))
     }
 }
 

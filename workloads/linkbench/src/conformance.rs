@@ -10,7 +10,7 @@ use rumba_core::engine::{EngineError, Session};
 use crate::distribution::{Random, below};
 use crate::graph::{
     GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, ListQuery,
-    MULTIGET_MAX, NODE_TYPE, Node,
+    MULTIGET_MAX, NODE_TYPE, Node, Written,
 };
 use crate::kv_graph::KvGraph;
 use crate::node_ids::{NextNodeId, NodeIds};
@@ -18,7 +18,7 @@ use crate::oracle::{Oracle, OracleLink, OracleNode};
 use crate::profile::WriteStyle;
 use crate::sql_graph::SqlGraph;
 use crate::sql_text;
-use crate::verify;
+use crate::verify::{Expected, Rows, verify};
 use crate::wait::wait;
 
 /// Loaded node ids are 1..IDS; few, so that operations meet.
@@ -177,6 +177,8 @@ fn draw(random: &mut Random, newest_node: u64) -> Step {
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     answer: String,
+    /// Of a write: by how many logical bytes the graph grew, where the store tells.
+    growth: Option<i64>,
     nodes: Vec<(u64, OracleNode)>,
     links: Vec<(LinkKey, OracleLink)>,
 }
@@ -193,18 +195,22 @@ fn own_link(link: &Link<'_>) -> (LinkKey, OracleLink) {
 
 fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<Told, EngineError> {
     let mut told = Told::default();
-    let Told { nodes, links, .. } = &mut told;
+    let Told { growth, nodes, links, .. } = &mut told;
     let said = |answer: &dyn Debug| format!("{answer:?}");
+    let mut wrote = |written: Written| {
+        *growth = written.growth;
+        said(&written.there)
+    };
     let link = |key, visible, time, data| Link { key, visible, version: 3, time, data };
     let node = |id, version, data| Node { id, node_type: NODE_TYPE, version, time: 9, data };
     told.answer = match step {
         Step::AddNode(data) => said(&wait(graph.add_node(&node(0, 1, data)))?),
         Step::GetNode(id) => said(&wait(graph.get_node(*id, &mut |node| nodes.push(own_node(node))))?),
-        Step::UpdateNode(id, data) => said(&wait(graph.update_node(&node(*id, 2, data)))?),
-        Step::DeleteNode(id) => said(&wait(graph.delete_node(*id))?),
-        Step::AddLink(key, visible, time, data) => said(&wait(graph.add_link(&link(*key, *visible, *time, data)))?),
+        Step::UpdateNode(id, data) => wrote(wait(graph.update_node(&node(*id, 2, data)))?),
+        Step::DeleteNode(id) => wrote(wait(graph.delete_node(*id))?),
+        Step::AddLink(key, visible, time, data) => wrote(wait(graph.add_link(&link(*key, *visible, *time, data)))?),
         Step::UpdateLink(key, visible, time, data) => {
-            said(&wait(graph.update_link(&link(*key, *visible, *time, data)))?)
+            wrote(wait(graph.update_link(&link(*key, *visible, *time, data)))?)
         }
         Step::DeleteLink(key, time) => said(&wait(graph.delete_link(*key, *time))?),
         Step::CountLinks(id1, link_type) => said(&wait(graph.count_links(*id1, *link_type))?),
@@ -241,7 +247,9 @@ fn run<G: GraphStore + GraphScan>(
             oracle.next_id = id;
             newest_node = newest_node.max(id);
         }
-        let right = apply(&mut oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
+        let mut right = apply(&mut oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
+        // A store need not tell the growth; what it tells must be right.
+        right.growth = told.growth.and(right.growth);
         if told != right {
             return Err(format!("{}: answered {told:?}, right is {right:?}", at()));
         }
@@ -304,7 +312,9 @@ async fn compare(graph: &mut impl GraphScan, oracle: &Oracle) -> Result<(), Stri
     right.sort_by_key(|entry| entry.0);
     entries.sort_by_key(|entry| entry.0);
     same("index", &entries, &right)?;
-    let checks = verify::verify(graph, TYPES).await.map_err(wrong)?;
+    let rows = |loaded: usize| Rows { loaded: loaded as u64, ..Rows::default() };
+    let expected = Expected { link_types: TYPES, links: rows(oracle.links.len()), nodes: rows(oracle.nodes.len()) };
+    let checks = verify(graph, &expected).await.map_err(wrong)?;
     match checks.iter().find(|check| check.wrong > 0) {
         Some(check) => Err(format!("verification: {check:?}")),
         None => Ok(()),

@@ -108,13 +108,24 @@ pub struct ListQuery {
     pub limit: u64,
 }
 
-/// What writing a link did.
+/// What a write met and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
-    /// There was no such link.
-    Inserted,
-    /// There was one, visible or hidden.
-    Updated,
+pub struct Written {
+    /// Whether the row was there, visible or hidden.
+    pub there: bool,
+    /// By how many logical bytes the graph grew, index entries and counts
+    /// included; `None` when the store does not learn it.
+    pub growth: Option<i64>,
+}
+
+impl Written {
+    /// There was no such row, and nothing was done.
+    pub const NOTHING: Self = Self { there: false, growth: Some(0) };
+
+    /// The growth when a payload of `old` bytes has become one of `new` bytes in `copies` places.
+    pub fn replaced(copies: i64, old: usize, new: usize) -> Self {
+        Self { there: true, growth: Some(copies * (new as i64 - old as i64)) }
+    }
 }
 
 /// What is called with each node of an answer.
@@ -137,11 +148,11 @@ pub trait GraphStore: Send {
     /// Visits the node of this id, if there is one; false when not.
     fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> impl Answer<bool>;
 
-    /// Replaces version, time and data of a node; false when there is none.
-    fn update_node(&mut self, node: &Node<'_>) -> impl Answer<bool>;
+    /// Replaces version, time and data of a node, if it is there.
+    fn update_node(&mut self, node: &Node<'_>) -> impl Answer<Written>;
 
-    /// Removes a node; false when there is none.
-    fn delete_node(&mut self, id: u64) -> impl Answer<bool>;
+    /// Removes a node, if it is there.
+    fn delete_node(&mut self, id: u64) -> impl Answer<Written>;
 
     /// Inserts a link, or overwrites the one that is there, and keeps its count right.
     fn add_link(&mut self, link: &Link<'_>) -> impl Answer<Written>;

@@ -8,8 +8,8 @@ use rumba_core::kv::{Batch, KvSession, Scan};
 
 use crate::encoding::{self, COUNTS, INDEX, LINKS, NODES};
 use crate::graph::{
-    GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, IndexStep, Link, LinkCount, LinkKey, ListQuery,
-    MULTIGET_MAX, Node, VisitCount, VisitLink, VisitNode, Written, entry_bytes,
+    COUNT_BYTES, GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, IndexStep, Link, LinkCount, LinkKey,
+    ListQuery, MULTIGET_MAX, Node, VisitCount, VisitLink, VisitNode, Written, entry_bytes, link_bytes, node_bytes,
 };
 use crate::node_ids::NodeIds;
 
@@ -72,7 +72,14 @@ impl KvGraph {
     fn write_link(&mut self, link: &Link<'_>) -> Result<End<Written>, EngineError> {
         let key = encoding::link_key(link.key);
         let there = self.session.get_for_update(LINKS, &key, &mut self.value)?;
-        let old = if there { Some(encoding::link(link.key, &self.value)?.entry()) } else { None };
+        let mut written =
+            Written { there, growth: Some((link_bytes(link.data.len()) + entry_bytes(link.data.len())) as i64) };
+        let mut old = None;
+        if there {
+            let link_there = encoding::link(link.key, &self.value)?;
+            written = Written::replaced(2, link_there.data.len(), link.data.len());
+            old = Some(link_there.entry());
+        }
         encoding::put_link(&mut self.out, link);
         self.session.put(LINKS, &key, &self.out)?;
         encoding::put_entry(&mut self.out, link);
@@ -82,22 +89,24 @@ impl KvGraph {
         self.session.put(INDEX, &encoding::entry_key(&link.entry()), &self.out)?;
         let was_visible = old.is_some_and(|old| old.visible);
         let change = i64::from(link.visible) - i64::from(was_visible);
-        if change != 0 || !there {
-            self.change_count(link.key, change, link.time)?;
+        if (change != 0 || !there) && self.change_count(link.key, change, link.time)? {
+            written.growth = written.growth.map(|growth| growth + COUNT_BYTES as i64);
         }
-        Ok(End::Commit(if there { Written::Updated } else { Written::Inserted }))
+        Ok(End::Commit(written))
     }
 
-    /// Adds to a count, which is inserted when it is missing.
-    fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<(), EngineError> {
+    /// Adds to a count, which is inserted when it is missing: true then.
+    fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<bool, EngineError> {
         let key = encoding::count_key(link.id1, link.link_type);
-        let count = if self.session.get_for_update(COUNTS, &key, &mut self.value)? {
+        let there = self.session.get_for_update(COUNTS, &key, &mut self.value)?;
+        let count = if there {
             let old = encoding::count(link.id1, link.link_type, &self.value)?;
             LinkCount { count: old.count + change, version: old.version + 1, time, ..old }
         } else {
             LinkCount { id1: link.id1, link_type: link.link_type, count: change, time, version: 0 }
         };
-        self.session.put(COUNTS, &key, &encoding::count_value(&count))
+        self.session.put(COUNTS, &key, &encoding::count_value(&count))?;
+        Ok(!there)
     }
 
     /// Hides a link within a transaction.
@@ -144,6 +153,16 @@ fn link_row<'a>(key: &[u8], value: &'a [u8]) -> Result<Link<'a>, EngineError> {
     encoding::link(encoding::link_of_key(key), value)
 }
 
+/// Loads a batch, and leaves no transaction behind when it fails.
+fn load(session: &mut dyn KvSession, batch: &Batch) -> Result<(), EngineError> {
+    let loaded = session.load(batch);
+    if loaded.is_err() {
+        // The first error says more than a second one could.
+        let _ = session.rollback();
+    }
+    loaded
+}
+
 /// A limit as the sessions count.
 fn size(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
@@ -167,27 +186,29 @@ impl GraphStore for KvGraph {
         Ok(found)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<bool, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
         let key = encoding::node_key(node.id);
         self.transact(|graph| {
             if !graph.session.get_for_update(NODES, &key, &mut graph.value)? {
-                return Ok(End::Nothing(false));
+                return Ok(End::Nothing(Written::NOTHING));
             }
             let old = encoding::node(node.id, &graph.value)?;
+            let written = Written::replaced(1, old.data.len(), node.data.len());
             encoding::put_node(&mut graph.out, &Node { node_type: old.node_type, ..*node });
             graph.session.put(NODES, &key, &graph.out)?;
-            Ok(End::Commit(true))
+            Ok(End::Commit(written))
         })
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<bool, EngineError> {
+    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
         let key = encoding::node_key(id);
         self.transact(|graph| {
             if !graph.session.get_for_update(NODES, &key, &mut graph.value)? {
-                return Ok(End::Nothing(false));
+                return Ok(End::Nothing(Written::NOTHING));
             }
+            let bytes = node_bytes(encoding::node(id, &graph.value)?.data.len());
             graph.session.delete(NODES, &key)?;
-            Ok(End::Commit(true))
+            Ok(End::Commit(Written { there: true, growth: Some(-(bytes as i64)) }))
         })
     }
 
@@ -286,7 +307,7 @@ impl GraphLoad for KvGraph {
         if self.batch.is_empty() {
             return Ok(());
         }
-        self.session.load(&self.batch)
+        load(self.session.as_mut(), &self.batch)
     }
 
     fn clear_staged(&mut self) {
@@ -311,7 +332,7 @@ impl GraphLoad for KvGraph {
             return Err(error);
         }
         if !batch.is_empty() {
-            session.load(batch)?;
+            load(session.as_mut(), batch)?;
         }
         let next = if met < rows { None } else { last.and_then(after).filter(|&next| next < range.to) };
         Ok(IndexStep { next, bytes })

@@ -3,11 +3,13 @@
 //!
 //! The port is the graph's own ten operations (`graph`), with one adapter per
 //! session family (`kv_graph`, `sql_graph`) and an oracle. `load` writes the
-//! graph, `requests` is the operation mix, `verify` proves that the tables agree.
+//! graph, `requests` is the operation mix, `tally` counts what was written, and
+//! `verify` proves that it is there and that the tables agree.
 #![warn(missing_docs)]
 
 mod bound;
 mod choice;
+mod conditions;
 mod conformance;
 mod distribution;
 mod encoding;
@@ -24,6 +26,7 @@ mod sql_graph;
 mod sql_stage;
 mod sql_text;
 mod tails;
+mod tally;
 mod verify;
 mod wait;
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
 use rumba_core::engine::EngineError;
-use rumba_core::worker::{Op, OpKind, Worker};
+use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 
 use crate::choice::Graph;
 use crate::distribution::payload::Payload;
-use crate::distribution::{Random, stream_seed};
+use crate::distribution::{Random, client_seed, stream_seed};
 use crate::graph::{
     COUNT_BYTES, GraphLoad, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, NODE_TYPE, Node, entry_bytes, link_bytes,
     node_bytes,
@@ -20,13 +20,15 @@ use crate::graph::{
 use crate::requests::LOADED_AT_MS;
 use crate::retry::Retry;
 use crate::settings::Config;
+use crate::tally::{Tallies, Tally};
 
 /// Ids that a loader claims at once.
 pub const CHUNK: u64 = 2048;
 /// Rows that are written together.
 pub const BATCH: usize = 1024;
-/// Retries of one batch: a load that leaves rows out would be worse than a slow one.
-const RETRIES: u32 = 10_000;
+/// Retries of one batch: some five minutes of waiting, as pauses grow to 5 ms on
+/// average. A load that leaves rows out would be worse than a slow one.
+const RETRIES: u32 = 60_000;
 /// The stream of the motifs, which no chunk has.
 const MOTIFS: u64 = u64::MAX;
 
@@ -40,27 +42,29 @@ pub const LOAD_COUNTS: OpKind = 2;
 #[repr(align(128))]
 struct Padded(AtomicU64);
 
-/// What the loaders of an instance share: each touches it once per chunk or batch.
+/// What the loaders of an instance share: each touches it once per chunk.
 #[derive(Debug, Default)]
 pub struct Progress {
     rows_chunk: Padded,
     index_chunk: Padded,
-    logical_bytes: Padded,
-    link_bytes: Padded,
 }
 
-impl Progress {
-    /// Logical bytes loaded so far.
-    pub fn logical_bytes(&self) -> u64 {
-        self.logical_bytes.0.load(Ordering::Relaxed)
-    }
+/// What any loader is made of.
+#[derive(Clone)]
+pub struct Work {
+    pub config: Arc<Config>,
+    pub loaded: Arc<Graph>,
+    /// Loaders of the same progress share the work.
+    pub progress: Arc<Progress>,
+    pub tallies: Arc<Tallies>,
+    /// The loader's address: those that conflict with each other must not wait in step.
+    pub at: ClientAddress,
+    pub seed: u64,
+}
 
-    fn add(&self, bytes: u64) {
-        self.logical_bytes.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn add_links(&self, bytes: u64) {
-        self.link_bytes.0.fetch_add(bytes, Ordering::Relaxed);
+impl Work {
+    fn retry(&self) -> Retry {
+        Retry::new(RETRIES, stream_seed(client_seed(self.seed, self.at), 1))
     }
 }
 
@@ -81,6 +85,7 @@ pub struct RowLoader<G> {
     config: Arc<Config>,
     loaded: Arc<Graph>,
     progress: Arc<Progress>,
+    tally: Tally,
     link_payload: Payload,
     node_payload: Payload,
     seed: u64,
@@ -100,11 +105,14 @@ pub struct RowLoader<G> {
 }
 
 impl<G: GraphLoad> RowLoader<G> {
-    /// A loader that shares the work with all those of the same `progress`.
-    pub fn new(graph: G, config: Arc<Config>, loaded: Arc<Graph>, progress: Arc<Progress>, seed: u64) -> Self {
+    /// A loader that takes its share of the work.
+    pub fn new(graph: G, work: Work) -> Self {
+        let retry = work.retry();
+        let Work { config, loaded, progress, tallies, seed, .. } = work;
         let mut random = Random::seed_from_u64(stream_seed(seed, MOTIFS));
         Self {
             graph,
+            tally: tallies.open(),
             link_payload: Payload::new(&config.link, &mut random),
             node_payload: Payload::new(&config.node, &mut random),
             config,
@@ -120,7 +128,7 @@ impl<G: GraphLoad> RowLoader<G> {
             bytes: 0,
             link_bytes: 0,
             drawn: None,
-            retry: Retry::new(RETRIES, seed),
+            retry,
         }
     }
 
@@ -236,8 +244,9 @@ impl<G: GraphLoad> RowLoader<G> {
 }
 
 /// The error of a batch that conflicted until it was given up.
-fn given_up(error: &EngineError) -> EngineError {
-    EngineError::failed("load", format!("a batch conflicted {RETRIES} times ({error}); load with fewer loaders"))
+fn given_up(error: &EngineError, retries: u32) -> EngineError {
+    let remedy = "load with fewer loaders, or give the engine more cache";
+    EngineError::failed("load", format!("a batch of rows was given up after {retries} retries ({error}); {remedy}"))
 }
 
 impl<G: GraphLoad> Worker for RowLoader<G> {
@@ -259,14 +268,13 @@ impl<G: GraphLoad> Worker for RowLoader<G> {
             if !error.is_conflict() {
                 return Err(error);
             }
-            retries += 1;
-            if !self.retry.wait(retries) {
-                return Err(given_up(&error));
+            if !self.retry.wait(retries + 1) {
+                return Err(given_up(&error, retries));
             }
+            retries += 1;
         }
         self.drawn = None;
-        self.progress.add(self.bytes);
-        self.progress.add_links(self.link_bytes);
+        self.tally.loaded(self.bytes, self.link_bytes);
         Ok(Op { rows: self.rows, retries, failed: false })
     }
 }
@@ -276,6 +284,8 @@ pub struct IndexLoader<G> {
     graph: G,
     config: Arc<Config>,
     progress: Arc<Progress>,
+    tallies: Arc<Tallies>,
+    tally: Tally,
     /// The ids of the chunk.
     ids: (u64, u64),
     nth_type: u64,
@@ -284,10 +294,12 @@ pub struct IndexLoader<G> {
 }
 
 impl<G: GraphLoad> IndexLoader<G> {
-    /// A loader that shares the work with all those of the same `progress`.
-    pub fn new(graph: G, config: Arc<Config>, progress: Arc<Progress>, seed: u64) -> Self {
-        let nth_type = config.link_types;
-        Self { graph, config, progress, ids: (0, 0), nth_type, next: None, retry: Retry::new(RETRIES, seed) }
+    /// A loader that takes its share of the work.
+    pub fn new(graph: G, work: Work) -> Self {
+        let retry = work.retry();
+        let Work { config, progress, tallies, .. } = work;
+        let (nth_type, tally) = (config.link_types, tallies.open());
+        Self { graph, config, progress, tallies, tally, ids: (0, 0), nth_type, next: None, retry }
     }
 
     fn key(&self, id1: u64) -> LinkKey {
@@ -327,19 +339,22 @@ impl<G: GraphLoad> Worker for IndexLoader<G> {
                     self.next = step.next;
                     let all = self.graph.builds_index_at_once();
                     // An index has the same columns as its links.
-                    let of_links = self.progress.link_bytes.0.load(Ordering::Relaxed);
-                    self.progress.add(if all { of_links } else { step.bytes });
+                    let bytes = if all { self.tallies.sums().loaded_link_bytes } else { step.bytes };
+                    self.tally.loaded(bytes, 0);
                     // Index entries are not rows, whether they are written during the load or after it.
                     return Ok(Op { rows: 0, retries, failed: false });
                 }
                 Err(error) if error.is_conflict() => {
-                    retries += 1;
-                    if !self.retry.wait(retries) {
-                        return Err(given_up(&error));
+                    if !self.retry.wait(retries + 1) {
+                        return Err(given_up(&error, retries));
                     }
+                    retries += 1;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

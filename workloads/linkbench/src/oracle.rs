@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use rumba_core::engine::EngineError;
 
-use crate::graph::{GraphStore, Link, LinkCount, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written};
+use crate::graph::{
+    COUNT_BYTES, GraphStore, Link, LinkCount, LinkKey, ListQuery, Node, VisitLink, VisitNode, Written, entry_bytes,
+    link_bytes, node_bytes,
+};
 
 /// A node without its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +63,21 @@ impl Oracle {
     }
 
     fn write_link(&mut self, link: &Link<'_>) -> Written {
+        let before = self.bytes();
         let old = self.put_link(link);
         let change = i64::from(link.visible) - i64::from(old.as_ref().is_some_and(|old| old.visible));
         if change != 0 || old.is_none() {
             self.change_count(link.key, change, link.time);
         }
-        if old.is_some() { Written::Updated } else { Written::Inserted }
+        Written { there: old.is_some(), growth: Some(self.bytes() - before) }
+    }
+
+    /// The logical bytes of everything.
+    fn bytes(&self) -> i64 {
+        let nodes: u64 = self.nodes.values().map(|node| node_bytes(node.data.len())).sum();
+        let links: u64 =
+            self.links.values().map(|link| link_bytes(link.data.len()) + entry_bytes(link.data.len())).sum();
+        (nodes + links + self.counts.len() as u64 * COUNT_BYTES) as i64
     }
 }
 
@@ -86,14 +98,17 @@ impl GraphStore for Oracle {
         Ok(true)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<bool, EngineError> {
-        let Some(old) = self.nodes.get_mut(&node.id) else { return Ok(false) };
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+        let before = self.bytes();
+        let Some(old) = self.nodes.get_mut(&node.id) else { return Ok(Written::NOTHING) };
         (old.version, old.time, old.data) = (node.version, node.time, node.data.to_vec());
-        Ok(true)
+        Ok(Written { there: true, growth: Some(self.bytes() - before) })
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<bool, EngineError> {
-        Ok(self.nodes.remove(&id).is_some())
+    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+        let before = self.bytes();
+        let there = self.nodes.remove(&id).is_some();
+        Ok(Written { there, growth: Some(self.bytes() - before) })
     }
 
     async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {

@@ -8,12 +8,13 @@ use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 
 use crate::choice::{Choice, Graph};
 use crate::distribution::payload::Payload;
-use crate::distribution::{Chance, Random, stream_seed};
+use crate::distribution::{Chance, Random, client_seed, stream_seed};
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE, Node};
 use crate::profile::{Existing, Kind};
 use crate::retry::Retry;
 use crate::settings::Config;
 use crate::tails::{Tail, Tails};
+use crate::tally::Tally;
 
 /// "Now" at the end of the load: 2017-12-01T00:00:00Z, in milliseconds since 1970.
 pub const LOADED_AT_MS: u64 = 1_512_086_400_000;
@@ -43,6 +44,7 @@ pub struct Requests<G> {
     history: Chance,
     list_limit: u64,
     tails: Tails,
+    tally: Tally,
     retry: Retry,
     /// The client's own clock: it ticks a millisecond per operation, so that the
     /// same seed writes the same rows.
@@ -67,9 +69,10 @@ fn mix_bounds(mix: &[f64; 10]) -> [u64; 10] {
 }
 
 impl<G: GraphStore> Requests<G> {
-    /// The client at this address; clients of one seed draw different streams.
-    pub fn new(graph: G, config: &Config, loaded: Arc<Graph>, at: ClientAddress, seed: u64) -> Self {
-        let stream = stream_seed(seed, u64::from(at.host) << 32 | u64::from(at.client));
+    /// The client at this address, which counts what it writes in `tally`;
+    /// clients of one seed draw different streams.
+    pub fn new(graph: G, config: &Config, loaded: Arc<Graph>, tally: Tally, at: ClientAddress, seed: u64) -> Self {
+        let stream = client_seed(seed, at);
         let mut random = Random::seed_from_u64(stream);
         Self {
             graph,
@@ -81,6 +84,7 @@ impl<G: GraphStore> Requests<G> {
             history: Chance::new(config.history),
             list_limit: config.list_limit,
             tails: Tails::default(),
+            tally,
             retry: Retry::new(config.max_retries, stream_seed(stream, 1)),
             now_ms: LOADED_AT_MS,
             drawn: Drawn { kind: Kind::GetNode, id1: 0, link_type: 0, id2: 0, tail: None },
@@ -126,9 +130,9 @@ impl<G: GraphStore> Requests<G> {
         self.draw_links(id1);
     }
 
-    /// Performs the drawn operation once; returns the rows it read or wrote.
+    /// Performs the drawn operation once and counts what it wrote; returns the rows it read or wrote.
     async fn attempt(&mut self) -> Result<u64, EngineError> {
-        let Self { graph, data, now_ms, .. } = self;
+        let Self { graph, data, now_ms, tally, .. } = self;
         let Drawn { kind, id1, link_type, id2, .. } = self.drawn;
         let key = LinkKey { link_type, id1, id2 };
         let link = Link { key, visible: true, version: 0, time: *now_ms, data };
@@ -137,13 +141,29 @@ impl<G: GraphStore> Requests<G> {
             Kind::GetLinksList => self.list().await,
             Kind::GetNode => graph.get_node(id1, &mut |_| {}).await.map(u64::from),
             Kind::GetLinks => graph.get_links(id1, link_type, &self.id2s, &mut |_| {}).await,
-            Kind::AddLink => graph.add_link(&link).await.map(|_| 1),
-            Kind::UpdateLink => graph.update_link(&link).await.map(|_| 1),
+            Kind::AddLink | Kind::UpdateLink => {
+                let written =
+                    if kind == Kind::AddLink { graph.add_link(&link).await? } else { graph.update_link(&link).await? };
+                tally.link_written(written, data.len());
+                Ok(1)
+            }
             Kind::DeleteLink => graph.delete_link(key, *now_ms).await.map(u64::from),
             Kind::CountLinks => graph.count_links(id1, link_type).await.map(|_| 1),
-            Kind::AddNode => graph.add_node(&node).await.map(|_| 1),
-            Kind::UpdateNode => graph.update_node(&Node { version: 2, ..node }).await.map(u64::from),
-            Kind::DeleteNode => graph.delete_node(id1).await.map(u64::from),
+            Kind::AddNode => {
+                graph.add_node(&node).await?;
+                tally.node_added(data.len());
+                Ok(1)
+            }
+            Kind::UpdateNode => {
+                let written = graph.update_node(&Node { version: 2, ..node }).await?;
+                tally.node_updated(written);
+                Ok(u64::from(written.there))
+            }
+            Kind::DeleteNode => {
+                let written = graph.delete_node(id1).await?;
+                tally.node_deleted(written);
+                Ok(u64::from(written.there))
+            }
         }
     }
 
@@ -209,19 +229,23 @@ impl<G: GraphStore> Worker for Requests<G> {
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
+        // An error, or a future that is dropped, leaves the outcome in doubt.
+        self.tally.begin(self.drawn.kind);
         let mut retries = 0;
-        loop {
+        let op = loop {
             match self.attempt().await {
-                Ok(rows) => return Ok(Op { rows, retries, failed: false }),
+                Ok(rows) => break Op { rows, retries, failed: false },
                 Err(error) if error.is_conflict() => {
                     if !self.retry.wait(retries + 1) {
-                        return Ok(Op { rows: 0, retries, failed: true });
+                        break Op { rows: 0, retries, failed: true };
                     }
                     retries += 1;
                 }
                 Err(error) => return Err(error),
             }
-        }
+        };
+        self.tally.known(self.drawn.kind);
+        Ok(op)
     }
 }
 

@@ -40,7 +40,7 @@ impl Retry {
     }
 
     /// Between nothing and the bound of this retry.
-    fn pause(&mut self, retry: u32) -> Duration {
+    pub fn pause(&mut self, retry: u32) -> Duration {
         let bound = FIRST.saturating_mul(1 << (retry - 1).min(20)).min(LONGEST);
         Duration::from_nanos(below(&mut self.random, bound.as_nanos() as u64 + 1))
     }

@@ -1,6 +1,6 @@
 //! LinkBench's settings: the originals' names where they have one.
 
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 
 use crate::distribution::degree;
 use crate::distribution::payload::PayloadShape;
@@ -67,6 +67,12 @@ pub const SETTINGS: &[SettingInfo] = &[
         "0.382",
         "ids per multiget are geometric with this parameter",
     ),
+    info(
+        "link_multiget_dist_min",
+        Kind::Int(1, 2),
+        "1",
+        "fewest ids per multiget: 1 as the originals document, 2 as they draw (the published figures)",
+    ),
     info("link_multiget_dist_max", Kind::Int(1, 128), "128", "most ids per multiget"),
     info("read_shape", SHAPE, "0.8", "Zipf shape of link reads"),
     info("read_uncorr_blend", PERCENT, "99.5", "percent of link reads whose ids have nothing to do with their degree"),
@@ -127,6 +133,7 @@ pub struct Config {
     pub read_uncorrelated: f64,
     pub write_uncorrelated: f64,
     pub multiget_prob: f64,
+    pub multiget_min: u64,
     pub multiget_max: u64,
     pub read_shape: f64,
     pub write_shape: f64,
@@ -148,20 +155,16 @@ fn auto_cap(table: &str, ids: u64) -> u64 {
 }
 
 fn degree_cap(settings: &Settings, table: &str, ids: u64) -> Result<DegreeCap, SettingError> {
-    let wrong = |value: &Value| {
-        SettingError::new(
-            "degree_cap",
-            format!("`{value}` does not fit"),
-            "expected \"auto\", \"none\" or a number of links of at least 1",
-        )
-    };
-    match settings.get("degree_cap") {
-        None => Ok(DegreeCap::Auto(auto_cap(table, ids))),
-        Some(Value::Text(text)) if text == "auto" => Ok(DegreeCap::Auto(auto_cap(table, ids))),
-        Some(Value::Text(text)) if text == "none" => Ok(DegreeCap::None),
-        Some(value) => match value.to_string().replace('_', "").parse() {
+    match settings.text("degree_cap") {
+        None | Some("auto") => Ok(DegreeCap::Auto(auto_cap(table, ids))),
+        Some("none") => Ok(DegreeCap::None),
+        Some(text) => match text.replace('_', "").parse() {
             Ok(links) if links >= 1 => Ok(DegreeCap::Given(links)),
-            _ => Err(wrong(value)),
+            _ => Err(SettingError::new(
+                "degree_cap",
+                format!("`{text}` does not fit"),
+                "expected auto, none or a number of links of at least 1",
+            )),
         },
     }
 }
@@ -192,7 +195,9 @@ impl Config {
     /// # Errors
     /// The offending setting, and what would be accepted.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let settings = &checked(settings)?;
+        // A number is a word here too for those who do not come through an experiment.
+        let settings = &settings.clone().as_described(SETTINGS);
+        settings.check("linkbench", SETTINGS)?;
         let profile = if settings.text("profile") == Some("2011") { &PROFILE_2011 } else { &PROFILE_2017 };
         let int = |name, default: u64| settings.int(name).map_or(default, |value| value as u64);
         let float = |name, default| settings.float(name).unwrap_or(default);
@@ -201,6 +206,12 @@ impl Config {
         if end <= first {
             let remedy = format!("give a maxid1 above {first}: ids go from startid1 up to but not including maxid1");
             return Err(SettingError::new("maxid1", format!("{end} leaves no id after startid1 = {first}"), remedy));
+        }
+        let (multiget_min, multiget_max) = (int("link_multiget_dist_min", 1), int("link_multiget_dist_max", 128));
+        if multiget_max < multiget_min {
+            let problem = format!("{multiget_max} is below link_multiget_dist_min = {multiget_min}");
+            let remedy = format!("give {multiget_min} or more");
+            return Err(SettingError::new("link_multiget_dist_max", problem, remedy));
         }
         let motif_length = int("motif_length", 512) as usize;
         Ok(Self {
@@ -217,7 +228,8 @@ impl Config {
             read_uncorrelated: share("read_uncorr_blend", 99.5),
             write_uncorrelated: share("write_uncorr_blend", 95.0),
             multiget_prob: float("link_multiget_dist_prob", 0.382),
-            multiget_max: int("link_multiget_dist_max", 128),
+            multiget_min,
+            multiget_max,
             read_shape: float("read_shape", 0.8),
             write_shape: float("write_shape", 0.741),
             node_read_shape: float("node_read_shape", 0.625),
@@ -247,22 +259,11 @@ impl Config {
     }
 }
 
-/// Checks names, kinds and bounds; two settings may be written as numbers as well as text.
-fn checked(settings: &Settings) -> Result<Settings, SettingError> {
-    let mut checked = settings.clone();
-    for name in ["profile", "degree_cap"] {
-        if let Some(value @ Value::Int(_)) = checked.0.get_mut(name) {
-            *value = Value::Text(value.to_string());
-        }
-    }
-    checked.check("linkbench", SETTINGS)?;
-    Ok(checked)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use rumba_core::setting::Value;
 
     fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {
         Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()))
@@ -303,6 +304,12 @@ mod tests {
         assert_eq!(cap(Value::Int(7)), Ok(DegreeCap::Given(7)));
         assert!(cap(text("much")).unwrap_err().remedy.contains("none"));
         assert!(cap(Value::Int(0)).is_err());
+    }
+
+    #[test]
+    fn a_multiget_that_fits_no_bounds_is_refused() {
+        let error = with(&[("link_multiget_dist_min", Value::Int(2)), ("link_multiget_dist_max", Value::Int(1))]);
+        assert_eq!(error.err().unwrap().key, "link_multiget_dist_max");
     }
 
     #[test]

@@ -19,6 +19,14 @@ pub struct SqlGraph {
     stage: Stage,
 }
 
+/// Statements do not tell the length of what they replace or remove.
+fn untold(there: bool) -> Written {
+    Written { there, growth: None }
+}
+
+/// Between two statements of one write, another client wrote the same link.
+const CROSSED: EngineError = EngineError::Conflict("another client wrote the link meanwhile");
+
 fn int(number: u64) -> Param<'static> {
     // Ids and times stay below 2^63; "no upper bound" becomes the largest.
     Param::Int(i64::try_from(number).unwrap_or(i64::MAX))
@@ -127,7 +135,7 @@ impl SqlGraph {
             let change = if there { 2 * i64::from(link.visible) - 1 } else { i64::from(link.visible) };
             self.add_to_count(link.key, change, link.time).await?;
         }
-        Ok(if there { Written::Updated } else { Written::Inserted })
+        Ok(untold(there))
     }
 
     /// 2017, the link is taken to be new; false when it is not.
@@ -155,15 +163,15 @@ impl SqlGraph {
             WriteStyle::Upsert => self.upsert(link).await,
             WriteStyle::InsertOrUpdate if new => {
                 if self.insert(link).await? {
-                    return Ok(Written::Inserted);
+                    return Ok(untold(false));
                 }
-                self.overwrite(link).await.map(|_| Written::Updated)
+                if self.overwrite(link).await? { Ok(untold(true)) } else { Err(CROSSED) }
             }
             WriteStyle::InsertOrUpdate => {
                 if self.overwrite(link).await? {
-                    return Ok(Written::Updated);
+                    return Ok(untold(true));
                 }
-                self.insert(link).await.map(|_| Written::Inserted)
+                if self.insert(link).await? { Ok(untold(false)) } else { Err(CROSSED) }
             }
         }
     }
@@ -210,13 +218,13 @@ impl GraphStore for SqlGraph {
         Ok(self.execute(Sql::GetNode, &[int(id)], &mut |row| visit(&node_row(row))).await?.rows > 0)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<bool, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
         let params = [int(node.id), int(node.version), int(node.time.into()), Param::Bytes(node.data)];
-        Ok(self.change(Sql::UpdateNode, &params).await?.affected > 0)
+        Ok(untold(self.change(Sql::UpdateNode, &params).await?.affected > 0))
     }
 
-    async fn delete_node(&mut self, id: u64) -> Result<bool, EngineError> {
-        Ok(self.change(Sql::DeleteNode, &[int(id)]).await?.affected > 0)
+    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+        Ok(untold(self.change(Sql::DeleteNode, &[int(id)]).await?.affected > 0))
     }
 
     async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {

@@ -1,4 +1,5 @@
-//! The check after a run: counts, links and index entries agree.
+//! The check after a run: the tables hold as many rows as were written, and
+//! counts, links and index entries agree.
 //!
 //! For each link type, three streams are merged by id1: the counts, the links of
 //! the link table, and the entries of the index. Each is read in pages, so that
@@ -8,6 +9,10 @@ use rumba_core::engine::EngineError;
 use rumba_core::workload::Check;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
+
+mod rows;
+
+pub use rows::Rows;
 
 /// Rows read at once.
 const PAGE: u64 = 1024;
@@ -190,11 +195,40 @@ fn check(name: &str) -> Check {
     Check { name: name.to_owned(), examined: 0, wrong: 0, examples: Vec::new() }
 }
 
-/// Checks that all tables agree; `link_types` says how many types were loaded.
+/// A check that looked at nothing has proven nothing.
+fn not_empty(mut check: Check) -> Check {
+    if check.examined == 0 && check.wrong == 0 {
+        note(&mut check, || "nothing was there to examine: the tables are empty".to_owned());
+    }
+    check
+}
+
+/// What the database must hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// How many link types were loaded.
+    pub link_types: u64,
+    /// The rows of the link table.
+    pub links: Rows,
+    /// The rows of the node table.
+    pub nodes: Rows,
+}
+
+/// Checks that the tables hold what was written, as far as that was counted, and that they agree.
 ///
 /// # Errors
-/// Whatever the engine said.
-pub async fn verify(graph: &mut impl GraphScan, link_types: u64) -> Result<Vec<Check>, EngineError> {
+/// Whatever the engine said; a value too short to be decoded.
+pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<Vec<Check>, EngineError> {
+    let [node_rows, node_content] = rows::nodes(graph, &expected.nodes).await?;
+    let (found, [counts, entries]) = tables(graph, expected.link_types).await?;
+    let link_rows = expected.links.check("the links are as many as loaded and inserted", found);
+    let types = types(graph, expected.link_types).await?;
+    Ok([node_rows, node_content, link_rows, counts, entries, types].map(not_empty).into())
+}
+
+/// Checks that all tables of links agree; the number of links with it.
+async fn tables(graph: &mut impl GraphScan, link_types: u64) -> Result<(u64, [Check; 2]), EngineError> {
+    let mut found = 0;
     let mut counts = check("every count equals its visible links");
     let mut entries = check("the index entries of every id equal its links");
     for link_type in LINK_TYPE..LINK_TYPE + link_types {
@@ -204,6 +238,7 @@ pub async fn verify(graph: &mut impl GraphScan, link_types: u64) -> Result<Vec<C
             let count = merge.counts.take(id1);
             let links = merge.links.take(id1).unwrap_or_default();
             let indexed = merge.entries.take(id1).unwrap_or_default();
+            found += links.links;
             counts.examined += 1;
             if count.unwrap_or_default().visible != links.visible {
                 note(&mut counts, || {
@@ -222,7 +257,7 @@ pub async fn verify(graph: &mut impl GraphScan, link_types: u64) -> Result<Vec<C
             merge.fill(graph).await?;
         }
     }
-    Ok(vec![counts, entries, types(graph, link_types).await?])
+    Ok((found, [counts, entries]))
 }
 
 /// Checks that no row has a link type that was never written: the merge would not see it.

@@ -67,12 +67,28 @@ fn over_sql_too_every_count_and_index_entry_is_right() {
     }
 }
 
+/// Settings of a small graph and a mix of one type.
+fn only(name: &'static str) -> Vec<(&'static str, &'static str)> {
+    let mix = [
+        "getlinklist",
+        "getnode",
+        "getlink",
+        "addlink",
+        "updatelink",
+        "deletelink",
+        "countlink",
+        "addnode",
+        "updatenode",
+        "deletenode",
+    ];
+    let percents = mix.map(|each| (each, if each == name { "100" } else { "0" }));
+    [("maxid1", "3000")].into_iter().chain(percents).collect()
+}
+
 #[test]
 fn conflicts_are_retried_counted_and_at_last_given_up() {
-    let mut pairs = vec![("maxid1", "3"), ("updatelink", "100"), ("max_retries", "2")];
-    let others = ["getlinklist", "getnode", "getlink", "addlink", "deletelink", "countlink", "addnode", "updatenode"];
-    pairs.extend(others.map(|name| (name, "0")));
-    pairs.push(("deletenode", "0"));
+    let mut pairs = only("updatelink");
+    pairs.extend([("maxid1", "3"), ("max_retries", "2")]);
     let bound = bind(&pairs);
     let memory = Memory::default();
     load(bound.as_ref(), &mut || memory.session(), 1);
@@ -137,6 +153,50 @@ fn logical_bytes_are_those_of_the_rows_and_were_foreseen() {
     assert_eq!(bound.logical_bytes(), other.logical_bytes());
 }
 
+/// The bytes of keys and values.
+fn stored(memory: &Memory) -> u64 {
+    memory.store().rows.iter().map(|(key, value)| (key.1.len() + value.len()) as u64).sum()
+}
+
+#[test]
+fn logical_bytes_follow_what_clients_add_replace_and_delete() {
+    for profile in ["2011", "2017"] {
+        // Many deletes, and payloads of other lengths than the loaded ones.
+        let bound = bind(&[("profile", profile), ("maxid1", "3000"), ("node_datasize", "300")]);
+        let memory = Memory::default();
+        load(bound.as_ref(), &mut || memory.session(), 2);
+        let loaded = bound.logical_bytes();
+        for seed in 1..4 {
+            let mut client = bound.client(memory.session(), address(0, 1), seed).unwrap();
+            drive(client.as_mut(), 20_000);
+            assert_eq!(bound.logical_bytes(), stored(&memory), "profile {profile}, after client {seed}");
+        }
+        assert_ne!(bound.logical_bytes(), loaded);
+    }
+}
+
+#[test]
+fn over_sql_logical_bytes_are_right_but_for_what_no_statement_tells() {
+    for profile in ["2011", "2017"] {
+        let bound = bind(&[("profile", profile), ("maxid1", "3000")]);
+        let sqlite = Sqlite::new();
+        load(bound.as_ref(), &mut || sqlite.session(), 1);
+        let connection = rusqlite::Connection::open(sqlite.path()).unwrap();
+        let ask = |sum| connection.query_row(sum, [], |row| row.get::<_, i64>(0)).unwrap();
+        let counts = ask("SELECT count(*) FROM counttable");
+        let mut client = bound.client(sqlite.session(), address(0, 1), 7).unwrap();
+        drive(client.as_mut(), 20_000);
+        // New counts are left out; updates and deletes are right on average.
+        let new_counts = ask("SELECT count(*) FROM counttable") - counts;
+        assert_eq!(new_counts > 0, profile == "2011", "in 2017 every id has its counts from the load");
+        let sum = "SELECT (SELECT sum(24 + length(data)) FROM nodetable) \
+             + (SELECT 2 * sum(37 + length(data)) FROM linktable) + (SELECT 40 * count(*) FROM counttable)";
+        let there = (ask(sum) - 40 * new_counts) as f64;
+        let counted = bound.logical_bytes() as f64;
+        assert!((counted / there - 1.0).abs() < 0.01, "{profile}: counted {counted}, {there} are there");
+    }
+}
+
 #[test]
 fn loaded_rows_look_as_published() {
     let bound = bind(&[("maxid1", "5000")]);
@@ -167,15 +227,21 @@ fn loaded_rows_look_as_published() {
     assert_eq!(table(COUNTS).count(), 2 * 4999, "in 2017 every id has links of both types");
 }
 
-/// The checks that find something after `damage` was done to a right graph.
+/// The checks that fail, and for how many things.
+fn wrong(checks: Vec<Check>) -> Vec<(String, u64)> {
+    let wrong = checks.into_iter().filter(|check| check.wrong > 0);
+    wrong.inspect(|check| assert!(!check.examples.is_empty())).map(|check| (check.name, check.wrong)).collect()
+}
+
+/// The checks that find something after clients have run and `damage` was done to a right graph.
 fn found(damage: impl Fn(&mut support::memory::Store)) -> Vec<(String, u64)> {
     let bound = bind(&[("maxid1", "3000")]);
     let memory = Memory::default();
     load(bound.as_ref(), &mut || memory.session(), 1);
+    run_clients(bound.as_ref(), &|| memory.session(), 2, 5000);
+    assert_right(&bound.verify(memory.session()).unwrap());
     damage(&mut memory.store());
-    let checks = bound.verify(memory.session()).unwrap();
-    let wrong = checks.into_iter().filter(|check| check.wrong > 0);
-    wrong.inspect(|check| assert!(!check.examples.is_empty())).map(|check| (check.name, check.wrong)).collect()
+    wrong(bound.verify(memory.session()).unwrap())
 }
 
 /// The key of a row somewhere in the middle of a table.
@@ -184,6 +250,9 @@ fn some(store: &support::memory::Store, space: usize) -> (usize, Vec<u8>) {
     keys[keys.len() * 2 / 3].clone()
 }
 
+const NODE_ROWS_CHECK: &str = "the nodes are as many as loaded and added, less those deleted";
+const NODE_CHECK: &str = "every node has the type and a version that were written";
+const LINK_ROWS_CHECK: &str = "the links are as many as loaded and inserted";
 const COUNT_CHECK: &str = "every count equals its visible links";
 const INDEX_CHECK: &str = "the index entries of every id equal its links";
 
@@ -228,7 +297,147 @@ fn verification_finds_a_lost_link_in_both_joins() {
         let key = some(store, LINKS);
         store.rows.remove(&key);
     });
-    assert_eq!(wrong, [(COUNT_CHECK.to_owned(), 1), (INDEX_CHECK.to_owned(), 1)]);
+    assert_eq!(wrong, [LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK].map(|name| (name.to_owned(), 1)));
+}
+
+/// Loses a visible link as a lost transaction does: from all three tables, which then agree.
+fn lose_link(store: &mut support::memory::Store) {
+    let visible = |key: &(usize, Vec<u8>)| key.0 == LINKS && store.rows[key][0] == 1;
+    let key = store.rows.keys().filter(|key| visible(key)).nth(1000).unwrap().clone();
+    let value = store.rows.remove(&key).unwrap();
+    let (link_type, id1, id2) = (&key.1[..8], &key.1[8..16], &key.1[16..]);
+    let inverted = |number: [u8; 8]| (!u64::from_be_bytes(number)).to_be_bytes();
+    let mut time: [u8; 8] = value[5..13].try_into().unwrap();
+    time.reverse();
+    let entry = [id1, link_type, &[1], &inverted(time), &inverted(id2.try_into().unwrap())].concat();
+    store.rows.remove(&(INDEX, entry)).unwrap();
+    let count = store.rows.get_mut(&(COUNTS, [id1, link_type].concat())).unwrap();
+    let less = i64::from_le_bytes(count[..8].try_into().unwrap()) - 1;
+    count[..8].copy_from_slice(&less.to_le_bytes());
+}
+
+#[test]
+fn verification_finds_a_link_lost_from_all_three_tables() {
+    assert_eq!(found(lose_link), [(LINK_ROWS_CHECK.to_owned(), 1)]);
+}
+
+#[test]
+fn verification_finds_a_lost_node_and_one_that_came_back() {
+    let lost = found(|store| {
+        let key = some(store, NODES);
+        store.rows.remove(&key);
+    });
+    assert_eq!(lost, [(NODE_ROWS_CHECK.to_owned(), 1)]);
+    let back = found(|store| {
+        let value = store.rows[&some(store, NODES)].clone();
+        store.rows.insert((NODES, 999_999u64.to_be_bytes().into()), value);
+    });
+    assert_eq!(back, [(NODE_ROWS_CHECK.to_owned(), 1)]);
+}
+
+#[test]
+fn verification_finds_a_node_of_zeros_and_stops_at_one_that_cannot_be_read() {
+    let zeros = found(|store| {
+        let key = some(store, NODES);
+        store.rows.get_mut(&key).unwrap().fill(0);
+    });
+    assert_eq!(zeros, [(NODE_CHECK.to_owned(), 1)]);
+    let bound = bind(&[("maxid1", "3000")]);
+    let memory = Memory::default();
+    load(bound.as_ref(), &mut || memory.session(), 1);
+    let key = some(&memory.store(), NODES);
+    memory.store().rows.get_mut(&key).unwrap().truncate(15);
+    let error = bound.verify(memory.session()).unwrap_err().to_string();
+    assert!(error.contains("nodetable"), "{error}");
+}
+
+#[test]
+fn tables_that_lost_everything_do_not_pass() {
+    let nothing = found(|store| store.rows.clear());
+    let names: Vec<&str> = nothing.iter().map(|(name, _)| name.as_str()).collect();
+    let types = "every row has a known link type";
+    assert_eq!(names, [NODE_ROWS_CHECK, NODE_CHECK, LINK_ROWS_CHECK, COUNT_CHECK, INDEX_CHECK, types]);
+    let (bound, sqlite) = (bind(&[("maxid1", "3000")]), Sqlite::new());
+    bound.create_schema(&mut sqlite.session()).unwrap();
+    assert_eq!(wrong(bound.verify(sqlite.session()).unwrap()).len(), 6);
+}
+
+#[test]
+fn verification_finds_that_an_engine_forgot_acknowledged_transactions() {
+    let bound = bind(&[("maxid1", "3000")]);
+    let memory = Memory::default();
+    load(bound.as_ref(), &mut || memory.session(), 1);
+    let mut session = memory.kv();
+    session.forgets_every = Some(10);
+    let mut client = bound.client(Session::Kv(Box::new(session)), address(0, 1), 7).unwrap();
+    drive(client.as_mut(), 20_000);
+    let wrong = wrong(bound.verify(memory.session()).unwrap());
+    // Each table agrees with the others: only the numbers of rows tell.
+    let names: Vec<&str> = wrong.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, [NODE_ROWS_CHECK, LINK_ROWS_CHECK]);
+}
+
+#[test]
+fn over_sql_too_verification_finds_a_lost_link_and_a_lost_node() {
+    let bound = bind(&[("maxid1", "3000")]);
+    let sqlite = Sqlite::new();
+    load(bound.as_ref(), &mut || sqlite.session(), 1);
+    run_clients(bound.as_ref(), &|| sqlite.session(), 2, 1000);
+    assert_right(&bound.verify(sqlite.session()).unwrap());
+    let Session::Sql(mut session) = sqlite.session() else { unreachable!() };
+    let lose = "DELETE FROM linktable WHERE visibility = 1 AND id1 = 100 AND id2 = 100 AND link_type = 123456789;
+        UPDATE counttable SET count = count - 1 WHERE id = 100 AND link_type = 123456789;
+        DELETE FROM nodetable WHERE id = 3010;";
+    session.run(lose).unwrap();
+    let lost = wrong(bound.verify(sqlite.session()).unwrap());
+    assert_eq!(lost, [NODE_ROWS_CHECK, LINK_ROWS_CHECK].map(|name| (name.to_owned(), 1)));
+}
+
+#[test]
+fn a_link_that_another_client_writes_meanwhile_is_tried_again_and_not_taken_for_written() {
+    let bound = bind(&only("updatelink"));
+    let sqlite = Sqlite::new();
+    load(bound.as_ref(), &mut || sqlite.session(), 1);
+    let mut client = bound.client(sqlite.session_that_misses(5), address(0, 1), 7).unwrap();
+    let count = drive(client.as_mut(), 100);
+    assert!((1..=5).contains(&count.retries), "{count:?}");
+    assert_right(&bound.verify(sqlite.session()).unwrap());
+}
+
+#[test]
+fn an_operation_of_unknown_outcome_is_told_and_is_no_loss() {
+    for applied in [false, true] {
+        let bound = bind(&only("addlink"));
+        let memory = Memory::default();
+        load(bound.as_ref(), &mut || memory.session(), 1);
+        let mut session = memory.kv();
+        session.fails_commit = Some((500, applied));
+        let mut client = bound.client(Session::Kv(Box::new(session)), address(0, 1), 7).unwrap();
+        assert!(support::try_drive(client.as_mut(), 1000).is_err());
+        let checks = bound.verify(memory.session()).unwrap();
+        assert_right(&checks);
+        assert!(checks.iter().any(|check| check.name.contains("leaving open 1 that ended")), "{checks:?}");
+        // It excuses no more than its own row.
+        (0..2).for_each(|_| lose_link(&mut memory.store()));
+        let lost = wrong(bound.verify(memory.session()).unwrap());
+        assert_eq!(lost.iter().map(|(_, wrong)| *wrong).collect::<Vec<_>>(), [2 - u64::from(applied)]);
+    }
+}
+
+#[test]
+fn a_load_that_conflicts_is_tried_again_without_leaving_a_transaction_open() {
+    for index in ["during", "after"] {
+        let bound = bind(&[("maxid1", "3000"), ("index", index)]);
+        let memory = Memory::default();
+        let open = || {
+            let mut session = memory.kv();
+            session.conflicts = 20;
+            Session::Kv(Box::new(session))
+        };
+        let rows = load(bound.as_ref(), &mut || open(), 2);
+        assert_eq!(rows, bound.expected_rows());
+        assert_right(&bound.verify(memory.session()).unwrap());
+    }
 }
 
 #[test]

@@ -82,6 +82,36 @@ fn multigets_ask_for_2_6_ids_on_average_and_never_for_too_many() {
     assert!(sizes.iter().all(|size| (1..=128).contains(size)));
     let of_one = sizes.iter().filter(|&&size| size == 1).count() as f64 / sizes.len() as f64;
     assert!((of_one - 0.382).abs() < 0.005, "{of_one}");
+    assert!((Choice::mean_multiget(&config) - 2.618).abs() < 0.001);
+}
+
+#[test]
+fn multigets_from_two_on_are_those_of_the_published_figures() {
+    let config = config(&[("link_multiget_dist_min", "2")]);
+    let choice = Choice::new(&config);
+    let mut random = Random::seed_from_u64(4);
+    let sizes: Vec<u64> = (0..200_000).map(|_| choice.multiget_size(&mut random)).collect();
+    let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+    // 1 + 1 / 0.382, as 1 + ceil(ln(1 - r) / ln(1 - p)) has it.
+    assert!((mean - 3.618).abs() < 0.02, "{mean}");
+    assert_eq!(sizes.iter().min(), Some(&2));
+    assert!((Choice::mean_multiget(&config) - 3.618).abs() < 0.001);
+}
+
+#[test]
+fn the_longest_list_and_the_full_ones_are_those_of_the_ids_one_by_one() {
+    for profile in ["2011", "2017"] {
+        for types in ["1", "2", "3"] {
+            let config = config(&[("profile", profile), ("maxid1", "20000"), ("link_type_count", types)]);
+            let graph = Graph::new(&config);
+            let each = |id| (0..config.link_types).map(move |nth| (id, nth));
+            let all: Vec<u64> =
+                (config.first..config.end()).flat_map(each).map(|(id, nth)| graph.links(id, nth)).collect();
+            let full = all.iter().filter(|&&links| links >= 20).count() as u64;
+            assert_eq!(graph.lists(20), (all.iter().max().copied().unwrap(), full), "{profile}, {types} types");
+            assert!(full > 0);
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod shuffle;
 pub mod zipf;
 
 use rand::Rng;
+use rumba_core::worker::ClientAddress;
 
 /// The generator of all randomness: small, fast, and the same on every machine.
 pub type Random = rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,6 +19,11 @@ pub fn stream_seed(seed: u64, stream: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
+}
+
+/// The seed of the client or loader at this address.
+pub fn client_seed(seed: u64, at: ClientAddress) -> u64 {
+    stream_seed(seed, u64::from(at.host) << 32 | u64::from(at.client))
 }
 
 /// A uniform number below `bound` (Lemire's multiplication; the bias is below `bound` / 2^64).

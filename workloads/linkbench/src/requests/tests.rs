@@ -3,8 +3,22 @@
 
 use super::*;
 use crate::graph::{VisitLink, VisitNode, Written};
+use crate::tally::{Sums, Tallies};
 use crate::wait::wait;
 use rumba_core::setting::{Settings, Value};
+
+const THERE: Written = Written { there: true, growth: None };
+const NEW: Written = Written { there: false, growth: None };
+
+/// What comes of an added link.
+#[derive(Default)]
+enum Trouble {
+    #[default]
+    None,
+    Conflict,
+    Error,
+    Silence,
+}
 
 /// Remembers lists, and answers each with as many links as it wants.
 #[derive(Default)]
@@ -12,6 +26,7 @@ struct Recorder {
     lists: Vec<ListQuery>,
     payloads: Vec<usize>,
     times: Vec<u64>,
+    trouble: Trouble,
 }
 
 impl GraphStore for Recorder {
@@ -24,22 +39,27 @@ impl GraphStore for Recorder {
         Ok(true)
     }
 
-    async fn update_node(&mut self, node: &Node<'_>) -> Result<bool, EngineError> {
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
         self.payloads.push(node.data.len());
-        Ok(true)
+        Ok(THERE)
     }
 
-    async fn delete_node(&mut self, _: u64) -> Result<bool, EngineError> {
-        Ok(true)
+    async fn delete_node(&mut self, _: u64) -> Result<Written, EngineError> {
+        Ok(THERE)
     }
 
     async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
         self.times.push(link.time);
-        Ok(Written::Inserted)
+        match self.trouble {
+            Trouble::None => Ok(NEW),
+            Trouble::Conflict => Err(EngineError::Conflict("busy")),
+            Trouble::Error => Err(EngineError::failed("commit", "gone")),
+            Trouble::Silence => std::future::pending().await,
+        }
     }
 
     async fn update_link(&mut self, _: &Link<'_>) -> Result<Written, EngineError> {
-        Ok(Written::Updated)
+        Ok(THERE)
     }
 
     async fn delete_link(&mut self, _: LinkKey, _: u64) -> Result<bool, EngineError> {
@@ -67,11 +87,15 @@ impl GraphStore for Recorder {
 }
 
 fn client(pairs: &[(&str, &str)], at: u32) -> Requests<Recorder> {
+    client_of(&Tallies::new(0.0), pairs, at)
+}
+
+fn client_of(tallies: &Tallies, pairs: &[(&str, &str)], at: u32) -> Requests<Recorder> {
     let value = |text: &str| text.parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Int);
     let settings = Settings(pairs.iter().map(|(key, text)| ((*key).to_owned(), value(text))).collect());
     let config = Config::new(&settings).unwrap();
     let at = ClientAddress { host: 0, driver: 0, client: at, clients: 2 };
-    Requests::new(Recorder::default(), &config, Arc::new(Graph::new(&config)), at, 12)
+    Requests::new(Recorder::default(), &config, Arc::new(Graph::new(&config)), tallies.open(), at, 12)
 }
 
 #[test]
@@ -143,4 +167,30 @@ fn two_clients_draw_different_streams_and_one_draws_the_same_again() {
     };
     assert_eq!(stream(0), stream(0));
     assert_ne!(stream(0), stream(1));
+}
+
+/// The sums after one add_link that ends in this trouble.
+fn sums_after(trouble: Trouble) -> Sums {
+    let tallies = Tallies::new(0.0);
+    let mut client = client_of(&tallies, &[("max_retries", "2")], 0);
+    client.graph.trouble = trouble;
+    while client.draw() != Some(Kind::AddLink as OpKind) {}
+    {
+        let perform = std::pin::pin!(client.perform());
+        // As when a client is stopped: what has not ended is dropped.
+        let _ = perform.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    }
+    tallies.sums()
+}
+
+#[test]
+fn what_ended_in_an_error_or_not_at_all_is_in_doubt_and_what_conflicted_is_not() {
+    let of = |trouble| {
+        let sums = sums_after(trouble);
+        (sums.links_added, sums.link_adds_in_doubt, sums.node_adds_in_doubt)
+    };
+    assert_eq!(of(Trouble::None), (1, 0, 0));
+    assert_eq!(of(Trouble::Conflict), (0, 0, 0));
+    assert_eq!(of(Trouble::Error), (0, 1, 0));
+    assert_eq!(of(Trouble::Silence), (0, 1, 0));
 }

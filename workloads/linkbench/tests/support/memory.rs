@@ -32,7 +32,17 @@ impl Memory {
     pub fn kv(&self) -> MemorySession {
         let mut store = self.store();
         store.sessions += 1;
-        MemorySession { store: self.0.clone(), own: store.sessions, writes: BTreeMap::new(), loses_deletes: false }
+        MemorySession {
+            store: self.0.clone(),
+            own: store.sessions,
+            writes: BTreeMap::new(),
+            loses_deletes: false,
+            forgets_every: None,
+            fails_commit: None,
+            conflicts: 0,
+            commits: 0,
+            puts: 0,
+        }
     }
 }
 
@@ -40,8 +50,16 @@ pub struct MemorySession {
     store: Arc<Mutex<Store>>,
     own: usize,
     writes: BTreeMap<Key, Option<Vec<u8>>>,
-    /// A planted bug.
+    /// A planted bug: deletes do nothing.
     pub loses_deletes: bool,
+    /// A planted bug: each so many-th transaction is acknowledged and forgotten.
+    pub forgets_every: Option<u64>,
+    /// The commit of this number ends in an error, with or without having been applied.
+    pub fails_commit: Option<(u64, bool)>,
+    /// So many of the coming writes conflict, each after some that did not.
+    pub conflicts: u64,
+    commits: u64,
+    puts: u64,
 }
 
 impl MemorySession {
@@ -102,6 +120,11 @@ impl KvSession for MemorySession {
     }
 
     fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.puts += 1;
+        if self.conflicts > 0 && self.puts.is_multiple_of(3) {
+            self.conflicts -= 1;
+            return Err(EngineError::Conflict("planted"));
+        }
         let key = (space, key.to_vec());
         self.lock(&key)?;
         self.writes.insert(key, Some(value.to_vec()));
@@ -118,7 +141,14 @@ impl KvSession for MemorySession {
     }
 
     fn commit(&mut self) -> Result<(), EngineError> {
-        self.end(true);
+        self.commits += 1;
+        match self.fails_commit {
+            Some((number, applied)) if number == self.commits => {
+                self.end(applied);
+                return Err(EngineError::failed("commit", "the device is gone"));
+            }
+            _ => self.end(!self.forgets_every.is_some_and(|every| self.commits.is_multiple_of(every))),
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::Session;
+use rumba_core::engine::{EngineError, Session};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
 use rumba_core::workload::{Bound, Workload};
@@ -49,15 +49,17 @@ impl Pace for Count {
 
 /// Runs up to `ops` operations of a client whose sessions never make it wait.
 pub fn drive(client: &mut dyn Client, ops: u64) -> Count {
+    try_drive(client, ops).unwrap()
+}
+
+/// As [`drive`], with a session that may fail.
+pub fn try_drive(client: &mut dyn Client, ops: u64) -> Result<Count, EngineError> {
     let mut count = Count::of(ops);
-    {
-        let run = pin!(client.run(&mut count));
-        match run.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(result) => result.unwrap(),
-            Poll::Pending => panic!("the session made its client wait"),
-        }
+    let polled = pin!(client.run(&mut count)).poll(&mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(result) => result.map(|()| count),
+        Poll::Pending => panic!("the session made its client wait"),
     }
-    count
 }
 
 pub fn address(client: u32, clients: u32) -> ClientAddress {

@@ -1,0 +1,139 @@
+//! What a reader of the numbers must know about the graph and the mix.
+
+use rumba_core::setting::{SettingError, Settings};
+
+use crate::choice::{Choice, Graph};
+use crate::distribution::degree;
+use crate::settings::{Config, DegreeCap};
+
+/// Refuses lists that are asked to go on where none is ever full.
+///
+/// # Errors
+/// `getlinklist_history` is set above 0 and no loaded list has `list_limit` links.
+pub fn refuse_history_of_nothing(settings: &Settings, config: &Config, graph: &Graph) -> Result<(), SettingError> {
+    let asked = settings.float("getlinklist_history").is_some_and(|percent| percent > 0.0);
+    let (longest, full) = graph.lists(config.list_limit);
+    if !asked || full > 0 {
+        return Ok(());
+    }
+    Err(SettingError::new(
+        "getlinklist_history",
+        format!(
+            "no list can be gone on with: the longest loaded list has {longest} links, the list limit is {}",
+            config.list_limit
+        ),
+        format!("lower list_limit to at most {longest}, or raise degree_cap, or leave getlinklist_history out"),
+    ))
+}
+
+/// The conditions, by name.
+pub fn conditions(config: &Config, graph: &Graph) -> Vec<(String, String)> {
+    let (links, _) = graph.totals();
+    let index = if config.index_during_load { "kept during the load" } else { "built after the load" };
+    let per_id = links as f64 / config.ids as f64;
+    [
+        ("profile", config.profile.name.to_owned()),
+        ("ids", format!("{} ({} to {})", config.ids, config.first, config.end() - 1)),
+        ("degree cap", cap(config, graph)),
+        ("links", format!("{links} loaded, {per_id:.2} per id, at most {} for one id", graph.largest())),
+        ("index id1_type", index.to_owned()),
+        ("list limit", config.list_limit.to_string()),
+        ("history lists", history(config, graph)),
+        ("multiget", multiget(config)),
+        ("motif length", format!("{} bytes", config.link.motif_length)),
+        ("clock", "rows carry a clock of their own: loaded up to 2017-12-01, then 1 ms per operation".to_owned()),
+    ]
+    .map(|(name, value)| (format!("linkbench {name}"), value))
+    .into()
+}
+
+/// What the cap is and where it comes from.
+fn cap(config: &Config, graph: &Graph) -> String {
+    let largest = degree::largest(config.profile.degrees);
+    let ids = config.ids;
+    match config.degree_cap {
+        DegreeCap::None => format!("none; the largest id has {} links", graph.largest()),
+        DegreeCap::Given(links) => format!("{links} links as set (the published table goes to {largest})"),
+        DegreeCap::Auto(links) => format!(
+            "{links} links: the table's {largest} scaled by {ids} / 1e9 ids, at least 100, so that one id has \
+             no larger share of the graph than at a billion ids"
+        ),
+    }
+}
+
+fn history(config: &Config, graph: &Graph) -> String {
+    let (longest, full) = graph.lists(config.list_limit);
+    let (percent, limit) = (config.history * 100.0, config.list_limit);
+    if percent <= 0.0 {
+        return "none are asked for".to_owned();
+    }
+    if full == 0 {
+        return format!(
+            "none can occur in the loaded graph: the longest list has {longest} links, the list limit is {limit}"
+        );
+    }
+    format!(
+        "{percent}% of a client's lists from its first full one on; {full} of the loaded lists have {limit} links or more"
+    )
+}
+
+fn multiget(config: &Config) -> String {
+    let (mean, least, most) = (Choice::mean_multiget(config), config.multiget_min, config.multiget_max);
+    format!("{mean:.2} ids are drawn on average, {least} to {most}; those drawn twice are asked for once")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rumba_core::setting::Value;
+
+    fn with(pairs: &[(&str, i64)]) -> (Settings, Config, Graph) {
+        let settings = Settings(pairs.iter().map(|(name, value)| ((*name).to_owned(), Value::Int(*value))).collect());
+        let config = Config::new(&settings).unwrap();
+        let graph = Graph::new(&config);
+        (settings, config, graph)
+    }
+
+    fn condition(name: &str, pairs: &[(&str, i64)]) -> String {
+        let (_, config, graph) = with(pairs);
+        conditions(&config, &graph).into_iter().find(|(known, _)| known == name).unwrap().1
+    }
+
+    #[test]
+    fn the_reader_is_told_that_no_list_goes_on() {
+        let told = |pairs: &[(&str, i64)]| condition("linkbench history lists", pairs);
+        // The automatic cap of 4181 links over two types.
+        assert_eq!(
+            told(&[]),
+            "none can occur in the loaded graph: the longest list has 2090 links, the list limit is 10000"
+        );
+        assert!(told(&[("list_limit", 2090)]).starts_with("0.3% of a client's lists"), "{}", told(&[]));
+        assert!(told(&[("maxid1", 1_000_000_001)]).starts_with("0.3%"));
+        assert_eq!(told(&[("getlinklist_history", 0)]), "none are asked for");
+    }
+
+    #[test]
+    fn history_that_cannot_occur_is_refused_when_it_is_asked_for() {
+        let refused = |pairs: &[(&str, i64)]| {
+            let (settings, config, graph) = with(pairs);
+            refuse_history_of_nothing(&settings, &config, &graph).err()
+        };
+        let error = refused(&[("getlinklist_history", 30)]).unwrap();
+        assert!(error.problem.contains("2090") && error.problem.contains("10000"), "{error}");
+        assert!(error.remedy.contains("list_limit to at most 2090") && error.remedy.contains("degree_cap"));
+        // What the remedies say is accepted, and so is not to ask.
+        assert_eq!(refused(&[("getlinklist_history", 30), ("list_limit", 2090)]), None);
+        assert_eq!(refused(&[("getlinklist_history", 30), ("degree_cap", 20_000)]), None);
+        assert_eq!(refused(&[("getlinklist_history", 0)]), None);
+        assert_eq!(refused(&[]), None);
+    }
+
+    #[test]
+    fn the_reader_is_told_how_many_ids_a_multiget_has() {
+        let told = |pairs: &[(&str, i64)]| condition("linkbench multiget", pairs);
+        assert!(told(&[]).starts_with("2.62 ids"), "{}", told(&[]));
+        assert!(told(&[("link_multiget_dist_min", 2)]).starts_with("3.62 ids"));
+        assert!(told(&[("link_multiget_dist_max", 1)]).starts_with("1.00 ids"));
+    }
+}

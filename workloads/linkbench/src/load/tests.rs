@@ -1,0 +1,95 @@
+//! Loaders that stand in each other's way.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::graph::{IndexStep, Node};
+use crate::wait::wait;
+use rumba_core::setting::{Settings, Value};
+
+/// Conflicts so often, and then never again.
+struct Busy {
+    conflicts: u32,
+    loads: u32,
+}
+
+impl Busy {
+    fn answer(&mut self) -> Result<(), EngineError> {
+        if self.conflicts > 0 {
+            self.conflicts -= 1;
+            return Err(EngineError::Conflict("busy"));
+        }
+        self.loads += 1;
+        Ok(())
+    }
+}
+
+impl GraphLoad for Busy {
+    fn stage_node(&mut self, _: &Node<'_>) {}
+
+    fn stage_link(&mut self, _: &Link<'_>) {}
+
+    fn stage_count(&mut self, _: &LinkCount) {}
+
+    async fn load_staged(&mut self) -> Result<(), EngineError> {
+        self.answer()
+    }
+
+    fn clear_staged(&mut self) {}
+
+    async fn build_index(&mut self, _: IndexRange, _: usize) -> Result<IndexStep, EngineError> {
+        self.answer().map(|()| IndexStep::default())
+    }
+
+    fn builds_index_at_once(&self) -> bool {
+        false
+    }
+}
+
+fn work(client: u32) -> Work {
+    let settings = Settings([("maxid1".to_owned(), Value::Int(100))].into());
+    let config = Arc::new(Config::new(&settings).unwrap());
+    Work {
+        loaded: Arc::new(Graph::new(&config)),
+        progress: Arc::default(),
+        tallies: Arc::new(Tallies::new(config.node.mean())),
+        config,
+        at: ClientAddress { host: 0, driver: client, client, clients: 2 },
+        seed: 7,
+    }
+}
+
+#[test]
+fn loaders_that_conflict_together_do_not_wait_in_step() {
+    let pauses = |client| {
+        let mut retry = work(client).retry();
+        (1..20).map(|number| retry.pause(number)).collect::<Vec<_>>()
+    };
+    assert_eq!(pauses(0), pauses(0));
+    assert!(pauses(0).iter().zip(pauses(1)).all(|(one, other)| *one != other));
+}
+
+#[test]
+fn a_batch_is_tried_more_often_than_an_operation_and_each_try_is_counted() {
+    let operations = work(0).config.max_retries;
+    let mut rows = RowLoader::new(Busy { conflicts: operations + 50, loads: 0 }, work(0));
+    assert_eq!(rows.draw(), Some(LOAD_NODES));
+    let op = wait(rows.perform()).unwrap();
+    assert_eq!((op.rows, op.retries, op.failed), (99, operations + 50, false));
+    assert_eq!(rows.graph.loads, 1);
+    let mut index = IndexLoader::new(Busy { conflicts: operations + 50, loads: 0 }, work(0));
+    assert_eq!(index.draw(), Some(0));
+    assert_eq!(wait(index.perform()).unwrap().retries, operations + 50);
+}
+
+#[test]
+fn a_load_that_cannot_go_on_fails_and_says_what_to_do() {
+    let work = work(0);
+    let tallies = work.tallies.clone();
+    let mut rows = RowLoader::new(Busy { conflicts: u32::MAX, loads: 0 }, work);
+    rows.retry = Retry::new(3, 1);
+    rows.draw();
+    let error = wait(rows.perform()).unwrap_err().to_string();
+    assert!(error.contains("after 3 retries (conflict: busy)"), "{error}");
+    assert!(error.contains("fewer loaders"), "{error}");
+    assert_eq!(tallies.sums().bytes, 0, "what was not loaded is not counted");
+}
