@@ -70,7 +70,7 @@ impl LmdbInstance {
 impl Instance for LmdbInstance {
     fn session(&self) -> Result<Session, EngineError> {
         let reader = Reader::new(&self.env)?;
-        Ok(Session::Kv(Box::new(LmdbSession::new(reader, Writer::new(&self.env), self.env.spaces()))))
+        Ok(Session::Kv(Box::new(LmdbSession::new(reader, Writer::new(&self.env)))))
     }
 
     /// LMDB has no log and nothing to compact: what is left to do is the kernel's writing.

@@ -45,6 +45,11 @@ impl Engine for Lmdb {
         &["none"]
     }
 
+    /// It reads from its map, which the operating system's page cache holds.
+    fn has_cache(&self) -> bool {
+        false
+    }
+
     fn availability(&self, _library: Option<&Path>) -> Availability {
         Availability { version: Some(raw::version()), source: "built in".to_owned(), missing: None }
     }

@@ -63,7 +63,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
         name: "nomeminit",
         kind: Kind::Bool,
         default: "false",
-        help: "MDB_NOMEMINIT: pages are not zeroed before they are written; no effect with writemap",
+        help: "MDB_NOMEMINIT: pages are not zeroed before they are written; refused with writemap, which zeroes none",
     },
 ];
 
@@ -99,6 +99,13 @@ impl Options {
                 "mapasync",
                 "it has no effect without writemap",
                 "set writemap = true too, or leave mapasync out",
+            ));
+        }
+        if on("nomeminit") && on("writemap") {
+            return Err(SettingError::new(
+                "nomeminit",
+                "it has no effect with writemap, which zeroes no pages",
+                "leave nomeminit out, or set writemap = false",
             ));
         }
         let replaces_nosync = ["mapasync", "nometasync"].into_iter().find(|name| on(name));
@@ -220,6 +227,22 @@ mod tests {
     fn mapasync_without_writemap_is_refused_because_it_would_do_nothing() {
         let error = Options::of(&config(Durability::NoSync, &[("mapasync", Value::Bool(true))])).unwrap_err();
         assert!(error.remedy.contains("writemap = true"), "{error:?}");
+    }
+
+    #[test]
+    fn nomeminit_with_writemap_is_refused_because_it_would_do_nothing() {
+        let on = ("nomeminit", Value::Bool(true));
+        // Under none writemap is the default.
+        for (durability, settings) in [
+            (Durability::None, vec![on.clone()]),
+            (Durability::NoSync, vec![on.clone(), ("writemap", Value::Bool(true))]),
+        ] {
+            let error = Options::of(&config(durability, &settings)).unwrap_err();
+            assert_eq!(error.key, "nomeminit");
+            assert!(error.remedy.contains("writemap = false"), "{error:?}");
+        }
+        assert_ne!(flags(Durability::NoSync, std::slice::from_ref(&on)) & ffi::MDB_NOMEMINIT, 0);
+        assert_ne!(flags(Durability::None, &[on, ("writemap", Value::Bool(false))]) & ffi::MDB_NOMEMINIT, 0);
     }
 
     #[test]

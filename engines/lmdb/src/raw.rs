@@ -468,25 +468,12 @@ impl Writer {
 
     /// Inserts or replaces.
     pub fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
-        let code = self.put_with(space, key, value, 0)?;
-        self.env.check("mdb_put", code)
-    }
-
-    /// Inserts behind the last key, filling pages completely; false, with
-    /// nothing done, when the key does not sort behind it.
-    pub fn append(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<bool, EngineError> {
-        match self.put_with(space, key, value, ffi::MDB_APPEND)? {
-            ffi::MDB_KEYEXIST => Ok(false),
-            code => self.env.check("mdb_put", code).map(|()| true),
-        }
-    }
-
-    fn put_with(&mut self, space: SpaceId, key: &[u8], value: &[u8], flags: u32) -> Result<c_int, EngineError> {
         let txn = self.txn("mdb_put")?;
         let (mut key, mut value) = (val(key), val(value));
         // SAFETY: the transaction is open; LMDB copies the key and value and, without
         // MDB_RESERVE, writes to neither.
-        Ok(unsafe { ffi::mdb_put(txn.as_ptr(), self.env.dbi(space), &raw mut key, &raw mut value, flags) })
+        let code = unsafe { ffi::mdb_put(txn.as_ptr(), self.env.dbi(space), &raw mut key, &raw mut value, 0) };
+        self.env.check("mdb_put", code)
     }
 
     /// Removes a key that may be absent.

@@ -10,14 +10,12 @@ use crate::raw::{Reader, Writer};
 pub(crate) struct LmdbSession {
     reader: Reader,
     writer: Writer,
-    /// Per key space: whether the batch being loaded may still be appended.
-    appends: Vec<bool>,
 }
 
 impl LmdbSession {
     /// A session without a transaction.
-    pub fn new(reader: Reader, writer: Writer, spaces: usize) -> Self {
-        Self { reader, writer, appends: vec![false; spaces] }
+    pub fn new(reader: Reader, writer: Writer) -> Self {
+        Self { reader, writer }
     }
 }
 
@@ -88,19 +86,11 @@ impl KvSession for LmdbSession {
         self.writer.abort()
     }
 
-    /// One transaction per batch. Rows behind a space's last key are appended,
-    /// which fills pages where a plain put leaves each half empty; the first
-    /// row of the batch that is not behind it ends that for its space.
+    /// One transaction per batch, which an error undoes whole.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         self.writer.begin()?;
-        self.appends.fill(true);
         for (space, key, value) in batch.iter() {
-            let row = if self.appends[space] { self.writer.append(space, key, value) } else { Ok(false) };
-            let loaded = row.and_then(|appended| {
-                self.appends[space] = appended;
-                if appended { Ok(()) } else { self.writer.put(space, key, value) }
-            });
-            if let Err(error) = loaded {
+            if let Err(error) = self.writer.put(space, key, value) {
                 self.writer.abort()?;
                 return Err(error);
             }

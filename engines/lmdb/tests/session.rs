@@ -287,6 +287,12 @@ fn more_sessions_than_reader_slots_are_refused_with_the_setting_to_raise() {
     assert!(instance.counters().is_empty(), "no slot is left to read them: absent, not zero");
 }
 
+/// Else a reader of the figures would think that `cache` bounded its memory.
+#[test]
+fn it_says_that_it_has_no_cache_of_its_own() {
+    assert!(!Lmdb.has_cache());
+}
+
 #[test]
 fn settings_nobody_knows_are_refused_with_the_nearest() {
     let error = Lmdb.check(&config(Durability::NoSync, &[("mapsize", Value::Text("1GiB".into()))])).unwrap_err();

@@ -5,6 +5,7 @@
 //! interface, so that an execution allocates nothing.
 #![deny(missing_docs)]
 
+mod busy;
 mod cache;
 mod instance;
 mod pragmas;

@@ -4,12 +4,21 @@ use rumba_core::engine::{Durability, EngineConfig, EngineError};
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::units::show_bytes;
 
+use crate::busy::{HANDLERS, OWN, SHORT};
 use crate::raw::Handle;
+
+/// How long rusqlite, and so many applications, wait for another writer.
+const BUSY_TIMEOUT_MS: u32 = 5000;
 
 /// The words of `PRAGMA synchronous`, at the positions by which SQLite reports them.
 const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
 const AUTO_VACUUM: [&str; 3] = ["none", "full", "incremental"];
 const TEMP_STORE: [&str; 3] = ["default", "file", "memory"];
+
+/// Not a pragma but a function of C, whose name it has.
+const BUSY_HANDLER: &str = "busy_handler";
+/// What SQLite forgets when a handler is set.
+const BUSY_TIMEOUT: &str = "busy_timeout";
 
 /// SQLite's own settings, by the names of its pragmas.
 pub(crate) const SETTINGS: &[SettingInfo] = &[
@@ -68,10 +77,16 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
         help: "exclusive keeps the file locks and allows one session",
     },
     SettingInfo {
-        name: "busy_timeout",
+        name: BUSY_TIMEOUT,
         kind: Kind::Int(0, 2_147_483_647),
         default: "5000",
         help: "milliseconds to wait for another writer before a conflict",
+    },
+    SettingInfo {
+        name: BUSY_HANDLER,
+        kind: Kind::Choice(&HANDLERS),
+        default: "sqlite for sync, short for the others",
+        help: "how to wait: short sleeps 50 to 250 us at a time, sqlite as the library does, 1 to 100 ms",
     },
 ];
 
@@ -81,6 +96,10 @@ pub(crate) struct Pragmas {
     /// Name and value, in the order in which they must be set; a value is
     /// written as SQLite reports it, so that it can be read back.
     values: Vec<(&'static str, String)>,
+    /// How long to wait for another writer, in milliseconds.
+    timeout_ms: u32,
+    /// Whether to do so in pauses shorter than SQLite's own.
+    waits_shortly: bool,
     /// The cache of each session, where the experiment sets it.
     pub cache_size: Option<i64>,
     /// Whether one session holds the file locks for itself.
@@ -98,8 +117,12 @@ impl Pragmas {
         let locking_mode = settings.text("locking_mode").unwrap_or("normal");
         let number = |name, default: i64| settings.int(name).unwrap_or(default).to_string();
         let word = |name, words: &[&str]| position(words, settings.text(name).unwrap_or(words[0]));
+        let timeout_ms = settings.int(BUSY_TIMEOUT).and_then(|ms| u32::try_from(ms).ok()).unwrap_or(BUSY_TIMEOUT_MS);
+        // A synced write holds its lock for milliseconds, through which short pauses only burn CPU.
+        let fitting = if config.durability == Durability::Sync { OWN } else { SHORT };
+        let waits_shortly = settings.text(BUSY_HANDLER).unwrap_or(fitting) == SHORT;
         let values = vec![
-            ("busy_timeout", number("busy_timeout", 5000)),
+            (BUSY_TIMEOUT, timeout_ms.to_string()),
             // Exclusive must be known before the log is first used: it then needs no shared memory.
             ("locking_mode", locking_mode.to_owned()),
             // Both are fixed when the first page is written, and ignored by later connections.
@@ -111,7 +134,13 @@ impl Pragmas {
             ("wal_autocheckpoint", number("wal_autocheckpoint", 1000)),
             ("temp_store", word("temp_store", &TEMP_STORE)),
         ];
-        Ok(Self { values, cache_size: settings.int("cache_size"), is_exclusive: locking_mode == "exclusive" })
+        Ok(Self {
+            values,
+            timeout_ms,
+            waits_shortly,
+            cache_size: settings.int("cache_size"),
+            is_exclusive: locking_mode == "exclusive",
+        })
     }
 
     /// Sets them on a new connection; one that does not take effect is an error.
@@ -126,18 +155,22 @@ impl Pragmas {
                 return Err(EngineError::Failed { call: "PRAGMA", message });
             }
         }
+        // Last, for SQLite forgets its own timeout by it. Without a timeout there is no wait.
+        if self.waits_shortly && self.timeout_ms > 0 {
+            handle.pause_shortly(self.timeout_ms)?;
+        }
         Ok(())
     }
 
     /// What is in force on a connection, in words.
     pub fn read_back(&self, handle: &Handle) -> Vec<(String, String)> {
-        self.values
-            .iter()
-            .map(|(name, _)| {
-                let value = handle.pragma(name).unwrap_or_else(|error| error.to_string());
-                ((*name).to_owned(), in_words(name, value))
-            })
-            .collect()
+        let pragmas = self.values.iter().filter(|(name, _)| *name != BUSY_TIMEOUT).map(|(name, _)| {
+            let value = handle.pragma(name).unwrap_or_else(|error| error.to_string());
+            ((*name).to_owned(), in_words(name, value))
+        });
+        let handler = if self.waits_shortly { SHORT } else { OWN };
+        let waiting = [(BUSY_TIMEOUT, self.timeout_ms.to_string()), (BUSY_HANDLER, handler.to_owned())];
+        waiting.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(pragmas).collect()
     }
 
     /// What the cache is, in words.

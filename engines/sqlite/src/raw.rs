@@ -1,16 +1,18 @@
 //! The one file that calls SQLite's own interface: a connection with its
 //! prepared statements and the bytes bound to them.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use rumba_core::engine::EngineError;
 use rumba_core::sql::{Answer, Param, Row, Visit};
 use rusqlite::{Connection, OpenFlags, ffi};
 
+use crate::busy::pause;
 use crate::status::CacheStatus;
 
 /// Switches off the counting of allocations, which takes one lock for the
@@ -70,6 +72,15 @@ impl Handle {
         let connection = Connection::open_with_flags(file, flags)
             .map_err(|error| EngineError::failed("sqlite3_open_v2", error.to_string()))?;
         Ok(Self { statements: Vec::new(), arguments: Vec::new(), connection })
+    }
+
+    /// Waits for other writers in short pauses, for about as long as `timeout_ms`, and
+    /// not with SQLite's own handler; `PRAGMA busy_timeout` then answers 0.
+    pub fn pause_shortly(&self, timeout_ms: u32) -> Result<(), EngineError> {
+        let argument = std::ptr::without_provenance_mut(timeout_ms as usize);
+        // SAFETY: the connection is open; the handler takes its argument for a number.
+        let code = unsafe { ffi::sqlite3_busy_handler(self.db(), Some(on_busy), argument) };
+        self.check("sqlite3_busy_handler", code)
     }
 
     fn db(&self) -> *mut ffi::sqlite3 {
@@ -319,6 +330,18 @@ impl Handle {
             ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {message}")),
             _ => EngineError::Failed { call, message },
         }
+    }
+}
+
+/// Called by SQLite before it tries again for a lock; 0 ends its trying.
+unsafe extern "C" fn on_busy(timeout_ms: *mut c_void, count: c_int) -> c_int {
+    let timeout = Duration::from_millis(timeout_ms.addr() as u64);
+    match pause(usize::try_from(count).unwrap_or_default(), timeout) {
+        Some(pause) => {
+            std::thread::sleep(pause);
+            1
+        }
+        None => 0,
     }
 }
 

@@ -100,6 +100,7 @@ fn every_setting_reaches_every_session() {
         ("auto_vacuum", text("incremental")),
         ("temp_store", text("memory")),
         ("busy_timeout", Value::Int(123)),
+        ("busy_handler", text("sqlite")),
         ("cache_size", Value::Int(-333)),
     ]);
     let mut session = session(&*instance);
@@ -117,6 +118,37 @@ fn every_setting_reaches_every_session() {
     assert_eq!(in_force(&*instance, "auto_vacuum"), "incremental");
     assert_eq!(in_force(&*instance, "cache"), "333 KiB in each session");
     assert_eq!(in_force(&*instance, "SQLITE_CONFIG_MEMSTATUS"), "off");
+}
+
+#[test]
+fn the_way_of_waiting_that_is_stated_is_the_one_in_every_session() {
+    for (durability, asked, handler, answer) in [
+        // SQLite forgets its own timeout when it is given another handler.
+        (Durability::NoSync, None, "short", 0),
+        (Durability::NoSync, Some("sqlite"), "sqlite", 5000),
+        (Durability::Sync, None, "sqlite", 5000),
+        (Durability::Sync, Some("short"), "short", 0),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let settings: Vec<_> = asked.map(|word| ("busy_handler", text(word))).into_iter().collect();
+        let instance = open_in(dir.path(), &config(durability, &settings));
+        assert_eq!(in_force(&*instance, "busy_handler"), handler);
+        assert_eq!(in_force(&*instance, "busy_timeout"), "5000");
+        assert_eq!(int(&mut *session(&*instance), "PRAGMA busy_timeout"), answer, "{durability:?}, {asked:?}");
+    }
+}
+
+#[test]
+fn a_wait_for_another_writer_ends_with_the_timeout_and_in_a_conflict() {
+    for handler in ["short", "sqlite"] {
+        let (_dir, instance) = open_with(&[("busy_handler", text(handler)), ("busy_timeout", Value::Int(20))]);
+        let (mut first, mut second) = (session(&*instance), session(&*instance));
+        first.run("BEGIN IMMEDIATE").unwrap();
+        let error = second.run("BEGIN IMMEDIATE").unwrap_err();
+        assert!(error.is_conflict(), "{handler}: {error}");
+        first.run("ROLLBACK").unwrap();
+        second.run("BEGIN IMMEDIATE; ROLLBACK").unwrap();
+    }
 }
 
 #[test]

@@ -149,37 +149,83 @@ fn refuse(config: &EngineConfig) -> Result<(), SettingError> {
     if level.is_some() && !compressors(config).contains(&"zlib".to_owned()) {
         return Err(SettingError::new("zlib.compression_level", "zlib is not in use", "set `compression = \"zlib\"`"));
     }
+    refuse_broken_promise(config)
+}
+
+/// Refuses a setting that takes away what the durability promises, or that
+/// has nothing to act on under it.
+fn refuse_broken_promise(config: &EngineConfig) -> Result<(), SettingError> {
+    let settings = &config.settings;
+    let off = |name: &str| settings.bool(name) == Some(false);
+    let err = |name: &str, problem: &str, remedy: &str| Err(SettingError::new(name, problem, remedy));
     match config.durability {
-        Durability::None => {
-            let groups = ["log.", "transaction_sync.", "checkpoint.log_size"];
-            let of_log = |name: &&String| groups.iter().any(|group| name.starts_with(group));
-            if let Some(name) = config.settings.0.keys().find(of_log) {
-                let remedy = "set `durability` to `no-sync` or `sync`";
-                return Err(SettingError::new(name, "durability `none` has no log", remedy));
-            }
+        Durability::None => return refuse_without_log(config),
+        _ if off("log.enabled") => {
+            return err(
+                "log.enabled",
+                "without a log a crash of the process loses commits",
+                "set `durability = \"none\"`",
+            );
         }
-        Durability::NoSync if config.settings.get("transaction_sync.method").is_some() => {
-            return Err(SettingError::new(
+        Durability::NoSync if off("transaction_sync.enabled") => {
+            return err(
+                "transaction_sync.enabled",
+                "commits in the process's memory are lost when it is killed, and `no-sync` loses none then",
+                "leave it out, or set `durability = \"none\"` with `log.enabled = true`",
+            );
+        }
+        Durability::NoSync if settings.get("transaction_sync.method").is_some() => {
+            return err(
                 "transaction_sync.method",
                 "durability `no-sync` does not sync the log",
                 "set `durability = \"sync\"`",
-            ));
+            );
         }
-        Durability::Sync if config.settings.bool("transaction_sync.enabled") == Some(false) => {
-            return Err(SettingError::new(
+        Durability::Sync if off("transaction_sync.enabled") => {
+            return err(
                 "transaction_sync.enabled",
                 "durability `sync` syncs the log at commit",
                 "set `durability = \"no-sync\"`",
-            ));
+            );
+        }
+        Durability::Sync if off("checkpoint_sync") => {
+            return err(
+                "checkpoint_sync",
+                "a checkpoint that is not synced still removes the log it covers, so a crash of the host loses commits",
+                "leave it out, or set `durability = \"no-sync\"`",
+            );
         }
         _ => {}
     }
     Ok(())
 }
 
+/// Under `none` there is a log only where it is asked for, and it promises nothing.
+fn refuse_without_log(config: &EngineConfig) -> Result<(), SettingError> {
+    let settings = &config.settings;
+    let writes_out = match settings.bool("transaction_sync.enabled") {
+        Some(true) => Some("transaction_sync.enabled"),
+        _ => settings.get("transaction_sync.method").map(|_| "transaction_sync.method"),
+    };
+    if let Some(name) = writes_out {
+        let remedy = "set `durability` to `no-sync` or `sync`";
+        return Err(SettingError::new(name, "durability `none` writes no commit out", remedy));
+    }
+    let groups = ["log.", "transaction_sync.", "checkpoint.log_size"];
+    let of_log = |name: &&String| *name != "log.enabled" && groups.iter().any(|group| name.starts_with(group));
+    match settings.0.keys().find(of_log) {
+        Some(name) if settings.bool("log.enabled") != Some(true) => {
+            let remedy = "set `log.enabled = true` too, or `durability` to `no-sync` or `sync`";
+            Err(SettingError::new(name, "durability `none` has no log", remedy))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What is asked for by the common settings, and this engine's own defaults.
 fn defaults(config: &EngineConfig) -> Configs {
-    let logged = config.durability != Durability::None;
+    let promises = config.durability != Durability::None;
+    let logged = promises || config.settings.bool("log.enabled") == Some(true);
     let mut open: BTreeMap<String, String> = [
         ("cache_size", config.cache.to_string()),
         // A session per client, as MongoDB sets it; unused ones cost address space, not memory.
@@ -188,16 +234,18 @@ fn defaults(config: &EngineConfig) -> Configs {
         // MongoDB's interval.
         ("checkpoint.wait", "60".into()),
         ("log.enabled", logged.to_string()),
+        // With method `none` a commit writes its log record to the system, without a
+        // sync: a killed process loses nothing. Not enabled, the record stays
+        // in a buffer of the process.
+        ("transaction_sync.enabled", promises.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    if logged {
-        // With `none` a commit writes its log record to the system, without a
-        // sync: a killed process loses nothing. Not enabled, the record stays
-        // in a buffer of the process.
+    if promises {
         let method = if config.durability == Durability::Sync { "fsync" } else { "none" };
-        open.insert("transaction_sync.enabled".into(), "true".into());
         open.insert("transaction_sync.method".into(), method.into());
+    }
+    if logged {
         // MongoDB's bound, and the library's largest.
         open.insert("checkpoint.log_size".into(), (2u64 << 30).to_string());
     }

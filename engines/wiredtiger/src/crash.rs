@@ -13,17 +13,15 @@ use crate::WiredTiger;
 use crate::raw::{Connection, Library, Session};
 
 const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";
-const BUFFERED: &str = "RUMBA_TEST_CRASH_BUFFERED";
+const DURABILITY: &str = "RUMBA_TEST_CRASH_DURABILITY";
 const COMMITS: u32 = 500;
 
 /// How many of the committed rows are there after the crash and the recovery.
-fn survivors(buffered: bool) -> u32 {
+fn survivors(durability: Durability) -> u32 {
     let dir = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "crash::commit_and_die", "--ignored", "--nocapture"]).env(DIRECTORY, dir.path());
-    if buffered {
-        child.env(BUFFERED, "yes");
-    }
+    child.args(["--exact", "crash::commit_and_die", "--ignored", "--nocapture"]);
+    child.env(DIRECTORY, dir.path()).env(DURABILITY, durability.name());
     let status = child.status().unwrap();
     assert!(!status.success(), "the child should have died");
 
@@ -36,31 +34,34 @@ fn survivors(buffered: bool) -> u32 {
 }
 
 #[test]
-fn a_killed_process_loses_no_commit_under_no_sync() {
-    assert_eq!(survivors(false), COMMITS);
+fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
+    for durability in [Durability::NoSync, Durability::Sync] {
+        assert_eq!(survivors(durability), COMMITS, "{}", durability.name());
+    }
 }
 
-/// The reason why `no-sync` is not the library's `transaction_sync=(enabled=false)`.
-/// Should this begin to fail, that cheaper setting has become good enough.
+/// The reason why `no-sync` is not the library's `transaction_sync=(enabled=false)`,
+/// which is what `none` keeps a log with. Should this begin to fail, that cheaper
+/// setting has become good enough.
 #[test]
 fn commits_that_stay_in_the_log_buffer_are_lost() {
-    assert!(survivors(true) < COMMITS);
+    assert!(survivors(Durability::None) < COMMITS);
 }
 
 #[test]
 #[ignore = "run by the tests above in a process of its own"]
 fn commit_and_die() {
     let Some(dir) = std::env::var_os(DIRECTORY) else { return };
+    let asked = std::env::var(DURABILITY).unwrap();
+    let (_, durability) = Durability::NAMES.into_iter().find(|(name, _)| *name == asked).unwrap();
     let mut settings = Settings::default();
+    settings.0.insert("log.enabled".into(), Value::Bool(true));
     settings.0.insert("log.file_max".into(), Value::Text("1MiB".into()));
-    if std::env::var_os(BUFFERED).is_some() {
-        settings.0.insert("transaction_sync.enabled".into(), Value::Bool(false));
-    }
     let config = EngineConfig {
         name: "crash".into(),
         engine: "wiredtiger".into(),
         cache: 16 << 20,
-        durability: Durability::NoSync,
+        durability,
         compression: None,
         library: None,
         settings,

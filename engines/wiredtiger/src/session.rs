@@ -5,10 +5,6 @@ use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{CursorId, Session};
 
-/// A load's rows are nobody else's, so a conflict there means that the cache
-/// was full of dirty pages; by then eviction has made room.
-const LOAD_ATTEMPTS: u32 = 100;
-
 /// One client's session: cursors on all tables, kept open.
 pub struct WiredTigerSession {
     session: Session,
@@ -32,8 +28,22 @@ impl WiredTigerSession {
         if self.in_transaction { Ok(()) } else { Err(outside(call)) }
     }
 
-    fn load_once(&mut self, batch: &Batch) -> Result<(), EngineError> {
-        self.begin()?;
+    fn visit_found(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        scratch: &mut Vec<u8>,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        for (position, key) in keys.iter().enumerate() {
+            if self.session.search(self.cursors[space], key, scratch)? {
+                visit(position, scratch);
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_all(&mut self, batch: &Batch) -> Result<(), EngineError> {
         for (space, key, value) in batch.iter() {
             self.session.insert(self.cursors[space], key, value)?;
         }
@@ -51,6 +61,24 @@ impl KvSession for WiredTigerSession {
         self.session.search(self.cursors[space], key, value)
     }
 
+    /// All keys are read from one snapshot: outside a transaction each search
+    /// would take one of its own, so a read transaction is put around them.
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        scratch: &mut Vec<u8>,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        if self.in_transaction {
+            return self.visit_found(space, keys, scratch, visit);
+        }
+        self.begin()?;
+        let visited = self.visit_found(space, keys, scratch, visit);
+        let ended = self.rollback();
+        visited.and(ended)
+    }
+
     fn scan(
         &mut self,
         space: SpaceId,
@@ -66,12 +94,12 @@ impl KvSession for WiredTigerSession {
         Ok(())
     }
 
-    /// A reservation: an update of the row that changes nothing and that every
-    /// other write conflicts with. An absent row cannot be reserved; of two
-    /// transactions that both insert it, the later one gets a conflict.
+    /// A plain read of the snapshot. The write that follows keeps the promise:
+    /// it conflicts with every change made to the row since the snapshot,
+    /// committed or not, and with a second insert of an absent row.
     fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
-        self.in_transaction("WT_CURSOR.reserve")?;
-        self.session.reserve(self.cursors[space], key, value)
+        self.in_transaction("WT_CURSOR.search")?;
+        self.session.search(self.cursors[space], key, value)
     }
 
     fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
@@ -102,13 +130,16 @@ impl KvSession for WiredTigerSession {
     /// One transaction per batch: one log record and one visit of the
     /// transaction table for many rows. Not the library's bulk cursor, which
     /// wants a table to itself and its rows in order, and writes no log.
+    ///
+    /// The rows are nobody else's, yet it can conflict: when dirty pages fill
+    /// the cache, the library rolls back the transaction that pins the most.
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
-        for _ in 1..LOAD_ATTEMPTS {
-            match self.load_once(batch) {
-                Err(error) if error.is_conflict() => self.rollback()?,
-                outcome => return outcome,
-            }
+        self.begin()?;
+        let loaded = self.insert_all(batch);
+        if loaded.is_err() {
+            // The first error says more than a second one could.
+            let _ = self.rollback();
         }
-        self.load_once(batch)
+        loaded
     }
 }

@@ -26,7 +26,6 @@ impl Call {
 /// Settings that exist but are decided elsewhere, and where.
 pub const DECIDED_ELSEWHERE: &[(&str, &str)] = &[
     ("cache_size", "set `cache`"),
-    ("log.enabled", "set `durability`: `none` turns the log off"),
     ("block_compressor", "set `compression`"),
     ("extensions", "set `compression`: its library is loaded with it"),
     ("log.path", "the log stays in the instance's own directory, where it is measured and removed"),
@@ -85,6 +84,12 @@ const OPEN: &[SettingInfo] = &[
     setting("io_capacity.total", Kind::Bytes, "0", "bytes a second of I/O; 0: unbounded, else >= 1MB"),
     setting("log.archive", Kind::Bool, "true", "remove log files that no recovery needs"),
     setting("log.compressor", Kind::Choice(&["none", "snappy", "zlib"]), "none", "compression of log records"),
+    setting(
+        "log.enabled",
+        Kind::Bool,
+        "true; false under durability `none`",
+        "true, with none: a log that promises nothing",
+    ),
     setting("log.file_max", Kind::Bytes, "100MiB", "size of a log file; 100KiB to 2GiB"),
     setting("log.os_cache_dirty_pct", Kind::Int(0, 100), "0", "percent of a log file written before writeback starts"),
     setting("log.prealloc", Kind::Bool, "true", "allocate log files ahead"),
@@ -113,8 +118,8 @@ const OPEN: &[SettingInfo] = &[
     setting(
         "transaction_sync.enabled",
         Kind::Bool,
-        "true (library: false)",
-        "false, with no-sync: commits stay in memory",
+        "true; false under durability `none` (library: false)",
+        "write each commit's log record out; false leaves it in the process's memory",
     ),
     setting(
         "transaction_sync.method",

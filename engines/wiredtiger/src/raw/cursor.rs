@@ -15,31 +15,10 @@ impl Session {
     /// Reads the value of `key` into `value`; false when there is none.
     ///
     /// # Errors
-    /// The library's words.
-    #[inline]
-    pub fn search(&mut self, cursor: CursorId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
-        self.read("WT_CURSOR.search", cursor, |methods| methods.search, key, value)
-    }
-
-    /// Within a transaction, writes a reservation for `key`, with which any
-    /// other write conflicts, and reads its value; false when there is none.
-    ///
-    /// # Errors
     /// A conflict; the library's words.
     #[inline]
-    pub fn reserve(&mut self, cursor: CursorId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
-        self.read("WT_CURSOR.reserve", cursor, |methods| methods.reserve, key, value)
-    }
-
-    #[inline]
-    fn read(
-        &mut self,
-        call: &'static str,
-        cursor: CursorId,
-        find: impl Fn(&ffi::Cursor) -> ffi::CursorCall,
-        key: &[u8],
-        value: &mut Vec<u8>,
-    ) -> Result<bool, EngineError> {
+    pub fn search(&mut self, cursor: CursorId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        const CALL: &str = "WT_CURSOR.search";
         value.clear();
         let raw = self.cursors[cursor].as_ptr();
         let key = ffi::Item::of(key);
@@ -51,11 +30,11 @@ impl Session {
         let code = unsafe {
             let methods = &*raw;
             (methods.set_key)(raw, &raw const key);
-            match find(methods)(raw) {
+            match (methods.search)(raw) {
                 0 => {}
                 // The library has reset the cursor already.
                 ffi::WT_NOTFOUND => return Ok(false),
-                code => return Err(self.failure(call, code)),
+                code => return Err(self.failure(CALL, code)),
             }
             let code = (methods.get_value)(raw, &raw mut found);
             if code == 0 {
@@ -64,7 +43,7 @@ impl Session {
             let reset = (methods.reset)(raw);
             if code == 0 { reset } else { code }
         };
-        self.check(call, code)?;
+        self.check(CALL, code)?;
         Ok(true)
     }
 
@@ -76,7 +55,7 @@ impl Session {
     pub fn insert(&mut self, cursor: CursorId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
         let raw = self.cursors[cursor].as_ptr();
         let (key, value) = (ffi::Item::of(key), ffi::Item::of(value));
-        // SAFETY: as in `read`; the library copies key and value during the
+        // SAFETY: as in `search`; the library copies key and value during the
         // insert, after which the cursor has neither.
         let code = unsafe {
             let methods = &*raw;
@@ -95,7 +74,7 @@ impl Session {
     pub fn remove(&mut self, cursor: CursorId, key: &[u8]) -> Result<(), EngineError> {
         let raw = self.cursors[cursor].as_ptr();
         let key = ffi::Item::of(key);
-        // SAFETY: as in `read`; a cursor without a position has none after a remove.
+        // SAFETY: as in `search`; a cursor without a position has none after a remove.
         let code = unsafe {
             let methods = &*raw;
             (methods.set_key)(raw, &raw const key);
@@ -124,7 +103,7 @@ impl Session {
         let from = ffi::Item::of(scan.from);
         let (mut key, mut value) = (ffi::Item::EMPTY, ffi::Item::EMPTY);
         let (mut exact, mut visited): (c_int, usize) = (0, 0);
-        // SAFETY: as in `read`; key and value belong to the cursor until it
+        // SAFETY: as in `search`; key and value belong to the cursor until it
         // moves, and `visit` cannot keep them nor reach the cursor.
         let code = unsafe {
             let methods = &*raw;

@@ -70,7 +70,7 @@ pub struct Cursor {
     modify: Unused,
     update: Unused,
     pub remove: CursorCall,
-    pub reserve: CursorCall,
+    reserve: Unused,
     pub close: CursorCall,
 }
 
@@ -163,7 +163,7 @@ mod tests {
             "WT_ITEM" Item { data, size, mem, memsize, flags }
             "WT_CURSOR" Cursor {
                 session, get_key, get_value, set_key, set_value, next, reset, search, search_near,
-                insert, remove, reserve, close
+                insert, remove, close
             }
             "WT_SESSION" Session {
                 connection, close, open_cursor, create, begin_transaction, commit_transaction,

@@ -26,40 +26,54 @@ fn a_second_writer_of_a_row_gets_a_conflict() {
     assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"1"[..]));
 }
 
+/// Both read the row for update, both go on to write it, as the contract has it:
+/// one must fail, whether the other has committed by then or not.
 #[test]
-fn a_row_read_for_update_is_kept_from_others_until_the_end() {
-    let database = Database::open(&config());
-    let (mut one, mut two) = (database.session(), database.session());
-    put(&mut *one, b"a", b"0");
-    let mut value = Vec::new();
-    one.begin().unwrap();
-    assert!(one.get_for_update(0, b"a", &mut value).unwrap());
-    assert_eq!(value, b"0");
-    two.begin().unwrap();
-    assert!(is_conflict(two.get_for_update(0, b"a", &mut value)));
-    two.rollback().unwrap();
-    two.begin().unwrap();
-    assert!(is_conflict(two.put(0, b"a", b"2")));
-    two.rollback().unwrap();
-    assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"0"[..]), "plain reads go on");
-    one.rollback().unwrap();
-    put(&mut *two, b"a", b"2");
+fn of_two_that_read_a_row_for_update_one_fails() {
+    type Write = fn(&mut dyn KvSession) -> Result<(), EngineError>;
+    let writes: [Write; 2] = [|session| session.put(0, b"a", b"written"), |session| session.delete(0, b"a")];
+    for (first_commits_before, write) in
+        [false, true].into_iter().flat_map(|before| writes.map(|write| (before, write)))
+    {
+        let database = Database::open(&config());
+        let (mut one, mut two) = (database.session(), database.session());
+        put(&mut *one, b"a", b"0");
+        let mut value = Vec::new();
+        one.begin().unwrap();
+        two.begin().unwrap();
+        assert!(one.get_for_update(0, b"a", &mut value).unwrap());
+        assert!(two.get_for_update(0, b"a", &mut value).unwrap());
+        assert_eq!(value, b"0");
+        write(&mut *one).unwrap();
+        if first_commits_before {
+            one.commit().unwrap();
+        }
+        assert!(is_conflict(write(&mut *two)), "committed before: {first_commits_before}");
+        two.rollback().unwrap();
+        one.rollback().unwrap();
+        put(&mut *two, b"a", b"2");
+    }
 }
 
-/// A row changed after the snapshot cannot be read for update as it was.
+/// What is written must follow from the row as it is, not as it was at the snapshot.
 #[test]
-fn reading_a_stale_row_for_update_is_a_conflict() {
+fn writing_a_row_that_was_read_for_update_when_stale_is_a_conflict() {
     let database = Database::open(&config());
     let (mut one, mut two) = (database.session(), database.session());
     put(&mut *one, b"a", b"0");
     let mut value = Vec::new();
     one.begin().unwrap();
     put(&mut *two, b"a", b"1");
-    assert!(is_conflict(one.get_for_update(0, b"a", &mut value)));
+    assert!(one.get_for_update(0, b"a", &mut value).unwrap());
+    assert_eq!(value, b"0", "the snapshot's");
+    assert!(is_conflict(one.put(0, b"a", b"2")));
     one.rollback().unwrap();
     one.begin().unwrap();
     assert!(one.get_for_update(0, b"a", &mut value).unwrap());
     assert_eq!(value, b"1");
+    one.put(0, b"a", b"2").unwrap();
+    one.commit().unwrap();
+    assert_eq!(get(&mut *two, b"a").as_deref(), Some(&b"2"[..]));
 }
 
 /// Both see that the key is absent, both insert: one of them must fail, whether

@@ -81,8 +81,12 @@ fn fill(dir: &Path, instance: &dyn Instance) -> EngineError {
             let key = (turn * 100 + row).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
             batch.push(0, &key, &key.repeat(64));
         }
-        if let Err(error) = session.load(&batch) {
-            return error;
+        while let Err(error) = session.load(&batch) {
+            // A cache full of dirty pages, which eviction makes room in.
+            if !error.is_conflict() {
+                return error;
+            }
+            std::thread::yield_now();
         }
     }
     unreachable!("the device is small")

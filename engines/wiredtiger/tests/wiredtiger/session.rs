@@ -1,6 +1,6 @@
 //! Every call of a session, alone.
 
-use rumba_core::kv::Scan;
+use rumba_core::kv::{Batch, Scan};
 
 use crate::{Database, config, get, load, put};
 
@@ -139,6 +139,53 @@ fn many_keys_are_read_with_their_positions() {
     session.multi_get(0, &keys, &mut scratch, &mut |position, value| seen.push((position, value.to_vec()))).unwrap();
     assert_eq!(seen.iter().map(|(position, _)| *position).collect::<Vec<_>>(), [0, 2]);
     assert!(seen[1].1.starts_with(b"value 00000001"));
+}
+
+/// Another client's commit between two of the reads must not show: the caller
+/// would see a state that never was.
+#[test]
+fn many_keys_are_read_from_one_state() {
+    let database = Database::open(&config());
+    let (mut session, mut other) = (database.session(), database.session());
+    put(&mut *other, b"a", b"old");
+    put(&mut *other, b"b", b"old");
+    for inside in [false, true] {
+        if inside {
+            session.begin().unwrap();
+        }
+        let (mut scratch, mut seen) = (Vec::new(), Vec::new());
+        session
+            .multi_get(0, &[b"a", b"b"], &mut scratch, &mut |_, value| {
+                seen.push(value.to_vec());
+                put(&mut *other, b"b", b"new");
+            })
+            .unwrap();
+        let expected: &[u8] = if inside { b"new" } else { b"old" };
+        assert_eq!(seen[1], expected, "inside a transaction: {inside}");
+        if inside {
+            session.rollback().unwrap();
+        }
+    }
+    // No transaction is left open, and the next read sees the latest state.
+    assert_eq!(get(&mut *session, b"b").as_deref(), Some(&b"new"[..]));
+    put(&mut *session, b"b", b"newer");
+}
+
+#[test]
+fn a_load_that_conflicts_leaves_nothing_and_may_be_tried_again() {
+    let database = Database::open(&config());
+    let (mut session, mut other) = (database.session(), database.session());
+    other.begin().unwrap();
+    other.put(0, b"b", b"other").unwrap();
+    let mut batch = Batch::default();
+    batch.push(0, b"a", b"loaded");
+    batch.push(0, b"b", b"loaded");
+    assert!(session.load(&batch).unwrap_err().is_conflict());
+    assert_eq!(database.gauge("transaction: transactions rolled back"), 1.0, "tried once: the caller counts and waits");
+    assert_eq!(get(&mut *session, b"a"), None);
+    other.commit().unwrap();
+    session.load(&batch).unwrap();
+    assert_eq!(get(&mut *session, b"b").as_deref(), Some(&b"loaded"[..]));
 }
 
 /// Long values live in overflow pages, and come back from storage and not only from memory.

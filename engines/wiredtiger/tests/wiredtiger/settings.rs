@@ -45,14 +45,48 @@ fn values_that_do_not_go_together_are_refused_before_anything_is_created() {
 
 #[test]
 fn settings_that_contradict_the_durability_are_refused() {
-    let with = |durability, name: &str, value| {
-        let config = EngineConfig { durability, settings: settings(&[(name, value)]), ..config() };
-        WiredTiger.check(&config).unwrap_err().key
+    let check = |durability, list: &[(&str, Value)]| {
+        WiredTiger.check(&EngineConfig { durability, settings: settings(list), ..config() })
     };
+    let with = |durability, name: &str, value| check(durability, &[(name, value)]).unwrap_err().key;
     assert_eq!(with(Durability::None, "log.file_max", text("1MiB")), "log.file_max");
     assert_eq!(with(Durability::None, "checkpoint.log_size", text("1GiB")), "checkpoint.log_size");
     assert_eq!(with(Durability::NoSync, "transaction_sync.method", text("dsync")), "transaction_sync.method");
     assert_eq!(with(Durability::Sync, "transaction_sync.enabled", Value::Bool(false)), "transaction_sync.enabled");
+    // A killed process would lose commits.
+    assert_eq!(with(Durability::NoSync, "transaction_sync.enabled", Value::Bool(false)), "transaction_sync.enabled");
+    for durability in [Durability::NoSync, Durability::Sync] {
+        assert_eq!(with(durability, "log.enabled", Value::Bool(false)), "log.enabled");
+    }
+    // The log would be removed that covers data files which nobody has synced.
+    assert_eq!(with(Durability::Sync, "checkpoint_sync", Value::Bool(false)), "checkpoint_sync");
+    check(Durability::NoSync, &[("checkpoint_sync", Value::Bool(false))]).unwrap();
+    // What writes a commit out is a promise, which `none` does not make.
+    for (name, value) in [("transaction_sync.enabled", Value::Bool(true)), ("transaction_sync.method", text("fsync"))] {
+        let error = check(Durability::None, &[("log.enabled", Value::Bool(true)), (name, value)]).unwrap_err();
+        assert_eq!(error.key, name);
+    }
+}
+
+/// MongoDB's way: a log whose records commits do not wait for.
+#[test]
+fn durability_none_keeps_a_log_that_is_asked_for_by_name() {
+    let config = EngineConfig {
+        durability: Durability::None,
+        settings: settings(&[
+            ("log.enabled", Value::Bool(true)),
+            ("log.file_max", text("1MiB")),
+            ("transaction_sync.enabled", Value::Bool(false)),
+        ]),
+        ..config()
+    };
+    let database = Database::open(&config);
+    crate::load(&mut *database.session(), 1000);
+    assert!(database.gauge("log: log bytes written") > 100_000.0);
+    let in_force = database.instance.effective_settings();
+    for (name, value) in [("log.enabled", "true"), ("transaction_sync.enabled", "false")] {
+        assert!(in_force.contains(&(name.into(), value.into())), "{name}");
+    }
 }
 
 #[test]
