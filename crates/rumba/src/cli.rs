@@ -57,7 +57,7 @@ pub enum Command {
   --set clients=1,8            a list makes trials
   --set loops=3 --set loop=20s --set warmup=5s --set repeats=3 --set rate=5000
   --set cache=256MiB --set durability=sync
-  --set rocksdb.write_buffer_size=16MiB        an engine's own setting, by its own name
+  --set rocksdb.write_buffer_size=8MiB         an engine's own setting, by its own name
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy")]
 pub struct RunArgs {
     /// An experiment's .toml file, or the name of a workload

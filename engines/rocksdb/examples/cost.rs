@@ -55,7 +55,8 @@ fn run(statistics: bool) -> Result<(), Box<dyn Error>> {
         library: std::env::args_os().nth(1).map(Into::into),
         settings: Settings(BTreeMap::from([("statistics".into(), Value::Bool(statistics))])),
     };
-    let instance = RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 8, derived: false }])?;
+    let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 8, derived });
+    let instance = RocksDb.open(dir.path(), &config, &spaces)?;
     let Session::Kv(mut session) = instance.session()? else { return Err("not a key-value session".into()) };
     let session: &mut dyn KvSession = &mut *session;
     let mut batch = Batch::default();
@@ -94,6 +95,15 @@ fn run(statistics: bool) -> Result<(), Box<dyn Error>> {
         session.put(0, &key(row), &[8; 100])?;
         Ok(session.commit()?)
     })?;
+    for (name, space) in [("begin, 10 puts, commit", 0), ("begin, 10 derived, commit", 1)] {
+        measure(name, CALLS / 10, |row| {
+            session.begin()?;
+            for offset in 0..10 {
+                session.put(space, &key(row + offset), &[8; 100])?;
+            }
+            Ok(session.commit()?)
+        })?;
+    }
     measure("begin, lock, put, commit", CALLS, |row| {
         session.begin()?;
         session.get_for_update(0, &key(row), &mut value)?;

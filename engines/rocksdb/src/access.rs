@@ -1,4 +1,4 @@
-//! Safe handles of what a session uses: reads, cursors, transactions, batches.
+//! Safe handles of what a session reads with: values, cursors, many keys at once.
 //!
 //! Every handle keeps the database alive. Nothing here allocates per call on
 //! our side; RocksDB allocates a pinned slice per read and an iterator per scan.
@@ -7,10 +7,11 @@ use std::ffi::c_char;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rumba_core::engine::{Durability, EngineError};
+use rumba_core::engine::EngineError;
 
-use crate::db::{Database, Locking, check};
+use crate::db::{Database, check};
 use crate::ffi::*;
+use crate::transaction::Transaction;
 
 /// A value that RocksDB keeps in place until this is dropped.
 pub struct Pinned<'a> {
@@ -24,7 +25,7 @@ impl<'a> Pinned<'a> {
     /// # Safety
     /// `raw` must be null or a slice that RocksDB made for us.
     #[inline]
-    unsafe fn take(api: &'a Api, raw: *mut rocksdb_pinnableslice_t) -> Option<Self> {
+    pub(crate) unsafe fn take(api: &'a Api, raw: *mut rocksdb_pinnableslice_t) -> Option<Self> {
         (!raw.is_null()).then_some(Self { api, raw })
     }
 
@@ -61,7 +62,7 @@ unsafe fn slice<'a>(pointer: *const c_char, length: usize) -> &'a [u8] {
 /// How reads are done.
 pub struct ReadOptions {
     db: Arc<Database>,
-    raw: *mut rocksdb_readoptions_t,
+    pub(crate) raw: *mut rocksdb_readoptions_t,
 }
 
 // SAFETY: a plain value behind a pointer that only this struct holds.
@@ -266,292 +267,4 @@ impl ManyKeys {
         }
         outcome
     }
-}
-
-/// What a write promises.
-struct WriteOptions {
-    db: Arc<Database>,
-    raw: *mut rocksdb_writeoptions_t,
-}
-
-// SAFETY: a plain value behind a pointer that only this struct holds.
-unsafe impl Send for WriteOptions {}
-
-impl WriteOptions {
-    fn new(db: &Arc<Database>, durability: Durability) -> Self {
-        let api = &db.library.api;
-        // SAFETY: a fresh handle, owned here.
-        let raw = unsafe {
-            let raw = api.rocksdb_writeoptions_create();
-            api.rocksdb_writeoptions_set_sync(raw, u8::from(durability == Durability::Sync));
-            api.rocksdb_writeoptions_disable_WAL(raw, i32::from(durability == Durability::None));
-            raw
-        };
-        Self { db: db.clone(), raw }
-    }
-}
-
-impl Drop for WriteOptions {
-    fn drop(&mut self) {
-        // SAFETY: made once, destroyed once.
-        unsafe { self.db.library.api.rocksdb_writeoptions_destroy(self.raw) }
-    }
-}
-
-/// Rows to write at once, below the transactions and so without row locks.
-pub struct WriteBatch {
-    options: WriteOptions,
-    raw: *mut rocksdb_writebatch_t,
-}
-
-// SAFETY: a plain value behind a pointer that only this struct holds.
-unsafe impl Send for WriteBatch {}
-
-impl WriteBatch {
-    pub fn new(db: &Arc<Database>, durability: Durability) -> Self {
-        // SAFETY: a fresh handle, owned here.
-        let raw = unsafe { db.library.api.rocksdb_writebatch_create() };
-        Self { options: WriteOptions::new(db, durability), raw }
-    }
-
-    /// Adds a row.
-    #[inline]
-    pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) {
-        let db = &self.options.db;
-        let (key_pointer, value_pointer) = (key.as_ptr().cast(), value.as_ptr().cast());
-        // SAFETY: valid handles; key and value are `len` bytes and are copied.
-        unsafe {
-            let family = db.family(space);
-            let api = &db.library.api;
-            api.rocksdb_writebatch_put_cf(self.raw, family, key_pointer, key.len(), value_pointer, value.len());
-        }
-    }
-
-    /// Writes the rows added, and forgets them whether or not that succeeds.
-    ///
-    /// # Errors
-    /// RocksDB's words.
-    pub fn write(&mut self) -> Result<(), EngineError> {
-        let db = &self.options.db;
-        let api = &db.library.api;
-        let mut error = null_mut();
-        // SAFETY: valid handles; the error is taken over.
-        unsafe {
-            api.rocksdb_write(db.base, self.options.raw, self.raw, &mut error);
-            api.rocksdb_writebatch_clear(self.raw);
-            check(api, "rocksdb_write", error)
-        }
-    }
-}
-
-impl Drop for WriteBatch {
-    fn drop(&mut self) {
-        // SAFETY: made once, destroyed once.
-        unsafe { self.options.db.library.api.rocksdb_writebatch_destroy(self.raw) }
-    }
-}
-
-/// A pessimistic transaction, begun again and again.
-pub struct Transaction {
-    write: WriteOptions,
-    options: *mut rocksdb_transaction_options_t,
-    /// Null until the first begin.
-    raw: *mut rocksdb_transaction_t,
-    active: bool,
-}
-
-// SAFETY: RocksDB's transactions may move between threads; only one uses it at a time.
-unsafe impl Send for Transaction {}
-
-impl Transaction {
-    pub fn new(db: &Arc<Database>, durability: Durability, locking: &Locking) -> Self {
-        let api = &db.library.api;
-        // SAFETY: a fresh handle, owned here.
-        let options = unsafe {
-            let options = api.rocksdb_transaction_options_create();
-            api.rocksdb_transaction_options_set_deadlock_detect(options, u8::from(locking.deadlock_detect));
-            if let Some(depth) = locking.deadlock_detect_depth {
-                api.rocksdb_transaction_options_set_deadlock_detect_depth(options, depth);
-            }
-            if let Some(timeout_ms) = locking.lock_timeout {
-                api.rocksdb_transaction_options_set_lock_timeout(options, timeout_ms);
-            }
-            if let Some(after_ms) = locking.expiration {
-                api.rocksdb_transaction_options_set_expiration(options, after_ms);
-            }
-            options
-        };
-        Self { write: WriteOptions::new(db, durability), options, raw: null_mut(), active: false }
-    }
-
-    /// Whether one is open.
-    #[inline]
-    pub fn active(&self) -> bool {
-        self.active
-    }
-
-    /// Begins.
-    ///
-    /// # Errors
-    /// When one is open already.
-    #[inline]
-    pub fn begin(&mut self) -> Result<(), EngineError> {
-        if self.active {
-            return Err(misuse("rocksdb_transaction_begin", "this session's transaction is still open"));
-        }
-        let db = &self.write.db;
-        // SAFETY: valid handles; an old transaction is finished and is used again.
-        unsafe {
-            self.raw =
-                db.library.api.rocksdb_transaction_begin(db.transactions, self.write.raw, self.options, self.raw);
-        }
-        self.active = true;
-        Ok(())
-    }
-
-    /// Reads with this transaction's own writes; `lock` takes the row's exclusive lock first.
-    ///
-    /// # Errors
-    /// A conflict with `lock`; RocksDB's words.
-    #[inline]
-    pub fn get(
-        &self,
-        options: &ReadOptions,
-        space: usize,
-        key: &[u8],
-        lock: bool,
-    ) -> Result<Option<Pinned<'_>>, EngineError> {
-        self.require_active("rocksdb_transaction_get_pinned_cf")?;
-        let db = &self.write.db;
-        let api = &db.library.api;
-        let (pointer, length) = (key.as_ptr().cast(), key.len());
-        let mut error = null_mut();
-        // SAFETY: valid handles, an open transaction; the key is `len` bytes; results are taken over.
-        unsafe {
-            let family = db.family(space);
-            let value = if lock {
-                api.rocksdb_transaction_get_pinned_for_update_cf(
-                    self.raw,
-                    options.raw,
-                    family,
-                    pointer,
-                    length,
-                    1,
-                    &mut error,
-                )
-            } else {
-                api.rocksdb_transaction_get_pinned_cf(self.raw, options.raw, family, pointer, length, &mut error)
-            };
-            check(api, "rocksdb_transaction_get_pinned_cf", error)?;
-            Ok(Pinned::take(api, value))
-        }
-    }
-
-    /// Inserts or replaces.
-    ///
-    /// # Errors
-    /// A conflict; RocksDB's words.
-    #[inline]
-    pub fn put(&mut self, space: usize, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
-        self.require_active("rocksdb_transaction_put_cf")?;
-        let db = &self.write.db;
-        let api = &db.library.api;
-        let (key_pointer, value_pointer) = (key.as_ptr().cast(), value.as_ptr().cast());
-        let mut error = null_mut();
-        // SAFETY: valid handles, an open transaction; key and value are `len` bytes and are copied.
-        unsafe {
-            let family = db.family(space);
-            api.rocksdb_transaction_put_cf(
-                self.raw,
-                family,
-                key_pointer,
-                key.len(),
-                value_pointer,
-                value.len(),
-                &mut error,
-            );
-            check(api, "rocksdb_transaction_put_cf", error)
-        }
-    }
-
-    /// Removes a key that may be absent.
-    ///
-    /// # Errors
-    /// A conflict; RocksDB's words.
-    #[inline]
-    pub fn delete(&mut self, space: usize, key: &[u8]) -> Result<(), EngineError> {
-        self.require_active("rocksdb_transaction_delete_cf")?;
-        let db = &self.write.db;
-        let api = &db.library.api;
-        let mut error = null_mut();
-        // SAFETY: valid handles, an open transaction; the key is `len` bytes and is copied.
-        unsafe {
-            let family = db.family(space);
-            api.rocksdb_transaction_delete_cf(self.raw, family, key.as_ptr().cast(), key.len(), &mut error);
-            check(api, "rocksdb_transaction_delete_cf", error)
-        }
-    }
-
-    /// Commits; after an error the transaction is rolled back.
-    ///
-    /// # Errors
-    /// A conflict; RocksDB's words.
-    #[inline]
-    pub fn commit(&mut self) -> Result<(), EngineError> {
-        self.require_active("rocksdb_transaction_commit")?;
-        let api = &self.write.db.library.api;
-        let mut error = null_mut();
-        // SAFETY: an open transaction; the error is taken over.
-        let outcome = unsafe {
-            api.rocksdb_transaction_commit(self.raw, &mut error);
-            check(api, "rocksdb_transaction_commit", error)
-        };
-        match outcome {
-            Ok(()) => self.active = false,
-            // The commit's own words matter; a rollback after it has nothing to add.
-            Err(_) => drop(self.rollback()),
-        }
-        outcome
-    }
-
-    /// Undoes the open transaction, if any.
-    ///
-    /// # Errors
-    /// RocksDB's words.
-    #[inline]
-    pub fn rollback(&mut self) -> Result<(), EngineError> {
-        if !std::mem::take(&mut self.active) {
-            return Ok(());
-        }
-        let api = &self.write.db.library.api;
-        let mut error = null_mut();
-        // SAFETY: an open transaction; the error is taken over.
-        unsafe {
-            api.rocksdb_transaction_rollback(self.raw, &mut error);
-            check(api, "rocksdb_transaction_rollback", error)
-        }
-    }
-
-    #[inline]
-    fn require_active(&self, call: &'static str) -> Result<(), EngineError> {
-        if self.active { Ok(()) } else { Err(misuse(call, "there is no open transaction; begin one first")) }
-    }
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        let api = &self.write.db.library.api;
-        // SAFETY: made once, destroyed once. Destroying an open transaction rolls it back.
-        unsafe {
-            if !self.raw.is_null() {
-                api.rocksdb_transaction_destroy(self.raw);
-            }
-            api.rocksdb_transaction_options_destroy(self.options);
-        }
-    }
-}
-
-#[cold]
-fn misuse(call: &'static str, message: &str) -> EngineError {
-    EngineError::failed(call, message)
 }

@@ -1,7 +1,7 @@
 //! Safe handles of what lives as long as an instance: options and the database.
 //!
-//! Unsafe code is here, in `access.rs` (what a session uses) and in `ffi.rs`
-//! (the table of functions) only.
+//! Unsafe code is here, in `access.rs` and `transaction.rs` (what a session uses)
+//! and in `ffi.rs` (the table of functions) only.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
@@ -100,7 +100,6 @@ pub struct Locking {
     pub max_num_locks: Option<i64>,
     pub num_stripes: Option<usize>,
     pub transaction_lock_timeout: Option<i64>,
-    pub default_lock_timeout: Option<i64>,
     pub deadlock_detect: bool,
     pub deadlock_detect_depth: Option<i64>,
     pub lock_timeout: Option<i64>,
@@ -113,7 +112,6 @@ impl Locking {
         let stripes = self.num_stripes.and_then(|stripes| i64::try_from(stripes).ok());
         [
             ("deadlock_detect_depth", self.deadlock_detect_depth),
-            ("default_lock_timeout", self.default_lock_timeout),
             ("expiration", self.expiration),
             ("lock_timeout", self.lock_timeout),
             ("max_num_locks", self.max_num_locks),
@@ -371,9 +369,6 @@ unsafe fn lock_options(api: &Api, locking: &Locking) -> *mut rocksdb_transaction
         }
         if let Some(value) = locking.transaction_lock_timeout {
             api.rocksdb_transactiondb_options_set_transaction_lock_timeout(locks, value);
-        }
-        if let Some(value) = locking.default_lock_timeout {
-            api.rocksdb_transactiondb_options_set_default_lock_timeout(locks, value);
         }
         locks
     }

@@ -12,6 +12,7 @@ use crate::ffi::LoadError;
 use crate::instance::RocksDbInstance;
 use crate::library::{self, Library};
 use crate::plan::{COMPRESSIONS, Plan};
+use crate::session::Space;
 
 /// The rocksdb engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,11 +22,12 @@ pub struct RocksDb;
 const SETTINGS: &[SettingInfo] = &[
     info("bloom_bits", Kind::Float(0.0, 100.0), "10", "bits per key of the bloom filters; 0 for none"),
     info("statistics", Kind::Bool, "false", "keep RocksDB's tickers (cache hits, compaction bytes); costs CPU"),
-    info("write_buffer_size", Kind::Bytes, "cache / 8, 1 to 64 MiB", "memtable of one key space"),
+    info("write_buffer_size", Kind::Bytes, "db_write_buffer_size / 4, 64 KiB to 64 MiB", "memtable of one key space"),
     info("max_write_buffer_number", Kind::Int(2, 64), "2", "memtables of one key space before writes stall"),
-    info("db_write_buffer_size", Kind::Bytes, "0", "limit over all memtables; 0 for none"),
-    info("max_bytes_for_level_base", Kind::Bytes, "4 memtables", "size of the first level below L0"),
-    info("target_file_size_base", Kind::Bytes, "one memtable", "size of a table file"),
+    info("db_write_buffer_size", Kind::Bytes, "cache / 4, up to 256 MiB", "limit over all memtables; 0 for none"),
+    info("block_cache", Kind::Bytes, "cache - 2 db_write_buffer_size", "capacity of the block cache"),
+    info("max_bytes_for_level_base", Kind::Bytes, "4 table files", "size of the first level below L0"),
+    info("target_file_size_base", Kind::Bytes, "one memtable, 1 MiB or more", "size of a table file"),
     info("level0_file_num_compaction_trigger", Kind::Int(1, 1000), "4", "L0 files that start a compaction"),
     info("compression_per_level", Kind::Text, "by `compression`", "list such as kNoCompression:kLZ4Compression"),
     info("bottommost_compression", Kind::Text, "by `compression`", "compression of the bottommost level: kZSTD"),
@@ -95,7 +97,7 @@ impl Engine for RocksDb {
             .map_err(|error| EngineError::failed("rocksdb settings", format!("{error}; {}", error.remedy)))?;
         allow_many_open_files();
         let mut base = Options::new(&library);
-        base.set_block_cache(usize::try_from(plan.cache).unwrap_or(usize::MAX));
+        base.set_block_cache(usize::try_from(plan.block_cache).unwrap_or(usize::MAX));
         if plan.statistics {
             base.enable_statistics();
         }
@@ -109,8 +111,9 @@ impl Engine for RocksDb {
             families.push(db::Family { name: space.name.to_owned(), options: options(space.scan_prefix)? });
         }
         let db = Database::open(dir, options(0)?, &plan.locking, &families)?;
-        let prefixes = spaces.iter().map(|space| if plan.prefixes { space.scan_prefix } else { 0 }).collect();
-        Ok(Box::new(RocksDbInstance::new(dir, Arc::new(db), plan, prefixes)?))
+        let prefix = |space: &KeySpace| if plan.prefixes { space.scan_prefix } else { 0 };
+        let spaces = spaces.iter().map(|space| Space { prefix: prefix(space), derived: space.derived }).collect();
+        Ok(Box::new(RocksDbInstance::new(dir, Arc::new(db), plan, spaces)?))
     }
 }
 

@@ -27,7 +27,8 @@ opaque! {
     rocksdb_block_based_table_options_t rocksdb_cache_t rocksdb_column_family_handle_t
     rocksdb_column_family_metadata_t rocksdb_flushoptions_t rocksdb_iterator_t rocksdb_level_metadata_t
     rocksdb_options_t rocksdb_pinnableslice_t rocksdb_readoptions_t rocksdb_transaction_options_t
-    rocksdb_transaction_t rocksdb_transactiondb_options_t rocksdb_writebatch_t rocksdb_writeoptions_t
+    rocksdb_transaction_t rocksdb_transactiondb_options_t rocksdb_writebatch_t rocksdb_writebatch_wi_t
+    rocksdb_writeoptions_t
 }
 
 /// The C API's handle of a database: one pointer to the C++ object, in every version.
@@ -124,8 +125,6 @@ table! {
             options: *mut rocksdb_transactiondb_options_t, stripes: usize);
         fn rocksdb_transactiondb_options_set_transaction_lock_timeout(
             options: *mut rocksdb_transactiondb_options_t, timeout_ms: i64);
-        fn rocksdb_transactiondb_options_set_default_lock_timeout(
-            options: *mut rocksdb_transactiondb_options_t, timeout_ms: i64);
 
         fn rocksdb_transaction_options_create() -> *mut rocksdb_transaction_options_t;
         fn rocksdb_transaction_options_destroy(options: *mut rocksdb_transaction_options_t);
@@ -179,7 +178,9 @@ table! {
         fn rocksdb_writeoptions_create() -> *mut rocksdb_writeoptions_t;
         fn rocksdb_writeoptions_destroy(options: *mut rocksdb_writeoptions_t);
         fn rocksdb_writeoptions_set_sync(options: *mut rocksdb_writeoptions_t, on: c_uchar);
+        fn rocksdb_writeoptions_get_sync(options: *mut rocksdb_writeoptions_t) -> c_uchar;
         fn rocksdb_writeoptions_disable_WAL(options: *mut rocksdb_writeoptions_t, disable: c_int);
+        fn rocksdb_writeoptions_get_disable_WAL(options: *mut rocksdb_writeoptions_t) -> c_uchar;
 
         fn rocksdb_get_pinned_cf(
             db: *mut rocksdb_t, options: *const rocksdb_readoptions_t,
@@ -236,6 +237,14 @@ table! {
         fn rocksdb_transaction_delete_cf(
             transaction: *mut rocksdb_transaction_t, family: *mut rocksdb_column_family_handle_t,
             key: *const c_char, length: usize, error: *mut *mut c_char);
+        fn rocksdb_transaction_get_writebatch_wi(transaction: *mut rocksdb_transaction_t)
+            -> *mut rocksdb_writebatch_wi_t;
+        fn rocksdb_writebatch_wi_put_cf(
+            batch: *mut rocksdb_writebatch_wi_t, family: *mut rocksdb_column_family_handle_t,
+            key: *const c_char, key_length: usize, value: *const c_char, value_length: usize);
+        fn rocksdb_writebatch_wi_delete_cf(
+            batch: *mut rocksdb_writebatch_wi_t, family: *mut rocksdb_column_family_handle_t,
+            key: *const c_char, length: usize);
         fn rocksdb_transaction_create_iterator_cf(
             transaction: *mut rocksdb_transaction_t, options: *const rocksdb_readoptions_t,
             family: *mut rocksdb_column_family_handle_t) -> *mut rocksdb_iterator_t;

@@ -9,7 +9,8 @@ use crate::db::{Database, Locking};
 use crate::effective::Effective;
 use crate::names::Group;
 use crate::plan::Plan;
-use crate::session;
+use crate::session::{self, Space};
+use crate::transaction::WriteOptions;
 use crate::{counters, quiet};
 
 /// An open instance.
@@ -18,7 +19,7 @@ pub struct RocksDbInstance {
     db: Arc<Database>,
     durability: Durability,
     locking: Locking,
-    prefixes: Arc<[usize]>,
+    spaces: Arc<[Space]>,
     /// Whether RocksDB compacts by itself, and by levels: then L0 can be emptied.
     compacts: bool,
     leveled: bool,
@@ -31,13 +32,13 @@ impl RocksDbInstance {
     ///
     /// # Errors
     /// The settings that are not in force.
-    pub fn new(dir: &Path, db: Arc<Database>, plan: Plan, prefixes: Arc<[usize]>) -> Result<Self, EngineError> {
+    pub fn new(dir: &Path, db: Arc<Database>, plan: Plan, spaces: Arc<[Space]>) -> Result<Self, EngineError> {
         let failed = |words: String| EngineError::failed("rocksdb settings", words);
         let effective = Effective::read(dir, db.names()).map_err(failed)?;
         let mut differences = effective.differences(&plan.options);
         let capacity = db.int_of_all(c"rocksdb.block-cache-capacity");
-        if capacity.is_some_and(|capacity| capacity != plan.cache) {
-            differences.push(format!("cache: asked for {}, RocksDB runs with {capacity:?}", plan.cache));
+        if let Some(capacity) = capacity.filter(|capacity| *capacity != plan.block_cache) {
+            differences.push(format!("block_cache: asked for {}, RocksDB runs with {capacity}", plan.block_cache));
         }
         if !differences.is_empty() {
             return Err(failed(differences.join("; ")));
@@ -47,7 +48,7 @@ impl RocksDbInstance {
             dir: dir.to_owned(),
             durability: plan.durability,
             locking: plan.locking,
-            prefixes,
+            spaces,
             compacts: of_family("disable_auto_compactions") != Some("true"),
             leveled: of_family("compaction_style") == Some("kCompactionStyleLevel"),
             trigger: of_family("level0_file_num_compaction_trigger").unwrap_or("4").to_owned(),
@@ -58,28 +59,26 @@ impl RocksDbInstance {
 
 impl Instance for RocksDbInstance {
     fn session(&self) -> Result<Session, EngineError> {
-        let session = session::Session::new(&self.db, self.durability, &self.locking, &self.prefixes);
+        let session = session::Session::new(&self.db, self.durability, &self.locking, &self.spaces);
         Ok(Session::Kv(Box::new(session)))
     }
 
-    /// Waits for compaction, flushes the memtables, has L0 compacted. With
+    /// The shape that a drain leaves, so that a run starts where it will end.
+    fn settle(&self) -> Result<(), EngineError> {
+        self.drain()
+    }
+
+    /// Flushes the memtables, waits for compaction, has L0 compacted: a file
+    /// there is work put off, though RocksDB would wait for three more. With
     /// automatic compaction switched off, or another style than levels, L0 is
     /// left as it is: that shape was asked for.
-    fn settle(&self) -> Result<(), EngineError> {
-        quiet::wait(&self.db, self.compacts)?;
+    fn drain(&self) -> Result<(), EngineError> {
         quiet::flush(&self.db)?;
         quiet::wait(&self.db, self.compacts)?;
         if self.compacts && self.leveled {
             quiet::empty_l0(&self.db, &self.trigger)?;
         }
         Ok(())
-    }
-
-    /// Flushes the memtables and waits for the compactions that RocksDB itself
-    /// holds to be due; nothing more, for that would be work it never owed.
-    fn drain(&self) -> Result<(), EngineError> {
-        quiet::flush(&self.db)?;
-        quiet::wait(&self.db, self.compacts)
     }
 
     fn debt(&self) -> Vec<Gauge> {
@@ -106,8 +105,9 @@ impl Instance for RocksDbInstance {
         if let Some(capacity) = self.db.int_of_all(c"rocksdb.block-cache-capacity") {
             add("block_cache", capacity.to_string());
         }
-        add("WriteOptions.sync", (self.durability == Durability::Sync).to_string());
-        add("WriteOptions.disableWAL", (self.durability == Durability::None).to_string());
+        let write = WriteOptions::new(&self.db, self.durability);
+        add("WriteOptions.sync", write.sync().to_string());
+        add("WriteOptions.disableWAL", write.disable_wal().to_string());
         for (name, value) in self.locking.list() {
             add(name, value);
         }

@@ -13,10 +13,12 @@ mod engine;
 mod ffi;
 mod instance;
 mod library;
+mod memory;
 mod names;
 mod plan;
 mod quiet;
 mod session;
+mod transaction;
 
 pub use engine::RocksDb;
 

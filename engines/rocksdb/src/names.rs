@@ -39,7 +39,7 @@ use Shape::{Fraction, Switch, Text, Whole};
 type Names = &'static [&'static str];
 
 /// Every known setting.
-pub const KNOWN: [(Group, Shape, Names); 14] = [
+pub const KNOWN: [(Group, Shape, Names); 15] = [
     (Database, Switch, DATABASE_SWITCHES),
     (Database, Whole, DATABASE_NUMBERS),
     (Database, Text, DATABASE_TEXTS),
@@ -53,6 +53,7 @@ pub const KNOWN: [(Group, Shape, Names); 14] = [
     (Table, Text, TABLE_TEXTS),
     (Locking, Switch, &["deadlock_detect"]),
     (Locking, Whole, LOCKING_NUMBERS),
+    (Own, Whole, &["block_cache"]),
     (Own, Text, &["bloom_bits", "statistics"]),
 ];
 
@@ -60,13 +61,16 @@ pub const KNOWN: [(Group, Shape, Names); 14] = [
 pub const RESERVED: [(&str, &str); 18] = [
     ("allow_2pc", "a TransactionDB always runs with it"),
     ("block_based_table_factory", "its fields are settings of their own: write `block_size = \"8KiB\"`"),
-    ("block_cache", "the experiment's `cache` is its capacity"),
     ("cf_paths", "all files stay in the managed data directory"),
     ("comparator", "keys are ordered bytewise"),
     ("compaction_filter", "it would drop the workload's rows"),
     ("compaction_filter_factory", "it would drop the workload's rows"),
     ("create_if_missing", "an instance is always new"),
     ("create_missing_column_families", "an instance is always new"),
+    (
+        "default_lock_timeout",
+        "it is for writes outside transactions, which no session does: see `transaction_lock_timeout`",
+    ),
     ("db_log_dir", "all files stay in the managed data directory"),
     ("db_paths", "all files stay in the managed data directory"),
     ("env", "files are read and written through the operating system"),
@@ -188,6 +192,6 @@ const TABLE_TEXTS: Names = &[
 
 #[rustfmt::skip]
 const LOCKING_NUMBERS: Names = &[
-    "deadlock_detect_depth", "default_lock_timeout", "expiration", "lock_timeout", "max_num_locks", "num_stripes",
+    "deadlock_detect_depth", "expiration", "lock_timeout", "max_num_locks", "num_stripes",
     "transaction_lock_timeout",
 ];

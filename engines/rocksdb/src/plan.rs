@@ -11,6 +11,7 @@ use rumba_core::units::parse_bytes;
 
 use crate::db::{Locking, Options};
 use crate::library::Library;
+use crate::memory::{self, Given, Split};
 use crate::names::{self, Group, Shape};
 
 /// The compressions, by the experiment's name and by RocksDB's.
@@ -31,8 +32,8 @@ const MIB: u64 = 1 << 20;
 
 /// Everything that is decided before RocksDB is opened.
 pub struct Plan {
-    /// Capacity of the block cache in bytes.
-    pub cache: u64,
+    /// Capacity of the block cache in bytes: what `cache` has beside the memtables.
+    pub block_cache: u64,
     pub durability: Durability,
     pub statistics: bool,
     pub locking: Locking,
@@ -43,7 +44,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Takes a configuration: the defaults of this size, then the experiment's settings over them.
+    /// Takes a configuration: the experiment's settings, then the defaults that go with them.
     /// Without a library, values are not confirmed and names that the table lacks are let through.
     ///
     /// # Errors
@@ -52,12 +53,12 @@ impl Plan {
         let base = library.map(Options::new);
         let base = base.as_ref();
         let mut plan = Self {
-            cache: config.cache,
+            block_cache: 0,
             durability: config.durability,
             statistics: false,
             locking: Locking { deadlock_detect: true, ..Locking::default() },
             prefixes: true,
-            options: defaults(config.cache, base.is_some_and(Options::built_with_assertions)),
+            options: BTreeMap::new(),
         };
         plan.set_compression(config.compression.as_deref())?;
         for (name, value) in &config.settings.0 {
@@ -66,6 +67,9 @@ impl Plan {
         if config.settings.get("bloom_bits").is_some() && config.settings.get("filter_policy").is_some() {
             return Err(SettingError::new("bloom_bits", "`filter_policy` is given as well", "keep one of the two"));
         }
+        let split = plan.divide(config)?;
+        plan.block_cache = split.block_cache;
+        plan.fill(&split, base.is_some_and(Options::built_with_assertions))?;
         confirm(base, &plan.text(0))
             .map_err(|words| SettingError::new("settings", words, "the values do not go together"))?;
         Ok(plan)
@@ -133,6 +137,8 @@ impl Plan {
         match (name, value) {
             ("statistics", Value::Bool(on)) => self.statistics = *on,
             ("statistics", _) => return wrong("expected true or false"),
+            // Confirmed as a size by `spell`; `divide` reads it.
+            ("block_cache", _) => {}
             (_, Value::Int(0)) => self.put(Group::Table, "filter_policy", "nullptr"),
             (_, Value::Int(1..=100)) => self.put(Group::Table, "filter_policy", bloom(value)),
             (_, Value::Float(bits)) if (1.0..=100.0).contains(bits) => {
@@ -150,7 +156,6 @@ impl Plan {
         match name {
             "deadlock_detect" => locking.deadlock_detect = text == "true",
             "deadlock_detect_depth" => locking.deadlock_detect_depth = Some(whole()?),
-            "default_lock_timeout" => locking.default_lock_timeout = Some(whole()?),
             "expiration" => locking.expiration = Some(whole()?),
             "lock_timeout" => locking.lock_timeout = Some(whole()?),
             "max_num_locks" => locking.max_num_locks = Some(whole()?),
@@ -163,31 +168,70 @@ impl Plan {
         }
         Ok(())
     }
-}
 
-/// The defaults for a cache of this size; docs/engines/rocksdb.md gives the reasons.
-fn defaults(cache: u64, assertions: bool) -> BTreeMap<(Group, String), String> {
-    let memtable = (cache / 8).clamp(MIB, 64 * MIB);
-    let jobs = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
-    // On a full device such a build aborts the process when it writes the next
-    // line to its LOG (WritableFileWriter::AssertFalseAndGetStatusForPrevError),
-    // before the error reaches us; it would log at debug level by default.
-    let log_level = if assertions { "FATAL_LEVEL" } else { "INFO_LEVEL" };
-    let values = [
-        (Group::Database, "create_if_missing", "true".to_owned()),
-        (Group::Database, "create_missing_column_families", "true".to_owned()),
-        (Group::Database, "info_log_level", log_level.to_owned()),
-        (Group::Database, "max_background_jobs", jobs.to_string()),
-        (Group::Family, "write_buffer_size", memtable.to_string()),
-        (Group::Family, "target_file_size_base", memtable.to_string()),
-        (Group::Family, "max_bytes_for_level_base", (4 * memtable).to_string()),
-        (Group::Family, "level_compaction_dynamic_level_bytes", "true".to_owned()),
-        (Group::Family, "max_write_buffer_size_to_maintain", "1".to_owned()),
-        (Group::Table, "filter_policy", bloom(&Value::Int(10))),
-        (Group::Table, "cache_index_and_filter_blocks", "true".to_owned()),
-        (Group::Table, "pin_l0_filter_and_index_blocks_in_cache", "true".to_owned()),
-    ];
-    values.into_iter().map(|(group, name, value)| ((group, name.to_owned()), value)).collect()
+    /// Divides `cache` as the settings that were given say.
+    fn divide(&self, config: &EngineConfig) -> Result<Split, SettingError> {
+        let bytes = |name: &str| match config.settings.get(name) {
+            None => Ok(None),
+            Some(value) => {
+                let wrong = || SettingError::new(name, format!("`{value}` does not fit"), remedy(Shape::Whole));
+                spell(name, Shape::Whole, value)?.parse().map(Some).map_err(|_| wrong())
+            }
+        };
+        let given = Given {
+            block_cache: bytes("block_cache")?,
+            memtables: bytes("db_write_buffer_size")?,
+            memtable: bytes("write_buffer_size")?,
+        };
+        memory::divide(config.cache, given)
+    }
+
+    /// Adds the defaults of what was not given; docs/engines/rocksdb.md gives the reasons.
+    fn fill(&mut self, split: &Split, assertions: bool) -> Result<(), SettingError> {
+        let jobs = available_parallelism().map_or(2, |cores| cores.get().clamp(2, 16));
+        // On a full device such a build aborts the process when it writes the next
+        // line to its LOG (WritableFileWriter::AssertFalseAndGetStatusForPrevError),
+        // before the error reaches us; it would log at debug level by default.
+        let log_level = if assertions { "FATAL_LEVEL" } else { "INFO_LEVEL" };
+        let file = split.memtable.max(MIB);
+        self.put_default(Group::Database, "create_if_missing", "true");
+        self.put_default(Group::Database, "create_missing_column_families", "true");
+        self.put_default(Group::Database, "info_log_level", log_level);
+        self.put_default(Group::Database, "max_background_jobs", jobs.to_string());
+        self.put_default(Group::Database, "db_write_buffer_size", split.memtables.to_string());
+        self.put_default(Group::Family, "write_buffer_size", split.memtable.to_string());
+        self.put_default(Group::Family, "target_file_size_base", file.to_string());
+        self.put_default(Group::Family, "max_bytes_for_level_base", file.saturating_mul(4).to_string());
+        self.put_default(Group::Family, "level_compaction_dynamic_level_bytes", "true");
+        self.put_default(Group::Table, "filter_policy", bloom(&Value::Int(10)));
+        self.put_default(Group::Table, "cache_index_and_filter_blocks", "true");
+        self.put_default(Group::Table, "pin_l0_filter_and_index_blocks_in_cache", "true");
+        self.put_default_history()
+    }
+
+    /// How much of flushed memtables stays in memory: nothing, unless a number of them is given.
+    /// RocksDB ignores the number while there is a size (`max_write_buffer_number_to_maintain` in
+    /// advanced_options.h).
+    fn put_default_history(&mut self) -> Result<(), SettingError> {
+        let [number, size] =
+            ["number", "size"].map(|kind| (Group::Family, format!("max_write_buffer_{kind}_to_maintain")));
+        let given = |key| self.options.get(key).is_some_and(|value| value != "0");
+        match (given(&number), given(&size)) {
+            (true, true) => {
+                let why = format!("RocksDB ignores it while `{}` is given", size.1);
+                Err(SettingError::new(number.1, why, "keep one of the two"))
+            }
+            (true, false) => Ok(()),
+            (false, _) => {
+                self.options.entry(size).or_insert_with(|| "1".to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    fn put_default(&mut self, group: Group, name: &str, value: impl Into<String>) {
+        self.options.entry((group, name.to_owned())).or_insert_with(|| value.into());
+    }
 }
 
 fn bloom(bits: &Value) -> String {

@@ -94,6 +94,8 @@ pub fn empty_l0(db: &Database, trigger: &str) -> Result<(), EngineError> {
     outcome?;
     match l0_files(db) {
         0 => Ok(()),
-        left => Err(EngineError::failed("settle", format!("RocksDB leaves {left} files in L0"))),
+        left => {
+            Err(EngineError::failed("level0_file_num_compaction_trigger", format!("RocksDB leaves {left} files in L0")))
+        }
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rumba_core::engine::{Durability, EngineError};
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 
-use crate::access::{ManyKeys, ReadOptions, Transaction, WriteBatch};
+use crate::access::{ManyKeys, ReadOptions};
 use crate::db::{Database, Locking};
+use crate::transaction::{Transaction, WriteBatch};
 
 /// A session: reads go to the database, or to the transaction while one is open.
 pub struct Session {
@@ -16,12 +17,20 @@ pub struct Session {
     many: ManyKeys,
     transaction: Transaction,
     batch: WriteBatch,
-    /// Per key space: the length of its prefix extractor's prefix, 0 for none.
-    prefixes: Arc<[usize]>,
+    spaces: Arc<[Space]>,
+}
+
+/// What a session must know of a key space.
+#[derive(Clone, Copy, Debug)]
+pub struct Space {
+    /// The length of its prefix extractor's prefix, 0 for none.
+    pub prefix: usize,
+    /// Whether its entries need no locks of their own ([`rumba_core::kv::KeySpace::derived`]).
+    pub derived: bool,
 }
 
 impl Session {
-    pub fn new(db: &Arc<Database>, durability: Durability, locking: &Locking, prefixes: &Arc<[usize]>) -> Self {
+    pub fn new(db: &Arc<Database>, durability: Durability, locking: &Locking, spaces: &Arc<[Space]>) -> Self {
         Self {
             points: ReadOptions::for_points(db),
             prefix_scans: ReadOptions::for_prefix_scans(db),
@@ -29,7 +38,7 @@ impl Session {
             many: ManyKeys::default(),
             transaction: Transaction::new(db, durability, locking),
             batch: WriteBatch::new(db, durability),
-            prefixes: prefixes.clone(),
+            spaces: spaces.clone(),
         }
     }
 }
@@ -73,7 +82,7 @@ impl KvSession for Session {
         if scan.from >= scan.to || scan.limit == 0 {
             return Ok(0);
         }
-        let options = if within_prefix(scan.from, scan.to, self.prefixes[space]) {
+        let options = if within_prefix(scan.from, scan.to, self.spaces[space].prefix) {
             &mut self.prefix_scans
         } else {
             &mut self.total_order_scans
@@ -110,11 +119,19 @@ impl KvSession for Session {
     }
 
     fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
-        self.transaction.put(space, key, value)
+        if self.spaces[space].derived {
+            self.transaction.put_unlocked(space, key, value)
+        } else {
+            self.transaction.put(space, key, value)
+        }
     }
 
     fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
-        self.transaction.delete(space, key)
+        if self.spaces[space].derived {
+            self.transaction.delete_unlocked(space, key)
+        } else {
+            self.transaction.delete(space, key)
+        }
     }
 
     fn commit(&mut self) -> Result<(), EngineError> {

@@ -48,6 +48,8 @@ fn everything(session: &mut dyn KvSession, other: &mut dyn KvSession, value: &mu
     session.get_for_update(0, b"ab1", value).unwrap();
     session.put(0, b"ab3", b"three").unwrap();
     session.delete(0, b"ab3").unwrap();
+    session.put(1, b"ab3", b"entry").unwrap();
+    session.delete(1, b"ab3").unwrap();
     session.multi_get(0, &[b"ab2", b"ab1"], value, &mut |_, _| seen += 1).unwrap();
     seen += session.scan(0, range, &mut |_, _| {}).unwrap();
     assert_eq!(seen, 8);
@@ -69,8 +71,8 @@ fn nothing_on_the_load_path_allocates() {
         library: None,
         settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
     };
-    let instance =
-        RocksDb.open(dir.path(), &config, &[KeySpace { name: "link", scan_prefix: 2, derived: false }]).unwrap();
+    let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 2, derived });
+    let instance = RocksDb.open(dir.path(), &config, &spaces).unwrap();
     let (Session::Kv(mut session), Session::Kv(mut other)) = (instance.session().unwrap(), instance.session().unwrap())
     else {
         unreachable!("rocksdb is a key-value engine");

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod background;
+mod crash;
+mod durability;
 mod oracle;
 mod session;
 mod settings;
@@ -18,9 +20,11 @@ use crate::RocksDb;
 
 const NODE: usize = 0;
 const LINK: usize = 1;
-const SPACES: [KeySpace; 2] = [
+const INDEX: usize = 2;
+const SPACES: [KeySpace; 3] = [
     KeySpace { name: "node", scan_prefix: 0, derived: false },
     KeySpace { name: "link", scan_prefix: 2, derived: false },
+    KeySpace { name: "index", scan_prefix: 2, derived: true },
 ];
 
 fn config() -> EngineConfig {

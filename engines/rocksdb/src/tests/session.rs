@@ -149,6 +149,43 @@ fn a_row_lock_held_elsewhere_is_a_conflict_and_not_a_hang() {
     assert_eq!(get(&mut *first, NODE, b"row"), Some(b"2".to_vec()));
 }
 
+/// The row that an index entry follows from is locked already: a lock of its
+/// own would be work that the engine's servers do not do.
+#[test]
+fn entries_of_a_derived_space_take_no_locks_and_belong_to_their_transaction() {
+    let lab = Lab::open(&config_with([("transaction_lock_timeout", Value::Int(10))]));
+    let (mut first, mut second) = (lab.session(), lab.session());
+    put(&mut *first, INDEX, b"aa0", b"old");
+    first.begin().unwrap();
+    second.begin().unwrap();
+    first.put(INDEX, b"aa1", b"first").unwrap();
+    first.delete(INDEX, b"aa0").unwrap();
+    first.put(LINK, b"aa1", b"first").unwrap();
+    second.put(INDEX, b"aa1", b"second").unwrap();
+    second.delete(INDEX, b"aa0").unwrap();
+    assert!(second.put(LINK, b"aa1", b"second").unwrap_err().is_conflict(), "a row is locked");
+
+    // Each sees its own, in reads and in scans; nobody else sees anything.
+    assert_eq!(get(&mut *first, INDEX, b"aa1"), Some(b"first".to_vec()));
+    assert_eq!(get(&mut *first, INDEX, b"aa0"), None);
+    assert_eq!(scan(&mut *second, INDEX, b"aa", b"ab", 9), [(b"aa1".to_vec(), b"second".to_vec())]);
+    let mut third = lab.session();
+    assert_eq!(scan(&mut *third, INDEX, b"aa", b"ab", 9), [(b"aa0".to_vec(), b"old".to_vec())]);
+
+    second.rollback().unwrap();
+    assert_eq!(scan(&mut *second, INDEX, b"aa", b"ab", 9).len(), 1, "the old entry, and nothing of the rollback's");
+    second.begin().unwrap();
+    assert_eq!(get(&mut *second, INDEX, b"aa1"), None, "nor does the next transaction see it");
+    first.commit().unwrap();
+    second.put(INDEX, b"aa2", b"alone").unwrap();
+    second.commit().unwrap();
+    let committed = [(b"aa1".to_vec(), b"first".to_vec()), (b"aa2".to_vec(), b"alone".to_vec())];
+    assert_eq!(scan(&mut *third, INDEX, b"aa", b"ab", 9), committed);
+    assert_eq!(get(&mut *third, LINK, b"aa1"), Some(b"first".to_vec()));
+    assert!(third.put(INDEX, b"aa3", b"").unwrap_err().to_string().contains("begin one first"));
+    assert!(third.delete(INDEX, b"aa3").unwrap_err().to_string().contains("begin one first"));
+}
+
 /// Two transactions that want each other's row: with an endless lock timeout
 /// only the detection ends this, and a test that hangs is the failure.
 #[test]

@@ -59,7 +59,7 @@ fn settings_of_every_group_are_in_force_and_read_back() {
     let config = config_with([
         ("max_total_wal_size", text("24MiB")),
         ("use_direct_reads", Value::Bool(true)),
-        ("write_buffer_size", text("2.5MiB")),
+        ("write_buffer_size", text("1.25MiB")),
         ("compression_opts", text("{level=5;strategy=1}")),
         ("max_bytes_for_level_multiplier", Value::Int(8)),
         ("block_size", text("8KiB")),
@@ -73,12 +73,14 @@ fn settings_of_every_group_are_in_force_and_read_back() {
     for (name, value) in [
         ("max_total_wal_size", "25165824"),
         ("use_direct_reads", "true"),
-        ("write_buffer_size", "2621440"),
+        ("write_buffer_size", "1310720"),
         ("max_bytes_for_level_multiplier", "8.000000"),
         ("block_size", "8192"),
         ("format_version", "4"),
         ("filter_policy", "bloomfilter:9.9:false"),
-        ("block_cache", "8388608"),
+        // Two memtables are more than a quarter of the 8 MiB; the rest is the block cache's.
+        ("db_write_buffer_size", "2621440"),
+        ("block_cache", "3145728"),
         ("WriteOptions.disableWAL", "false"),
         ("transaction_lock_timeout", "250"),
         ("deadlock_detect", "true"),
@@ -89,6 +91,44 @@ fn settings_of_every_group_are_in_force_and_read_back() {
     }
     assert!(effective["compression_opts"].contains("level=5;"));
     assert!(effective["rocksdb_version"].contains('.'));
+}
+
+#[test]
+fn the_cache_is_divided_and_its_parts_can_be_set() {
+    let in_force = |config: &EngineConfig| {
+        let effective: BTreeMap<String, String> = Lab::open(config).effective_settings().into_iter().collect();
+        ["block_cache", "db_write_buffer_size", "write_buffer_size"].map(|name| effective[name].parse::<u64>().unwrap())
+    };
+    const MIB: u64 = 1 << 20;
+    assert_eq!(in_force(&config()), [4 * MIB, 2 * MIB, MIB / 2]);
+    assert_eq!(in_force(&config_with([("db_write_buffer_size", text("1MiB"))])), [6 * MIB, MIB, MIB / 4]);
+    assert_eq!(in_force(&config_with([("block_cache", text("6MiB"))])), [6 * MIB, MIB, MIB / 4]);
+    assert_eq!(in_force(&config_with([("write_buffer_size", text("1.5MiB"))])), [2 * MIB, 3 * MIB, 3 * MIB / 2]);
+    assert_eq!(in_force(&config_with([("db_write_buffer_size", Value::Int(0))])), [8 * MIB, 0, MIB / 2]);
+    assert_eq!(refusal([("db_write_buffer_size", text("4MiB"))]).key, "db_write_buffer_size");
+    assert_eq!(refusal([("block_cache", text("8MiB"))]).key, "block_cache");
+    assert_eq!(refusal([("block_cache", text("much"))]).key, "block_cache");
+    assert_eq!(refusal([("write_buffer_size", text("64MiB"))]).key, "write_buffer_size");
+    assert_eq!(RocksDb.check(&EngineConfig { cache: 0, ..config() }).unwrap_err().key, "cache");
+}
+
+/// A setting without effect is worse than none: the table would show a comparison that was not made.
+#[test]
+fn settings_that_would_have_no_effect_are_refused_or_given_one() {
+    let error = refusal([("default_lock_timeout", Value::Int(5))]);
+    assert!(error.problem.contains("outside transactions"), "{error}");
+    let (number, size) = ("max_write_buffer_number_to_maintain", "max_write_buffer_size_to_maintain");
+    let error = refusal([(number, Value::Int(2)), (size, Value::Int(1 << 20))]);
+    assert!(error.key == number && error.problem.contains("ignores it"), "{error}");
+
+    let in_force = |config: &EngineConfig| {
+        let effective: BTreeMap<String, String> = Lab::open(config).effective_settings().into_iter().collect();
+        [number, size].map(|name| effective[name].clone())
+    };
+    assert_eq!(in_force(&config()), ["0", "1"]);
+    assert_eq!(in_force(&config_with([(number, Value::Int(3))])), ["3", "0"]);
+    assert_eq!(in_force(&config_with([(number, Value::Int(0))])), ["0", "1"], "nothing, as asked");
+    assert_eq!(in_force(&config_with([(size, Value::Int(4096))])), ["0", "4096"]);
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! What a durability does: a log or none, a sync or none.
+
+use rumba_core::setting::Value;
+
+use super::*;
+
+#[test]
+fn without_durability_nothing_is_written_to_a_log() {
+    for (durability, logs) in [(Durability::None, false), (Durability::NoSync, true), (Durability::Sync, true)] {
+        let lab = Lab::open(&EngineConfig { durability, ..config() });
+        let mut session = lab.session();
+        put(&mut *session, NODE, b"a", b"1");
+        load(&mut *session, NODE, 0..100);
+        let log_bytes = bytes(lab.path(), |file| lab.is_log(file));
+        assert_eq!(log_bytes > 0, logs, "{durability:?} wrote {log_bytes} bytes");
+        assert_eq!(get(&mut *session, NODE, b"a"), Some(b"1".to_vec()));
+    }
+    let lab = Lab::open(&config());
+    assert!(lab.is_log(Path::new("/data/000012.log")));
+    for file in ["LOG", "LOG.old.1700000000", "000012.sst", "MANIFEST-000005", "OPTIONS-000007"] {
+        assert!(!lab.is_log(Path::new(file)), "{file}");
+    }
+}
+
+/// `sync` that does not sync would win every comparison of durable engines.
+#[test]
+fn every_commit_and_load_is_synced_under_sync_and_none_otherwise() {
+    const COMMITS: u64 = 20;
+    let syncs = |durability| {
+        let config = EngineConfig { durability, ..config_with([("statistics", Value::Bool(true))]) };
+        let lab = Lab::open(&config);
+        let mut session = lab.session();
+        let synced = |lab: &Lab| gauge(&lab.counters(), "wal.synced");
+        let before = synced(&lab);
+        for row in 0..COMMITS {
+            put(&mut *session, NODE, &row.to_be_bytes(), b"committed");
+        }
+        let after_commits = synced(&lab);
+        for row in 0..COMMITS {
+            load(&mut *session, LINK, row..row + 1);
+        }
+        let settings: BTreeMap<String, String> = lab.effective_settings().into_iter().collect();
+        let read_back = |name: &str| settings[&format!("WriteOptions.{name}")] == "true";
+        let options = (read_back("sync"), read_back("disableWAL"));
+        (after_commits - before, synced(&lab) - after_commits, options)
+    };
+    let (commits, loads, options) = syncs(Durability::Sync);
+    assert!(commits >= COMMITS as f64 && loads >= COMMITS as f64, "{commits} and {loads} syncs");
+    assert_eq!(options, (true, false));
+    assert_eq!(syncs(Durability::NoSync), (0.0, 0.0, (false, false)));
+    assert_eq!(syncs(Durability::None), (0.0, 0.0, (false, true)));
+}
