@@ -1,7 +1,7 @@
 //! The measurements.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub struct Bench {
 type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
 
 /// All measurements, in order.
-pub const STEPS: &[Step] = &[recording, instructions, harness, memory, quickstart];
+pub const STEPS: &[Step] = &[recording, instructions, harness, apart, memory, quickstart];
 
 impl Bench {
     /// Builds what is measured.
@@ -74,6 +74,9 @@ impl Bench {
                 .arg(ops.to_string())
                 .output()?;
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            if !output.status.success() {
+                return Err(format!("{example} under callgrind: {text}").into());
+            }
             let line =
                 text.lines().find_map(|line| line.split_once("Collected : ")).ok_or("callgrind counted nothing")?;
             Ok(line.1.trim().parse()?)
@@ -197,6 +200,30 @@ fn harness(bench: &Bench) -> Result<Vec<Line>, Failure> {
             Some(load >= 3e6),
         ),
     ])
+}
+
+/// The machine's own limit: the same work in processes that share nothing at all.
+fn apart(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const OPS: &str = "20000000";
+    let seconds = |processes: usize| -> Result<f64, Failure> {
+        let start = std::time::Instant::now();
+        let example = bench.release.join("examples/harness_cost");
+        let children = (0..processes)
+            .map(|_| Command::new(&example).arg(OPS).stdout(Stdio::null()).spawn())
+            .collect::<Result<Vec<_>, _>>()?;
+        for mut child in children {
+            child.wait()?;
+        }
+        Ok(start.elapsed().as_secs_f64())
+    };
+    let ratios = (0..5).map(|_| Ok(4.0 * seconds(1)? / seconds(4)?)).collect::<Result<Vec<f64>, Failure>>()?;
+    Ok(vec![Line {
+        what: "the same work in four processes that share nothing, against one (median of 5)".into(),
+        goal: "none: the machine's own limit".into(),
+        measured: format!("{:.2} ×", median(ratios)),
+        met: None,
+        command: format!("harness_cost {OPS}, four at once and one alone"),
+    }])
 }
 
 fn memory(bench: &Bench) -> Result<Vec<Line>, Failure> {
