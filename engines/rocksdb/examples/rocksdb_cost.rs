@@ -1,4 +1,4 @@
-//! What a call through a session costs in CPU: `cargo run --release --example cost`.
+//! What a call through a session costs in CPU: `cargo run --release -p rumba-engine-rocksdb --example rocksdb_cost`.
 //!
 //! The data fits the cache and the memtables, so that the figures are calls
 //! and not I/O. CPU is this thread's own; background threads are not in it.

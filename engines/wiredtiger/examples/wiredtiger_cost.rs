@@ -1,5 +1,5 @@
 //! What a call through the session costs in CPU, on cached rows with one client:
-//! `cargo run --release -p rumba-engine-wiredtiger --example cpu_per_call`.
+//! `cargo run --release -p rumba-engine-wiredtiger --example wiredtiger_cost`.
 //!
 //! CPU of the calling thread alone, from its own clock; the library's threads
 //! and the device are not in it.

@@ -1,6 +1,6 @@
 //! What LinkBench itself costs: nanoseconds per operation over a session that
 //! answers at once with zeros, and rows per second of the load.
-//! `cargo run --release -p rumba-workload-linkbench --example cost`
+//! `cargo run --release -p rumba-workload-linkbench --example linkbench_cost`
 
 use std::collections::BTreeMap;
 use std::pin::pin;
