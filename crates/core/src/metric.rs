@@ -44,6 +44,15 @@ impl Metric {
         }
     }
 
+    /// The sum; absent, with the reason, as soon as one part is: it would understate.
+    pub fn plus(&self, other: &Metric) -> Self {
+        match (self.value(), other.value()) {
+            (Some(a), Some(b)) => Metric::from(a + b),
+            (None, _) => self.clone(),
+            (_, None) => other.clone(),
+        }
+    }
+
     /// This per that; absent when the divisor is zero.
     pub fn per(&self, divisor: f64, divisor_name: &str) -> Self {
         if divisor > 0.0 { self.map(|value| value / divisor) } else { Metric::absent(format!("no {divisor_name}")) }

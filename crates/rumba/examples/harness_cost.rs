@@ -9,11 +9,10 @@ use std::task::{Context, Poll};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig};
 use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{ClientAddress, Op, OpKind, Pace};
+use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, block_on};
 use rumba_core::workload::Workload;
 use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
-use rumba_lab::run::driver::block_on;
 use rumba_lab::run::pace::ThreadPace;
 use rumba_workload_linkbench::LinkBench;
 

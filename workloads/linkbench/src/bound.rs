@@ -21,7 +21,7 @@ use crate::sql_graph::SqlGraph;
 use crate::sql_text;
 use crate::tally::Tallies;
 use crate::verify::{Expected, Rows, verify};
-use crate::wait::wait;
+use rumba_core::worker::block_on;
 
 const fn op(name: &'static str, short: Option<&'static str>) -> OpInfo {
     OpInfo { name, short }
@@ -191,8 +191,8 @@ impl Bound for LinkBenchBound {
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
         let expected = &self.expected();
         match session {
-            Session::Kv(session) => wait(verify(&mut self.kv(session, 0), expected)),
-            Session::Sql(session) => wait(verify(&mut self.sql(session, sql_text::SCANS)?, expected)),
+            Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
+            Session::Sql(session) => block_on(verify(&mut self.sql(session, sql_text::SCANS)?, expected)),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::profile::WriteStyle;
 use crate::sql_graph::SqlGraph;
 use crate::sql_text;
 use crate::verify::{Expected, Rows, verify};
-use crate::wait::wait;
+use rumba_core::worker::block_on;
 
 /// Loaded node ids are 1..IDS; few, so that operations meet.
 const IDS: u64 = 40;
@@ -103,7 +103,7 @@ fn load(graph: &mut impl GraphLoad, oracle: &mut Oracle, seed: u64) -> Result<()
         }
     }
     let wrong = |error: EngineError| format!("seed {seed}, load: {error}");
-    wait(graph.load_staged()).map_err(wrong)?;
+    block_on(graph.load_staged()).map_err(wrong)?;
     graph.clear_staged();
     build(graph).map_err(wrong)
 }
@@ -113,7 +113,7 @@ fn build(graph: &mut impl GraphLoad) -> Result<(), EngineError> {
     let to = LinkKey { link_type: LINK_TYPE + TYPES, id1: 0, id2: 0 };
     let mut from = Some(LinkKey { link_type: LINK_TYPE, id1: 0, id2: 0 });
     while let Some(next) = from {
-        from = wait(graph.build_index(IndexRange { from: next, to }, 7))?.next;
+        from = block_on(graph.build_index(IndexRange { from: next, to }, 7))?.next;
     }
     graph.clear_staged();
     Ok(())
@@ -204,23 +204,25 @@ fn apply(graph: &mut impl GraphStore, step: &Step) -> Result<Told, EngineError> 
     let link = |key, visible, time, data| Link { key, visible, version: 3, time, data };
     let node = |id, version, data| Node { id, node_type: NODE_TYPE, version, time: 9, data };
     told.answer = match step {
-        Step::AddNode(data) => said(&wait(graph.add_node(&node(0, 1, data)))?),
-        Step::GetNode(id) => said(&wait(graph.get_node(*id, &mut |node| nodes.push(own_node(node))))?),
-        Step::UpdateNode(id, data) => wrote(wait(graph.update_node(&node(*id, 2, data)))?),
-        Step::DeleteNode(id) => wrote(wait(graph.delete_node(*id))?),
-        Step::AddLink(key, visible, time, data) => wrote(wait(graph.add_link(&link(*key, *visible, *time, data)))?),
+        Step::AddNode(data) => said(&block_on(graph.add_node(&node(0, 1, data)))?),
+        Step::GetNode(id) => said(&block_on(graph.get_node(*id, &mut |node| nodes.push(own_node(node))))?),
+        Step::UpdateNode(id, data) => wrote(block_on(graph.update_node(&node(*id, 2, data)))?),
+        Step::DeleteNode(id) => wrote(block_on(graph.delete_node(*id))?),
+        Step::AddLink(key, visible, time, data) => wrote(block_on(graph.add_link(&link(*key, *visible, *time, data)))?),
         Step::UpdateLink(key, visible, time, data) => {
-            wrote(wait(graph.update_link(&link(*key, *visible, *time, data)))?)
+            wrote(block_on(graph.update_link(&link(*key, *visible, *time, data)))?)
         }
-        Step::DeleteLink(key, time) => said(&wait(graph.delete_link(*key, *time))?),
-        Step::CountLinks(id1, link_type) => said(&wait(graph.count_links(*id1, *link_type))?),
+        Step::DeleteLink(key, time) => said(&block_on(graph.delete_link(*key, *time))?),
+        Step::CountLinks(id1, link_type) => said(&block_on(graph.count_links(*id1, *link_type))?),
         Step::GetLinks(id1, link_type, id2s) => {
-            let rows = wait(graph.get_links(*id1, *link_type, id2s, &mut |link| links.push(own_link(link))))?;
+            let rows = block_on(graph.get_links(*id1, *link_type, id2s, &mut |link| links.push(own_link(link))))?;
             // A multiget has no order.
             links.sort_by_key(|link| link.0);
             said(&rows)
         }
-        Step::GetLinksList(query) => said(&wait(graph.get_links_list(query, &mut |link| links.push(own_link(link))))?),
+        Step::GetLinksList(query) => {
+            said(&block_on(graph.get_links_list(query, &mut |link| links.push(own_link(link))))?)
+        }
     };
     Ok(told)
 }
@@ -255,7 +257,7 @@ fn run<G: GraphStore + GraphScan>(
         }
     }
     let Some(graph) = graphs.first_mut() else { return Ok(()) };
-    wait(compare(graph, &oracle)).map_err(|error| format!("seed {seed}, {error}"))
+    block_on(compare(graph, &oracle)).map_err(|error| format!("seed {seed}, {error}"))
 }
 
 /// Whether two tables are the same; names the first row that is not.

@@ -28,7 +28,6 @@ mod sql_text;
 mod tails;
 mod tally;
 mod verify;
-mod wait;
 
 use rumba_core::engine::Family;
 use rumba_core::kv::KeySpace;

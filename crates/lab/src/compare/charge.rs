@@ -66,7 +66,7 @@ pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
 /// CPU seconds of clients and engine, without rumba's own threads, as in
 /// `cpu_us_per_op`; a sum without one of the two would understate.
 fn engine_cpu_s(spent: &Spent) -> Metric {
-    plus(&spent.client_cpu_s, &spent.background_cpu_s)
+    spent.client_cpu_s.plus(&spent.background_cpu_s)
 }
 
 /// The phases that serve operations and the drain; or the reason why the debt cannot be charged.
@@ -89,20 +89,11 @@ fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
 
 fn per_op(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
     let ops: u64 = working.iter().map(|phase| phase.ops).sum();
-    plus(&total(working, cost), &cost(&drain.spent)).per(ops as f64, "operations")
+    total(working, cost).plus(&cost(&drain.spent)).per(ops as f64, "operations")
 }
 
 fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
-    phases.iter().fold(Metric::Value(0.0), |sum, phase| plus(&sum, &cost(&phase.spent)))
-}
-
-/// A sum; absent as soon as one part is.
-fn plus(a: &Metric, b: &Metric) -> Metric {
-    match (a.value(), b.value()) {
-        (Some(a), Some(b)) => Metric::from(a + b),
-        (None, _) => a.clone(),
-        _ => b.clone(),
-    }
+    phases.iter().fold(Metric::Value(0.0), |sum, phase| sum.plus(&cost(&phase.spent)))
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
 //! The driver `threads`: a thread per client.
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{JoinHandle, Thread};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rumba_core::engine::EngineError;
-use rumba_core::worker::Client;
+use rumba_core::worker::{Client, block_on};
 
 use super::cells::{Cells, Collector, Counts};
 use super::pace::ThreadPace;
@@ -154,25 +151,4 @@ fn run_client(mut client: Box<dyn Client>, mut pace: ThreadPace, ends: &Sender<R
     drop(client);
     // The receiver outlives every client unless the trial is being torn down.
     let _ = ends.send(end);
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Runs a future on this thread. Over an embedded engine it never waits.
-pub fn block_on<F: Future>(future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
 }

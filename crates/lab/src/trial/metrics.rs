@@ -21,7 +21,7 @@ pub fn metrics(
     let ops = ops as f64;
     let per_op = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(ops, "operations in this phase");
     let per_s = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(seconds, "time passed");
-    let cpu_s = sum(&spent.client_cpu_s, &spent.background_cpu_s);
+    let cpu_s = spent.client_cpu_s.plus(&spent.background_cpu_s);
     let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
     let logical_bytes =
         if logical > 0 { Metric::Value(logical as f64) } else { Metric::absent("nothing has been loaded yet") };
@@ -65,15 +65,6 @@ pub fn online_cpus() -> f64 {
     let online = crate::host::parse::list_length(text.trim());
     let cpus = online.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     cpus as f64
-}
-
-/// A sum that is absent when a part of it is.
-fn sum(a: &Metric, b: &Metric) -> Metric {
-    match (a.value(), b.value()) {
-        (Some(a), Some(b)) => Metric::from(a + b),
-        (None, _) => a.clone(),
-        (_, None) => b.clone(),
-    }
 }
 
 #[cfg(test)]

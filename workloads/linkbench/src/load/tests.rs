@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::graph::{IndexStep, Node};
-use crate::wait::wait;
 use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::block_on;
 
 /// Conflicts so often, and then never again.
 struct Busy {
@@ -73,12 +73,12 @@ fn a_batch_is_tried_more_often_than_an_operation_and_each_try_is_counted() {
     let operations = work(0).config.max_retries;
     let mut rows = RowLoader::new(Busy { conflicts: operations + 50, loads: 0 }, work(0));
     assert_eq!(rows.draw(), Some(LOAD_NODES));
-    let op = wait(rows.perform()).unwrap();
+    let op = block_on(rows.perform()).unwrap();
     assert_eq!((op.rows, op.retries, op.failed), (99, operations + 50, false));
     assert_eq!(rows.graph.loads, 1);
     let mut index = IndexLoader::new(Busy { conflicts: operations + 50, loads: 0 }, work(0));
     assert_eq!(index.draw(), Some(0));
-    assert_eq!(wait(index.perform()).unwrap().retries, operations + 50);
+    assert_eq!(block_on(index.perform()).unwrap().retries, operations + 50);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_load_that_cannot_go_on_fails_and_says_what_to_do() {
     let mut rows = RowLoader::new(Busy { conflicts: u32::MAX, loads: 0 }, work);
     rows.retry = Retry::new(3, 1);
     rows.draw();
-    let error = wait(rows.perform()).unwrap_err().to_string();
+    let error = block_on(rows.perform()).unwrap_err().to_string();
     assert!(error.contains("after 3 retries (conflict: busy)"), "{error}");
     assert!(error.contains("fewer loaders"), "{error}");
     assert_eq!(tallies.sums().bytes, 0, "what was not loaded is not counted");

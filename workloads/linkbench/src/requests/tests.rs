@@ -4,8 +4,8 @@
 use super::*;
 use crate::graph::{VisitLink, VisitNode, Written};
 use crate::tally::{Sums, Tallies};
-use crate::wait::wait;
 use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::block_on;
 
 const THERE: Written = Written { there: true, growth: None };
 const NEW: Written = Written { there: false, growth: None };
@@ -133,7 +133,7 @@ fn history_goes_on_below_the_oldest_link_that_was_shown() {
     let mut client = client(&[("list_limit", "3"), ("getlinklist_history", "30")], 0);
     for _ in 0..20_000 {
         client.draw();
-        wait(client.perform()).unwrap();
+        block_on(client.perform()).unwrap();
     }
     let lists = &client.graph.lists;
     let history: Vec<&ListQuery> = lists.iter().filter(|query| query.offset == 1).collect();
@@ -150,7 +150,7 @@ fn new_rows_are_newer_than_all_loaded_ones_and_have_the_published_size() {
     let mut client = client(&[], 0);
     for _ in 0..100_000 {
         client.draw();
-        wait(client.perform()).unwrap();
+        block_on(client.perform()).unwrap();
     }
     assert!(client.graph.times.windows(2).all(|pair| LOADED_AT_MS < pair[0] && pair[0] < pair[1]));
     let sizes = &mut client.graph.payloads;
