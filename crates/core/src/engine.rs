@@ -55,8 +55,27 @@ pub struct EngineConfig {
     pub compression: Option<String>,
     /// The shared library to load, for engines loaded at run time.
     pub library: Option<PathBuf>,
+    /// The server to run or to go to, for engines that are servers: a release
+    /// from a catalogue (`mariadb@10.11`), a base directory, or a DSN without its password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The engine's own settings.
     pub settings: Settings,
+}
+
+/// Which of several builds of an engine is meant; its usual one when nothing is named.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked<'a> {
+    /// See [`EngineConfig::library`].
+    pub library: Option<&'a Path>,
+    /// See [`EngineConfig::server`].
+    pub server: Option<&'a str>,
+}
+
+impl<'a> From<&'a EngineConfig> for Asked<'a> {
+    fn from(config: &'a EngineConfig) -> Self {
+        Self { library: config.library.as_deref(), server: config.server.as_deref() }
+    }
 }
 
 /// What an engine is on this machine.
@@ -97,6 +116,23 @@ pub enum Session {
     Sql(Box<dyn SqlSession>),
 }
 
+/// The directory below an instance's own whose files are kept beside the results.
+pub const KEPT: &str = "kept";
+
+/// Where an instance does its work, and so which meters see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In this process.
+    Embedded,
+    /// In a server.
+    Server {
+        /// The server's process, if it runs on this host and can be told.
+        pid: Option<u32>,
+        /// The directory of its data, if it is on this host and may be read.
+        data_dir: Option<PathBuf>,
+    },
+}
+
 /// A storage engine: what it is called, what it can be told, how it is opened.
 pub trait Engine: Send + Sync {
     /// The name in experiments: `rocksdb`.
@@ -126,8 +162,18 @@ pub trait Engine: Send + Sync {
         true
     }
 
-    /// What is here; `library` names another shared library than the usual one.
-    fn availability(&self, library: Option<&Path>) -> Availability;
+    /// What is here of the build that is asked for.
+    fn availability(&self, asked: Asked<'_>) -> Availability;
+
+    /// Whether `library` means something to it.
+    fn loads_library(&self) -> bool {
+        false
+    }
+
+    /// Whether `server` means something to it.
+    fn runs_server(&self) -> bool {
+        false
+    }
 
     /// Refuses a configuration that cannot run, before anything is created.
     ///
@@ -135,7 +181,9 @@ pub trait Engine: Send + Sync {
     /// The offending setting, and what would be accepted.
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError>;
 
-    /// Creates a new instance in an existing, empty directory.
+    /// Creates a new instance in an existing, empty directory. What it puts into
+    /// a directory [`KEPT`] inside (a server's configuration and log, never a
+    /// password) is copied beside the results at the end, whatever that is.
     ///
     /// # Errors
     /// Whatever the engine said.
@@ -185,6 +233,11 @@ pub trait Instance: Send + Sync {
     /// Whether a file of the data directory is a log (reported apart from data).
     fn is_log(&self, file: &Path) -> bool;
 
+    /// Where it does its work.
+    fn place(&self) -> Place {
+        Place::Embedded
+    }
+
     /// Closes it cleanly.
     ///
     /// # Errors
@@ -215,6 +268,15 @@ pub enum EngineError {
     /// Carries no allocation: it happens on the load path.
     #[error("conflict: {0}")]
     Conflict(&'static str),
+    /// A row with this key is there already. The statement did nothing; the
+    /// transaction goes on. Carries no allocation: it happens on the load path.
+    #[error("a row with this key is there already")]
+    Duplicate,
+    /// The connection was lost, the session has made a new one. Whether the
+    /// operation at hand took effect is not known, so it is not tried again.
+    /// Carries no allocation: what a server's end costs a thousand clients is counted.
+    #[error("the connection was lost and made anew: {0}")]
+    CutOff(&'static str),
     /// The device is full.
     #[error("the device is full: {0}")]
     DiskFull(String),

@@ -182,6 +182,9 @@ pub struct Spent {
     pub background_cpu_s: Metric,
     /// CPU seconds of rumba's own threads.
     pub harness_cpu_s: Metric,
+    /// CPU seconds of the server's processes.
+    #[serde(default)]
+    pub server_cpu_s: Metric,
     /// CPU seconds of the whole host.
     pub host_cpu_s: Metric,
     /// Context switches of the process.
@@ -260,11 +263,33 @@ pub struct TrialPlan {
     pub run: RunPlan,
 }
 
+/// How clients are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DriverKind {
+    /// Whichever suits the engine and the number of clients; docs/method.md gives the rule.
+    #[default]
+    Auto,
+    /// A thread for each client.
+    Threads,
+    /// An event loop per core, each with its share of the clients.
+    Loops,
+}
+
+impl DriverKind {
+    /// Every kind, by the name an experiment uses.
+    pub const NAMES: [(&'static str, DriverKind); 3] =
+        [("auto", DriverKind::Auto), ("threads", DriverKind::Threads), ("loops", DriverKind::Loops)];
+}
+
 /// How a trial is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPlan {
     /// Parallel loaders.
     pub load_clients: u32,
+    /// How clients are executed.
+    #[serde(default)]
+    pub driver: DriverKind,
     /// Warmup in seconds.
     pub warmup_s: f64,
     /// Number of loops.

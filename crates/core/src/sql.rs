@@ -15,6 +15,8 @@ use crate::engine::EngineError;
 pub enum Dialect {
     /// SQLite 3.
     Sqlite,
+    /// MySQL, MariaDB and what speaks like them.
+    MySql,
 }
 
 /// A statement's parameter.
@@ -45,8 +47,11 @@ pub struct Statement(pub usize);
 pub struct Answer {
     /// Rows visited.
     pub rows: u64,
-    /// Rows inserted, updated or deleted.
+    /// Rows inserted, updated or deleted. Where a row is written over with what
+    /// it holds already, MySQL does not count it; an upsert that changes a row counts two there.
     pub affected: u64,
+    /// Rows that an update found, changed or not.
+    pub matched: u64,
     /// The last automatically assigned id, 0 if none.
     pub last_insert_id: i64,
 }
@@ -59,19 +64,44 @@ pub trait SqlSession: Send {
     /// Whose SQL it speaks.
     fn dialect(&self) -> Dialect;
 
+    /// What a table's definition ends with after its last parenthesis:
+    /// `ENGINE=InnoDB ROW_FORMAT=COMPRESSED DEFAULT CHARSET=latin1`.
+    fn table_options(&self) -> &str {
+        ""
+    }
+
+    /// How many statements may be submitted before the first answer is taken.
+    /// Beyond 1, a statement is executed even if the one before it fails.
+    fn pipeline(&self) -> usize {
+        1
+    }
+
     /// Prepares a statement for the life of the session.
     ///
     /// # Errors
     /// The engine's words about the statement.
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError>;
 
-    /// Starts a prepared statement; one at a time.
+    /// Prepares the loading of rows into a table in the session's best way; for [`SqlSession::submit_rows`].
+    ///
+    /// # Errors
+    /// The engine's words about the statement.
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError>;
+
+    /// Starts a prepared statement.
     ///
     /// # Errors
     /// Whatever the engine said.
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError>;
 
-    /// Takes the answer to the submitted statement, calling `visit` with each row.
+    /// Starts the loading of rows, whose values follow each other row by row.
+    /// All or none are loaded, given a transaction around it.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError>;
+
+    /// Takes the answer to the first submitted statement, calling `visit` with each row.
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>>;
 
     /// Runs statements without parameters or rows, such as the schema.
@@ -93,6 +123,23 @@ impl dyn SqlSession + '_ {
         visit: Visit<'_>,
     ) -> Result<Answer, EngineError> {
         self.submit(statement, params)?;
+        self.answer(visit).await
+    }
+
+    /// Loads rows, whose values follow each other row by row.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] for deadlocks, lock waits and busy databases.
+    pub async fn load_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+        self.submit_rows(rows, values)?;
+        self.answer(&mut |_| {}).await
+    }
+
+    /// Waits for the answer to the first submitted statement.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    pub async fn answer(&mut self, visit: Visit<'_>) -> Result<Answer, EngineError> {
         poll_fn(|context| self.poll_answer(context, visit)).await
     }
 }

@@ -29,6 +29,7 @@ pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
                     repeat,
                     run: RunPlan {
                         load_clients: run.load_clients,
+                        driver: run.driver,
                         warmup_s: run.warmup_s,
                         loops: run.loops,
                         loop_s: run.loop_s,

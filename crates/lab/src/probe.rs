@@ -41,7 +41,7 @@ pub fn probe(engine: &dyn Engine, config: &EngineConfig, child: Option<Child>) -
 }
 
 fn here(engine: &dyn Engine, config: &EngineConfig) -> Result<(), Refusal> {
-    match engine.availability(config.library.as_deref()).missing {
+    match engine.availability(config.into()).missing {
         Some(missing) => Err(Refusal::Missing(missing)),
         None => engine.check(config).map_err(Refusal::Setting),
     }

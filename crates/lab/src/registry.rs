@@ -1,6 +1,7 @@
 //! The engines and workloads that are known, by name. The binary fills it.
 
 use rumba_core::engine::Engine;
+use rumba_core::server::Catalogue;
 use rumba_core::workload::Workload;
 
 use crate::probe::Child;
@@ -12,6 +13,8 @@ pub struct Registry {
     pub engines: Vec<Box<dyn Engine>>,
     /// The workloads, in the order they are listed.
     pub workloads: Vec<Box<dyn Workload>>,
+    /// The servers that can be had.
+    pub catalogues: Vec<Box<dyn Catalogue>>,
     /// How a process is had that answers [`crate::probe::serve`]; without it
     /// every engine is asked in this process.
     pub probe: Option<Child>,

@@ -52,6 +52,7 @@ fn main() {
         durability: Durability::None,
         compression: None,
         library: None,
+        server: None,
         settings: Settings::default(),
     };
     let instance = Null.open(Path::new("."), &config, &bound.spaces()).expect("null opens anywhere");

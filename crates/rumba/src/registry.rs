@@ -16,6 +16,7 @@ pub fn registry() -> Registry {
             Box::new(rumba_engine_sqlite::Sqlite),
         ],
         workloads: vec![Box::new(rumba_workload_linkbench::LinkBench)],
+        catalogues: Vec::new(),
         probe: Some(|| commands::own("probe")),
     }
 }

@@ -87,6 +87,7 @@ fn nothing_is_allocated_per_operation() {
         durability: Durability::None,
         compression: None,
         library: None,
+        server: None,
         settings: Settings::default(),
     };
     let instance = Null.open(Path::new("."), &config, &bound.spaces()).unwrap();

@@ -1,14 +1,14 @@
 //! Every engine answers LinkBench's operations as the in-memory oracle does.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Session};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Session};
 use rumba_core::setting::Settings;
 use rumba_workload_linkbench::{conformance, spaces};
 
 const STEPS: usize = 4_000;
 
 fn conforms(engine: &dyn Engine, compression: Option<&str>, durability: Durability) {
-    let availability = engine.availability(None);
+    let availability = engine.availability(Asked::default());
     assert!(availability.missing.is_none(), "{}: {:?}", engine.name(), availability.missing);
     for seed in [1, 2] {
         let dir = tempfile::tempdir().unwrap();
@@ -19,6 +19,7 @@ fn conforms(engine: &dyn Engine, compression: Option<&str>, durability: Durabili
             durability,
             compression: compression.map(str::to_owned),
             library: None,
+            server: None,
             settings: Settings::default(),
         };
         engine.check(&config).unwrap();

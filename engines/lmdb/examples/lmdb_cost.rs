@@ -25,6 +25,7 @@ fn main() {
             durability,
             compression: None,
             library: None,
+            server: None,
             settings: Settings(BTreeMap::from([("writemap".to_owned(), Value::Bool(writemap))])),
         };
         let instance =

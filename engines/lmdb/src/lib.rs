@@ -13,7 +13,7 @@ mod session;
 
 use std::path::Path;
 
-use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, SettingInfo};
 
@@ -50,7 +50,7 @@ impl Engine for Lmdb {
         false
     }
 
-    fn availability(&self, _library: Option<&Path>) -> Availability {
+    fn availability(&self, _asked: Asked<'_>) -> Availability {
         Availability { version: Some(raw::version()), source: "built in".to_owned(), missing: None }
     }
 

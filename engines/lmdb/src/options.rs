@@ -189,6 +189,7 @@ mod tests {
             durability,
             compression: None,
             library: None,
+            server: None,
             settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
         }
     }

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Gauge, Instance, Session};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Gauge, Instance, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
@@ -57,7 +57,7 @@ impl Engine for Null {
         false
     }
 
-    fn availability(&self, _library: Option<&Path>) -> Availability {
+    fn availability(&self, _asked: Asked<'_>) -> Availability {
         Availability {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             source: "built in".to_owned(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
@@ -78,8 +78,12 @@ impl Engine for RocksDb {
         &COMPRESSION_NAMES
     }
 
-    fn availability(&self, library: Option<&Path>) -> Availability {
-        library::availability(library)
+    fn availability(&self, asked: Asked<'_>) -> Availability {
+        library::availability(asked.library)
+    }
+
+    fn loads_library(&self) -> bool {
+        true
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

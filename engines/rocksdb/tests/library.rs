@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
@@ -21,6 +21,7 @@ fn config(library: Option<&Path>) -> EngineConfig {
         durability: Durability::NoSync,
         compression: None,
         library: library.map(Path::to_owned),
+        server: None,
         settings: Settings::default(),
     }
 }
@@ -34,7 +35,7 @@ fn installed() -> PathBuf {
 }
 
 fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
-    let missing = RocksDb.availability(Some(nowhere)).missing.unwrap();
+    let missing = RocksDb.availability(Asked { library: Some(nowhere), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains(nowhere.to_str().unwrap()), "{}", missing.what);
     assert_eq!(missing.install, "apt-get install librocksdb7.8");
     let error = RocksDb.check(&config(Some(nowhere))).unwrap_err();
@@ -48,13 +49,13 @@ fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
 fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
     let dir = tempfile::tempdir().unwrap();
     missing_library_is_named_with_the_remedy(Path::new("/nowhere/librocksdb.so.99"));
-    let other = RocksDb.availability(Some(Path::new("libm.so.6"))).missing.unwrap();
+    let other = RocksDb.availability(Asked { library: Some(Path::new("libm.so.6")), ..Asked::default() }).missing.unwrap();
     assert!(other.what.contains("no function rocksdb_free"), "{}", other.what);
 
     let named = dir.path().join("librocksdb.so.7.8.99");
     std::fs::copy(installed(), &named).unwrap();
     let named = named.canonicalize().unwrap();
-    let availability = RocksDb.availability(Some(&named));
+    let availability = RocksDb.availability(Asked { library: Some(&named), ..Asked::default() });
     assert_eq!(Path::new(&availability.source), named);
     assert!(availability.version.unwrap().starts_with("7.8.99"));
     let data = dir.path().join("data");
@@ -70,7 +71,7 @@ fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
     let wrong = Settings(BTreeMap::from([("write_buffer_size".into(), Value::Text("8apples".into()))]));
     let error = RocksDb.check(&EngineConfig { settings: wrong, ..config(None) }).unwrap_err();
     assert_eq!(error.key, "write_buffer_size");
-    let availability = RocksDb.availability(Some(&installed()));
+    let availability = RocksDb.availability(Asked { library: Some(&installed()), ..Asked::default() });
     assert!(availability.missing.is_none());
     assert_eq!(Path::new(&availability.source), installed().canonicalize().unwrap());
 }

@@ -69,6 +69,7 @@ fn nothing_on_the_load_path_allocates() {
         durability: Durability::NoSync,
         compression: None,
         library: None,
+        server: None,
         settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 2, derived });

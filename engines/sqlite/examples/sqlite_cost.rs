@@ -29,6 +29,7 @@ fn main() {
             durability: Durability::NoSync,
             compression: None,
             library: None,
+            server: None,
             settings: Settings(BTreeMap::from([("mmap_size".to_owned(), Value::Text(mmap_size.to_owned()))])),
         };
         let instance = Sqlite.open(dir.path(), &config, &[]).unwrap();

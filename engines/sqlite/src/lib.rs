@@ -15,7 +15,7 @@ mod status;
 
 use std::path::Path;
 
-use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, SettingInfo};
 
@@ -47,7 +47,7 @@ impl Engine for Sqlite {
         &["none"]
     }
 
-    fn availability(&self, _library: Option<&Path>) -> Availability {
+    fn availability(&self, _asked: Asked<'_>) -> Availability {
         Availability { version: Some(rusqlite::version().to_owned()), source: "built in".to_owned(), missing: None }
     }
 

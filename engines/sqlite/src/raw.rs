@@ -211,6 +211,11 @@ impl Handle {
         Ok(self.statements.len() - 1)
     }
 
+    /// How many parameters a statement has.
+    pub fn parameters(&self, position: usize) -> usize {
+        self.statements[position].parameters
+    }
+
     /// Binds all parameters of a statement; their bytes are copied into one
     /// buffer that is reused, so SQLite need not allocate for them.
     pub fn bind(&mut self, position: usize, params: &[Param<'_>]) -> Result<(), EngineError> {
@@ -269,9 +274,11 @@ impl Handle {
             let rows = self.step_through(&running, visit)?;
             let has_changed = ffi::sqlite3_total_changes64(db) != total;
             let affected = if has_changed { ffi::sqlite3_changes64(db) } else { 0 };
+            let affected = u64::try_from(affected).unwrap_or_default();
             Ok(Answer {
                 rows,
-                affected: u64::try_from(affected).unwrap_or_default(),
+                affected,
+                matched: affected,
                 last_insert_id: ffi::sqlite3_last_insert_rowid(db),
             })
         }

@@ -22,12 +22,21 @@ pub(crate) struct SqliteSession {
     published: Arc<Published>,
     statements_run: u32,
     submitted: Option<usize>,
+    /// The answer to rows that were loaded.
+    loaded: Option<Answer>,
 }
 
 impl SqliteSession {
     /// A session over an open connection.
     pub fn new(handle: Handle, share: Option<Share>, published: Arc<Published>) -> Self {
-        Self { handle, share, published, statements_run: 0, submitted: None }
+        Self { handle, share, published, statements_run: 0, submitted: None, loaded: None }
+    }
+
+    fn is_free(&self) -> Result<(), EngineError> {
+        if self.submitted.is_some() || self.loaded.is_some() {
+            return Err(EngineError::failed("submit", "a statement was submitted already; take its answer first"));
+        }
+        Ok(())
     }
 
     /// Before a statement: keeps the cache at its share, and now and then publishes the counters.
@@ -61,17 +70,38 @@ impl SqlSession for SqliteSession {
         self.handle.prepare(sql).map(Statement)
     }
 
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        let places = vec!["?"; columns.len()].join(",");
+        self.prepare(&format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(",")))
+    }
+
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
-        if self.submitted.is_some() {
-            return Err(EngineError::failed("submit", "a statement was submitted already; take its answer first"));
-        }
+        self.is_free()?;
         self.tend()?;
         self.handle.bind(statement.0, params)?;
         self.submitted = Some(statement.0);
         Ok(())
     }
 
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.is_free()?;
+        self.tend()?;
+        let width = self.handle.parameters(rows.0);
+        let mut loaded = Answer::default();
+        for row in values.chunks(width.max(1)) {
+            self.handle.bind(rows.0, row)?;
+            let answer = self.handle.execute(rows.0, &mut |_| {})?;
+            loaded.affected += answer.affected;
+            loaded.matched += answer.matched;
+        }
+        self.loaded = Some(loaded);
+        Ok(())
+    }
+
     fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        if let Some(loaded) = self.loaded.take() {
+            return Poll::Ready(Ok(loaded));
+        }
         Poll::Ready(match self.submitted.take() {
             Some(statement) => self.handle.execute(statement, visit),
             None => Err(EngineError::failed("poll_answer", "no statement was submitted")),

@@ -31,6 +31,7 @@ fn measure(durability: Durability) -> Result<(), Box<dyn Error>> {
         durability,
         compression: None,
         library: None,
+        server: None,
         settings: Settings::default(),
     };
     let dir = tempfile::tempdir()?;

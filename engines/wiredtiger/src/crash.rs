@@ -64,6 +64,7 @@ fn commit_and_die() {
         durability,
         compression: None,
         library: None,
+        server: None,
         settings,
     };
     let spaces = [KeySpace { name: "rows", scan_prefix: 0, derived: false }];

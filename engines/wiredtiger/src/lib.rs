@@ -18,7 +18,7 @@ mod statistics;
 
 use std::path::Path;
 
-use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, SettingInfo};
 
@@ -49,8 +49,8 @@ impl Engine for WiredTiger {
         config::COMPRESSIONS
     }
 
-    fn availability(&self, library: Option<&Path>) -> Availability {
-        match Library::load(library) {
+    fn availability(&self, asked: Asked<'_>) -> Availability {
+        match Library::load(asked.library) {
             Ok(library) => Availability {
                 version: Some(library.version().to_owned()),
                 source: library.path().display().to_string(),
@@ -58,10 +58,14 @@ impl Engine for WiredTiger {
             },
             Err(error) => Availability {
                 version: None,
-                source: library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string()),
+                source: asked.library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string()),
                 missing: Some(Missing { what: error.to_string(), install: INSTALL.to_owned() }),
             },
         }
+    }
+
+    fn loads_library(&self) -> bool {
+        true
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

@@ -14,6 +14,8 @@ enum Room {
     Core,
     Lab,
     Report,
+    /// A client library of our own: the wire of a family of servers.
+    Wire,
     Engine,
     Workload,
     Binary,
@@ -28,6 +30,7 @@ impl Room {
             ("crates", Some("lab")) => Room::Lab,
             ("crates", Some("report")) => Room::Report,
             ("crates", Some("rumba")) => Room::Binary,
+            ("crates", Some("wire" | "null-server")) => Room::Wire,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
             ("xtask", None) => Room::Chores,
@@ -41,7 +44,9 @@ impl Room {
             // What the page shows of real statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Lab),
             Room::Core => false,
-            Room::Lab | Room::Report | Room::Engine | Room::Workload => other == Room::Core,
+            Room::Engine => matches!(other, Room::Core | Room::Wire),
+            Room::Wire if in_tests => matches!(other, Room::Core | Room::Wire),
+            Room::Lab | Room::Report | Room::Wire | Room::Workload => other == Room::Core,
             Room::Binary | Room::Chores => true,
         }
     }
@@ -51,7 +56,8 @@ impl Room {
             Room::Core => "core depends on no crate of this workspace",
             Room::Lab => "lab depends on core alone: it knows engines and workloads as traits",
             Room::Report => "report depends on core alone: it reads records; its tests may use the lab's statistics",
-            Room::Engine => "an engine depends on core alone",
+            Room::Wire => "a client library depends on core alone; its tests may use each other",
+            Room::Engine => "an engine depends on core and on its client library alone",
             Room::Workload => "a workload depends on core alone",
             Room::Binary | Room::Chores => "depends on what it needs",
         }

@@ -49,10 +49,12 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         durability: Durability::NoSync,
         compression: None,
         library: None,
+        server: None,
         settings: Settings::default(),
     };
     let run = RunPlan {
         load_clients: 4,
+        driver: rumba_core::record::DriverKind::Auto,
         warmup_s: 10.0,
         loops: 2,
         loop_s: 10.0,

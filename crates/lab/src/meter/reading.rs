@@ -33,6 +33,7 @@ impl Reading {
             process_write_bytes: io(|io| io.write_bytes),
             client_cpu_s: seconds(self.cpu.client_ns, earlier.cpu.client_ns),
             background_cpu_s: seconds(self.cpu.background_ns, earlier.cpu.background_ns),
+            server_cpu_s: Metric::absent("the engine is embedded: it has no process of its own"),
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             host_cpu_s: self.host_cpu_since(earlier, |host| host.busy_s),
             ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),

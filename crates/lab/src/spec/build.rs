@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
+use rumba_core::record::DriverKind;
 use rumba_core::setting::{SettingError, Settings};
 
 use super::error::{Origin, SpecError};
@@ -18,6 +19,7 @@ const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "common", "engi
 pub const RUN_KEYS: &[&str] = &[
     "load_clients",
     "clients",
+    "driver",
     "warmup",
     "loops",
     "loop",
@@ -29,9 +31,9 @@ pub const RUN_KEYS: &[&str] = &[
     "data_dir",
 ];
 /// The keys of `[common]`, which are also keys of each `[[engine]]`.
-pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression"];
+pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
 /// The keys of an `[[engine]]`.
-pub const ENGINE_KEYS: &[&str] = &["name", "use", "cache", "durability", "compression", "library", "settings"];
+pub const ENGINE_KEYS: &[&str] = &["name", "use", "cache", "durability", "compression", "library", "server", "settings"];
 /// Tables that the format foresees and this version does not act on: refused
 /// rather than ignored, because an ignored limit would falsify every number.
 pub const LATER_KEYS: &[(&str, &str)] = &[
@@ -245,13 +247,14 @@ fn engine(
         cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node))?,
         durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
-        library: table.get("library").map(|node| take::text("library", node)).transpose()?.map(PathBuf::from),
+        library: table.get("library").map(|node| library(engine, node)).transpose()?,
+        server: server(engine, table)?,
         settings: own,
     };
     has_adapter(engine, workload, used, registry)?;
     probe(engine, &config, registry.probe).map_err(|refusal| match refusal {
         Refusal::Setting(error) => at_setting(error, table, node),
-        Refusal::Missing(missing) => at_missing(&missing, &config, table.get("library").unwrap_or(used)),
+        Refusal::Missing(missing) => at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used)),
     })?;
     Ok(config)
 }
@@ -276,6 +279,20 @@ fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
     ))
 }
 
+fn library(engine: &dyn Engine, node: &Node) -> Result<PathBuf, SpecError> {
+    if engine.loads_library() {
+        return take::text("library", node).map(PathBuf::from);
+    }
+    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.name()), "take the line out"))
+}
+
+/// The server of an engine; `[common]` names it for those engines that are servers.
+fn server(engine: &dyn Engine, table: &Table) -> Result<Option<String>, SpecError> {
+    let Some(node) = table.get("server") else { return Ok(None) };
+    let server = take::text("server", node)?.to_owned();
+    Ok(engine.runs_server().then_some(server))
+}
+
 fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {
     let remedy = match config.library {
         Some(_) => format!("correct the path, or leave library out and install the usual one: {}", missing.install),
@@ -295,6 +312,14 @@ fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Regist
         format!("{workload} has no adapter for {}", engine.name()),
         "take the engine out, or choose another workload",
     ))
+}
+
+fn driver(node: &Node) -> Result<DriverKind, SpecError> {
+    let text = take::text("driver", node)?;
+    let known = DriverKind::NAMES.map(|(name, _)| name);
+    DriverKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, driver)| *driver).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("driver `{text}` is not known"), Registry::suggest(text, &known))
+    })
 }
 
 fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
@@ -319,6 +344,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         let origin = table.get("clients").map_or(Origin::Default, |node| node.origin.clone());
         return Err(SpecError::new(&origin, "clients is an empty list", "give at least one number of clients"));
     }
+    let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
     let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
     let loop_s = seconds("loop", 20.0)?;
     if loop_s <= 0.0 {
@@ -333,6 +359,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
         clients,
+        driver,
         warmup_s: seconds("warmup", 5.0)?,
         loops: count("loops", 3, 1, 10_000)?,
         loop_s,

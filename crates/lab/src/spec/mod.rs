@@ -12,6 +12,7 @@ mod take;
 use std::path::{Path, PathBuf};
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::record::DriverKind;
 use rumba_core::setting::Settings;
 
 pub use build::{LATER_KEYS, RUN_KEYS};
@@ -47,6 +48,8 @@ pub struct RunSpec {
     pub load_clients: u32,
     /// Numbers of clients; each makes trials of its own.
     pub clients: Vec<u32>,
+    /// How clients are executed.
+    pub driver: DriverKind,
     /// Warmup, seconds.
     pub warmup_s: f64,
     /// Loops.

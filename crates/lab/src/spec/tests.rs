@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, Session};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, Session};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
@@ -38,7 +38,7 @@ impl Engine for Paper {
     fn compressions(&self) -> &'static [&'static str] {
         &["none", "zstd"]
     }
-    fn availability(&self, _library: Option<&Path>) -> Availability {
+    fn availability(&self, _asked: Asked<'_>) -> Availability {
         let missing =
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
         Availability { version: Some("1".into()), source: "paper".into(), missing }

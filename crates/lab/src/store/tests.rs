@@ -23,6 +23,7 @@ fn trial_plan() -> TrialPlan {
             durability: Durability::None,
             compression: None,
             library: None,
+            server: None,
             settings: Settings::default(),
         },
         workload: "linkbench".into(),
@@ -31,6 +32,7 @@ fn trial_plan() -> TrialPlan {
         repeat: 1,
         run: RunPlan {
             load_clients: 1,
+            driver: rumba_core::record::DriverKind::Auto,
             warmup_s: 0.0,
             loops: 1,
             loop_s: 1.0,

@@ -103,7 +103,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         .bind(&job.plan.workload_settings)
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
     let instance = job.engine.open(job.data_dir, &job.plan.engine, &bound.spaces())?;
-    let availability = job.engine.availability(job.plan.engine.library.as_deref());
+    let availability = job.engine.availability((&job.plan.engine).into());
     let effective_settings = instance.effective_settings();
     if effective_settings.iter().any(|(name, value)| name == "built_with_assertions" && value == "true") {
         (job.emit)(Event::Warning(Warning::new(

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use rumba_core::engine::Engine;
+use rumba_core::engine::{Asked, Engine};
 use rumba_lab::registry::Registry;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
     }
     for engine in &registry.engines {
         say!("{:<12} {}", engine.name(), engine.about());
-        let here = engine.availability(None);
+        let here = engine.availability(Asked::default());
         match (&here.missing, here.version.as_deref().unwrap_or("version not told")) {
             (None, version) => say!("{:<12} {version}, {}", "", here.source),
             (Some(missing), _) => say!("{:<12} MISSING: {}; install it: {}", "", missing.what, missing.install),
@@ -33,7 +33,7 @@ pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
 }
 
 fn as_json(engine: &dyn Engine) -> serde_json::Value {
-    let here = engine.availability(None);
+    let here = engine.availability(Asked::default());
     json!({
         "name": engine.name(),
         "about": engine.about(),

@@ -25,6 +25,7 @@ pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfi
         durability,
         compression: None,
         library: None,
+        server: None,
         settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
     }
 }

@@ -11,7 +11,7 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Gauge, Instance, Session};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use tempfile::TempDir;
@@ -35,6 +35,7 @@ fn config() -> EngineConfig {
         durability: Durability::NoSync,
         compression: None,
         library: None,
+        server: None,
         settings: Settings::default(),
     }
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::engine::{Engine, EngineConfig};
+use rumba_core::engine::{Asked, Engine, EngineConfig};
 use rumba_engine_wiredtiger::WiredTiger;
 
 use crate::{SPACES, config};
 
 #[test]
 fn the_installed_library_is_found_with_its_version_and_file() {
-    let here = WiredTiger.availability(None);
+    let here = WiredTiger.availability(Asked::default());
     assert!(here.missing.is_none(), "{:?}", here.missing);
     assert!(here.version.unwrap().starts_with("3.2."));
     assert!(Path::new(&here.source).is_file(), "{}", here.source);
@@ -19,7 +19,7 @@ fn the_installed_library_is_found_with_its_version_and_file() {
 #[test]
 fn a_missing_library_names_the_command_that_installs_it() {
     let path = Path::new("/nonexistent/libwiredtiger.so");
-    let missing = WiredTiger.availability(Some(path)).missing.unwrap();
+    let missing = WiredTiger.availability(Asked { library: Some(path), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains("/nonexistent/libwiredtiger.so"), "{}", missing.what);
     assert_eq!(missing.install, "apt-get install libwiredtiger0");
 
@@ -43,7 +43,7 @@ fn another_version_is_refused_by_its_name() {
         return;
     };
     assert!(compiled.success());
-    let missing = WiredTiger.availability(Some(&library)).missing.unwrap();
+    let missing = WiredTiger.availability(Asked { library: Some(&library), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains("WiredTiger 11.3.1") && missing.what.contains("3.2"), "{}", missing.what);
 }
 
@@ -56,6 +56,6 @@ fn a_library_that_is_something_else_is_refused() {
         eprintln!("skipped: no libm at its usual place");
         return;
     };
-    let missing = WiredTiger.availability(Some(Path::new(other))).missing.unwrap();
+    let missing = WiredTiger.availability(Asked { library: Some(Path::new(other)), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains("it is not WiredTiger"), "{}", missing.what);
 }

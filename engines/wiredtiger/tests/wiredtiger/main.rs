@@ -32,6 +32,7 @@ fn config() -> EngineConfig {
         durability: Durability::NoSync,
         compression: None,
         library: None,
+        server: None,
         // Three log files of the usual 100 MB each are allocated otherwise, per test.
         settings: settings(&[("log.file_max", Value::Text("1MiB".into()))]),
     }

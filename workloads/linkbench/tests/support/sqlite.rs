@@ -71,7 +71,7 @@ impl SqliteSession {
         let (statement, params) = self.submitted.take().unwrap();
         if self.misses > 0 && self.statements[statement].starts_with("SELECT visibility") {
             self.misses -= 1;
-            return Ok(Answer { rows: 0, affected: 0, last_insert_id: 0 });
+            return Ok(Answer::default());
         }
         let mut statement = self.connection.prepare_cached(&self.statements[statement]).map_err(wrong)?;
         let before = self.connection.total_changes();
@@ -82,7 +82,7 @@ impl SqliteSession {
             visited += 1;
         }
         let affected = self.connection.total_changes() - before;
-        Ok(Answer { rows: visited, affected, last_insert_id: self.connection.last_insert_rowid() })
+        Ok(Answer { rows: visited, affected, matched: affected, last_insert_id: self.connection.last_insert_rowid() })
     }
 }
 
@@ -95,6 +95,23 @@ impl SqlSession for SqliteSession {
         self.connection.prepare_cached(sql).map_err(wrong)?;
         self.statements.push(sql.to_owned());
         Ok(Statement(self.statements.len() - 1))
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        let places = vec!["?"; columns.len()].join(",");
+        self.prepare(&format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(",")))
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        let width = self.statements[rows.0].matches('?').count();
+        let mut last = None;
+        for row in values.chunks(width) {
+            if last.replace(row).is_some() {
+                self.answer(&mut |_| {})?;
+            }
+            self.submit(rows, row)?;
+        }
+        Ok(())
     }
 
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {

@@ -201,6 +201,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         durability: if s.background { Durability::NoSync } else { Durability::None },
         compression: s.name.split_once('.').map(|(_, compression)| compression.to_owned()),
         library: None,
+        server: None,
         settings: Settings::default(),
     };
     let workload_settings = BTreeMap::from([
@@ -218,6 +219,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             repeat,
             run: RunPlan {
                 load_clients: 4,
+                driver: rumba_core::record::DriverKind::Auto,
                 warmup_s: 30.0,
                 loops: plan.loops,
                 loop_s: plan.loop_s as f64,
@@ -291,6 +293,7 @@ fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
         } else {
             Metric::absent("the library starts no threads of its own")
         },
+        server_cpu_s: Metric::absent("the engine is embedded: it has no process of its own"),
         harness_cpu_s: Metric::from(0.01),
         host_cpu_s: Metric::from(cpu + 0.05),
         ctx_switches: Metric::from(reads * 2.0),

@@ -1,0 +1,29 @@
+//! Servers that rumba can have and run: what is here, and how the rest is installed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Availability, EngineError};
+
+/// A release of a server.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ServerInfo {
+    /// Its name in experiments: `mariadb@10.11`.
+    pub name: String,
+    /// The engines of rumba's that it has.
+    pub engines: Vec<String>,
+    /// What of it is here.
+    pub availability: Availability,
+}
+
+/// A catalogue of servers.
+pub trait Catalogue: Send + Sync {
+    /// Every release that it knows, the usual one first.
+    fn list(&self) -> Vec<ServerInfo>;
+
+    /// Installs a release into rumba's own cache; `say` is told what is being done.
+    ///
+    /// # Errors
+    /// A name that is not in the catalogue; whatever kept it from being had or verified.
+    fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError>;
+}

@@ -1,0 +1,141 @@
+//! Waiting without holding the thread: what a client waits for is told to the
+//! driver that runs it.
+//!
+//! Where no driver listens (a schema being created, a check after the run), the
+//! thread itself waits: [`wait_for`] says so, and its caller blocks.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::os::fd::RawFd;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// What a client waits for before it is polled again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Something to read, or the end of the connection.
+    Readable(RawFd),
+    /// Room to write, or the end of the connection.
+    Writable(RawFd),
+    /// A time.
+    Until(Instant),
+}
+
+/// A driver: it runs clients on the current thread, and knows which of them it is polling.
+pub trait Driver {
+    /// The client being polled is to be polled again when this has come; a
+    /// later wait of the same poll replaces an earlier one. A client may be
+    /// polled too early and then waits again.
+    fn wait(&self, wait: Wait);
+
+    /// A connection is about to be closed; its number may come back as another's.
+    fn forget(&self, fd: RawFd);
+}
+
+thread_local! {
+    static DRIVER: RefCell<Option<Rc<dyn Driver>>> = const { RefCell::new(None) };
+}
+
+/// Makes a driver the current thread's until the guard is dropped.
+#[must_use = "the driver is the thread's until this is dropped"]
+pub fn drive_with(driver: Rc<dyn Driver>) -> Driven {
+    Driven { before: DRIVER.replace(Some(driver)) }
+}
+
+/// A thread that has a driver; what it had before comes back when this is dropped.
+pub struct Driven {
+    before: Option<Rc<dyn Driver>>,
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        DRIVER.replace(self.before.take());
+    }
+}
+
+/// Tells the thread's driver what the client being polled waits for; false when
+/// there is no driver, and the caller must block by itself.
+#[inline]
+pub fn wait_for(wait: Wait) -> bool {
+    DRIVER.with_borrow(|driver| driver.as_ref().inspect(|driver| driver.wait(wait)).is_some())
+}
+
+/// Tells the thread's driver that a connection is about to be closed.
+pub fn forget(fd: RawFd) {
+    DRIVER.with_borrow(|driver| {
+        if let Some(driver) = driver {
+            driver.forget(fd);
+        }
+    });
+}
+
+/// A pause of a client; other clients of its thread go on.
+pub fn sleep(pause: Duration) -> Sleep {
+    Sleep { until: Instant::now() + pause }
+}
+
+/// See [`sleep`].
+#[derive(Debug)]
+pub struct Sleep {
+    until: Instant,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<()> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Poll::Ready(());
+        }
+        if wait_for(Wait::Until(self.until)) {
+            return Poll::Pending;
+        }
+        std::thread::sleep(left);
+        Poll::Ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::worker::block_on;
+
+    #[derive(Default)]
+    struct Heard(RefCell<Vec<Wait>>);
+
+    impl Driver for Heard {
+        fn wait(&self, wait: Wait) {
+            self.0.borrow_mut().push(wait);
+        }
+
+        fn forget(&self, _fd: RawFd) {}
+    }
+
+    #[test]
+    fn without_a_driver_the_thread_itself_sleeps() {
+        let pause = Duration::from_millis(2);
+        let before = Instant::now();
+        block_on(sleep(pause));
+        assert!(before.elapsed() >= pause);
+        assert!(!wait_for(Wait::Readable(0)));
+    }
+
+    #[test]
+    fn a_driver_hears_the_waits_of_its_thread_until_it_ends() {
+        let heard = Rc::new(Heard::default());
+        {
+            let _driven = drive_with(heard.clone());
+            let mut sleep = sleep(Duration::from_secs(60));
+            let until = sleep.until;
+            let mut context = Context::from_waker(std::task::Waker::noop());
+            assert_eq!(Pin::new(&mut sleep).poll(&mut context), Poll::Pending);
+            assert!(wait_for(Wait::Readable(7)));
+            assert_eq!(*heard.0.borrow(), [Wait::Until(until), Wait::Readable(7)]);
+        }
+        assert!(!wait_for(Wait::Readable(7)));
+    }
+}

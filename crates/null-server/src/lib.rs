@@ -1,0 +1,2 @@
+//! The null server: it speaks the MySQL protocol and gives fixed answers.
+#![deny(missing_docs)]

@@ -1,0 +1,70 @@
+//! Where a server is, and who one is to it.
+
+use std::path::PathBuf;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A Unix socket.
+    Socket(PathBuf),
+    /// A host and a port.
+    Tcp {
+        /// Name or number.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+}
+
+/// A password: never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a password.
+    pub fn new(password: impl Into<String>) -> Self {
+        Self(password.into())
+    }
+
+    /// The password, for whom it is meant.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Whether the connection is encrypted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Tls {
+    /// Never.
+    #[default]
+    Off,
+    /// Always, whoever the server is.
+    Required,
+    /// Always, and the server's certificate is verified, by these authorities
+    /// or by the system's.
+    Verified {
+        /// A PEM file of authorities.
+        ca: Option<PathBuf>,
+    },
+}
+
+/// Where a server is, and who one is to it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it listens.
+    pub address: Address,
+    /// The user.
+    pub user: String,
+    /// The user's password.
+    pub password: Secret,
+    /// The schema to use.
+    pub database: Option<String>,
+    /// Whether the connection is encrypted.
+    pub tls: Tls,
+}

@@ -1,0 +1,2 @@
+//! InnoDB, MyRocks and other engines of MySQL and MariaDB servers.
+#![deny(missing_docs)]
