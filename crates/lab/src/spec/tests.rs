@@ -119,6 +119,7 @@ fn registry() -> Registry {
             paper("absent", Family::KeyValue, true),
         ],
         workloads: vec![Box::new(PaperLoad)],
+        catalogues: Vec::new(),
         probe: None,
     }
 }
