@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::record::DriverKind;
-use rumba_core::setting::{SettingError, Settings};
+use rumba_core::setting::{SettingError, Settings, Value};
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
@@ -33,7 +33,8 @@ pub const RUN_KEYS: &[&str] = &[
 /// The keys of `[common]`, which are also keys of each `[[engine]]`.
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
 /// The keys of an `[[engine]]`.
-pub const ENGINE_KEYS: &[&str] = &["name", "use", "cache", "durability", "compression", "library", "server", "settings"];
+pub const ENGINE_KEYS: &[&str] =
+    &["name", "use", "cache", "durability", "compression", "library", "server", "settings"];
 /// Tables that the format foresees and this version does not act on: refused
 /// rather than ignored, because an ignored limit would falsify every number.
 pub const LATER_KEYS: &[(&str, &str)] = &[
@@ -171,6 +172,10 @@ fn engines(
         let own = node.table("engine")?;
         take::only(own, "an [[engine]]", ENGINE_KEYS)?;
         let mut merged = common.clone();
+        if !own_engine(own, registry).is_none_or(Engine::runs_server) {
+            // What all servers share is not a list of variants of an embedded engine.
+            merged.remove("server");
+        }
         merged.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
         for variant in expand::expand(&merged)? {
             let (base, name) = engine_name(&variant, node)?;
@@ -201,6 +206,14 @@ fn engines(
         return Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""));
     }
     Ok(engines)
+}
+
+/// The engine that an entry is about, if that is plain.
+fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine> {
+    match &own.get("use").or_else(|| own.get("name"))?.tree {
+        Tree::Scalar(Value::Text(name)) => registry.engine(name),
+        _ => None,
+    }
 }
 
 /// Whether a wanted name is this engine's, or that of the entry it was made from.
@@ -248,13 +261,15 @@ fn engine(
         durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
         library: table.get("library").map(|node| library(engine, node)).transpose()?,
-        server: server(engine, table)?,
+        server: table.get("server").map(|node| server(engine, node)).transpose()?,
         settings: own,
     };
     has_adapter(engine, workload, used, registry)?;
     probe(engine, &config, registry.probe).map_err(|refusal| match refusal {
         Refusal::Setting(error) => at_setting(error, table, node),
-        Refusal::Missing(missing) => at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used)),
+        Refusal::Missing(missing) => {
+            at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used))
+        }
     })?;
     Ok(config)
 }
@@ -286,11 +301,11 @@ fn library(engine: &dyn Engine, node: &Node) -> Result<PathBuf, SpecError> {
     Err(SpecError::new(&node.origin, format!("{} loads no library", engine.name()), "take the line out"))
 }
 
-/// The server of an engine; `[common]` names it for those engines that are servers.
-fn server(engine: &dyn Engine, table: &Table) -> Result<Option<String>, SpecError> {
-    let Some(node) = table.get("server") else { return Ok(None) };
-    let server = take::text("server", node)?.to_owned();
-    Ok(engine.runs_server().then_some(server))
+fn server(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
+    if engine.runs_server() {
+        return take::text("server", node).map(str::to_owned);
+    }
+    Err(SpecError::new(&node.origin, format!("{} is no server", engine.name()), "take the line out"))
 }
 
 fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {

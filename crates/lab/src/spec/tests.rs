@@ -43,6 +43,12 @@ impl Engine for Paper {
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
         Availability { version: Some("1".into()), source: "paper".into(), missing }
     }
+    fn loads_library(&self) -> bool {
+        self.name == "rocksdb"
+    }
+    fn runs_server(&self) -> bool {
+        self.name == "myrocks"
+    }
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         config.settings.check(self.name, ENGINE_SETTINGS)
     }
@@ -116,6 +122,7 @@ fn registry() -> Registry {
         engines: vec![
             paper("rocksdb", Family::KeyValue, false),
             paper("innodb", Family::Sql, false),
+            paper("myrocks", Family::KeyValue, false),
             paper("absent", Family::KeyValue, true),
         ],
         workloads: vec![Box::new(PaperLoad)],
@@ -280,4 +287,35 @@ fn a_list_in_a_group_of_settings_makes_engines_too() {
     let text = GOOD.replace("\"10MB\"", "[\"10MB\", \"20MB\"]");
     let names: Vec<_> = read(&text).unwrap().engines.into_iter().map(|engine| engine.name).collect();
     assert_eq!(names, ["rocks.10MB.4k", "rocks.10MB.16k", "rocks.20MB.4k", "rocks.20MB.16k"]);
+}
+
+#[test]
+fn servers_in_common_make_variants_of_server_engines_alone() {
+    let servers = "[common]\nserver = [\"mariadb@10.11\", \"mysql@9.7\"]";
+    let text = GOOD.replace("[common]", servers) + "[[engine]]\nuse = \"myrocks\"\n";
+    let engines = read(&text).unwrap().engines;
+    let named: Vec<_> = engines.iter().map(|engine| (engine.name.as_str(), engine.server.as_deref())).collect();
+    let expected = [
+        ("rocks.4k", None),
+        ("rocks.16k", None),
+        ("myrocks.mariadb_10.11", Some("mariadb@10.11")),
+        ("myrocks.mysql_9.7", Some("mysql@9.7")),
+    ];
+    assert_eq!(named, expected);
+}
+
+#[test]
+fn a_library_or_a_server_is_refused_where_it_means_nothing() {
+    let (place, problem, _) = mistake("compression = \"zstd\"", "server = \"mysql@9.7\"");
+    assert_eq!((place.as_str(), problem.as_str()), ("e.toml:14:10", "rocksdb is no server"));
+    let text = GOOD.to_owned() + "[[engine]]\nuse = \"myrocks\"\nlibrary = \"libmine.so\"\n";
+    assert_eq!(read(&text).unwrap_err().problem, "myrocks loads no library");
+}
+
+#[test]
+fn the_driver_is_known_or_refused() {
+    use rumba_core::record::DriverKind;
+    assert_eq!(with(GOOD, &["driver=loops"]).unwrap().run.driver, DriverKind::Loops);
+    assert_eq!(read(GOOD).unwrap().run.driver, DriverKind::Auto);
+    assert!(with(GOOD, &["driver=loop"]).unwrap_err().remedy.contains("loops"));
 }
