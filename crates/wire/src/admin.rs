@@ -1,8 +1,13 @@
 //! A connection for administration: it blocks and allocates as it likes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::connection::Connection;
+use crate::query::query;
 use crate::{Target, WireError};
+
+/// utf8mb4_general_ci, which every server since MySQL 5.5.3 knows.
+const COLLATION: u8 = 45;
 
 /// The rows of an answer, as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,32 +19,37 @@ pub struct Rows {
 }
 
 /// A connection for administration.
-pub struct Admin;
+pub struct Admin {
+    connection: Connection,
+    timeout: Option<Duration>,
+}
 
 impl Admin {
     /// Connects; `timeout` bounds connecting and each answer.
     ///
     /// # Errors
     /// See [`WireError`].
-    pub fn connect(_target: &Target, _timeout: Duration) -> Result<Self, WireError> {
-        todo!()
+    pub fn connect(target: &Target, timeout: Duration) -> Result<Self, WireError> {
+        let connection = Connection::open(target, COLLATION, Instant::now() + timeout)?;
+        Ok(Self { connection, timeout: Some(timeout) })
     }
 
-    /// Runs one statement and takes its rows.
+    /// Runs one statement and takes its rows. Of several statements, the rows
+    /// are those of the first that has any.
     ///
     /// # Errors
-    /// See [`WireError`].
-    pub fn query(&mut self, _sql: &str) -> Result<Rows, WireError> {
-        todo!()
+    /// See [`WireError`]. After any but [`WireError::Server`] the connection is of no more use.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, WireError> {
+        query(&mut self.connection, sql, self.timeout.map(|timeout| Instant::now() + timeout))
     }
 
     /// Changes the time that an answer may take; `None` waits for ever.
-    pub fn set_timeout(&mut self, _timeout: Option<Duration>) {
-        todo!()
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
     }
 
     /// The version that the server greeted with.
     pub fn server_version(&self) -> &str {
-        todo!()
+        &self.connection.version
     }
 }

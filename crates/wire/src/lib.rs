@@ -2,9 +2,18 @@
 #![deny(missing_docs)]
 
 mod admin;
+#[doc(hidden)]
+pub mod codec;
+mod connection;
 mod error;
+#[doc(hidden)]
+pub mod handshake;
+mod query;
+mod receive;
 mod session;
+mod stream;
 mod target;
+mod tls;
 
 pub use admin::{Admin, Rows};
 pub use error::WireError;

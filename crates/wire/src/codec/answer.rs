@@ -1,0 +1,226 @@
+//! What a server answers with: OK, an error, rows, or a wish for a file.
+
+use super::reader::{Malformed, Reader};
+
+/// Literals are escaped without backslashes in this session.
+pub const NO_BACKSLASH_ESCAPES: u16 = 0x0200;
+/// Another answer follows this one.
+pub const MORE_RESULTS: u16 = 0x0008;
+
+/// How the server writes its answers, as agreed in the handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wording {
+    /// Rows end with an OK packet, and definitions with nothing; otherwise both end with an EOF packet.
+    pub deprecate_eof: bool,
+    /// The server says whether column definitions follow, and leaves them out when the client knows them.
+    pub cache_metadata: bool,
+}
+
+/// The statement did its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done<'a> {
+    /// Rows changed.
+    pub affected: u64,
+    /// The last automatically assigned id.
+    pub last_insert_id: u64,
+    /// The session's status flags.
+    pub status: u16,
+    /// How many warnings there are.
+    pub warnings: u16,
+    /// The server's words: `Rows matched: 1  Changed: 0  Warnings: 0`.
+    pub info: &'a [u8],
+}
+
+/// The statement was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// The server's number.
+    pub code: u16,
+    /// The SQLSTATE.
+    pub state: [u8; 5],
+    /// The server's message.
+    pub message: &'a [u8],
+}
+
+/// The first packet of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head<'a> {
+    /// No rows.
+    Done(Done<'a>),
+    /// Refused.
+    Refused(Refusal<'a>),
+    /// The server wants a file.
+    WantsFile,
+    /// Rows of so many columns.
+    Rows {
+        /// How many columns.
+        columns: usize,
+        /// Whether their definitions follow.
+        defined: bool,
+    },
+}
+
+/// A packet where a row may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// A row.
+    Row,
+    /// The rows are over.
+    End {
+        /// The session's status flags.
+        status: u16,
+        /// How many warnings there are.
+        warnings: u16,
+    },
+    /// The rows are cut off by an error.
+    Refused(Refusal<'a>),
+}
+
+/// Reads the first packet of an answer.
+///
+/// # Errors
+/// The packet is cut off or is none of the known kinds.
+pub fn head(packet: &[u8], wording: Wording) -> Result<Head<'_>, Malformed> {
+    match packet.first() {
+        Some(0x00) => Ok(Head::Done(done(packet)?)),
+        Some(0xff) => Ok(Head::Refused(refusal(packet)?)),
+        Some(0xfb) => Ok(Head::WantsFile),
+        _ => {
+            let mut reader = Reader::new(packet);
+            let columns = usize::try_from(reader.length("number of columns")?).unwrap_or(usize::MAX);
+            // The server allows 4,096 columns in a table, and as many in an answer.
+            if columns == 0 || columns > usize::from(u16::MAX) {
+                return Err(Malformed("number of columns"));
+            }
+            let defined = !wording.cache_metadata || reader.u8("metadata follows")? != 0;
+            Ok(Head::Rows { columns, defined })
+        }
+    }
+}
+
+/// Reads a packet where a row may be.
+///
+/// # Errors
+/// The packet is empty, or its end is cut off.
+#[inline]
+pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
+    match packet.first() {
+        None => Err(Malformed("empty packet where a row was due")),
+        // A text row that starts so has 16 MiB or more in its first column.
+        Some(0xfe) if packet.len() < 0x00ff_ffff => {
+            if wording.deprecate_eof {
+                let done = done(packet)?;
+                Ok(Next::End { status: done.status, warnings: done.warnings })
+            } else if packet.len() < 9 {
+                let mut reader = Reader::new(&packet[1..]);
+                let warnings = reader.u16("end of rows")?;
+                Ok(Next::End { status: reader.u16("end of rows")?, warnings })
+            } else {
+                Ok(Next::Row)
+            }
+        }
+        Some(0xff) => Ok(Next::Refused(refusal(packet)?)),
+        Some(_) => Ok(Next::Row),
+    }
+}
+
+/// Reads an OK packet, whatever its first byte.
+///
+/// # Errors
+/// The packet is cut off.
+pub fn done(packet: &[u8]) -> Result<Done<'_>, Malformed> {
+    const WHAT: &str = "OK packet";
+    let mut reader = Reader::new(packet);
+    reader.u8(WHAT)?;
+    let affected = reader.length(WHAT)?;
+    let last_insert_id = reader.length(WHAT)?;
+    let status = reader.u16(WHAT)?;
+    let warnings = reader.u16(WHAT)?;
+    // Most servers put the length before the words, though the words are the last field.
+    let plain = reader;
+    let info = match reader.bytes(WHAT) {
+        Ok(info) if reader.is_empty() => info,
+        _ => { plain }.rest(),
+    };
+    Ok(Done { affected, last_insert_id, status, warnings, info })
+}
+
+/// Reads an error packet.
+///
+/// # Errors
+/// The packet is cut off.
+pub fn refusal(packet: &[u8]) -> Result<Refusal<'_>, Malformed> {
+    const WHAT: &str = "error packet";
+    let mut reader = Reader::new(packet);
+    reader.u8(WHAT)?;
+    let code = reader.u16(WHAT)?;
+    let mut state = *b"HY000";
+    let mut ahead = reader;
+    // Before the handshake is over, servers leave the SQLSTATE out.
+    if ahead.u8(WHAT) == Ok(b'#') {
+        state = ahead.array(WHAT)?;
+        reader = ahead;
+    }
+    Ok(Refusal { code, state, message: reader.rest() })
+}
+
+/// The number that follows `name` in the words of an OK packet, such as
+/// `Rows matched: ` in `Rows matched: 40  Changed: 40  Warnings: 0`.
+pub fn counted(info: &[u8], name: &[u8]) -> Option<u64> {
+    let start = if info.starts_with(name) {
+        name.len()
+    } else {
+        info.windows(name.len()).position(|words| words == name)? + name.len()
+    };
+    let digits = info[start..].iter().take_while(|byte| byte.is_ascii_digit());
+    let mut number = None;
+    for digit in digits {
+        number = Some(number.unwrap_or(0_u64).checked_mul(10)?.checked_add(u64::from(digit - b'0'))?);
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_rows_that_an_update_found_are_read_from_the_servers_words() {
+        let mut packet = vec![0, 0, 0, 2, 0, 0, 0];
+        let words = b"Rows matched: 40  Changed: 3  Warnings: 0";
+        packet.push(u8::try_from(words.len()).unwrap());
+        packet.extend_from_slice(words);
+        let done = done(&packet).unwrap();
+        assert_eq!(done.info, words);
+        assert_eq!(counted(done.info, b"Rows matched: "), Some(40));
+        assert_eq!(counted(done.info, b"Changed: "), Some(3));
+        assert_eq!(counted(b"", b"Rows matched: "), None);
+        assert_eq!(counted(b"Rows matched: many", b"Rows matched: "), None);
+    }
+
+    #[test]
+    fn words_without_a_length_before_them_are_read_too() {
+        let mut packet = vec![0, 1, 0, 2, 0, 0, 0];
+        packet.extend_from_slice(b"Records: 1  Duplicates: 0");
+        assert_eq!(done(&packet).unwrap().info, b"Records: 1  Duplicates: 0");
+    }
+
+    #[test]
+    fn an_error_keeps_its_number_state_and_message() {
+        let packet = b"\xff\xbd\x04#40001Deadlock found";
+        let refusal = refusal(packet).unwrap();
+        assert_eq!((refusal.code, &refusal.state, refusal.message), (1213, b"40001", &b"Deadlock found"[..]));
+        assert_eq!(super::refusal(b"\xff\x10\x04Too many connections").unwrap().message, b"Too many connections");
+    }
+
+    #[test]
+    fn a_huge_first_column_is_not_taken_for_the_end_of_the_rows() {
+        let mut packet = vec![0xfe];
+        packet.resize(0x0100_0000, 7);
+        assert_eq!(next(&packet, Wording::default()), Ok(Next::Row));
+        assert_eq!(next(&packet, Wording { deprecate_eof: true, ..Wording::default() }), Ok(Next::Row));
+        let end = next(b"\xfe\x01\x00\x22\x00", Wording::default());
+        assert_eq!(end, Ok(Next::End { status: 0x22, warnings: 1 }));
+    }
+}

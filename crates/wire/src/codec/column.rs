@@ -1,0 +1,96 @@
+//! Column definitions: what of them is needed to read rows.
+
+use super::reader::{Malformed, Reader};
+
+/// How a column's value is laid out in a binary row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Never anything.
+    Null,
+    /// An integer of so many bytes.
+    Int {
+        /// 1, 2, 4 or 8.
+        width: u8,
+        /// Whether it has no sign.
+        unsigned: bool,
+    },
+    /// A floating-point number of 4 bytes.
+    Float,
+    /// A floating-point number of 8 bytes.
+    Double,
+    /// A date or time: a byte of length, then its fields.
+    Time,
+    /// Bytes with their length before them.
+    Bytes,
+}
+
+impl Layout {
+    /// The layout of a type, by its number in the protocol.
+    pub fn of(type_number: u8, unsigned: bool) -> Self {
+        match type_number {
+            0x01 => Layout::Int { width: 1, unsigned },
+            0x02 | 0x0d => Layout::Int { width: 2, unsigned },
+            0x03 | 0x09 => Layout::Int { width: 4, unsigned },
+            0x08 => Layout::Int { width: 8, unsigned },
+            0x04 => Layout::Float,
+            0x05 => Layout::Double,
+            0x06 => Layout::Null,
+            0x07 | 0x0a | 0x0b | 0x0c | 0x0e => Layout::Time,
+            _ => Layout::Bytes,
+        }
+    }
+}
+
+/// A column's definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column<'a> {
+    /// The name as the statement gives it.
+    pub name: &'a [u8],
+    /// How its values are laid out.
+    pub layout: Layout,
+}
+
+/// Reads a column's definition.
+///
+/// # Errors
+/// The packet is cut off.
+pub fn column(packet: &[u8]) -> Result<Column<'_>, Malformed> {
+    const WHAT: &str = "column definition";
+    const UNSIGNED: u16 = 0x20;
+    let mut reader = Reader::new(packet);
+    for _catalog_schema_table_original_table in 0..4 {
+        reader.bytes(WHAT)?;
+    }
+    let name = reader.bytes(WHAT)?;
+    let _original_name = reader.bytes(WHAT)?;
+    let mut fixed = Reader::new(reader.bytes(WHAT)?);
+    let _character_set = fixed.u16(WHAT)?;
+    let _width = fixed.u32(WHAT)?;
+    let type_number = fixed.u8(WHAT)?;
+    let flags = fixed.u16(WHAT)?;
+    Ok(Column { name, layout: Layout::of(type_number, flags & UNSIGNED != 0) })
+}
+
+/// What a server answers to the preparing of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// The server's number for it.
+    pub id: u32,
+    /// How many columns its rows have; their definitions come after those of the parameters.
+    pub columns: u16,
+    /// How many parameters it has; as many definitions follow.
+    pub params: u16,
+}
+
+/// Reads the answer to the preparing of a statement, errors apart.
+///
+/// # Errors
+/// The packet is cut off, or is something else.
+pub fn prepared(packet: &[u8]) -> Result<Prepared, Malformed> {
+    const WHAT: &str = "answer to the preparing of a statement";
+    let mut reader = Reader::new(packet);
+    if reader.u8(WHAT)? != 0 {
+        return Err(Malformed(WHAT));
+    }
+    Ok(Prepared { id: reader.u32(WHAT)?, columns: reader.u16(WHAT)?, params: reader.u16(WHAT)? })
+}

@@ -1,0 +1,202 @@
+//! Packets' frames: three bytes of length, one of order.
+
+/// The bytes before a packet.
+pub const HEADER: usize = 4;
+/// The longest that one frame holds; a packet that long or longer goes on in another.
+pub const FULL: usize = 0x00ff_ffff;
+
+/// Where a packet lies in a buffer, or how much of it is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framed {
+    /// A packet, in one piece.
+    Whole {
+        /// The length of its payload, which starts after the header.
+        length: usize,
+        /// The number by which the next frame is known to follow.
+        sequence: u8,
+    },
+    /// A packet of several frames, all of which are there.
+    Split {
+        /// How many bytes its frames take, headers included.
+        span: usize,
+        /// The number by which the next frame is known to follow.
+        sequence: u8,
+    },
+    /// The buffer must hold at least so many bytes before more can be said.
+    Short(usize),
+}
+
+/// Looks at the packet that starts `bytes`.
+#[inline]
+pub fn framed(bytes: &[u8]) -> Framed {
+    let Some(&[a, b, c, sequence]) = bytes.first_chunk::<HEADER>() else {
+        return Framed::Short(HEADER);
+    };
+    let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+    if length == FULL {
+        return split(bytes);
+    }
+    let whole = HEADER + length;
+    if bytes.len() < whole {
+        return Framed::Short(whole);
+    }
+    Framed::Whole { length, sequence: sequence.wrapping_add(1) }
+}
+
+#[cold]
+fn split(bytes: &[u8]) -> Framed {
+    let mut span = 0;
+    loop {
+        let Some(&[a, b, c, sequence]) = bytes.get(span..).and_then(|rest| rest.first_chunk::<HEADER>()) else {
+            return Framed::Short(span + HEADER);
+        };
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        span += HEADER + length;
+        if bytes.len() < span {
+            return Framed::Short(span);
+        }
+        if length < FULL {
+            return Framed::Split { span, sequence: sequence.wrapping_add(1) };
+        }
+    }
+}
+
+/// Joins the frames of a split packet in place, behind one header's room; says how long its payload is.
+pub fn join(frames: &mut [u8]) -> usize {
+    let (mut from, mut to) = (0, HEADER);
+    while let Some(&[a, b, c, _]) = frames.get(from..).and_then(|rest| rest.first_chunk::<HEADER>()) {
+        let start = from + HEADER;
+        let length = (u32::from_le_bytes([a, b, c, 0]) as usize).min(frames.len() - start);
+        frames.copy_within(start..start + length, to);
+        to += length;
+        from = start + length;
+        if length < FULL {
+            break;
+        }
+    }
+    to - HEADER
+}
+
+/// Starts a packet in `out`; [`finish`] is told what this returns.
+#[inline]
+pub fn start(out: &mut Vec<u8>) -> usize {
+    let at = out.len();
+    out.extend_from_slice(&[0; HEADER]);
+    at
+}
+
+/// Ends the packet that was started at `at` and is the last in `out`; its first
+/// frame is number `sequence`. One that is too long for one frame is split.
+/// Says the number of the next frame.
+#[inline]
+pub fn finish(out: &mut Vec<u8>, at: usize, sequence: u8) -> u8 {
+    let length = out.len() - at - HEADER;
+    if length >= FULL {
+        return finish_split(out, at, sequence);
+    }
+    write_header(out, at, length, sequence);
+    sequence.wrapping_add(1)
+}
+
+#[cold]
+fn finish_split(out: &mut Vec<u8>, at: usize, sequence: u8) -> u8 {
+    let length = out.len() - at - HEADER;
+    part(out, at, sequence, FULL, length / FULL + 1)
+}
+
+/// Ends what was started at `at` and is the last in `out` as packets of `size`
+/// bytes, the last one shorter; `size` is less than [`FULL`].
+pub fn finish_in_packets(out: &mut Vec<u8>, at: usize, sequence: u8, size: usize) -> u8 {
+    let length = out.len() - at - HEADER;
+    part(out, at, sequence, size, length.div_ceil(size).max(1))
+}
+
+/// Makes room for so many headers, and writes them.
+fn part(out: &mut Vec<u8>, at: usize, mut sequence: u8, size: usize, count: usize) -> u8 {
+    let length = out.len() - at - HEADER;
+    out.resize(out.len() + (count - 1) * HEADER, 0);
+    let size_of = |number: usize| size.min(length - number * size);
+    // From the last to the first, so that nothing is written over before it is moved.
+    for number in (0..count).rev() {
+        let from = at + HEADER + number * size;
+        out.copy_within(from..from + size_of(number), from + number * HEADER);
+    }
+    for number in 0..count {
+        write_header(out, at + number * (HEADER + size), size_of(number), sequence);
+        sequence = sequence.wrapping_add(1);
+    }
+    sequence
+}
+
+#[inline]
+fn write_header(out: &mut [u8], at: usize, length: usize, sequence: u8) {
+    let [a, b, c, ..] = (length as u32).to_le_bytes();
+    out[at..at + HEADER].copy_from_slice(&[a, b, c, sequence]);
+}
+
+/// Appends bytes with their length before them.
+#[inline]
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_length(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a length in as few bytes as it needs.
+#[inline]
+pub fn put_length(out: &mut Vec<u8>, length: usize) {
+    let wide = (length as u64).to_le_bytes();
+    match length {
+        0..=0xfa => out.push(wide[0]),
+        0xfb..=0xffff => out.extend_from_slice(&[0xfc, wide[0], wide[1]]),
+        0x1_0000..=0xff_ffff => out.extend_from_slice(&[0xfd, wide[0], wide[1], wide[2]]),
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&wide);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::codec::Reader;
+
+    #[test]
+    fn a_packet_of_any_length_comes_out_as_it_went_in() {
+        for length in [0, 1, FULL - 1, FULL, FULL + 1, 2 * FULL, 2 * FULL + 5] {
+            let payload: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let mut out = b"before".to_vec();
+            let at = start(&mut out);
+            out.extend_from_slice(&payload);
+            let next = finish(&mut out, at, 255);
+            let bytes = &mut out[6..];
+            for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
+                let Framed::Short(needed) = framed(&bytes[..cut]) else { panic!("{length} cut to {cut}") };
+                assert!(needed > cut && needed <= bytes.len());
+            }
+            let joined = match framed(bytes) {
+                Framed::Whole { length, sequence } => {
+                    assert_eq!(sequence, next);
+                    length
+                }
+                Framed::Split { span, sequence } => {
+                    assert_eq!((span, sequence), (bytes.len(), next));
+                    join(bytes)
+                }
+                Framed::Short(needed) => panic!("{length} needs {needed}"),
+            };
+            assert_eq!(&bytes[HEADER..HEADER + joined], payload, "{length}");
+        }
+    }
+
+    #[test]
+    fn lengths_take_one_three_four_or_nine_bytes() {
+        for (length, taken) in [(0, 1), (250, 1), (251, 3), (65535, 3), (65536, 4), (0xff_ffff, 4), (0x100_0000, 9)] {
+            let mut out = Vec::new();
+            put_length(&mut out, length);
+            assert_eq!(out.len(), taken);
+            assert_eq!(Reader::new(&out).length("").unwrap(), length as u64);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Rows, read where they lie.
+
+use rumba_core::sql::Row;
+
+use super::column::Layout;
+use super::reader::{Malformed, Reader};
+
+/// Where a column's value lies in its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    start: u32,
+    length: u32,
+}
+
+const NULL: Place = Place { start: u32::MAX, length: 0 };
+
+/// Where the bytes that `reader` takes next would lie in its packet.
+fn place(packet: &[u8], left: usize, length: usize) -> Result<Place, Malformed> {
+    let start = packet.len() - left;
+    match (u32::try_from(start), u32::try_from(length)) {
+        (Ok(start), Ok(length)) => Ok(Place { start, length }),
+        _ => Err(Malformed("a row of 4 GiB or more")),
+    }
+}
+
+/// Finds the columns of a binary row.
+///
+/// # Errors
+/// The row is cut off.
+#[inline]
+pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -> Result<(), Malformed> {
+    const WHAT: &str = "binary row";
+    places.clear();
+    let mut reader = Reader::new(packet);
+    reader.u8(WHAT)?;
+    // The bitmap's first two bits are not used.
+    let nulls = reader.take((columns.len() + 9) / 8, WHAT)?;
+    for (number, layout) in columns.iter().enumerate() {
+        let bit = number + 2;
+        if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
+            places.push(NULL);
+            continue;
+        }
+        let length = match layout {
+            Layout::Bytes => usize::try_from(reader.length(WHAT)?).map_err(|_| Malformed(WHAT))?,
+            Layout::Int { width, .. } => usize::from(*width),
+            Layout::Float => 4,
+            Layout::Double => 8,
+            Layout::Time => usize::from(reader.u8(WHAT)?),
+            Layout::Null => 0,
+        };
+        places.push(place(packet, reader.len(), length)?);
+        reader.take(length, WHAT)?;
+    }
+    Ok(())
+}
+
+/// Finds the columns of a text row.
+///
+/// # Errors
+/// The row is cut off.
+pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Result<(), Malformed> {
+    const WHAT: &str = "text row";
+    places.clear();
+    let mut reader = Reader::new(packet);
+    for _ in 0..columns {
+        let mut ahead = reader;
+        if ahead.u8(WHAT)? == 0xfb {
+            reader = ahead;
+            places.push(NULL);
+            continue;
+        }
+        let length = usize::try_from(reader.length(WHAT)?).map_err(|_| Malformed(WHAT))?;
+        places.push(place(packet, reader.len(), length)?);
+        reader.take(length, WHAT)?;
+    }
+    Ok(())
+}
+
+/// The bytes of a column; `None` is NULL.
+#[inline]
+pub fn value<'a>(packet: &'a [u8], places: &[Place], column: usize) -> Option<&'a [u8]> {
+    let place = places.get(column)?;
+    let start = place.start as usize;
+    // NULL starts beyond any packet, so this finds nothing there.
+    packet.get(start..start + place.length as usize)
+}
+
+/// A row of a prepared statement. Numbers and times are in the protocol's
+/// binary form, lowest byte first, when they are asked for as bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct BinaryRow<'a> {
+    /// The row's packet.
+    pub packet: &'a [u8],
+    /// How its columns are laid out.
+    pub columns: &'a [Layout],
+    /// Where its columns lie.
+    pub places: &'a [Place],
+}
+
+impl Row for BinaryRow<'_> {
+    #[inline]
+    fn int(&self, column: usize) -> i64 {
+        let Some(bytes) = value(self.packet, self.places, column) else { return 0 };
+        match self.columns.get(column) {
+            Some(Layout::Int { unsigned, .. }) => integer(bytes, *unsigned),
+            Some(Layout::Float) => bytes.try_into().map_or(0, |bytes| f32::from_le_bytes(bytes) as i64),
+            Some(Layout::Double) => bytes.try_into().map_or(0, |bytes| f64::from_le_bytes(bytes) as i64),
+            Some(Layout::Bytes) => decimal(bytes),
+            _ => 0,
+        }
+    }
+
+    #[inline]
+    fn bytes(&self, column: usize) -> &[u8] {
+        value(self.packet, self.places, column).unwrap_or_default()
+    }
+}
+
+/// A row of a statement that was sent as text: everything is text.
+#[derive(Clone, Copy, Debug)]
+pub struct TextRow<'a> {
+    /// The row's packet.
+    pub packet: &'a [u8],
+    /// Where its columns lie.
+    pub places: &'a [Place],
+}
+
+impl Row for TextRow<'_> {
+    fn int(&self, column: usize) -> i64 {
+        value(self.packet, self.places, column).map_or(0, decimal)
+    }
+
+    fn bytes(&self, column: usize) -> &[u8] {
+        value(self.packet, self.places, column).unwrap_or_default()
+    }
+}
+
+/// An integer of 1, 2, 4 or 8 bytes, the lowest first. One above `i64::MAX`
+/// keeps its bits and so becomes negative.
+#[inline]
+fn integer(bytes: &[u8], unsigned: bool) -> i64 {
+    if let Ok(bytes) = bytes.try_into() {
+        return i64::from_le_bytes(bytes);
+    }
+    if let Ok(bytes) = bytes.try_into() {
+        return if unsigned { i64::from(u32::from_le_bytes(bytes)) } else { i64::from(i32::from_le_bytes(bytes)) };
+    }
+    if let Ok(bytes) = bytes.try_into() {
+        return if unsigned { i64::from(u16::from_le_bytes(bytes)) } else { i64::from(i16::from_le_bytes(bytes)) };
+    }
+    match bytes {
+        [byte] if unsigned => i64::from(*byte),
+        [byte] => i64::from(*byte as i8),
+        _ => 0,
+    }
+}
+
+/// The integer that a text starts with; 0 without one. Beyond 64 bits it wraps.
+fn decimal(text: &[u8]) -> i64 {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let number = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0_i64, |number, digit| number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
+    if negative { number.wrapping_neg() } else { number }
+}

@@ -1,0 +1,86 @@
+//! A statement sent as text and answered at once, blocking: for administration and for setting a session up.
+
+use std::time::Instant;
+
+use crate::codec::Reader;
+use crate::codec::answer::{self, Head, MORE_RESULTS, Next};
+use crate::codec::column;
+use crate::connection::Connection;
+use crate::{Rows, WireError};
+
+/// The command that carries a statement as text.
+pub(crate) const QUERY: u8 = 0x03;
+
+/// Runs statements; the rows are those of the first that has any.
+pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, WireError> {
+    connection.put_command(QUERY, sql.as_bytes());
+    connection.write(deadline)?;
+    let mut first = Rows::default();
+    loop {
+        let rows = answer(connection, deadline)?;
+        if first.columns.is_empty() {
+            first = rows;
+        }
+        if connection.status & MORE_RESULTS == 0 {
+            connection.receive.answered();
+            return Ok(first);
+        }
+    }
+}
+
+fn answer(connection: &mut Connection, deadline: Option<Instant>) -> Result<Rows, WireError> {
+    let packet = connection.read(deadline)?;
+    let count = match answer::head(connection.receive.at(packet), connection.wording)? {
+        Head::Done(done) => {
+            connection.status = done.status;
+            return Ok(Rows::default());
+        }
+        Head::Refused(refusal) => return Err(WireError::refused(&refusal)),
+        Head::WantsFile => {
+            connection.put(&[]);
+            connection.write(deadline)?;
+            connection.read(deadline)?;
+            return Err(WireError::Protocol("no file is sent here; load rows with prepare_rows".into()));
+        }
+        Head::Rows { columns, .. } => columns,
+    };
+    let mut rows = Rows::default();
+    for _ in 0..count {
+        let packet = connection.read(deadline)?;
+        rows.columns.push(text(column::column(connection.receive.at(packet))?.name));
+    }
+    if !connection.wording.deprecate_eof {
+        connection.read(deadline)?;
+    }
+    loop {
+        let packet = connection.read(deadline)?;
+        let packet = connection.receive.at(packet);
+        match answer::next(packet, connection.wording)? {
+            Next::Row => rows.rows.push(row(packet, count)?),
+            Next::End { status, .. } => {
+                connection.status = status;
+                return Ok(rows);
+            }
+            Next::Refused(refusal) => return Err(WireError::refused(&refusal)),
+        }
+    }
+}
+
+fn row(packet: &[u8], columns: usize) -> Result<Vec<Option<String>>, WireError> {
+    let mut reader = Reader::new(packet);
+    let mut row = Vec::with_capacity(columns);
+    for _ in 0..columns {
+        let mut ahead = reader;
+        if ahead.u8("text row")? == 0xfb {
+            reader = ahead;
+            row.push(None);
+        } else {
+            row.push(Some(text(reader.bytes("text row")?)));
+        }
+    }
+    Ok(row)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

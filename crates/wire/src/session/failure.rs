@@ -1,0 +1,117 @@
+//! Server errors as what a worker needs to know of them.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use rumba_core::engine::EngineError;
+
+use super::WireCounts;
+use crate::WireError;
+use crate::codec::answer::Refusal;
+
+/// A mistake of the caller's, or something that this session cannot do.
+#[cold]
+pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
+    EngineError::Failed { call, message: message.to_owned() }
+}
+
+/// What a call failed with, on the way from or to the server.
+#[cold]
+pub(super) fn wire_failed(call: &'static str, error: &WireError) -> EngineError {
+    if let WireError::Server { code, message, .. } = error {
+        if is_disk_full(*code, message.as_bytes()) {
+            return EngineError::DiskFull(format!("{call}: {error}"));
+        }
+    }
+    EngineError::failed(call, error.to_string())
+}
+
+/// Another transaction stood in the way, or the row is there already: what
+/// happens on the load path, and allocates nothing.
+pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<EngineError> {
+    match refusal.code {
+        1062 | 1586 => Some(EngineError::Duplicate),
+        1213 => {
+            counts.deadlocks.fetch_add(1, Relaxed);
+            Some(EngineError::Conflict("deadlock (server error 1213)"))
+        }
+        1205 => {
+            counts.lock_wait_timeouts.fetch_add(1, Relaxed);
+            Some(EngineError::Conflict("lock wait timeout (server error 1205)"))
+        }
+        1020 => Some(EngineError::Conflict("a row changed since the transaction began (server error 1020)")),
+        // MyRocks has no number of its own for a row that was changed after the snapshot was taken.
+        1030 | 1105 | 1180 | 1296 if contains(refusal.message, b"busy") => {
+            Some(EngineError::Conflict("snapshot conflict (the engine says: busy)"))
+        }
+        _ => None,
+    }
+}
+
+/// A statement that the server refused.
+#[cold]
+pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
+    let error = WireError::refused(refusal);
+    let message = format!("{error}{}", in_statement(sql));
+    if is_disk_full(refusal.code, refusal.message) {
+        return EngineError::DiskFull(message);
+    }
+    EngineError::failed("execute", message)
+}
+
+/// The statement that an error is about, cut to what can be read.
+pub(super) fn in_statement(sql: &str) -> String {
+    const LONGEST: usize = 200;
+    match sql.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!(", in: {} …", &sql[..end]),
+        None => format!(", in: {sql}"),
+    }
+}
+
+fn is_disk_full(code: u16, message: &[u8]) -> bool {
+    matches!(code, 1021 | 1114)
+        || [&b"errno: 28"[..], b"errcode: 28", b"error 28", b"no space left"]
+            .iter()
+            .any(|words| contains(message, words))
+}
+
+/// Whether `text` has `words`, which are in lower case, in any case.
+fn contains(text: &[u8], words: &[u8]) -> bool {
+    text.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: u16, message: &str) -> Refusal<'_> {
+        Refusal { code, state: *b"HY000", message: message.as_bytes() }
+    }
+
+    #[test]
+    fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
+        let counts = WireCounts::default();
+        let conflict = |code, message| usual(&refusal(code, message), &counts).is_some_and(|error| error.is_conflict());
+        assert!(conflict(1213, "Deadlock found when trying to get lock"));
+        assert!(conflict(1205, "Lock wait timeout exceeded"));
+        assert!(conflict(1020, "Record has changed since last read"));
+        assert!(conflict(1296, "Got error 16 'Busy' from ROCKSDB"));
+        assert!(conflict(1180, "Got error 16 \"Resource busy\" during COMMIT"));
+        assert!(!conflict(1180, "Got error 5 \"Input/output error\" during COMMIT"));
+        assert_eq!(usual(&refusal(1062, "Duplicate entry"), &counts), Some(EngineError::Duplicate));
+        assert_eq!((counts.deadlocks.into_inner(), counts.lock_wait_timeouts.into_inner()), (1, 1));
+    }
+
+    #[test]
+    fn a_full_device_is_told_by_number_or_words() {
+        for (code, message) in [
+            (1021, "Disk full (/tmp/x); waiting for someone to free some space..."),
+            (1114, "The table 't' is full"),
+            (1026, "Error writing file './t.ibd' (Errcode: 28 \"No space left on device\")"),
+            (3, "Error writing file '/x' (OS errno: 28)"),
+        ] {
+            assert!(matches!(refused(&refusal(code, message), "INSERT"), EngineError::DiskFull(_)), "{message}");
+        }
+        let error = refused(&refusal(1064, "You have an error"), "SELEC 1");
+        assert_eq!(error.to_string(), "execute: server error 1064 (HY000): You have an error, in: SELEC 1");
+    }
+}

@@ -1,0 +1,175 @@
+//! Prepared statements.
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::Param;
+
+use super::failure::call_failed;
+use super::load::Rows;
+use super::outbox::Kind;
+use super::template::Template;
+use crate::WireError;
+use crate::codec::answer::{self, Head};
+use crate::codec::column::{self, Layout};
+use crate::codec::frame;
+use crate::connection::Connection;
+
+const PREPARE: u8 = 0x16;
+const EXECUTE: u8 = 0x17;
+/// The server cannot prepare this kind of statement.
+const NOT_PREPARABLE: u16 = 1295;
+
+/// The types that parameters are sent as: a signed integer of 64 bits, and a string.
+pub(super) const LONG_LONG: u8 = 0x08;
+pub(super) const VAR_STRING: u8 = 0xfd;
+
+/// How a statement of the session is carried out.
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// Prepared in the server.
+    Binary(Binary),
+    /// Sent as text.
+    Text(Template),
+    /// Rows to be loaded.
+    Rows(Rows),
+}
+
+impl Plan {
+    /// Prepares a statement; one that the server cannot prepare is sent as text.
+    pub(super) fn prepare(connection: &mut Connection, sql: &str, text: bool) -> Result<Self, WireError> {
+        if text {
+            return Ok(Plan::Text(Template::new(sql)));
+        }
+        match Binary::prepare(connection, sql) {
+            Ok(binary) => Ok(Plan::Binary(binary)),
+            Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(Template::new(sql))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Prepares it once more, on a new connection.
+    pub(super) fn prepare_again(&mut self, connection: &mut Connection) -> Result<(), WireError> {
+        match self {
+            Plan::Binary(binary) => *binary = Binary::prepare(connection, &binary.sql)?,
+            Plan::Rows(rows) => rows.prepare_again(connection)?,
+            Plan::Text(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What it says.
+    pub(super) fn sql(&self) -> &str {
+        match self {
+            Plan::Binary(binary) => &binary.sql,
+            Plan::Text(template) => &template.sql,
+            Plan::Rows(rows) => rows.sql(),
+        }
+    }
+}
+
+/// A statement that the server has prepared.
+#[derive(Debug)]
+pub(super) struct Binary {
+    pub(super) sql: String,
+    pub(super) id: u32,
+    /// How the columns of its rows are laid out, as the server said last.
+    pub(super) columns: Vec<Layout>,
+    /// The types that the server takes the parameters for; empty types are not sent yet.
+    types: Vec<u8>,
+    /// Whether the server knows [`Binary::types`].
+    bound: bool,
+    /// What every execution starts with, frame included.
+    opening: [u8; OPENING],
+}
+
+/// Frame, command, number of the statement, flags, and a count that is always 1.
+const OPENING: usize = frame::HEADER + 10;
+
+impl Binary {
+    /// Prepares a statement, blocking.
+    pub(super) fn prepare(connection: &mut Connection, sql: &str) -> Result<Self, WireError> {
+        connection.put_command(PREPARE, sql.as_bytes());
+        connection.write(None)?;
+        let packet = connection.read(None)?;
+        let packet = connection.receive.at(packet);
+        if let Some(0xff) = packet.first() {
+            if let Head::Refused(refusal) = answer::head(packet, connection.wording)? {
+                return Err(WireError::refused(&refusal));
+            }
+        }
+        let prepared = column::prepared(packet)?;
+        definitions(connection, prepared.params, |_| {})?;
+        let mut columns = Vec::with_capacity(usize::from(prepared.columns));
+        definitions(connection, prepared.columns, |layout| columns.push(layout))?;
+        connection.receive.answered();
+        let mut opening = [0; OPENING];
+        opening[frame::HEADER] = EXECUTE;
+        opening[frame::HEADER + 1..frame::HEADER + 5].copy_from_slice(&prepared.id.to_le_bytes());
+        opening[frame::HEADER + 6] = 1;
+        let types = vec![VAR_STRING; usize::from(prepared.params)];
+        Ok(Self { sql: sql.to_owned(), id: prepared.id, columns, types, bound: false, opening })
+    }
+
+    /// How many parameters it has.
+    pub(super) fn params(&self) -> usize {
+        self.types.len()
+    }
+
+    /// Appends the command that runs the statement with these parameters.
+    #[inline]
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Result<Kind, EngineError> {
+        if params.len() != self.types.len() {
+            return Err(call_failed("submit", "not as many parameters as the statement has"));
+        }
+        let at = out.len();
+        out.extend_from_slice(&self.opening);
+        if !params.is_empty() {
+            let nulls = out.len();
+            let bitmap = params.len().div_ceil(8);
+            out.resize(nulls + bitmap + 1, 0);
+            if !self.knows_types(params) {
+                out[nulls + bitmap] = 1;
+                for &number in &self.types {
+                    out.extend_from_slice(&[number, 0]);
+                }
+            }
+            for (number, param) in params.iter().enumerate() {
+                match param {
+                    Param::Null => out[nulls + number / 8] |= 1 << (number % 8),
+                    Param::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
+                    Param::Bytes(bytes) => frame::put_bytes(out, bytes),
+                }
+            }
+        }
+        frame::finish(out, at, 0);
+        Ok(Kind::Binary)
+    }
+
+    /// Whether the server takes the parameters for what they are; notes what they are.
+    #[inline]
+    fn knows_types(&mut self, params: &[Param<'_>]) -> bool {
+        let mut known = std::mem::replace(&mut self.bound, true);
+        for (have, param) in self.types.iter_mut().zip(params) {
+            let wanted = match param {
+                // The bitmap says it all.
+                Param::Null => continue,
+                Param::Int(_) => LONG_LONG,
+                Param::Bytes(_) => VAR_STRING,
+            };
+            known &= *have == wanted;
+            *have = wanted;
+        }
+        known
+    }
+}
+
+/// Takes as many definitions as the server said, and what ends them.
+fn definitions(connection: &mut Connection, count: u16, mut each: impl FnMut(Layout)) -> Result<(), WireError> {
+    for _ in 0..count {
+        let packet = connection.read(None)?;
+        each(column::column(connection.receive.at(packet))?.layout);
+    }
+    if count > 0 && !connection.wording.deprecate_eof {
+        connection.read(None)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! Statements sent as text, with their parameters written out.
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::Param;
+
+use super::failure::call_failed;
+use super::literal;
+use super::outbox::Kind;
+use crate::codec::frame;
+use crate::query::QUERY;
+
+/// A statement and where its parameters go.
+#[derive(Debug)]
+pub(super) struct Template {
+    pub(super) sql: String,
+    /// The places of the question marks, ascending.
+    marks: Vec<usize>,
+}
+
+impl Template {
+    pub(super) fn new(sql: &str) -> Self {
+        Self { sql: sql.to_owned(), marks: marks(sql.as_bytes()) }
+    }
+
+    /// Appends the command that runs the statement with these parameters.
+    pub(super) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        params: &[Param<'_>],
+        backslashes: bool,
+    ) -> Result<Kind, EngineError> {
+        if params.len() != self.marks.len() {
+            return Err(call_failed("submit", "not as many parameters as the statement has"));
+        }
+        let sql = self.sql.as_bytes();
+        let at = frame::start(out);
+        out.push(QUERY);
+        let mut kept = 0;
+        for (&mark, &param) in self.marks.iter().zip(params) {
+            out.extend_from_slice(&sql[kept..mark]);
+            literal::put(out, param, backslashes);
+            kept = mark + 1;
+        }
+        out.extend_from_slice(&sql[kept..]);
+        frame::finish(out, at, 0);
+        Ok(Kind::Text)
+    }
+}
+
+/// The question marks that are neither in a string, nor a name, nor a comment.
+fn marks(sql: &[u8]) -> Vec<usize> {
+    let mut marks = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = sql.get(at) {
+        let rest = &sql[at..];
+        at += match byte {
+            b'?' => {
+                marks.push(at);
+                1
+            }
+            b'\'' | b'"' | b'`' => quoted(rest),
+            b'#' => line(rest),
+            b'-' if rest.starts_with(b"--") && rest.get(2).is_none_or(u8::is_ascii_whitespace) => line(rest),
+            b'/' if rest.starts_with(b"/*") => {
+                rest.windows(2).skip(2).position(|end| end == b"*/").map_or(rest.len(), |end| end + 4)
+            }
+            _ => 1,
+        };
+    }
+    marks
+}
+
+/// How long the string or name is that starts here. A doubled quote ends one
+/// and starts the next, which comes to the same.
+fn quoted(sql: &[u8]) -> usize {
+    let quote = sql[0];
+    let mut at = 1;
+    while let Some(&byte) = sql.get(at) {
+        at += 1;
+        if byte == b'\\' && quote != b'`' {
+            at += 1;
+        } else if byte == quote {
+            return at;
+        }
+    }
+    sql.len()
+}
+
+fn line(sql: &[u8]) -> usize {
+    sql.iter().position(|&byte| byte == b'\n').map_or(sql.len(), |end| end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_question_marks_of_the_statement_itself_are_parameters() {
+        for (sql, expected) in [
+            ("SELECT ?", 1),
+            ("SELECT '?', \"?\", `?`, ?", 1),
+            ("SELECT 'it''s ?', 'a\\'?', ?", 1),
+            ("SELECT ? -- ?\n, ? # ?\n /* ? */ , ?", 3),
+            ("SELECT 1--?", 1),
+            ("SELECT '", 0),
+            ("SELECT '\\", 0),
+            ("/*", 0),
+            ("/*/ ? */ ?", 1),
+        ] {
+            assert_eq!(marks(sql.as_bytes()).len(), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_written_where_the_question_marks_were() {
+        let template = Template::new("UPDATE t SET a = ?, b = ? WHERE c = ?");
+        let mut out = Vec::new();
+        let params = [Param::Null, Param::Bytes(b"o'clock"), Param::Int(-7)];
+        template.write(&mut out, &params, true).unwrap();
+        assert_eq!(&out[5..], b"UPDATE t SET a = NULL, b = 'o\\'clock' WHERE c = -7");
+        assert!(template.write(&mut out, &params[..2], true).is_err());
+    }
+}

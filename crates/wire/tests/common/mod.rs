@@ -1,0 +1,236 @@
+//! A MariaDB of the tests' own: private directory, Unix socket, a port on loopback, TLS.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+use rumba_wire::{Address, Admin, Secret, SessionOptions, Target, Tls, WireSession};
+
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A running server; it is killed and removed when the last test drops it.
+pub struct Server {
+    child: Mutex<Child>,
+    dir: tempfile::TempDir,
+    pub port: u16,
+}
+
+impl Server {
+    /// The server that the tests of one binary share; `None`, with the reason printed, where there is no MariaDB.
+    pub fn shared() -> Option<Arc<Self>> {
+        static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(server) = shared.upgrade() {
+            return Some(server);
+        }
+        let server = Arc::new(Self::start(&[])?);
+        *shared = Arc::downgrade(&server);
+        Some(server)
+    }
+
+    /// A server of one's own.
+    pub fn start(options: &[&str]) -> Option<Self> {
+        let Some(mariadbd) = found("mariadbd") else {
+            println!("skipped: mariadbd is not installed (apt-get install mariadb-server)");
+            return None;
+        };
+        let dir = tempfile::Builder::new().prefix("rumba-wire-").tempdir().unwrap();
+        install(dir.path());
+        certify(dir.path());
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let mut command = Command::new(mariadbd);
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        command.arg("--no-defaults").arg("--user=root").arg("--bind-address=127.0.0.1").arg("--skip-name-resolve");
+        for (option, value) in [
+            ("datadir", at("data")),
+            ("socket", at("s")),
+            ("pid-file", at("pid")),
+            ("port", port.to_string()),
+            ("ssl-ca", at("ca.pem")),
+            ("ssl-cert", at("server.pem")),
+            ("ssl-key", at("server.key")),
+            ("plugin-load-add", "auth_ed25519".into()),
+            ("plugin-maturity", "unknown".into()),
+            ("local-infile", "1".into()),
+            ("max-allowed-packet", "64M".into()),
+            ("innodb-buffer-pool-size", "64M".into()),
+            ("innodb-log-file-size", "192M".into()),
+            ("innodb-flush-log-at-trx-commit", "0".into()),
+            ("sql-mode", "STRICT_TRANS_TABLES".into()),
+        ] {
+            command.arg(format!("--{option}={value}"));
+        }
+        command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(File::create(dir.path().join("log")).unwrap());
+        let server = Self { child: Mutex::new(spawn(command)), dir, port };
+        server.wait();
+        Some(server)
+    }
+
+    fn wait(&self) {
+        let started = Instant::now();
+        while let Err(error) = Admin::connect(&self.root(), TIMEOUT) {
+            let ended = self.child.lock().unwrap().try_wait().unwrap();
+            let log = || std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+            assert!(ended.is_none() && started.elapsed() < Duration::from_secs(120), "{error}\n{}", log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.admin().query("CREATE DATABASE IF NOT EXISTS test CHARACTER SET latin1").unwrap();
+    }
+
+    pub fn socket(&self) -> Address {
+        Address::Socket(self.dir.path().join("s"))
+    }
+
+    pub fn tcp(&self) -> Address {
+        Address::Tcp { host: "127.0.0.1".into(), port: self.port }
+    }
+
+    pub fn ca(&self) -> PathBuf {
+        self.dir.path().join("ca.pem")
+    }
+
+    fn root(&self) -> Target {
+        self.target("root", "", self.socket())
+    }
+
+    pub fn target(&self, user: &str, password: &str, address: Address) -> Target {
+        Target { address, user: user.into(), password: Secret::new(password), database: None, tls: Tls::Off }
+    }
+
+    pub fn admin(&self) -> Admin {
+        Admin::connect(&self.root(), TIMEOUT).unwrap()
+    }
+
+    /// Where sessions go: the schema `test`, over the socket.
+    pub fn test(&self) -> Target {
+        Target { database: Some("test".into()), ..self.root() }
+    }
+
+    pub fn session(&self, options: &SessionOptions) -> WireSession {
+        WireSession::connect(&self.test(), options).unwrap()
+    }
+
+    /// kill -9.
+    pub fn kill(&self) {
+        let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Starts a process that ends when this one does, however this one ends. The
+/// kernel watches the thread that started it, so that thread must never end.
+fn spawn(mut command: Command) -> Child {
+    let (started, child) = mpsc::channel();
+    std::thread::spawn(move || {
+        // SAFETY: one system call between fork and exec, nothing allocated.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                Ok(())
+            })
+        };
+        started.send(command.spawn().unwrap()).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    child.recv().unwrap()
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    places.map(|place| place.join(program)).find(|place| place.is_file())
+}
+
+fn install(dir: &Path) {
+    let data = format!("--datadir={}", dir.join("data").display());
+    run(
+        "mariadb-install-db",
+        ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
+    );
+}
+
+/// An authority, the server's certificate from it, and an authority that has nothing to do with it.
+fn certify(dir: &Path) {
+    let at = |name: &str| dir.join(name).display().to_string();
+    let authority = |name: &str| {
+        run(
+            "openssl",
+            [
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=test authority",
+                "-keyout",
+                &at(&format!("{name}.key")),
+                "-out",
+                &at(&format!("{name}.pem")),
+            ],
+        );
+    };
+    authority("ca");
+    authority("stranger");
+    std::fs::write(at("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n").unwrap();
+    run(
+        "openssl",
+        [
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=test server",
+            "-keyout",
+            &at("server.key"),
+            "-out",
+            &at("server.csr"),
+        ],
+    );
+    run(
+        "openssl",
+        [
+            "x509",
+            "-req",
+            "-days",
+            "2",
+            "-in",
+            &at("server.csr"),
+            "-CA",
+            &at("ca.pem"),
+            "-CAkey",
+            &at("ca.key"),
+            "-CAcreateserial",
+            "-extfile",
+            &at("names"),
+            "-out",
+            &at("server.pem"),
+        ],
+    );
+}
+
+pub fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(program: &str, arguments: I) -> Vec<u8> {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program}: {}{}", said(), String::from_utf8_lossy(&output.stdout));
+    output.stdout
+}
