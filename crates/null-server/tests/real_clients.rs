@@ -1,0 +1,86 @@
+//! Clients that people use, if they are installed.
+
+mod common;
+
+use std::process::{Command, Output};
+
+use common::Place;
+use rumba_null_server::{Config, Listen, NullServer};
+
+/// Runs a client; `None` and a word about it where it is not installed.
+fn run(program: &str, args: &[&str]) -> Option<Output> {
+    match Command::new(program).args(args).output() {
+        Ok(output) => Some(output),
+        Err(error) => {
+            eprintln!("skipped: {program}: {error}");
+            None
+        }
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn over(socket: &str, more: &[&str]) -> Option<Output> {
+    let args = [&["--no-defaults", "--batch", "--skip-column-names", "--socket", socket], more].concat();
+    run("mariadb", &args)
+}
+
+#[test]
+fn the_mariadb_client_talks_to_it() {
+    let place = Place::new(|config| (config.rows, config.row_bytes) = (2, 3));
+    let socket = place.socket();
+    let socket = socket.to_str().unwrap();
+    let sql = "select 1; select c from t; insert into t values (1); select @@version_comment; use other; \
+               select database()";
+    let Some(output) = over(socket, &["-e", sql]) else { return };
+    assert_eq!(text(&output), "1\n074\n074\nrumba null-server: fixed answers\nother\n");
+    let output = over(socket, &["-e", "select @@nonsense"]).unwrap();
+    assert!(text(&output).contains("ERROR 1193 (HY000)"), "{}", text(&output));
+    let output = over(socket, &["--user=x", "--password=y", "db", "-e", "status"]).unwrap();
+    assert!(text(&output).contains("8.0.0-rumba-null"), "{}", text(&output));
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("rows");
+    std::fs::write(&file, "1\t2\n".repeat(300_000)).unwrap();
+    let load = format!("load data local infile '{}' into table t; select 5", file.display());
+    let output = over(socket, &["--local-infile=1", "-e", &load]).unwrap();
+    assert_eq!(text(&output), "5\n");
+}
+
+/// A second of sysbench, and what it did.
+fn sysbench(at: &[&str], script: &str, ps_mode: &str) -> Option<String> {
+    let mode = format!("--db-ps-mode={ps_mode}");
+    let common = [script, &mode, "--threads=4", "--events=2000", "--time=0", "--mysql-user=x", "--mysql-password=y"];
+    let output = run("sysbench", &[&common, at, &["run"]].concat())?;
+    assert!(output.status.success(), "{}", text(&output));
+    Some(text(&output))
+}
+
+#[test]
+fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
+    let place = Place::new(|_| {});
+    let tcp = NullServer::start(&Config::new(Listen::Port(0))).unwrap();
+    let port = format!("--mysql-port={}", tcp.place().rsplit(':').next().unwrap());
+    let socket = format!("--mysql-socket={}", place.socket().display());
+    for at in [&[&*socket][..], &["--mysql-host=127.0.0.1", &port]] {
+        for (script, queries) in [("oltp_point_select", 2000), ("oltp_read_write", 40_000)] {
+            for mode in ["auto", "disable"] {
+                let Some(told) = sysbench(at, script, mode) else { return };
+                let total = told.lines().find(|line| line.trim_start().starts_with("total:")).unwrap();
+                assert_eq!(total.split_whitespace().last().unwrap(), queries.to_string(), "{told}");
+                assert!(told.contains("ignored errors:                      0 "), "{told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sysbench_prepares_its_tables() {
+    let place = Place::new(|_| {});
+    let socket = format!("--mysql-socket={}", place.socket().display());
+    let args = ["oltp_read_write", "--table-size=10000", "--tables=2", &socket, "prepare"];
+    let Some(output) = run("sysbench", &args) else { return };
+    assert!(output.status.success(), "{}", text(&output));
+}

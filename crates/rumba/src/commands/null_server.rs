@@ -1,0 +1,87 @@
+//! `rumba null-server`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rumba_core::units::{parse_duration, show_duration};
+use rumba_null_server::{Column, Config, Listen, NullServer, ServerError, VERSION, allow_many_connections};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::problem::Problem;
+
+/// Arguments of `null-server`.
+#[derive(Args)]
+#[command(after_help = "\
+Every statement is understood as far as its answer needs: a SELECT gives the fixed rows, INSERT,
+UPDATE and DELETE change one row, LOAD DATA LOCAL reads the file and drops it. Any user with any
+password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
+
+  rumba null-server --socket /tmp/null.sock &
+  mariadb --socket /tmp/null.sock -e 'select c from anything'")]
+pub struct NullServerArgs {
+    /// Listen on a Unix socket at this path
+    #[arg(long, value_name = "PATH", required_unless_present = "port", conflicts_with = "port")]
+    pub socket: Option<PathBuf>,
+    /// Listen on this port of 127.0.0.1; 0 chooses a free one
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Answer every command exactly so long after its arrival [default: at once]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub delay: Option<Duration>,
+    /// Rows of a SELECT
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub rows: u32,
+    /// Characters of a column of text
+    #[arg(long, value_name = "N", default_value_t = 119)]
+    pub row_bytes: u32,
+    /// Columns of a SELECT, each NAME, NAME:text or NAME:int
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "c")]
+    pub columns: Vec<Column>,
+    /// Threads that share the connections [default: half of the cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+/// Runs the server until a signal comes.
+pub fn run(args: &NullServerArgs) -> super::Result {
+    let listen = match (&args.socket, args.port) {
+        (Some(path), _) => Listen::Socket(path.clone()),
+        (None, port) => Listen::Port(port.unwrap_or_default()),
+    };
+    let mut config = Config::new(listen);
+    config.delay = args.delay.filter(|delay| !delay.is_zero());
+    (config.rows, config.row_bytes, config.columns) = (args.rows, args.row_bytes, args.columns.clone());
+    config.threads = args.threads.map_or(config.threads, usize::from);
+    // Caught before the socket exists, so that no signal leaves it behind.
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    allow_many_connections();
+    let server = NullServer::start(&config).map_err(problem)?;
+    say!("listening on {} ({})", server.place(), told(&config));
+    let _ = signals.forever().next();
+    server
+        .stop()
+        .map_err(|error| Problem::failure(format!("the server's end: {error}"), "remove its socket by hand"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What it does, for the line that says that it is ready.
+fn told(config: &Config) -> String {
+    let delay = config.delay.map_or_else(|| "at once".to_owned(), |delay| format!("after {}", show_duration(delay)));
+    let threads = config.threads;
+    format!("{VERSION}; answers {delay}; {threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
+fn problem(error: ServerError) -> Problem {
+    let remedy = match &error {
+        ServerError::Occupied(_) => "stop that server, or choose another path",
+        ServerError::NotASocket(_) => "choose another path",
+        ServerError::Listen { .. } => "choose a path in a directory of your own, shorter than 108 bytes, or --port 0",
+        ServerError::Answer(_) => "lower --rows, --row-bytes or --columns",
+        ServerError::Host { .. } => "ask for fewer --threads",
+    };
+    Problem::mistake(error.to_string(), remedy)
+}
