@@ -1,2 +1,30 @@
 //! InnoDB, MyRocks and other engines of MySQL and MariaDB servers.
+//!
+//! `docs/engines/mysql.md` says which servers there are, how they are installed,
+//! and what the settings come to.
 #![deny(missing_docs)]
+
+mod cache;
+mod capability;
+mod catalogue;
+mod compression;
+mod counters;
+mod dsn;
+mod engine;
+mod external;
+mod failure;
+mod initialise;
+mod instance;
+mod launch;
+mod options;
+mod plan;
+mod process;
+mod profile;
+mod readback;
+mod software;
+#[cfg(test)]
+mod testing;
+mod upkeep;
+
+pub use catalogue::Servers;
+pub use engine::MySqlEngine;

@@ -1,0 +1,167 @@
+//! rumba's own cache: servers that it installed, templates of data directories,
+//! and what servers have said that they can do. All of it can be removed at any
+//! time and is made anew.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{env, fs, io};
+
+use rumba_core::engine::EngineError;
+
+/// The cache's directory: `RUMBA_CACHE`, or `rumba` in the user's cache directory.
+///
+/// # Errors
+/// When the environment names neither a cache nor a home directory.
+pub fn root() -> Result<PathBuf, EngineError> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").map(|home| home.join(".cache"));
+    let root = set("RUMBA_CACHE").or_else(|| Some(set("XDG_CACHE_HOME").or_else(home)?.join("rumba")));
+    let root = root.ok_or_else(|| EngineError::failed("cache", "neither RUMBA_CACHE nor HOME is set; set one of them"));
+    std::path::absolute(root?).map_err(|error| EngineError::failed("cache", error.to_string()))
+}
+
+/// A directory that becomes `place` when all of it is there, so that nobody
+/// ever sees half of it; removed when it does not come to that.
+pub struct Draft {
+    path: PathBuf,
+    place: PathBuf,
+}
+
+impl Draft {
+    /// An empty directory beside `place`, for the owner alone.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new(place: &Path) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let parent = place.parent().unwrap_or(Path::new("/"));
+        make_private(parent)?;
+        remove_drafts_of_the_dead(parent);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{PREFIX}{}-{count}", std::process::id()));
+        // What another process of this number has left behind.
+        remove_if_there(&path)?;
+        make_private(&path)?;
+        Ok(Self { path, place: place.to_owned() })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts it into its place. Where another process has been faster, its is kept.
+    ///
+    /// # Errors
+    /// When it cannot be put there.
+    pub fn settle(self) -> io::Result<()> {
+        match fs::rename(&self.path, &self.place) {
+            Err(_) if self.place.is_dir() => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Puts it into the place of what is there.
+    ///
+    /// # Errors
+    /// When it cannot be put there.
+    pub fn replace(self) -> io::Result<()> {
+        if !self.place.exists() {
+            return fs::rename(&self.path, &self.place);
+        }
+        let old = self.path.with_extension("old");
+        fs::rename(&self.place, &old)?;
+        fs::rename(&self.path, &self.place)?;
+        fs::remove_dir_all(&old)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // What is in its place is no longer here; what cannot be removed is found by the next draft.
+        let _ = remove_if_there(&self.path);
+    }
+}
+
+const PREFIX: &str = ".draft-";
+
+/// Removes the drafts whose processes are gone.
+fn remove_drafts_of_the_dead(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        let owner = rest.split(['-', '.']).next().and_then(|pid| pid.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+/// Makes a directory and what is above it, for the owner alone.
+///
+/// # Errors
+/// The system's words.
+pub fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Copies a directory with all that is in it; shares the blocks where the file system can.
+///
+/// # Errors
+/// The system's words.
+pub fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    make_private(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// A number for a text, the same in every process: FNV-1a of 64 bits.
+pub fn number_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_that_is_given_up_leaves_nothing_and_one_that_is_late_gives_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("servers/one");
+        drop(Draft::new(&place).unwrap());
+        assert_eq!(fs::read_dir(dir.path().join("servers")).unwrap().count(), 0);
+        let (first, second) = (Draft::new(&place).unwrap(), Draft::new(&place).unwrap());
+        fs::write(first.path().join("whose"), "first").unwrap();
+        fs::write(second.path().join("whose"), "second").unwrap();
+        first.settle().unwrap();
+        second.settle().unwrap();
+        assert_eq!(fs::read_to_string(place.join("whose")).unwrap(), "first");
+        assert_eq!(fs::read_dir(dir.path().join("servers")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_process_was_drafting_is_removed_by_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = dir.path().join(".draft-4294967-0");
+        fs::create_dir(&dead).unwrap();
+        drop(Draft::new(&dir.path().join("one")).unwrap());
+        assert!(!dead.exists());
+    }
+}

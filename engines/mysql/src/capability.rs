@@ -1,0 +1,342 @@
+//! What a server can do: its variables and its engines, asked of the server
+//! itself, once for every build.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rumba_core::engine::EngineError;
+use rumba_core::setting::{SettingError, Value};
+use rumba_core::units::parse_bytes;
+use rumba_wire::{Admin, Rows, WireError};
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{self, Draft};
+use crate::initialise;
+use crate::launch::{Launch, Layout, Line};
+use crate::software::{Brand, Software, Version};
+
+/// A server's variable.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Variable {
+    /// Its value when nobody sets it.
+    pub value: String,
+    /// The type, where the server tells it: `BIGINT UNSIGNED`, `ENUM`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The least number it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<String>,
+    /// The largest number it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<String>,
+    /// The words it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+}
+
+/// What a server can do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// Whose it is.
+    pub brand: Brand,
+    /// Its version.
+    pub version: Version,
+    /// The version in its own words.
+    pub version_text: String,
+    /// Its variables by name.
+    pub variables: BTreeMap<String, Variable>,
+    /// Its engines by its own names, the default one first.
+    pub engines: Vec<String>,
+}
+
+impl Capabilities {
+    /// Of a server's software; starts it for a moment unless it was asked before.
+    ///
+    /// # Errors
+    /// When it cannot be started or asked.
+    pub fn of(software: &Software) -> Result<Self, EngineError> {
+        let name = format!("{}-{:016x}.json", software.short_name(), cache::number_of(&(software.build() + FORM)));
+        let place = cache::root()?.join("capabilities").join(name);
+        if let Some(known) = fs::read(&place).ok().and_then(|json| serde_json::from_slice(&json).ok()) {
+            return Ok(known);
+        }
+        let asked = Self::ask_software(software, &place)?;
+        // Without it the next one asks again.
+        if let Ok(json) = serde_json::to_vec_pretty(&asked) {
+            let beside = place.with_extension(format!("json-{}", std::process::id()));
+            let _ = fs::write(&beside, json).and_then(|()| fs::rename(&beside, &place));
+        }
+        Ok(asked)
+    }
+
+    fn ask_software(software: &Software, place: &Path) -> Result<Self, EngineError> {
+        let failed = |error: std::io::Error| EngineError::failed("cache", error.to_string());
+        let draft = Draft::new(place).map_err(failed)?;
+        let layout = Layout::new(draft.path());
+        initialise::provide(software, &[], &layout.data())?;
+        let mut lines: Vec<Line> = vec![("innodb_buffer_pool_size".into(), Some("24M".into()))];
+        lines.extend(engine_plugins(software).map(|plugin| ("plugin_load_add".into(), Some(plugin.to_owned()))));
+        let launch = Launch { software, layout: &layout, lines: &lines, tcp: None };
+        let running = launch.start()?;
+        let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(asking)?;
+        Self::ask(&mut admin).map_err(asking)
+        // The server is killed here: its data is a copy that goes with the draft.
+    }
+
+    /// Of a running server.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub fn ask(admin: &mut Admin) -> Result<Self, WireError> {
+        let version_text = first(&admin.query("SELECT VERSION()")?);
+        let brand = if version_text.to_ascii_lowercase().contains("mariadb") { Brand::MariaDb } else { Brand::MySql };
+        let version = Version::find(&version_text).unwrap_or(Version(0, 0, 0));
+        let mut variables: BTreeMap<String, Variable> = global_variables(admin)?
+            .into_iter()
+            .map(|(name, value)| (name, Variable { value, ..Variable::default() }))
+            .collect();
+        if brand == Brand::MariaDb {
+            add_kinds(admin, &mut variables)?;
+        }
+        let mut engines: Vec<(bool, String)> = admin
+            .query("SHOW ENGINES")?
+            .rows
+            .into_iter()
+            .filter_map(|row| {
+                let mut cells = row.into_iter();
+                let (name, support) = (cells.next()??, cells.next()??);
+                matches!(support.as_str(), "YES" | "DEFAULT").then_some((support != "DEFAULT", name))
+            })
+            .collect();
+        engines.sort();
+        let engines = engines.into_iter().map(|(_, name)| name).collect();
+        Ok(Self { brand, version, version_text, variables, engines })
+    }
+
+    /// The server for people: `MariaDB 10.11.14`.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.brand.name(), self.version)
+    }
+
+    /// The server's own name for an engine, or why it cannot be had.
+    ///
+    /// # Errors
+    /// An engine that the server lacks, with those it has.
+    pub fn engine(&self, key: &str, asked: &str) -> Result<&str, SettingError> {
+        let found = self.engines.iter().find(|name| name.eq_ignore_ascii_case(asked));
+        found.map(String::as_str).ok_or_else(|| {
+            let remedy = format!("it has {}; name a server that has it in `server`", self.engines.join(", "));
+            SettingError::new(key, format!("{} has no engine {asked}", self.name()), remedy)
+        })
+    }
+
+    /// Resolves a name that an experiment uses to a variable of the server: by
+    /// its own name, or without the engine's prefix.
+    ///
+    /// # Errors
+    /// A name that the server does not know, with the nearest.
+    pub fn resolve(&self, name: &str, prefix: &str) -> Result<String, SettingError> {
+        let prefixed = format!("{prefix}_{name}");
+        let known = |name: &str| self.variables.contains_key(name) || UNLISTED.contains(&name);
+        match () {
+            () if known(name) => Ok(name.to_owned()),
+            () if known(&prefixed) => Ok(prefixed),
+            () => {
+                let names = self.variables.keys().map(String::as_str);
+                Err(SettingError::unknown(name, &self.name(), names))
+            }
+        }
+    }
+
+    /// The value as the server's option file takes it.
+    ///
+    /// # Errors
+    /// A value of a kind or size that the server does not take, where it tells what it takes.
+    pub fn value(&self, name: &str, value: &Value) -> Result<String, SettingError> {
+        let variable = self.variables.get(name);
+        let text = match value {
+            Value::Bool(true) => "ON".to_owned(),
+            Value::Bool(false) => "OFF".to_owned(),
+            Value::Text(text) if variable.is_some_and(Variable::is_number) => match parse_bytes(text) {
+                Ok(bytes) if !text.trim().is_empty() => bytes.to_string(),
+                _ => text.clone(),
+            },
+            other => other.to_string(),
+        };
+        if text.contains(['\n', '\r', '\0']) {
+            return Err(SettingError::new(name, "its value has a line break", "write it on one line"));
+        }
+        if let Some(variable) = variable {
+            variable.check(name, &text)?;
+        }
+        Ok(text)
+    }
+}
+
+/// Changes with what is stored.
+const FORM: &str = "\nform 1";
+
+/// Options of the servers that are no variables.
+const UNLISTED: &[&str] =
+    &["plugin_load_add", "plugin_load", "transaction_isolation", "binlog_do_db", "binlog_ignore_db"];
+
+fn asking(error: WireError) -> EngineError {
+    EngineError::failed("asking the server what it can do", error.to_string())
+}
+
+fn engine_plugins(software: &Software) -> impl Iterator<Item = &'static str> + use<> {
+    let rocksdb = software.has_plugin("ha_rocksdb").then(|| plugin("rocksdb", software.brand));
+    let tokudb = software.has_plugin("ha_tokudb").then(|| plugin("tokudb", software.brand));
+    [rocksdb, tokudb].into_iter().flatten()
+}
+
+/// How the plugin of an engine is loaded.
+pub fn plugin(engine: &str, brand: Brand) -> &'static str {
+    match (engine, brand) {
+        ("rocksdb", Brand::MariaDb) => "ha_rocksdb",
+        ("rocksdb", Brand::MySql) => "rocksdb=ha_rocksdb.so",
+        (_, Brand::MariaDb) => "ha_tokudb",
+        (_, Brand::MySql) => "tokudb=ha_tokudb.so",
+    }
+}
+
+fn first(rows: &Rows) -> String {
+    rows.rows.first().and_then(|row| row.first()?.clone()).unwrap_or_default()
+}
+
+/// The global variables and their values.
+///
+/// # Errors
+/// What the server says.
+pub fn global_variables(admin: &mut Admin) -> Result<BTreeMap<String, String>, WireError> {
+    let rows = admin.query("SHOW GLOBAL VARIABLES")?.rows;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| {
+            let mut cells = row.into_iter();
+            Some((cells.next()??.to_ascii_lowercase(), cells.next()?.unwrap_or_default()))
+        })
+        .collect())
+}
+
+fn add_kinds(admin: &mut Admin, variables: &mut BTreeMap<String, Variable>) -> Result<(), WireError> {
+    let sql = "SELECT LOWER(VARIABLE_NAME), VARIABLE_TYPE, NUMERIC_MIN_VALUE, NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, \
+               DEFAULT_VALUE FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_SCOPE <> 'SESSION ONLY'";
+    for row in admin.query(sql)?.rows {
+        let [Some(name), kind, least, most, words, default] = &row[..] else { continue };
+        let variable = variables.entry(name.clone()).or_default();
+        if variable.value.is_empty() {
+            variable.value = default.clone().unwrap_or_default();
+        }
+        (variable.kind, variable.least) = (kind.clone(), least.clone());
+        (variable.most, variable.words) = (most.clone(), words.clone());
+    }
+    Ok(())
+}
+
+impl Variable {
+    /// Whether it holds a number, as far as that can be told.
+    pub fn is_number(&self) -> bool {
+        match self.kind.as_deref() {
+            Some(kind) => kind.contains("INT") || kind == "DOUBLE",
+            None => self.value.parse::<f64>().is_ok(),
+        }
+    }
+
+    fn check(&self, name: &str, text: &str) -> Result<(), SettingError> {
+        let wrong = |expected: String| {
+            Err(SettingError::new(name, format!("`{text}` does not fit"), format!("expected {expected}")))
+        };
+        match self.kind.as_deref() {
+            Some("BOOLEAN") if as_switch(text).is_none() => wrong("true or false".into()),
+            Some(kind) if kind.contains("INT") => match text.parse::<i128>() {
+                Ok(number) if !self.holds(number) => {
+                    wrong(format!("a number from {} to {}", show(&self.least), show(&self.most)))
+                }
+                Ok(_) => Ok(()),
+                // Some of these take words as well: innodb_flush_log_at_trx_commit does not, and the server says so.
+                Err(_) if as_switch(text).is_some() => Ok(()),
+                Err(_) => wrong("a whole number, or a size such as 64MiB".into()),
+            },
+            Some("DOUBLE") if text.parse::<f64>().is_err() => wrong("a number".into()),
+            Some("ENUM") => {
+                let words: Vec<&str> = self.words.as_deref().unwrap_or_default().split(',').collect();
+                let by_number = text.parse::<usize>().is_ok_and(|number| number < words.len());
+                let by_name = words.iter().any(|word| word.eq_ignore_ascii_case(text));
+                let is_known = by_number || by_name || as_switch(text).is_some();
+                if is_known { Ok(()) } else { wrong(format!("one of {}", words.join(", "))) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn holds(&self, number: i128) -> bool {
+        let bound = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<i128>().ok());
+        // A number beyond a bound is not refused by the server but moved to the bound.
+        bound(&self.least).is_none_or(|least| number >= least) && bound(&self.most).is_none_or(|most| number <= most)
+    }
+}
+
+fn show(bound: &Option<String>) -> &str {
+    bound.as_deref().unwrap_or("any")
+}
+
+/// A switch in any of the words that servers take for one.
+pub fn as_switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "on" | "true" | "yes" => Some(true),
+        "0" | "off" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capabilities() -> Capabilities {
+        let number = Variable {
+            value: "16384".into(),
+            kind: Some("BIGINT UNSIGNED".into()),
+            least: Some("4096".into()),
+            most: Some("65536".into()),
+            words: None,
+        };
+        let word = Variable { kind: Some("ENUM".into()), words: Some("fsync,O_DIRECT".into()), ..Variable::default() };
+        Capabilities {
+            brand: Brand::MariaDb,
+            version: Version(10, 11, 14),
+            version_text: "10.11.14-MariaDB".into(),
+            variables: [("innodb_page_size".to_owned(), number), ("innodb_flush_method".to_owned(), word)].into(),
+            engines: vec!["InnoDB".into(), "ROCKSDB".into()],
+        }
+    }
+
+    #[test]
+    fn an_engine_that_the_server_lacks_is_refused_with_those_it_has() {
+        let error = capabilities().engine("use", "TokuDB").unwrap_err();
+        assert_eq!(error.problem, "MariaDB 10.11.14 has no engine TokuDB");
+        assert!(error.remedy.contains("InnoDB, ROCKSDB"), "{}", error.remedy);
+        assert_eq!(capabilities().engine("use", "RocksDB"), Ok("ROCKSDB"));
+    }
+
+    #[test]
+    fn a_variable_is_known_with_and_without_its_engines_prefix() {
+        let known = capabilities();
+        assert_eq!(known.resolve("page_size", "innodb").as_deref(), Ok("innodb_page_size"));
+        let error = known.resolve("innodb_pagesize", "innodb").unwrap_err();
+        assert_eq!(error.remedy, "did you mean `innodb_page_size`?");
+    }
+
+    #[test]
+    fn values_are_checked_where_the_server_tells_what_it_takes() {
+        let known = capabilities();
+        assert_eq!(known.value("innodb_page_size", &Value::Text("4KiB".into())).as_deref(), Ok("4096"));
+        assert!(known.value("innodb_page_size", &Value::Int(100)).is_err());
+        assert!(known.value("innodb_page_size", &Value::Text("big".into())).is_err());
+        let error = known.value("innodb_flush_method", &Value::Text("O_DIRCT".into())).unwrap_err();
+        assert!(error.remedy.contains("O_DIRECT"), "{}", error.remedy);
+    }
+}

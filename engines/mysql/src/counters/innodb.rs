@@ -1,0 +1,205 @@
+//! InnoDB's counters and debt.
+
+use super::{Ask, Flavour, Reading, Server, Status};
+
+/// What InnoDB counts only when told to (`innodb_monitor_enable`): the checkpoint
+/// age where no status variable gives it, and what the adaptive hash index and
+/// page compression do.
+pub(super) const MONITORS: [&str; 9] = [
+    "log_lsn_checkpoint_age",
+    "adaptive_hash_searches",
+    "adaptive_hash_searches_btree",
+    "compress_pages_compressed",
+    "compress_pages_decompressed",
+    "compress_saved",
+    "compress_pages_page_compressed",
+    "compress_pages_page_decompressed",
+    "log_padded",
+];
+
+/// The MySQL since which the doublewrite buffer has files and counters of its own.
+const DOUBLEWRITE_APART: (u32, u32, u32) = (8, 0, 20);
+
+/// Counters that are on by default.
+const METRICS: [&str; 2] = ["trx_rseg_history_len", "ibuf_size"];
+
+/// Status variables by their own names. Those of pages count pages of
+/// `Innodb_page_size`, `Innodb_data_*` bytes, times are milliseconds.
+#[rustfmt::skip]
+const STATUS: [&str; 41] = [
+    "Innodb_page_size", "Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_read_ahead",
+    "Innodb_buffer_pool_read_ahead_evicted", "Innodb_buffer_pool_write_requests", "Innodb_buffer_pool_wait_free",
+    "Innodb_buffer_pool_pages_total", "Innodb_buffer_pool_pages_data", "Innodb_buffer_pool_pages_free",
+    "Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_bytes_dirty", "Innodb_buffer_pool_pages_flushed",
+    "Innodb_buffer_pool_pages_lru_flushed", "Innodb_pages_created", "Innodb_pages_read", "Innodb_pages_written",
+    "Innodb_data_read", "Innodb_data_reads", "Innodb_data_written", "Innodb_data_writes", "Innodb_data_fsyncs",
+    "Innodb_dblwr_pages_written", "Innodb_dblwr_writes", "Innodb_os_log_written", "Innodb_log_writes",
+    "Innodb_log_write_requests", "Innodb_log_waits", "Innodb_row_lock_waits", "Innodb_row_lock_time",
+    "Innodb_row_lock_time_max", "Innodb_row_lock_current_waits", "Innodb_deadlocks", "Innodb_ibuf_merges",
+    "Innodb_adaptive_hash_hash_searches", "Innodb_adaptive_hash_non_hash_searches",
+    "Innodb_num_pages_page_compressed", "Innodb_num_pages_page_decompressed", "Innodb_page_compression_saved",
+    "Innodb_num_page_compressed_trim_op", "Innodb_num_pages_page_compression_error",
+];
+
+/// Where a checkpoint age comes from.
+const CHECKPOINT: [&str; 3] =
+    ["Innodb_checkpoint_age", "Innodb_redo_log_current_lsn", "Innodb_redo_log_checkpoint_lsn"];
+
+/// Work put off: dirty pages, redo that a crash would have to go through,
+/// history to purge, changes buffered.
+pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
+    let mut reading = Reading::default();
+    let mut names = vec!["Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_bytes_dirty"];
+    names.extend(CHECKPOINT);
+    names.push("Innodb_history_list_length");
+    let status = Status::read_some(admin, &names);
+    let metrics = Metrics::read(admin);
+    let of_status = |name| status.as_ref().map_err(Clone::clone).and_then(|status| status.need(name));
+    reading.put_or("dirty_pages", of_status("Innodb_buffer_pool_pages_dirty"));
+    reading.put_or("dirty_bytes", of_status("Innodb_buffer_pool_bytes_dirty"));
+    let age = match &status {
+        Ok(status) => checkpoint_age(admin, status, &metrics),
+        Err(reason) => Err(reason.clone()),
+    };
+    reading.put_or("checkpoint_age_bytes", age);
+    let history = of_status("Innodb_history_list_length").or_else(|_| metrics.need("trx_rseg_history_len"));
+    reading.put_or("history_list_length", history);
+    // The tree's root is counted, too; it is always there.
+    reading.put_or("change_buffer_pages", metrics.need("ibuf_size").map(|pages| (pages - 1.0).max(0.0)));
+    reading
+}
+
+/// All but the debt and what was written.
+pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
+    status.copy(&STATUS, reading);
+    let hits = status.need("Innodb_buffer_pool_read_requests").and_then(|requests| {
+        let reads = status.need("Innodb_buffer_pool_reads")?;
+        if requests > 0.0 { Ok(1.0 - reads / requests) } else { Err("no page was asked for yet".to_owned()) }
+    });
+    reading.put_or("buffer_pool_hit_ratio", hits);
+    let metrics = Metrics::read(admin);
+    for name in MONITORS.iter().filter(|name| !name.starts_with("log_lsn")) {
+        reading.put_or(name, metrics.need(name));
+    }
+    compressed_tables(admin, reading);
+}
+
+/// `ROW_FORMAT=COMPRESSED`, over all page sizes.
+fn compressed_tables(admin: &mut dyn Ask, reading: &mut Reading) {
+    const SQL: &str = "SELECT 'compress_ops', SUM(compress_ops) FROM information_schema.INNODB_CMP \
+        UNION ALL SELECT 'compress_ops_ok', SUM(compress_ops_ok) FROM information_schema.INNODB_CMP \
+        UNION ALL SELECT 'compress_time_s', SUM(compress_time) FROM information_schema.INNODB_CMP \
+        UNION ALL SELECT 'uncompress_ops', SUM(uncompress_ops) FROM information_schema.INNODB_CMP \
+        UNION ALL SELECT 'uncompress_time_s', SUM(uncompress_time) FROM information_schema.INNODB_CMP";
+    match Status::read(admin, SQL) {
+        Ok(sums) => {
+            let names = ["compress_ops", "compress_ops_ok", "compress_time_s", "uncompress_ops", "uncompress_time_s"];
+            names.iter().for_each(|name| reading.put_or(name, sums.need(name)));
+        }
+        Err(reason) => reading.miss("compress_ops", reason),
+    }
+}
+
+/// Bytes written, by what for.
+pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
+    let redo = status.need("Innodb_os_log_written");
+    let doublewrite =
+        status.need("Innodb_dblwr_pages_written").and_then(|pages| Ok(pages * status.need("Innodb_page_size")?));
+    let pages = pages_written(server, status, &redo, &doublewrite);
+    reading.put_or("written_redo_bytes", redo);
+    reading.put_or("written_doublewrite_bytes", doublewrite);
+    reading.put_or("written_pages_bytes", pages);
+}
+
+/// Pages as they went to the file, compressed ones at their compressed size.
+/// `Innodb_data_written` holds more than these: in MariaDB the doublewrite
+/// buffer's bytes, in MySQL the redo log's, and before 8.0.20 both.
+fn pages_written(
+    server: &Server,
+    status: &Status,
+    redo: &Result<f64, String>,
+    doublewrite: &Result<f64, String>,
+) -> Result<f64, String> {
+    let all = status.need("Innodb_data_written")?;
+    let others = match server.flavour {
+        Flavour::MariaDb => doublewrite.clone()?,
+        Flavour::MySql if server.version >= DOUBLEWRITE_APART => redo.clone()?,
+        Flavour::MySql => doublewrite.clone()? + redo.clone()?,
+    };
+    Ok((all - others).max(0.0))
+}
+
+/// Redo written since the last checkpoint, bytes.
+fn checkpoint_age(admin: &mut dyn Ask, status: &Status, metrics: &Metrics) -> Result<f64, String> {
+    if let Some(age) = status.get("Innodb_checkpoint_age") {
+        return Ok(age);
+    }
+    if let (Some(now), Some(then)) =
+        (status.get("Innodb_redo_log_current_lsn"), status.get("Innodb_redo_log_checkpoint_lsn"))
+    {
+        return Ok((now - then).max(0.0));
+    }
+    metrics.need("log_lsn_checkpoint_age").or_else(|reason| {
+        let text = monitor(admin).map_err(|error| format!("{reason}; {error}"))?;
+        age_in_monitor(&text).ok_or(reason)
+    })
+}
+
+/// The text of InnoDB's monitor.
+fn monitor(admin: &mut dyn Ask) -> Result<String, String> {
+    let rows = admin.ask("SHOW ENGINE INNODB STATUS").map_err(|error| format!("SHOW ENGINE INNODB STATUS: {error}"))?;
+    Ok(rows.rows.first().and_then(|row| row.last().cloned().flatten()).unwrap_or_default())
+}
+
+/// Whether purge has come to its end, whatever the history list still holds: what
+/// was purged leaves the list later, up to MySQL 5.7.4 with every 128th batch only.
+pub(crate) fn purge_is_done(admin: &mut dyn Ask) -> bool {
+    monitor(admin).is_ok_and(|text| purge_is_done_in(&text))
+}
+
+/// By `Trx id counter 1322` and
+/// `Purge done for trx's n:o < 1322 undo n:o < 0 state: running but idle`.
+pub(super) fn purge_is_done_in(text: &str) -> bool {
+    let number = |label: &str| -> Option<u64> {
+        let rest = text.lines().find_map(|line| line.strip_prefix(label))?;
+        rest.split_whitespace().next()?.parse().ok()
+    };
+    let idle = text.lines().any(|line| line.starts_with("Purge done for") && line.ends_with("running but idle"));
+    match (number("Trx id counter "), number("Purge done for trx's n:o < ")) {
+        (Some(next), Some(purged)) => idle && purged >= next,
+        _ => false,
+    }
+}
+
+/// The age by the two lines of InnoDB's monitor text.
+pub(super) fn age_in_monitor(text: &str) -> Option<f64> {
+    let lsn = |label: &str| text.lines().find_map(|line| line.strip_prefix(label)?.trim().parse::<f64>().ok());
+    Some((lsn("Log sequence number")? - lsn("Last checkpoint at")?).max(0.0))
+}
+
+/// `information_schema.INNODB_METRICS`.
+struct Metrics(Result<Status, String>);
+
+impl Metrics {
+    /// Reads what is wanted of it: the value where the counter is on, else `off`.
+    fn read(admin: &mut dyn Ask) -> Self {
+        let names: Vec<&str> = MONITORS.iter().chain(&METRICS).copied().collect();
+        // The column that says whether a counter is on is STATUS or ENABLED;
+        // a counter that is on has the time when that was done.
+        let sql = format!(
+            "SELECT NAME, IF(TIME_ENABLED IS NULL OR TIME_DISABLED > TIME_ENABLED, 'off', COUNT) \
+             FROM information_schema.INNODB_METRICS WHERE NAME IN ('{}')",
+            names.join("','")
+        );
+        Self(Status::read(admin, &sql))
+    }
+
+    fn need(&self, name: &str) -> Result<f64, String> {
+        let metrics = self.0.as_ref().map_err(Clone::clone)?;
+        match (metrics.get(name), metrics.has(name)) {
+            (Some(value), _) => Ok(value),
+            (None, true) => Err(format!("InnoDB does not count {name}; SET GLOBAL innodb_monitor_enable = '{name}'")),
+            (None, false) => Err(format!("this InnoDB has no counter {name}")),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The levels of MyRocks' trees, by `information_schema.ROCKSDB_COMPACTION_STATS`.
+
+use std::collections::BTreeMap;
+
+use super::ask::cell;
+use super::{Ask, Reading};
+
+/// `…GB` columns count 2^30 bytes, to six digits after the point.
+const GIB: f64 = 1_073_741_824.0;
+
+/// One level. Bytes and files over all column families.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Level {
+    /// Table files.
+    pub files: f64,
+    /// Files that a compaction reads right now.
+    pub compacting_files: f64,
+    /// Their bytes.
+    pub bytes: f64,
+    /// Bytes above what the level is meant to hold.
+    pub excess_bytes: f64,
+    /// Bytes written into it by flush (level 0) and compaction (the others).
+    pub written_bytes: f64,
+    /// Bytes read by compactions into it.
+    pub read_bytes: f64,
+    /// Bytes of those that came from the level above.
+    pub read_above_bytes: f64,
+    /// Bytes moved into it without being rewritten.
+    pub moved_bytes: f64,
+}
+
+/// All levels that have ever held something.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Levels(pub BTreeMap<u32, Level>);
+
+impl Levels {
+    /// Reads them.
+    pub(crate) fn read(admin: &mut dyn Ask) -> Result<Self, String> {
+        const SQL: &str = "SELECT CF_NAME, LEVEL, TYPE, VALUE FROM information_schema.ROCKSDB_COMPACTION_STATS";
+        let rows = admin.ask(SQL).map_err(|error| format!("information_schema.ROCKSDB_COMPACTION_STATS: {error}"))?;
+        Ok(Self::of(&rows.rows))
+    }
+
+    /// Takes rows of family, level, what, value.
+    pub(crate) fn of(rows: &[Vec<Option<String>>]) -> Self {
+        let mut by_family: BTreeMap<(&str, u32), BTreeMap<&str, f64>> = BTreeMap::new();
+        for row in rows {
+            let level = cell(row, 1).strip_prefix('L').and_then(|level| level.parse().ok());
+            if let (Some(level), Ok(value)) = (level, cell(row, 3).parse()) {
+                by_family.entry((cell(row, 0), level)).or_default().insert(cell(row, 2), value);
+            }
+        }
+        let mut levels = BTreeMap::new();
+        for ((_, level), values) in by_family {
+            levels.entry(level).or_insert_with(Level::default).add(level, &values);
+        }
+        Self(levels)
+    }
+
+    /// The sum of `part` over all levels from `first` on.
+    pub(crate) fn sum(&self, first: u32, part: impl Fn(&Level) -> f64) -> f64 {
+        self.0.range(first..).map(|(_, level)| part(level)).sum()
+    }
+
+    /// Files in level 0.
+    pub(crate) fn l0(&self) -> Level {
+        self.0.get(&0).copied().unwrap_or_default()
+    }
+
+    /// Everything of every level, and write amplification: of level n, bytes written into
+    /// it per byte that came from above; of the tree, bytes written by flush and
+    /// compaction per byte flushed.
+    pub(super) fn tell(&self, reading: &mut Reading) {
+        for (number, level) in &self.0 {
+            let mut put = |what: &str, value| reading.put(format!("level{number}_{what}"), value);
+            put("files", level.files);
+            put("bytes", level.bytes);
+            put("written_bytes", level.written_bytes);
+            put("compaction_read_bytes", level.read_bytes);
+            put("moved_bytes", level.moved_bytes);
+            if *number > 0 && level.read_above_bytes > 0.0 {
+                put("write_amp", level.written_bytes / level.read_above_bytes);
+            }
+        }
+        let flushed = self.l0().written_bytes;
+        if flushed > 0.0 {
+            reading.put("tree_write_amp", self.sum(0, |level| level.written_bytes) / flushed);
+        } else {
+            reading.miss("tree_write_amp", "nothing was flushed yet");
+        }
+    }
+}
+
+impl Level {
+    fn add(&mut self, level: u32, values: &BTreeMap<&str, f64>) {
+        let value = |what| values.get(what).copied().unwrap_or(0.0);
+        self.files += value("NumFiles");
+        self.compacting_files += value("CompactedFiles");
+        self.bytes += value("SizeBytes");
+        // The score of a level below the first is its size by its target; of
+        // level 0 it may be its number of files by the trigger, which is no size.
+        let score = value("Score");
+        if level > 0 && score > 1.0 {
+            self.excess_bytes += value("SizeBytes") * (1.0 - 1.0 / score);
+        }
+        self.written_bytes += value("WriteGB") * GIB;
+        self.read_bytes += value("ReadGB") * GIB;
+        self.read_above_bytes += value("RnGB") * GIB;
+        self.moved_bytes += value("MovedGB") * GIB;
+    }
+}

@@ -1,0 +1,147 @@
+//! What a server says of itself: counters, gauges, and the work it has put off.
+//!
+//! Names that begin with a capital are the server's own (`SHOW GLOBAL STATUS`);
+//! the others are ours, with the unit last; docs/engines/mysql-counters.md lists
+//! them. Everything is read by plain statements over one connection that is not
+//! a client's. What cannot be read is left out and its reason is kept beside.
+
+mod ask;
+mod binlog;
+mod innodb;
+mod levels;
+mod rocksdb;
+mod server;
+mod status;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use rumba_core::engine::{EngineError, Gauge};
+
+pub use ask::Ask;
+pub(crate) use ask::{failed, query};
+pub(crate) use innodb::purge_is_done;
+pub(crate) use levels::Levels;
+pub(crate) use rocksdb::family_sums;
+pub use server::{Flavour, Kind, Server};
+pub(crate) use status::Status;
+
+/// Figures, and what could not be had.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The figures.
+    pub gauges: Vec<Gauge>,
+    /// What could not be had.
+    pub absent: Vec<Absence>,
+}
+
+/// A figure that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// Its name.
+    pub name: String,
+    /// Why, and where there is one, the remedy.
+    pub reason: String,
+}
+
+impl Reading {
+    /// A figure by its name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
+    }
+
+    /// Why a figure is not there.
+    pub fn reason(&self, name: &str) -> Option<&str> {
+        self.absent.iter().find(|absence| absence.name == name).map(|absence| absence.reason.as_str())
+    }
+
+    fn put(&mut self, name: impl Into<String>, value: f64) {
+        self.gauges.push(Gauge::new(name, value));
+    }
+
+    fn put_or(&mut self, name: &str, value: Result<f64, String>) {
+        match value {
+            Ok(value) => self.put(name, value),
+            Err(reason) => self.miss(name, reason),
+        }
+    }
+
+    fn miss(&mut self, name: impl Into<String>, reason: impl Into<String>) {
+        self.absent.push(Absence { name: name.into(), reason: reason.into() });
+    }
+
+    fn join(&mut self, other: Reading) {
+        self.gauges.extend(other.gauges);
+        self.absent.extend(other.absent);
+    }
+}
+
+/// Switches on what InnoDB counts only when told to, once after the start. A
+/// user without the privilege goes without: those counters are then absent.
+///
+/// # Errors
+/// A connection that was lost.
+pub fn enable(admin: &mut dyn Ask, server: &Server) -> Result<(), EngineError> {
+    if server.kind != Kind::InnoDb {
+        return Ok(());
+    }
+    for monitor in innodb::MONITORS {
+        let sql = format!("SET GLOBAL innodb_monitor_enable = '{monitor}'");
+        match admin.ask(&sql) {
+            Ok(_) | Err(rumba_wire::WireError::Server { .. }) => {}
+            Err(error) => return Err(failed("SET GLOBAL innodb_monitor_enable", &error)),
+        }
+    }
+    Ok(())
+}
+
+/// Work put off so far. One or two statements, about a millisecond.
+pub fn debt(admin: &mut dyn Ask, server: &Server) -> Reading {
+    match &server.kind {
+        Kind::InnoDb => innodb::debt(admin),
+        Kind::RocksDb => rocksdb::debt(admin),
+        Kind::Other(_) => Reading::default(),
+    }
+}
+
+/// All counters (since the server's start) and gauges, what was written among them.
+pub fn counters(admin: &mut dyn Ask, server: &Server) -> Reading {
+    let mut reading = Reading::default();
+    let status = match Status::read_all(admin) {
+        Ok(status) => status,
+        Err(reason) => {
+            reading.miss("all counters", reason);
+            return reading;
+        }
+    };
+    status::of_server(&status, &mut reading);
+    match &server.kind {
+        Kind::InnoDb => innodb::counters(admin, &status, &mut reading),
+        Kind::RocksDb => rocksdb::counters(admin, &status, &mut reading),
+        Kind::Other(name) => status::by_prefix(&status, name, &mut reading),
+    }
+    reading.join(written_of(admin, server, &status));
+    reading
+}
+
+/// Bytes written since the server's start, by what they were written for.
+pub fn written(admin: &mut dyn Ask, server: &Server) -> Reading {
+    match Status::read_all(admin) {
+        Ok(status) => written_of(admin, server, &status),
+        Err(reason) => {
+            let mut reading = Reading::default();
+            reading.miss("all counters", reason);
+            reading
+        }
+    }
+}
+
+fn written_of(admin: &mut dyn Ask, server: &Server, status: &Status) -> Reading {
+    let mut reading = Reading::default();
+    match &server.kind {
+        Kind::InnoDb => innodb::written(server, status, &mut reading),
+        Kind::RocksDb => rocksdb::written(admin, status, &mut reading),
+        Kind::Other(_) => {}
+    }
+    reading.put_or("written_binlog_bytes", binlog::written(admin, status));
+    reading
+}

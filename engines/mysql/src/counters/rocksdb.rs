@@ -1,0 +1,146 @@
+//! MyRocks' counters and debt.
+
+use std::collections::BTreeMap;
+
+use super::ask::cell;
+use super::{Ask, Levels, Reading, Status};
+
+/// Status variables by their own names; micros are microseconds.
+#[rustfmt::skip]
+const STATUS: [&str; 58] = [
+    "Rocksdb_rows_read", "Rocksdb_rows_inserted", "Rocksdb_rows_updated", "Rocksdb_rows_deleted",
+    "Rocksdb_queries_point", "Rocksdb_queries_range", "Rocksdb_covered_secondary_key_lookups",
+    "Rocksdb_block_cache_hit", "Rocksdb_block_cache_miss", "Rocksdb_block_cache_data_hit",
+    "Rocksdb_block_cache_data_miss", "Rocksdb_block_cache_index_hit", "Rocksdb_block_cache_index_miss",
+    "Rocksdb_block_cache_filter_hit", "Rocksdb_block_cache_filter_miss", "Rocksdb_block_cache_add",
+    "Rocksdb_block_cache_bytes_read", "Rocksdb_block_cache_bytes_write",
+    "Rocksdb_bloom_filter_useful", "Rocksdb_bloom_filter_full_positive", "Rocksdb_bloom_filter_full_true_positive",
+    "Rocksdb_bloom_filter_prefix_checked", "Rocksdb_bloom_filter_prefix_useful",
+    "Rocksdb_memtable_hit", "Rocksdb_memtable_miss", "Rocksdb_get_hit_l0", "Rocksdb_get_hit_l1",
+    "Rocksdb_get_hit_l2_and_up", "Rocksdb_number_keys_read", "Rocksdb_number_keys_written",
+    "Rocksdb_number_db_seek", "Rocksdb_number_db_next", "Rocksdb_number_db_prev",
+    "Rocksdb_bytes_read", "Rocksdb_bytes_written", "Rocksdb_iter_bytes_read",
+    "Rocksdb_compact_read_bytes", "Rocksdb_compact_write_bytes", "Rocksdb_flush_write_bytes",
+    "Rocksdb_compaction_key_drop_new", "Rocksdb_compaction_key_drop_obsolete",
+    "Rocksdb_wal_bytes", "Rocksdb_wal_synced", "Rocksdb_wal_group_syncs", "Rocksdb_write_self", "Rocksdb_write_other",
+    "Rocksdb_write_wal", "Rocksdb_stall_micros", "Rocksdb_stall_total_stops", "Rocksdb_stall_total_slowdowns",
+    "Rocksdb_stall_l0_file_count_limit_slowdowns", "Rocksdb_stall_l0_file_count_limit_stops",
+    "Rocksdb_stall_memtable_limit_slowdowns", "Rocksdb_stall_memtable_limit_stops",
+    "Rocksdb_stall_pending_compaction_limit_slowdowns", "Rocksdb_stall_pending_compaction_limit_stops",
+    "Rocksdb_row_lock_wait_timeouts", "Rocksdb_snapshot_conflict_errors",
+];
+
+/// Sums over the column families of `information_schema.ROCKSDB_CFSTATS`.
+pub(crate) fn family_sums(admin: &mut dyn Ask) -> Result<BTreeMap<String, f64>, String> {
+    const SQL: &str = "SELECT CF_NAME, STAT_TYPE, VALUE FROM information_schema.ROCKSDB_CFSTATS";
+    let rows = admin.ask(SQL).map_err(|error| format!("information_schema.ROCKSDB_CFSTATS: {error}"))?;
+    Ok(sums(&rows.rows))
+}
+
+/// Sums of rows of family, what, value. The memtables of a family that holds no
+/// rows in memory keep a few KiB of their own, which are no debt.
+pub(super) fn sums(rows: &[Vec<Option<String>>]) -> BTreeMap<String, f64> {
+    let mut by_family: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+    for row in rows {
+        if let Ok(value) = cell(row, 2).parse() {
+            by_family.entry(cell(row, 0)).or_default().insert(cell(row, 1), value);
+        }
+    }
+    let mut sums = BTreeMap::new();
+    for family in by_family.values() {
+        for (name, value) in family {
+            *sums.entry((*name).to_owned()).or_insert(0.0) += value;
+        }
+        let of = |name| family.get(name).copied().unwrap_or(0.0);
+        let rows = of("NUM_ENTRIES_ACTIVE_MEM_TABLE") + of("NUM_ENTRIES_IMM_MEM_TABLES");
+        *sums.entry(UNFLUSHED.to_owned()).or_insert(0.0) +=
+            if rows > 0.0 { of("CUR_SIZE_ALL_MEM_TABLES") } else { 0.0 };
+    }
+    sums
+}
+
+/// Bytes of memtables that hold rows, in [`sums`].
+pub(crate) const UNFLUSHED: &str = "unflushed";
+
+/// Work put off: unflushed memtables, files in level 0, levels above their
+/// targets, families whose compaction is due.
+pub(super) fn debt(admin: &mut dyn Ask) -> Reading {
+    let mut reading = Reading::default();
+    let families = family_sums(admin);
+    let of_families = |name: &str| match &families {
+        Ok(sums) => sums.get(name).copied().ok_or_else(|| format!("ROCKSDB_CFSTATS has no {name}")),
+        Err(reason) => Err(reason.clone()),
+    };
+    reading.put_or("memtable_bytes", of_families(UNFLUSHED));
+    reading.put_or("compaction_pending", of_families("COMPACTION_PENDING"));
+    match Levels::read(admin) {
+        Ok(levels) => {
+            reading.put("l0_files", levels.l0().files);
+            reading.put("l0_bytes", levels.l0().bytes);
+            reading.put("levels_excess_bytes", levels.sum(1, |level| level.excess_bytes));
+            reading.put("compacting_files", levels.sum(0, |level| level.compacting_files));
+        }
+        Err(reason) => {
+            for name in ["l0_files", "l0_bytes", "levels_excess_bytes", "compacting_files"] {
+                reading.miss(name, reason.clone());
+            }
+        }
+    }
+    reading
+}
+
+/// All but the debt and what was written.
+pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
+    status.copy(&STATUS, reading);
+    for (ratio, hits, misses) in [
+        ("block_cache_hit_ratio", "Rocksdb_block_cache_hit", "Rocksdb_block_cache_miss"),
+        ("block_cache_data_hit_ratio", "Rocksdb_block_cache_data_hit", "Rocksdb_block_cache_data_miss"),
+    ] {
+        reading.put_or(ratio, share(status, hits, misses));
+    }
+    match family_sums(admin) {
+        Ok(sums) => {
+            for (name, key) in [
+                ("memtables_bytes", "CUR_SIZE_ALL_MEM_TABLES"),
+                ("immutable_memtables", "NUM_IMMUTABLE_MEM_TABLE"),
+                ("table_readers_bytes", "NON_BLOCK_CACHE_SST_MEM_USAGE"),
+            ] {
+                reading.put_or(name, sums.get(key).copied().ok_or_else(|| format!("ROCKSDB_CFSTATS has no {key}")));
+            }
+        }
+        Err(reason) => reading.miss("memtables_bytes", reason),
+    }
+    match Status::read(admin, "SELECT STAT_TYPE, VALUE FROM information_schema.ROCKSDB_DBSTATS") {
+        Ok(values) => {
+            reading.put_or("block_cache_usage_bytes", values.need("DB_BLOCK_CACHE_USAGE"));
+            reading.put_or("background_errors", values.need("DB_BACKGROUND_ERRORS"));
+            reading.put_or("snapshots", values.need("DB_NUM_SNAPSHOTS"));
+        }
+        Err(reason) => reading.miss("block_cache_usage_bytes", reason),
+    }
+    match Levels::read(admin) {
+        Ok(levels) => levels.tell(reading),
+        Err(reason) => reading.miss("levels", reason),
+    }
+}
+
+/// Bytes written, by what for.
+pub(super) fn written(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
+    reading.put_or("written_wal_bytes", status.need("Rocksdb_wal_bytes"));
+    reading.put_or("written_flush_bytes", status.need("Rocksdb_flush_write_bytes"));
+    reading.put_or("written_compaction_bytes", status.need("Rocksdb_compact_write_bytes"));
+    match Levels::read(admin) {
+        Ok(levels) => {
+            for (number, level) in levels.0.range(1..) {
+                reading.put(format!("written_compaction_level{number}_bytes"), level.written_bytes);
+            }
+        }
+        Err(reason) => reading.miss("written_compaction_level_bytes", reason),
+    }
+}
+
+/// Hits among hits and misses.
+fn share(status: &Status, hits: &str, misses: &str) -> Result<f64, String> {
+    let (hits, misses) = (status.need(hits)?, status.need(misses)?);
+    if hits + misses > 0.0 { Ok(hits / (hits + misses)) } else { Err("no block was asked for yet".to_owned()) }
+}

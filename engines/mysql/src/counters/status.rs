@@ -1,0 +1,79 @@
+//! `SHOW GLOBAL STATUS`, and what every server counts.
+
+use std::collections::BTreeMap;
+
+use super::ask::cell;
+use super::{Ask, Reading};
+
+/// What users of a server look at, whatever the engine: work asked for, how the
+/// rows were come by, what went over the network and into the binary log.
+#[rustfmt::skip]
+const OF_SERVER: [&str; 37] = [
+    "Questions", "Com_select", "Com_insert", "Com_update", "Com_delete", "Com_begin", "Com_commit", "Com_rollback",
+    "Com_stmt_execute", "Com_stmt_prepare", "Com_stmt_reprepare", "Slow_queries",
+    "Handler_commit", "Handler_prepare", "Handler_rollback", "Handler_read_first", "Handler_read_key",
+    "Handler_read_last", "Handler_read_next", "Handler_read_prev", "Handler_read_rnd", "Handler_read_rnd_next",
+    "Handler_write", "Handler_update", "Handler_delete",
+    "Bytes_received", "Bytes_sent", "Threads_connected", "Threads_running", "Threads_created", "Connections",
+    "Created_tmp_tables", "Created_tmp_disk_tables", "Table_open_cache_misses", "Opened_tables",
+    "Binlog_commits", "Binlog_group_commits",
+];
+
+/// The server's status variables.
+pub(crate) struct Status(BTreeMap<String, String>);
+
+impl Status {
+    /// Reads all of them.
+    pub(crate) fn read_all(admin: &mut dyn Ask) -> Result<Self, String> {
+        Self::read(admin, "SHOW GLOBAL STATUS")
+    }
+
+    /// Reads those of `names`.
+    pub(crate) fn read_some(admin: &mut dyn Ask, names: &[&str]) -> Result<Self, String> {
+        Self::read(admin, &format!("SHOW GLOBAL STATUS WHERE Variable_name IN ('{}')", names.join("','")))
+    }
+
+    /// Reads names and values with `sql`, which gives them in two columns.
+    pub(crate) fn read(admin: &mut dyn Ask, sql: &str) -> Result<Self, String> {
+        let rows = admin.ask(sql).map_err(|error| format!("{sql}: {error}"))?.rows;
+        Ok(Self(rows.iter().map(|row| (cell(row, 0).to_owned(), cell(row, 1).to_owned())).collect()))
+    }
+
+    /// The number under this name.
+    pub(crate) fn get(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.parse().ok()
+    }
+
+    /// Whether there is something under this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The number under this name, or why there is none.
+    pub(crate) fn need(&self, name: &str) -> Result<f64, String> {
+        self.get(name).ok_or_else(|| format!("this server has no status variable {name}"))
+    }
+
+    /// Adds those of `names` that the server has.
+    pub(crate) fn copy(&self, names: &[&str], reading: &mut Reading) {
+        for name in names {
+            reading.put_or(name, self.need(name));
+        }
+    }
+}
+
+/// What every server counts.
+pub(crate) fn of_server(status: &Status, reading: &mut Reading) {
+    status.copy(&OF_SERVER, reading);
+}
+
+/// Every number whose name begins with the engine's: what an engine that rumba
+/// does not know counts.
+pub(crate) fn by_prefix(status: &Status, engine: &str, reading: &mut Reading) {
+    let prefix = format!("{}_", engine.to_ascii_lowercase());
+    for (name, value) in &status.0 {
+        if let (true, Ok(value)) = (name.to_ascii_lowercase().starts_with(&prefix), value.parse()) {
+            reading.put(name, value);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Answers of real servers, cut to what matters.
+
+use rumba_wire::{Rows, WireError};
+
+use crate::counters::innodb::{age_in_monitor, purge_is_done_in};
+use crate::counters::rocksdb::{UNFLUSHED, sums};
+use crate::counters::{Ask, Flavour, Kind, Levels, Reading, Server, debt, written};
+
+/// A server that gives captured answers, found by the beginning of the statement.
+struct Captured(Vec<(&'static str, &'static str)>);
+
+impl Ask for Captured {
+    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+        match self.0.iter().find(|(begins, _)| sql.starts_with(begins)) {
+            Some((_, answer)) => Ok(Rows { columns: Vec::new(), rows: rows(answer) }),
+            None => Err(WireError::Protocol(format!("not captured: {sql}"))),
+        }
+    }
+}
+
+/// Cells between blanks, rows on lines.
+fn rows(text: &str) -> Vec<Vec<Option<String>>> {
+    text.lines().map(|line| line.split_whitespace().map(|cell| Some(cell.to_owned())).collect()).collect()
+}
+
+/// MariaDB 10.11.19, in the middle of a compaction.
+const COMPACTION_STATS: &str = include_str!("compaction_stats.txt");
+
+#[test]
+fn levels_of_all_families_are_added_up() {
+    let levels = Levels::of(&rows(COMPACTION_STATS));
+    let mut reading = Reading::default();
+    levels.tell(&mut reading);
+    assert_eq!(reading.get("level0_files"), Some(2.0), "one of each family");
+    assert_eq!(reading.get("level1_bytes"), Some(241_713_466.0));
+    assert_eq!(levels.sum(0, |level| level.compacting_files), 1.0);
+    // 241,711,736 bytes at a score of 1.25: a fifth of them is too much.
+    assert!((levels.sum(1, |level| level.excess_bytes) - 48_342_347.2).abs() < 1.0);
+    let written = 0.75 * 1_073_741_824.0;
+    assert_eq!(reading.get("level1_written_bytes"), Some(written));
+    assert_eq!(reading.get("level1_write_amp"), Some(0.75 / 0.5));
+    assert!(reading.get("level0_write_amp").is_none(), "flush amplifies nothing");
+    assert_eq!(reading.get("tree_write_amp"), Some(1.25 / 0.5));
+}
+
+#[test]
+fn an_empty_memtable_is_no_debt() {
+    let text = "__system__ CUR_SIZE_ALL_MEM_TABLES 2048
+__system__ NUM_ENTRIES_ACTIVE_MEM_TABLE 2
+__system__ NUM_ENTRIES_IMM_MEM_TABLES 0
+default CUR_SIZE_ALL_MEM_TABLES 4096
+default NUM_ENTRIES_ACTIVE_MEM_TABLE 0
+default NUM_ENTRIES_IMM_MEM_TABLES 0";
+    let sums = sums(&rows(text));
+    assert_eq!(sums.get(UNFLUSHED), Some(&2048.0));
+    assert_eq!(sums.get("CUR_SIZE_ALL_MEM_TABLES"), Some(&6144.0));
+}
+
+/// MySQL 5.6.24 after a load of 140 MB: its status knows neither checkpoint age
+/// nor history, its metrics only the latter.
+#[test]
+fn mysql_5_6_tells_its_debt_by_metrics_and_monitor() {
+    let mut captured = Captured(vec![
+        ("SHOW GLOBAL STATUS", "Innodb_buffer_pool_bytes_dirty 141180928\nInnodb_buffer_pool_pages_dirty 8617"),
+        ("SELECT NAME", "trx_rseg_history_len 4\nlog_lsn_checkpoint_age off\nibuf_size 1"),
+    ]);
+    let server = Server::new(Kind::InnoDb, "5.6.24-log");
+    let reading = debt(&mut captured, &server);
+    assert_eq!(reading.get("dirty_bytes"), Some(141_180_928.0));
+    assert_eq!(reading.get("history_list_length"), Some(4.0));
+    assert_eq!(reading.get("change_buffer_pages"), Some(0.0));
+    assert_eq!(reading.get("checkpoint_age_bytes"), None, "unknown is not zero");
+    let reason = reading.reason("checkpoint_age_bytes").expect("a reason");
+    assert!(reason.contains("innodb_monitor_enable = 'log_lsn_checkpoint_age'"), "{reason}");
+}
+
+const MONITOR: &str = "---\nLOG\n---\nLog sequence number 182328655\nLog flushed up to   182328655\n\
+    Pages flushed up to 182328655\nLast checkpoint at  182320000\n\
+    ------------\nTRANSACTIONS\n------------\nTrx id counter 1322\n\
+    Purge done for trx's n:o < 1322 undo n:o < 0 state: running but idle\nHistory list length 8\n";
+
+#[test]
+fn the_monitor_gives_the_checkpoint_age() {
+    assert_eq!(age_in_monitor(MONITOR), Some(8655.0));
+    assert_eq!(age_in_monitor("no such lines"), None);
+}
+
+#[test]
+fn purge_is_done_only_when_it_has_caught_up_and_rests() {
+    assert!(purge_is_done_in(MONITOR));
+    assert!(!purge_is_done_in(&MONITOR.replace("running but idle", "running")), "at work");
+    assert!(!purge_is_done_in(&MONITOR.replace("n:o < 1322", "n:o < 1320")), "held back by an open transaction");
+    assert!(!purge_is_done_in(""), "unknown is not done");
+}
+
+/// What `Innodb_data_written` holds differs; the figures are of real runs, and all
+/// must give the pages that were written.
+#[test]
+fn pages_are_told_apart_from_redo_and_doublewrite() {
+    let mysql = "Innodb_data_written 463548928\nInnodb_dblwr_pages_written 8630\nInnodb_os_log_written 180741120\n\
+        Innodb_page_size 16384\nInnodb_pages_written 8630";
+    let mariadb = "Binlog_bytes_written 148361132\nInnodb_data_written 283066368\nInnodb_dblwr_pages_written 6006\n\
+        Innodb_os_log_written 247068168\nInnodb_page_size 16384\nInnodb_pages_written 11271";
+    let newer = "Innodb_data_written 618109952\nInnodb_dblwr_pages_written 21619\nInnodb_os_log_written 186181632\n\
+        Innodb_page_size 16384\nInnodb_pages_written 26342";
+    for (version, status, pages) in
+        [("5.6.24-log", mysql, 8630.0), ("9.7.4", newer, 26342.0), ("10.11.19-MariaDB", mariadb, 11271.0)]
+    {
+        let mut captured = Captured(vec![("SHOW GLOBAL STATUS", status), ("SHOW BINARY LOGS", "bin.000001 153979532")]);
+        let reading = written(&mut captured, &Server::new(Kind::InnoDb, version));
+        let bytes = reading.get("written_pages_bytes").expect("pages");
+        assert!((bytes / (pages * 16384.0) - 1.0).abs() < 0.001, "{version}: {bytes} for {pages} pages");
+        assert!(reading.get("written_binlog_bytes").expect("binlog") > 1e8);
+        assert_eq!(reading.absent, []);
+    }
+}
+
+#[test]
+fn a_lost_connection_gives_reasons_instead_of_figures() {
+    let mut dead = Captured(Vec::new());
+    for kind in [Kind::InnoDb, Kind::RocksDb] {
+        let reading = debt(&mut dead, &Server::new(kind, "10.11.6-MariaDB"));
+        assert_eq!(reading.gauges, []);
+        assert!(reading.absent.iter().all(|absence| absence.reason.contains("not captured")), "{:?}", reading.absent);
+    }
+}
+
+#[test]
+fn versions_are_read_as_servers_write_them() {
+    for (text, flavour, version) in [
+        ("10.11.19-MariaDB-0+deb12u1-log", Flavour::MariaDb, (10, 11, 19)),
+        ("5.5.5-10.11.6-MariaDB", Flavour::MariaDb, (10, 11, 6)),
+        ("5.6.24-log", Flavour::MySql, (5, 6, 24)),
+        ("9.7.0-1", Flavour::MySql, (9, 7, 0)),
+        ("8.0.36-28", Flavour::MySql, (8, 0, 36)),
+    ] {
+        let server = Server::new(Kind::of("ROCKSDB"), text);
+        assert_eq!((server.flavour, server.version, server.kind), (flavour, version, Kind::RocksDb), "{text}");
+    }
+}

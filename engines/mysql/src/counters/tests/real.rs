@@ -1,0 +1,108 @@
+//! Figures of a real MariaDB, against what was done to it.
+
+use super::server::{self, Private};
+use crate::counters::{Ask, Kind, counters, debt, enable, written};
+
+const ROWS: u32 = 50_000;
+
+/// Bytes of the rows that [`server::load`] makes: a filler of 288 and two integers.
+const LOGICAL_BYTES: f64 = ROWS as f64 * (288.0 + 8.0);
+
+/// Who reads these figures wants to know what the bytes are; a figure that is
+/// wrong by a factor, or counts something else, would tell them wrongly.
+#[test]
+fn innodb_counts_what_was_written() {
+    let Some(private) = Private::start(&["--log-bin=bin", "--binlog-format=row", "--innodb-doublewrite=1"]) else {
+        return;
+    };
+    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+    enable(&mut admin, &innodb).expect("counters are switched on");
+    let before = written(&mut admin, &innodb);
+    server::load(&mut admin, "InnoDB", ROWS);
+    crate::upkeep::drain(&mut admin, &innodb, &crate::upkeep::Patience::default()).expect("drained");
+    let after = counters(&mut admin, &innodb);
+    let grown = |name: &str| after.get(name).expect(name) - before.get(name).expect(name);
+    for name in ["written_redo_bytes", "written_pages_bytes", "written_binlog_bytes"] {
+        let times = grown(name) / LOGICAL_BYTES;
+        assert!((1.0..4.0).contains(&times), "{name}: {times} times the rows' bytes");
+    }
+    assert!(grown("written_doublewrite_bytes") <= grown("written_pages_bytes"), "pages are written twice at most");
+    let page = after.get("Innodb_page_size").expect("page size");
+    let pages = after.get("Innodb_pages_written").expect("pages") * page;
+    assert_eq!(after.get("written_pages_bytes"), Some(pages), "plain pages have the page size");
+    assert!(after.get("buffer_pool_hit_ratio").is_some_and(|ratio| (0.9..=1.0).contains(&ratio)));
+    for monitored in ["adaptive_hash_searches", "compress_pages_compressed", "compress_ops", "Innodb_row_lock_waits"] {
+        assert!(after.get(monitored).is_some(), "{monitored}: {:?}", after.reason(monitored));
+    }
+}
+
+/// Only the compressed size reaches the file.
+#[test]
+fn compressed_pages_count_at_their_compressed_size() {
+    let Some(private) = Private::start(&[]) else { return };
+    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+    server::load(&mut admin, "InnoDB ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=4", ROWS);
+    crate::upkeep::drain(&mut admin, &innodb, &crate::upkeep::Patience::default()).expect("drained");
+    let reading = counters(&mut admin, &innodb);
+    let whole = reading.get("Innodb_pages_written").expect("pages") * reading.get("Innodb_page_size").expect("size");
+    let bytes = reading.get("written_pages_bytes").expect("bytes");
+    assert!(bytes < whole * 0.6, "{bytes} of {whole}");
+    assert!(reading.get("compress_ops").is_some_and(|pages| pages > 0.0));
+}
+
+#[test]
+fn myrocks_counts_what_was_written() {
+    let Some(private) = Private::with_myrocks() else { return };
+    let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
+    let before = written(&mut admin, &myrocks);
+    server::load(&mut admin, "RocksDB", ROWS);
+    crate::upkeep::drain(&mut admin, &myrocks, &crate::upkeep::Patience::default()).expect("drained");
+    let after = counters(&mut admin, &myrocks);
+    let grown = |name: &str| after.get(name).expect(name) - before.get(name).expect(name);
+    let times = grown("written_wal_bytes") / LOGICAL_BYTES;
+    assert!((1.0..3.0).contains(&times), "the log took {times} times the rows' bytes");
+    assert!(grown("written_flush_bytes") > 0.0);
+    // A load of one file is moved, not compacted, so nothing more is certain
+    // than that the levels hold what was flushed.
+    let levels = (0..7).filter_map(|level| after.get(&format!("level{level}_bytes"))).sum::<f64>();
+    assert!((levels / (grown("written_flush_bytes") + grown("written_compaction_bytes"))).min(1.0) > 0.4, "{levels}");
+    let by_level = (1..7).filter_map(|level| after.get(&format!("written_compaction_level{level}_bytes"))).sum::<f64>();
+    let all = after.get("written_compaction_bytes").expect("compaction");
+    // The levels' figures are rounded to a KiB each.
+    assert!((by_level - all).abs() <= 0.01 * all + 16384.0, "{by_level} by level, {all} in all");
+    assert!(after.get("block_cache_hit_ratio").is_some());
+    assert_eq!(after.get("written_binlog_bytes"), Some(0.0), "there is no binary log, and that is known");
+}
+
+/// An engine that rumba knows nothing of still shows what it counts.
+#[test]
+fn another_engine_shows_the_counters_of_its_name() {
+    let Some(private) = Private::start(&[]) else { return };
+    let (mut admin, aria) = (private.connect(), private.server(Kind::of("Aria")));
+    server::load(&mut admin, "Aria TRANSACTIONAL=1", 1000);
+    crate::upkeep::settle(&mut admin, &aria, "lab", &crate::upkeep::Patience::default()).expect("settled");
+    let reading = counters(&mut admin, &aria);
+    assert!(reading.get("Aria_pagecache_write_requests").is_some_and(|requests| requests > 0.0), "{reading:?}");
+    assert_eq!(debt(&mut admin, &aria).gauges, [], "what it puts off cannot be known");
+}
+
+/// Looked at each second, the debt must cost the server next to nothing: the
+/// limit is in statements, which do not depend on the machine.
+#[test]
+fn debt_takes_two_statements_of_a_handful_of_rows() {
+    struct Counted<'a>(&'a mut dyn Ask, usize, usize);
+    impl Ask for Counted<'_> {
+        fn ask(&mut self, sql: &str) -> Result<rumba_wire::Rows, rumba_wire::WireError> {
+            let rows = self.0.ask(sql)?;
+            self.1 += 1;
+            self.2 += rows.rows.len();
+            Ok(rows)
+        }
+    }
+    let Some(private) = Private::start(&[]) else { return };
+    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+    enable(&mut admin, &innodb).expect("counters are switched on");
+    let mut counted = Counted(&mut admin, 0, 0);
+    debt(&mut counted, &innodb);
+    assert!(counted.1 <= 2 && counted.2 <= 20, "{} statements, {} rows", counted.1, counted.2);
+}

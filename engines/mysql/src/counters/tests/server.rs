@@ -1,0 +1,126 @@
+//! A MariaDB of the test's own.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rumba_wire::{Address, Admin, Secret, Target, Tls};
+use tempfile::TempDir;
+
+use crate::counters::{Ask, Kind, Server};
+
+/// A running server; killed and removed at the end of the test.
+pub(crate) struct Private {
+    process: Child,
+    dir: TempDir,
+}
+
+impl Private {
+    /// Starts it with `options`; nothing, and the reason printed, where MariaDB is not installed.
+    pub(crate) fn start(options: &[&str]) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name).display().to_string();
+        let data = format!("--datadir={}", path("data"));
+        let installed = Command::new("mariadb-install-db")
+            .args(["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .args(user())
+            .output();
+        let Ok(installed) = installed else {
+            println!("skipped: mariadb-install-db cannot be run; install the package mariadb-server");
+            return None;
+        };
+        let words = String::from_utf8_lossy(&installed.stderr);
+        assert!(installed.status.success(), "mariadb-install-db: {words}");
+        let process = Command::new("mariadbd")
+            .args(["--no-defaults", &data, "--skip-networking"])
+            .arg(format!("--socket={}", path("socket")))
+            .arg(format!("--pid-file={}", path("pid")))
+            .arg(format!("--log-error={}", path("log.err")))
+            .args(user())
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(process) = process else {
+            println!("skipped: mariadbd cannot be run; install the package mariadb-server");
+            return None;
+        };
+        let server = Self { process, dir };
+        server.wait();
+        Some(server)
+    }
+
+    /// Starts it with MyRocks; nothing, and the reason printed, where there is none.
+    pub(crate) fn with_myrocks() -> Option<Self> {
+        if !Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists() {
+            println!("skipped: MyRocks is not here; install the package mariadb-plugin-rocksdb");
+            return None;
+        }
+        Self::start(&["--plugin-load-add=ha_rocksdb", "--rocksdb=FORCE"])
+    }
+
+    fn wait(&self) {
+        let since = Instant::now();
+        while self.try_connect().is_err() {
+            let log = std::fs::read_to_string(self.dir.path().join("log.err")).unwrap_or_default();
+            assert!(since.elapsed() < Duration::from_secs(120), "the server does not start: {log}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn try_connect(&self) -> Result<Admin, rumba_wire::WireError> {
+        let target = Target {
+            address: Address::Socket(self.dir.path().join("socket")),
+            user: "root".into(),
+            password: Secret::default(),
+            database: None,
+            tls: Tls::Off,
+        };
+        Admin::connect(&target, Duration::from_secs(60))
+    }
+
+    /// A connection.
+    pub(crate) fn connect(&self) -> Admin {
+        self.try_connect().expect("the server answers")
+    }
+
+    /// What it is, for an engine.
+    pub(crate) fn server(&self, kind: Kind) -> Server {
+        let version = self.connect().ask("SELECT VERSION()").expect("a version");
+        Server::new(kind, version.rows[0][0].as_deref().expect("a version"))
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A server that root starts must be told so.
+fn user() -> Option<&'static str> {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.starts_with(b"0\n"));
+    root.then_some("--user=root")
+}
+
+/// Statements, one after the other.
+pub(crate) fn run(admin: &mut Admin, statements: &[&str]) {
+    for sql in statements {
+        admin.ask(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+/// A schema `lab` with a table of `rows` rows of 300 bytes each and an index.
+pub(crate) fn load(admin: &mut Admin, engine: &str, rows: u32) {
+    let insert = format!("INSERT INTO lab.rows_ SELECT seq, seq % 997, REPEAT(MD5(seq), 9) FROM seq_1_to_{rows}");
+    let create = format!(
+        "CREATE TABLE lab.rows_ (id INT PRIMARY KEY, k INT, filler VARCHAR(300), KEY (k)) CHARSET latin1 ENGINE = {engine}"
+    );
+    run(admin, &["CREATE DATABASE lab", "USE lab", &create, &insert]);
+}
+
+/// The values of global variables.
+pub(crate) fn variables(admin: &mut Admin, like: &str) -> Vec<Vec<Option<String>>> {
+    admin.ask(&format!("SHOW GLOBAL VARIABLES LIKE '{like}'")).expect("variables").rows
+}

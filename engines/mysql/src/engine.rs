@@ -1,0 +1,384 @@
+//! The engines: what they are called, what they can be told, how they are opened.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rumba_core::engine::{Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
+use rumba_core::kv::KeySpace;
+use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
+use rumba_wire::Admin;
+
+use crate::capability::Capabilities;
+use crate::catalogue::{self, Release};
+use crate::compression;
+use crate::dsn::{self, Dsn};
+use crate::external;
+use crate::initialise;
+use crate::instance::{Host, Parts, ServerInstance};
+use crate::launch::{Launch, Layout, SCHEMA};
+use crate::options::{OWN, Options, info};
+use crate::plan::{self, Asked, Plan};
+use crate::readback;
+use crate::software::Software;
+
+/// An engine of the MySQL family.
+#[derive(Clone, Copy, Debug)]
+pub struct MySqlEngine {
+    name: &'static str,
+    about: &'static str,
+    /// The engine by the servers' name; `None` takes the setting `storage_engine`.
+    storage: Option<&'static str>,
+    compressions: &'static [&'static str],
+    settings: &'static [SettingInfo],
+}
+
+impl MySqlEngine {
+    /// InnoDB.
+    pub const INNODB: Self = Self {
+        name: "innodb",
+        about: "InnoDB of MySQL and MariaDB: a B-tree that updates in place, with undo and redo",
+        storage: Some("InnoDB"),
+        compressions: compression::INNODB,
+        settings: INNODB_SETTINGS,
+    };
+    /// MyRocks.
+    pub const MYROCKS: Self = Self {
+        name: "myrocks",
+        about: "MyRocks: RocksDB's leveled LSM tree below MariaDB or Percona Server",
+        storage: Some("ROCKSDB"),
+        compressions: compression::MYROCKS,
+        settings: MYROCKS_SETTINGS,
+    };
+    /// TokuDB.
+    pub const TOKUDB: Self = Self {
+        name: "tokudb",
+        about: "TokuDB: a tree with message buffers, on a server of yours (Percona Server up to 8.0.27)",
+        storage: Some("TokuDB"),
+        compressions: compression::TOKUDB,
+        settings: OWN,
+    };
+    /// Any other engine, by `storage_engine`.
+    pub const ANY: Self = Self {
+        name: "mysql",
+        about: "any engine of a MySQL or MariaDB server, by settings.storage_engine = \"Aria\"",
+        storage: None,
+        compressions: compression::OTHER,
+        settings: OWN,
+    };
+}
+
+const INNODB_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
+    info("innodb_page_size", SettingKind::Bytes, "16KiB", "bytes of a page: 4k, 8k, 16k, 32k, 64k"),
+    info("innodb_doublewrite", SettingKind::Bool, "true", "write pages twice, so that half a page can be repaired"),
+    info("innodb_flush_method", SettingKind::Text, "O_DIRECT", "how files are opened and synced"),
+    info("innodb_adaptive_hash_index", SettingKind::Bool, "true", "index hot pages by hash"),
+    info("innodb_io_capacity", SettingKind::Int(100, i64::MAX), "2000", "background writes per second"),
+    info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),
+]);
+
+const MYROCKS_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
+    info(
+        "rocksdb_default_cf_options",
+        SettingKind::Text,
+        "by the profile",
+        "options of every column family, as RocksDB writes them; replaces the profile's",
+    ),
+    info("rocksdb_override_cf_options", SettingKind::Text, "none", "single options: default={write_buffer_size=8m}"),
+    info(
+        "rocksdb_max_background_jobs",
+        SettingKind::Int(1, 64),
+        "the cores, 2 to 16",
+        "threads for flush and compaction",
+    ),
+    info(
+        "rocksdb_allow_concurrent_memtable_write",
+        SettingKind::Bool,
+        "true",
+        "writers insert into a memtable at once",
+    ),
+    info("rocksdb_use_direct_reads", SettingKind::Bool, "true", "reads bypass the page cache"),
+    info("performance_schema", SettingKind::Bool, "false", "the server's instrumentation"),
+]);
+
+/// rumba's own names, then some of the server's.
+const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [SettingInfo; ALL] {
+    let mut all = [more[0]; ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = if at < OWN.len() { OWN[at] } else { more[at - OWN.len()] };
+        at += 1;
+    }
+    all
+}
+
+/// Which server is meant.
+enum Server {
+    Release(&'static Release),
+    Base(PathBuf),
+    Brought(Dsn),
+}
+
+impl Server {
+    fn of(server: Option<&str>) -> Result<Self, SettingError> {
+        let Some(name) = server else {
+            return catalogue::releases().first().map(Server::Release).ok_or_else(|| {
+                SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
+            });
+        };
+        if dsn::is_dsn(name) {
+            return Dsn::parse(name).map(Server::Brought);
+        }
+        if let Some(release) = catalogue::release(name) {
+            return Ok(Server::Release(release));
+        }
+        if name.contains('/') {
+            return Ok(Server::Base(name.into()));
+        }
+        let remedy = "`rumba engines` lists the servers; or name a base directory (/opt/mysql) or a DSN (mysql://user@host/schema)";
+        Err(SettingError::new("server", catalogue::unknown(name), remedy))
+    }
+
+    fn software(&self) -> Result<Software, SettingError> {
+        match self {
+            Server::Release(release) => release.software().ok_or_else(|| {
+                let remedy = format!("install it: {}", release.install_command());
+                SettingError::new("server", format!("{} is not installed", release.about), remedy)
+            }),
+            Server::Base(base) => Software::at(base).map_err(|error| {
+                SettingError::new("server", error.to_string(), "name the directory that holds bin/mysqld and share")
+            }),
+            // No caller asks for the software of a server that others run.
+            Server::Brought(_) => {
+                Err(SettingError::new("server", "others run it", "name a release or a base directory"))
+            }
+        }
+    }
+}
+
+impl MySqlEngine {
+    fn storage<'a>(&self, options: &'a Options) -> Result<Option<&'a str>, SettingError> {
+        match (self.storage, options.storage_engine.as_deref()) {
+            (Some(own), None) => Ok(Some(own)),
+            (Some(own), Some(given)) if given.eq_ignore_ascii_case(own) => Ok(Some(own)),
+            (Some(own), Some(_)) => {
+                let remedy = "leave it out, or use the engine `mysql`, which takes any";
+                Err(SettingError::new("storage_engine", format!("`{}` is always {own}", self.name), remedy))
+            }
+            (None, given) => Ok(given),
+        }
+    }
+
+    fn plan_own(&self, config: &EngineConfig, server: &Server) -> Result<Ready, SettingError> {
+        let options = Options::read(config)?;
+        let software = server.software()?;
+        let capabilities = Capabilities::of(&software).map_err(|error| {
+            SettingError::new("server", error.to_string(), "see that the server can be started by hand")
+        })?;
+        let asked = Asked { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
+        let plan = plan::for_own(&asked, &software)?;
+        Ok(Ready { options, software, plan, capabilities })
+    }
+
+    fn plan_brought(
+        &self,
+        config: &EngineConfig,
+        admin: &mut Admin,
+    ) -> Result<(Options, Plan, Capabilities), SettingError> {
+        let options = Options::read(config)?;
+        let capabilities = Capabilities::ask(admin).map_err(|error| {
+            SettingError::new("server", error.to_string(), "use a user that may run SHOW VARIABLES and SHOW ENGINES")
+        })?;
+        for (name, is_set) in [("binlog", options.binlog), ("tcp", options.tcp)] {
+            if is_set {
+                let remedy = "leave it out; it is the server's own affair";
+                return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));
+            }
+        }
+        let asked = Asked { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
+        let plan = plan::for_brought(&asked)?;
+        Ok((options, plan, capabilities))
+    }
+
+    fn open_own(&self, dir: &Path, config: &EngineConfig, server: &Server) -> Result<ServerInstance, EngineError> {
+        let Ready { options, software, plan, capabilities } = self.plan_own(config, server).map_err(setting)?;
+        let layout = Layout::new(dir);
+        initialise::provide(&software, &plan.at_install(), &layout.data())?;
+        let lines = plan.launch_lines();
+        let launch = Launch { software: &software, layout: &layout, lines: &lines, tcp: plan.tcp };
+        let running = launch.start()?;
+        let mut admin = connect(&running.target)?;
+        let mut settings = facts(&software, &plan, &capabilities, running.process.pid());
+        settings.extend(readback::settings_in_force(&mut admin, &plan)?);
+        let parts = Parts {
+            target: running.target.clone(),
+            host: Host::Own { running, data: layout.data() },
+            schema: SCHEMA.into(),
+            admin,
+            settings,
+            version: capabilities.version_text,
+        };
+        ServerInstance::new(parts, &plan, &options)
+    }
+
+    fn open_brought(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
+        let target = dsn.target().map_err(setting)?;
+        let mut admin = external::connect(&target).map_err(setting)?;
+        let (options, plan, capabilities) = self.plan_brought(config, &mut admin).map_err(setting)?;
+        let mut settings = vec![
+            (
+                "server".to_owned(),
+                format!("{}, run by others: `cache` and `durability` are what it was given", capabilities.name()),
+            ),
+            ("table_options".to_owned(), plan.table_options.clone()),
+        ];
+        settings.extend(readback::settings_in_force(&mut admin, &plan)?);
+        settings.extend(worth_knowing(&capabilities));
+        let place = external::place(&target, &mut admin);
+        let taken = external::take(&mut admin, &dsn.schema)?;
+        let host = Host::Brought { taken, place };
+        let version = capabilities.version_text;
+        let parts = Parts { host, target, schema: dsn.schema.clone(), admin, settings, version };
+        ServerInstance::new(parts, &plan, &options)
+    }
+}
+
+/// A server that can be started as the experiment wants it.
+struct Ready {
+    options: Options,
+    software: Software,
+    plan: Plan,
+    capabilities: Capabilities,
+}
+
+fn setting(error: SettingError) -> EngineError {
+    EngineError::failed("configuration", format!("{error}; {}", error.remedy))
+}
+
+fn connect(target: &rumba_wire::Target) -> Result<Admin, EngineError> {
+    let connected = Admin::connect(target, Duration::from_secs(60));
+    connected.map_err(|error| EngineError::failed("connection to the server", error.to_string()))
+}
+
+/// What the record says beside the variables.
+fn facts(software: &Software, plan: &Plan, capabilities: &Capabilities, pid: u32) -> Vec<(String, String)> {
+    let mapped = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let allocators = ["jemalloc", "tcmalloc", "mimalloc"];
+    let allocator = allocators.into_iter().find(|name| mapped.contains(name)).unwrap_or("the C library's");
+    vec![
+        ("server".to_owned(), format!("{} from {}", capabilities.name(), software.program.display())),
+        ("allocator".to_owned(), allocator.to_owned()),
+        ("table_options".to_owned(), plan.table_options.clone()),
+        ("session_setup".to_owned(), plan.setup.join("; ")),
+    ]
+}
+
+/// The variables of a server of the user's that decide what its figures mean.
+fn worth_knowing(capabilities: &Capabilities) -> Vec<(String, String)> {
+    const NAMES: [&str; 13] = [
+        "innodb_buffer_pool_size",
+        "innodb_flush_log_at_trx_commit",
+        "innodb_doublewrite",
+        "innodb_flush_method",
+        "innodb_page_size",
+        "innodb_log_file_size",
+        "innodb_redo_log_capacity",
+        "rocksdb_block_cache_size",
+        "rocksdb_flush_log_at_trx_commit",
+        "rocksdb_default_cf_options",
+        "log_bin",
+        "sync_binlog",
+        "performance_schema",
+    ];
+    let value = |name: &str| Some((name.to_owned(), capabilities.variables.get(name)?.value.clone()));
+    NAMES.iter().filter_map(|name| value(name)).collect()
+}
+
+impl Engine for MySqlEngine {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn family(&self) -> Family {
+        Family::Sql
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        self.settings
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        self.compressions
+    }
+
+    fn availability(&self, asked: Build<'_>) -> Availability {
+        let absent = |what: String, install: String| Availability {
+            version: None,
+            source: "a server".to_owned(),
+            missing: Some(Missing { what, install }),
+        };
+        match Server::of(asked.server) {
+            // Its mistakes are for `check` to tell, where they can be pointed at.
+            Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
+            Ok(Server::Brought(dsn)) => Availability {
+                version: None,
+                source: format!("a server run by others, schema {}", dsn.schema),
+                missing: None,
+            },
+            Ok(Server::Base(base)) => match Software::at(&base) {
+                Ok(software) => here(&software),
+                Err(error) => absent(error.to_string(), "name the directory that holds bin/mysqld and share".into()),
+            },
+            Ok(Server::Release(release)) => match release.software() {
+                Some(software)
+                    if self.name == "myrocks" && release.has(self.name) && !software.has_plugin("ha_rocksdb") =>
+                {
+                    absent(
+                        format!("{} is here without its plugin ha_rocksdb", release.about),
+                        release.install_command(),
+                    )
+                }
+                _ if self.name == "tokudb" && asked.server.is_none() => Availability {
+                    version: None,
+                    source: "a server of your own (server = …): none in the catalogue has it".to_owned(),
+                    missing: None,
+                },
+                _ => release.availability(),
+            },
+        }
+    }
+
+    fn runs_server(&self) -> bool {
+        true
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        match Server::of(config.server.as_deref())? {
+            Server::Brought(dsn) => {
+                let mut admin = external::connect(&dsn.target()?)?;
+                self.plan_brought(config, &mut admin)?;
+                external::check(&mut admin, &dsn.schema)
+            }
+            server => self.plan_own(config, &server).map(drop),
+        }
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        let server = Server::of(config.server.as_deref()).map_err(setting)?;
+        Ok(Box::new(match &server {
+            Server::Brought(dsn) => self.open_brought(config, dsn)?,
+            server => self.open_own(dir, config, server)?,
+        }))
+    }
+}
+
+fn here(software: &Software) -> Availability {
+    Availability {
+        version: Some(software.version_text.clone()),
+        source: software.program.display().to_string(),
+        missing: None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Making a data directory, and the cache of data directories already made.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rumba_core::engine::EngineError;
+
+use crate::cache::{self, Draft};
+use crate::failure::last_lines;
+use crate::process;
+use crate::software::{Brand, Software, Version};
+
+/// Variables that shape a data directory when it is made, and must be the same at every start.
+const AT_INSTALL: [&str; 8] = [
+    "innodb_page_size",
+    "innodb_data_file_path",
+    "innodb_undo_tablespaces",
+    "innodb_checksum_algorithm",
+    "innodb_log_block_size",
+    "lower_case_table_names",
+    "innodb_encrypt_log",
+    "innodb_undo_log_encrypt",
+];
+
+/// Whether a variable shapes the data directory.
+pub fn is_at_install(name: &str) -> bool {
+    AT_INSTALL.contains(&name)
+}
+
+/// Puts a new data directory at `data`, copied from one that was made before
+/// with the same server and the same settings if there is one.
+///
+/// # Errors
+/// What the server said that should have made it; a full device.
+pub fn provide(software: &Software, settings: &[(String, String)], data: &Path) -> Result<(), EngineError> {
+    let template = template(software, settings)?;
+    cache::copy_tree(&template, data)
+        .map_err(|error| EngineError::failed("copy of an empty data directory", words(&error)))
+}
+
+/// The system's words; those for a full device begin with what `EngineError` looks for.
+fn words(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::StorageFull {
+        format!("no space left on device: {error}")
+    } else {
+        error.to_string()
+    }
+}
+
+fn template(software: &Software, settings: &[(String, String)]) -> Result<PathBuf, EngineError> {
+    let failed = |error: io::Error| EngineError::failed("template of a data directory", words(&error));
+    let mut key = software.build();
+    for (name, value) in settings {
+        key.push_str(&format!("\n{name}={value}"));
+    }
+    key.push_str(RECIPE);
+    let name = format!("{}-{:016x}", software.short_name(), cache::number_of(&key));
+    let place = cache::root()?.join("templates").join(name);
+    if place.is_dir() {
+        return Ok(place);
+    }
+    let draft = Draft::new(&place).map_err(failed)?;
+    // The log is beside the data directory, which has to be empty when a server makes its own.
+    let log = place.with_extension(format!("log-{}", std::process::id()));
+    let made = initialise(software, settings, draft.path(), &log);
+    let _ = fs::remove_file(&log);
+    made?;
+    draft.settle().map_err(failed)?;
+    Ok(place)
+}
+
+/// Changes with the recipes below, so that templates made by older ones are not used.
+const RECIPE: &str = "\nrecipe 2";
+
+fn initialise(software: &Software, settings: &[(String, String)], data: &Path, log: &Path) -> Result<(), EngineError> {
+    let has_own_way = software.brand == Brand::MySql && software.version >= Version(5, 7, 0);
+    let sql = if has_own_way { None } else { Some(bootstrap_sql(software)?) };
+    let mut command = software.command();
+    command.arg("--no-defaults").arg(if has_own_way { "--initialize-insecure" } else { "--bootstrap" });
+    let mut options = software.options();
+    options.push(("datadir".into(), data.display().to_string()));
+    options.extend(small_log(software));
+    options.extend(settings.iter().cloned());
+    if sql.is_some() {
+        cache::make_private(&data.join("mysql")).map_err(|error| EngineError::failed("initialise", words(&error)))?;
+        options.push(("max_allowed_packet".into(), "8M".into()));
+    }
+    command.args(options.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
+    let failed = |error: io::Error| EngineError::failed("initialise", words(&error));
+    let file = File::create(log).map_err(failed)?;
+    command.stdout(file.try_clone().map_err(failed)?).stderr(file);
+    command.stdin(if sql.is_some() { Stdio::piped() } else { Stdio::null() });
+    process::dies_with_us(&mut command);
+    let mut child = command.spawn().map_err(failed)?;
+    if let (Some(sql), Some(mut stdin)) = (sql, child.stdin.take()) {
+        // A server that ends early says why in its log.
+        let _ = stdin.write_all(sql.as_bytes());
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let message = format!("{} ended with {status}:\n{}", software.program.display(), last_lines(&text, 10));
+    Err(EngineError::failed("initialise", message))
+}
+
+/// A small log makes a small template; it gets its size at the start.
+fn small_log(software: &Software) -> Vec<(String, String)> {
+    let small = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+    match software.brand {
+        Brand::MySql if software.version >= Version(8, 0, 30) => small("innodb_redo_log_capacity", "8388608"),
+        _ => small("innodb_log_file_size", "4M"),
+    }
+}
+
+/// What makes the system tables, out of the server's own files, and leaves one
+/// user, `root` of this host, who gets a password at every start.
+fn bootstrap_sql(software: &Software) -> Result<String, EngineError> {
+    let missing = |name: &str| {
+        let message = format!("{} has no {name} in its share directory", software.base.display());
+        EngineError::failed("initialise", message)
+    };
+    let mut sql = String::from("use mysql;\n");
+    let (files, users): (&[&[&str]], _) = match software.brand {
+        Brand::MariaDb => (
+            &[
+                &["mariadb_system_tables.sql", "mysql_system_tables.sql"],
+                &["mariadb_performance_tables.sql", "mysql_performance_tables.sql"],
+                &["mariadb_system_tables_data.sql", "mysql_system_tables_data.sql"],
+            ],
+            "DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys' AND NOT (User = 'root' AND Host = 'localhost');\n",
+        ),
+        Brand::MySql => (
+            &[&["mysql_system_tables.sql"], &["mysql_system_tables_data.sql"]],
+            "DELETE FROM mysql.user WHERE NOT (User = 'root' AND Host = 'localhost');\n",
+        ),
+    };
+    if software.brand == Brand::MariaDb {
+        sql = format!("create database if not exists mysql;\n{sql}SET @auth_root_socket=NULL;\n");
+    }
+    for names in files {
+        let file = software.sql_file(names).ok_or_else(|| missing(names[0]))?;
+        let text = fs::read(&file)
+            .map_err(|error| EngineError::failed("initialise", format!("{}: {error}", file.display())))?;
+        sql.push_str(&String::from_utf8_lossy(&text));
+        sql.push('\n');
+    }
+    sql.push_str(users);
+    sql.push_str("DELETE FROM mysql.proxies_priv;\nDELETE FROM mysql.db;\n");
+    Ok(sql)
+}

@@ -1,0 +1,291 @@
+//! Starting a server on a data directory, and talking to it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::{EngineError, KEPT};
+use rumba_wire::{Address, Admin, Secret, Target, Tls, WireError};
+
+use crate::cache;
+use crate::failure;
+use crate::process::{LOOK, Process};
+use crate::software::{Brand, Software, Version};
+
+/// How long a server may take to start. One that gives up ends, and is noticed at once.
+const START: Duration = Duration::from_secs(300);
+/// How long a server may take to end cleanly: it writes its dirty pages first.
+pub const STOP: Duration = Duration::from_secs(300);
+/// The socket within the data directory.
+const SOCKET: &str = "s";
+/// What a socket's address holds, without the zero at its end.
+const SOCKET_PATH_MAX: usize = 107;
+/// The schema of a server of rumba's own.
+pub const SCHEMA: &str = crate::dsn::SCHEMA;
+
+/// Where an instance's files are.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    dir: PathBuf,
+}
+
+impl Layout {
+    /// Of an instance in a directory.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// The directory whose files are kept beside the results.
+    pub fn kept(&self) -> PathBuf {
+        self.dir.join(KEPT)
+    }
+
+    /// The server's log.
+    pub fn log(&self) -> PathBuf {
+        self.kept().join("error.log")
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.dir.join("my.cnf")
+    }
+
+    fn first_statements(&self) -> PathBuf {
+        self.dir.join("first.sql")
+    }
+}
+
+/// A line of the server's configuration; a switch has no value.
+pub type Line = (String, Option<String>);
+
+/// A server that answers.
+pub struct Running {
+    /// Its process.
+    pub process: Process,
+    /// Where it listens, and as whom to come.
+    pub target: Target,
+    /// Keeps the short way to the socket open.
+    _data: Option<OwnedFd>,
+}
+
+/// What is to be started.
+pub struct Launch<'a> {
+    /// The software.
+    pub software: &'a Software,
+    /// Where its files are; the data directory is there already.
+    pub layout: &'a Layout,
+    /// Its configuration beyond where its files are.
+    pub lines: &'a [Line],
+    /// Whether sessions use TCP on loopback; the port, 0 for any that is free.
+    pub tcp: Option<u16>,
+}
+
+impl Launch<'_> {
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// A server that ended instead: its last words and the setting that they are about.
+    pub fn start(&self) -> Result<Running, EngineError> {
+        let failed =
+            |what: &str, error: io::Error| EngineError::failed("start of the server", format!("{what}: {error}"));
+        let layout = self.layout;
+        cache::make_private(&layout.kept()).map_err(|error| failed("its directory", error))?;
+        let password = password().map_err(|error| failed("/dev/urandom", error))?;
+        let port = match self.tcp {
+            Some(0) => Some(free_port().map_err(|error| failed("a free port", error))?),
+            port => port,
+        };
+        write_private(&layout.first_statements(), &self.first_statements(&password, port.is_some()))
+            .map_err(|error| failed("first.sql", error))?;
+        let configuration = self.configuration(port);
+        write_private(&layout.configuration(), &configuration).map_err(|error| failed("my.cnf", error))?;
+        // It holds no password: that is in the first statements, which are removed below.
+        fs::write(layout.kept().join("my.cnf"), &configuration).map_err(|error| failed("my.cnf", error))?;
+        let (socket, data) = short_socket(&layout.data()).map_err(|error| failed("its socket", error))?;
+        let address = match port {
+            Some(port) => Address::Tcp { host: "127.0.0.1".into(), port },
+            None => Address::Socket(socket),
+        };
+        let target =
+            Target { address, user: "root".into(), password: Secret::new(password), database: None, tls: Tls::Off };
+        let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
+        let mut running = Running { process, target, _data: data };
+        let answers = self.wait(&mut running);
+        let removed = fs::remove_file(layout.first_statements());
+        answers?;
+        removed.map_err(|error| failed("first.sql", error))?;
+        running.target.database = Some(SCHEMA.into());
+        Ok(running)
+    }
+
+    fn spawn(&self) -> io::Result<Process> {
+        let log = OpenOptions::new().create(true).append(true).open(self.layout.log())?;
+        let mut command = self.software.command();
+        command.arg(format!("--defaults-file={}", self.layout.configuration().display()));
+        command.current_dir(self.layout.data()).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        if let Some(allocator) = &self.software.allocator {
+            command.env("LD_PRELOAD", allocator);
+        }
+        Process::start(&mut command)
+    }
+
+    /// Waits until it takes a connection. A connection is refused until it has
+    /// run the first statements, which set the password.
+    fn wait(&self, running: &mut Running) -> Result<(), EngineError> {
+        let call = "start of the server";
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = running.process.ended() {
+                let explained = failure::explain(&self.log(), self.lines.iter().map(|(name, _)| name.as_str()));
+                return Err(full_or_failed(call, format!("it ended with {status}; {explained}")));
+            }
+            let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
+                Ok(_) => return Ok(()),
+                Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
+                    return Err(EngineError::failed(
+                        call,
+                        format!("it does not take the password that it was given: {error}"),
+                    ));
+                }
+                Err(error) => error,
+            };
+            if begun.elapsed() > START {
+                let words = format!(
+                    "it does not answer after {} s ({last}); its log says:\n{}",
+                    START.as_secs(),
+                    failure::last_lines(&self.log(), 10)
+                );
+                return Err(EngineError::failed(call, words));
+            }
+            sleep(LOOK);
+        }
+    }
+
+    fn log(&self) -> String {
+        let mut bytes = Vec::new();
+        let _ = File::open(self.layout.log()).and_then(|mut file| file.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Run by the server before it takes a connection, each on a line of its own.
+    fn first_statements(&self, password: &str, over_tcp: bool) -> String {
+        let old = self.software.brand == Brand::MySql && self.software.version < Version(5, 7, 0);
+        let mut sql = match old {
+            true => format!("SET PASSWORD FOR 'root'@'localhost' = PASSWORD('{password}');\n"),
+            false => format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{password}';\n"),
+        };
+        if over_tcp {
+            // Names are not resolved, so over TCP nobody comes from `localhost`.
+            sql.push_str(&format!("CREATE USER 'root'@'127.0.0.1' IDENTIFIED BY '{password}';\n"));
+            sql.push_str("GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;\n");
+        }
+        sql.push_str(&format!("CREATE DATABASE {SCHEMA} DEFAULT CHARACTER SET latin1;\n"));
+        sql
+    }
+
+    fn configuration(&self, port: Option<u16>) -> String {
+        let mut text = String::from("[mysqld]\n");
+        let own = |name: &str, value: String| (name.to_owned(), Some(value));
+        let mut lines: Vec<Line> =
+            self.software.options().into_iter().map(|(name, value)| (name, Some(value))).collect();
+        lines.push(own("datadir", self.layout.data().display().to_string()));
+        lines.push(own("socket", SOCKET.into()));
+        lines.push(own("pid_file", "pid".into()));
+        lines.push(own("init_file", self.layout.first_statements().display().to_string()));
+        // A listener of MySQL's second protocol, where a server has it.
+        lines.push(own("loose_mysqlx", "0".into()));
+        match port {
+            Some(port) => lines.extend([own("bind_address", "127.0.0.1".into()), own("port", port.to_string())]),
+            None => lines.push(("skip_networking".into(), None)),
+        }
+        let ours = self.lines.iter().filter(|(name, _)| name != "port");
+        for (name, value) in lines.iter().chain(ours) {
+            match value {
+                Some(value) => text.push_str(&format!("{name} = {}\n", quoted(value))),
+                None => text.push_str(&format!("{name}\n")),
+            }
+        }
+        text
+    }
+}
+
+const ACCESS_DENIED: u16 = 1045;
+
+/// Servers write `Errcode: 28` or `OS errno 28` where the system says that the device is full.
+pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
+    let lower = message.to_ascii_lowercase();
+    let is_full =
+        ["errcode: 28", "errno 28", "errno: 28", "error number 28", "no space left", "disk is full", "disk full"]
+            .iter()
+            .any(|mark| lower.contains(mark));
+    if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
+}
+
+/// A value of an option file: quoted where it would be cut short otherwise.
+fn quoted(value: &str) -> String {
+    if value.contains(['#', '"', '\'', '\\']) || value.trim() != value {
+        format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        value.to_owned()
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// A password of 128 bits.
+fn password() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    // Servers with rules for passwords want all kinds of characters.
+    Ok(bytes.iter().fold("Aa1-".to_owned(), |text, byte| text + &format!("{byte:02x}")))
+}
+
+/// A port that nobody listened on just now.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// A path to the socket in a data directory that fits into a socket's address,
+/// and what must stay open for it.
+fn short_socket(data: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
+    let path = data.join(SOCKET);
+    if path.as_os_str().as_bytes().len() <= SOCKET_PATH_MAX {
+        return Ok((path, None));
+    }
+    let directory = OwnedFd::from(File::open(data)?);
+    Ok((format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()).into(), Some(directory)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_an_option_file_would_cut_short_are_quoted() {
+        assert_eq!(quoted("O_DIRECT"), "O_DIRECT");
+        assert_eq!(quoted("a=1;b={c=2}"), "a=1;b={c=2}");
+        assert_eq!(quoted("a#b"), "\"a#b\"");
+    }
+
+    #[test]
+    fn a_full_device_is_known_by_the_servers_own_words() {
+        let full =
+            full_or_failed("start", "[ERROR] Error writing file 'x' (Errcode: 28 \"No space left on device\")".into());
+        assert!(matches!(full, EngineError::DiskFull(_)));
+        assert!(matches!(full_or_failed("start", "Errcode: 13".into()), EngineError::Failed { .. }));
+    }
+}

@@ -1,0 +1,164 @@
+//! What an experiment sets: rumba's own names apart from the server's variables.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_wire::{LoadWay, OnLost};
+
+/// rumba's own names among the settings.
+pub const OWN: &[SettingInfo] = &[
+    info(
+        "storage_engine",
+        Kind::Text,
+        "the engine's own",
+        "the engine by the server's name, for engine `mysql`: \"Aria\"",
+    ),
+    info(
+        "row_format",
+        Kind::Choice(&["compact", "redundant", "dynamic", "compressed", "page", "fixed"]),
+        "by `compression`",
+        "ROW_FORMAT of every table",
+    ),
+    info("key_block_size", Kind::Int(1, 64), "by `compression`", "KEY_BLOCK_SIZE of every table, KiB"),
+    info("page_compressed", Kind::Int(0, 9), "by `compression`", "MariaDB's PAGE_COMPRESSION_LEVEL; 0 for none"),
+    info(
+        "isolation",
+        Kind::Choice(ISOLATIONS),
+        "repeatable-read; MyRocks read-committed",
+        "isolation of every session",
+    ),
+    info("binlog", Kind::Bool, "false", "write a binary log, synced as `durability` says"),
+    info("load", Kind::Choice(&["auto", "bulk", "load-data", "insert"]), "auto", "how rows are loaded"),
+    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does when its connection is lost"),
+    info(
+        "prepared",
+        Kind::Bool,
+        "true",
+        "statements are prepared once; false sends each as text, parameters written out",
+    ),
+    info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
+];
+
+const ISOLATIONS: &[&str] = &["read-uncommitted", "read-committed", "repeatable-read", "serializable"];
+
+/// A setting's description.
+pub const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+/// What an experiment sets.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `storage_engine`.
+    pub storage_engine: Option<String>,
+    /// `row_format`.
+    pub row_format: Option<String>,
+    /// `key_block_size`, KiB.
+    pub key_block_size: Option<i64>,
+    /// `page_compressed`: a level.
+    pub page_compressed: Option<i64>,
+    /// `isolation`, as SQL writes it: `READ COMMITTED`.
+    pub isolation: Option<String>,
+    /// `binlog`.
+    pub binlog: bool,
+    /// `load`.
+    pub load: LoadWay,
+    /// `on_lost`.
+    pub on_lost: OnLost,
+    /// Not `prepared`: statements are sent as text.
+    pub text: bool,
+    /// `tcp`.
+    pub tcp: bool,
+    /// The server's own variables, by name with underscores.
+    pub variables: BTreeMap<String, Value>,
+}
+
+impl Options {
+    /// Takes rumba's own names out of the settings; what remains are variables.
+    ///
+    /// # Errors
+    /// A value that does not fit one of rumba's own names; a name that rumba sets itself.
+    pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
+        let mut own = Settings::default();
+        let mut variables = BTreeMap::new();
+        for (key, value) in &config.settings.0 {
+            let name = key.to_ascii_lowercase().replace('-', "_");
+            if OWN.iter().any(|info| info.name == name) {
+                own.0.insert(name, value.clone());
+            } else {
+                refuse_reserved(key, &name)?;
+                variables.insert(name, value.clone());
+            }
+        }
+        let own = own.as_described(OWN);
+        own.check(&config.engine, OWN)?;
+        let text = |name: &str| own.text(name).map(str::to_owned);
+        Ok(Self {
+            storage_engine: text("storage_engine"),
+            row_format: text("row_format"),
+            key_block_size: own.int("key_block_size"),
+            page_compressed: own.int("page_compressed"),
+            isolation: text("isolation").map(|name| name.to_ascii_uppercase().replace('-', " ")),
+            binlog: own.bool("binlog").unwrap_or(false),
+            load: match own.text("load") {
+                Some("bulk") => LoadWay::BulkExecute,
+                Some("load-data") => LoadWay::LoadData,
+                Some("insert") => LoadWay::Insert,
+                _ => LoadWay::Auto,
+            },
+            on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
+            text: !own.bool("prepared").unwrap_or(true),
+            tcp: own.bool("tcp").unwrap_or(false),
+            variables,
+        })
+    }
+}
+
+/// Names whose meaning depends on where rumba puts things, and what to write instead.
+const RESERVED: &[(&str, &str)] = &[
+    ("datadir", "the data directory is [run] data_dir"),
+    ("basedir", "the base directory is `server`"),
+    ("socket", "rumba chooses the socket"),
+    ("pid_file", "rumba chooses the file"),
+    ("log_error", "the server's log is kept beside the results, as error.log"),
+    ("user", "the server runs as who runs rumba"),
+    ("init_file", "rumba needs the one there is"),
+    ("bind_address", "nothing listens beyond loopback; `tcp = true` makes it listen there"),
+    ("skip_networking", "write `tcp = true` or leave it out"),
+    ("log_bin", "write `binlog = true` or leave it out"),
+    ("skip_log_bin", "write `binlog = false` or leave it out"),
+    ("transaction_isolation", "write `isolation`"),
+    ("tx_isolation", "write `isolation`"),
+    ("skip_grant_tables", "the server is run with a password"),
+];
+
+fn refuse_reserved(key: &str, name: &str) -> Result<(), SettingError> {
+    match RESERVED.iter().find(|(reserved, _)| *reserved == name) {
+        Some((_, remedy)) => Err(SettingError::new(key, "rumba sets this itself", *remedy)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::config;
+
+    #[test]
+    fn own_names_are_told_from_the_servers_variables() {
+        let mut asked = config("innodb");
+        asked.settings.0.insert("isolation".into(), Value::Text("read-committed".into()));
+        asked.settings.0.insert("innodb-page-size".into(), Value::Text("4k".into()));
+        let options = Options::read(&asked).unwrap();
+        assert_eq!(options.isolation.as_deref(), Some("READ COMMITTED"));
+        assert_eq!(options.variables.keys().collect::<Vec<_>>(), ["innodb_page_size"]);
+    }
+
+    #[test]
+    fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
+        let mut asked = config("innodb");
+        asked.settings.0.insert("log-bin".into(), Value::Text("x".into()));
+        assert!(Options::read(&asked).unwrap_err().remedy.contains("binlog"));
+    }
+}

@@ -1,0 +1,231 @@
+//! From what an experiment asks for to what a server is told: its configuration,
+//! how tables are defined, how sessions begin.
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::SettingError;
+
+use crate::capability::{Capabilities, plugin};
+use crate::compression::{self, Compressed};
+use crate::counters::Kind;
+use crate::initialise;
+use crate::launch;
+use crate::options::Options;
+use crate::profile::{self, Needs};
+use crate::software::{Brand, Software, Version};
+
+/// A line of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The variable or option.
+    pub name: String,
+    /// Its value; a switch has none.
+    pub value: Option<String>,
+    /// Whether the experiment asks for it, so that any other value falsifies the trial.
+    pub must_hold: bool,
+}
+
+/// What a server is told.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The engine that holds the tables.
+    pub kind: Kind,
+    /// The configuration.
+    pub lines: Vec<Line>,
+    /// What a table's definition ends with.
+    pub table_options: String,
+    /// What every session begins with.
+    pub setup: Vec<String>,
+    /// The TCP port on loopback, 0 for any, if sessions use TCP.
+    pub tcp: Option<u16>,
+}
+
+impl Plan {
+    /// The variables that shape the data directory.
+    pub fn at_install(&self) -> Vec<(String, String)> {
+        let shaping = self.lines.iter().filter(|line| initialise::is_at_install(&line.name));
+        shaping.filter_map(|line| Some((line.name.clone(), line.value.clone()?))).collect()
+    }
+
+    /// The configuration as the launch takes it.
+    pub fn launch_lines(&self) -> Vec<launch::Line> {
+        self.lines.iter().map(|line| (line.name.clone(), line.value.clone())).collect()
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<String>, must_hold: bool) {
+        // Several plugins may be loaded, each by a line of its own.
+        if name != "plugin_load_add" {
+            self.lines.retain(|line| line.name != name);
+        }
+        self.lines.push(Line { name: name.into(), value: Some(value.into()), must_hold });
+    }
+}
+
+/// The engine of an experiment on a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What the experiment asks for.
+    pub config: &'a EngineConfig,
+    /// The same, read.
+    pub options: &'a Options,
+    /// The engine by the server's name, if one is named.
+    pub storage: Option<&'a str>,
+    /// What the server can do.
+    pub server: &'a Capabilities,
+}
+
+impl Asked<'_> {
+    /// What the server's own variables are called without: `innodb`.
+    fn prefix(&self) -> &'static str {
+        match self.storage.map(Kind::of) {
+            Some(Kind::RocksDb) => "rocksdb",
+            Some(Kind::Other(name)) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
+            Some(Kind::Other(name)) if name.eq_ignore_ascii_case("aria") => "aria",
+            _ => "innodb",
+        }
+    }
+
+    /// The experiment's variables, by the server's names and in its words.
+    ///
+    /// # Errors
+    /// One that the server does not know or take.
+    pub fn variables(&self) -> Result<Vec<(String, String)>, SettingError> {
+        let variables = self.options.variables.iter();
+        variables
+            .map(|(name, value)| {
+                let name = self.server.resolve(name, self.prefix())?;
+                let value = self.server.value(&name, value)?;
+                Ok((name, value))
+            })
+            .collect()
+    }
+
+    fn kind(&self) -> Result<Kind, SettingError> {
+        let own = match self.storage {
+            Some(storage) => self.server.engine("engine", storage)?,
+            // A table without an ENGINE clause gets the default engine, the first.
+            None => self.server.engines.first().map_or("InnoDB", String::as_str),
+        };
+        Ok(Kind::of(own))
+    }
+}
+
+/// The plan for a server of the user's: nothing of its configuration is changed.
+///
+/// # Errors
+/// What does not fit the server.
+pub fn for_brought(asked: &Asked<'_>) -> Result<Plan, SettingError> {
+    let kind = asked.kind()?;
+    let variables = asked.variables()?;
+    let compressed = compression::plan(asked, &kind, None, &variables)?;
+    let mut plan = begin(asked, kind, &compressed);
+    for (name, value) in variables {
+        plan.set(&name, value, true);
+    }
+    Ok(plan)
+}
+
+/// The plan for a server that rumba runs.
+///
+/// # Errors
+/// What does not fit the server.
+pub fn for_own(asked: &Asked<'_>, software: &Software) -> Result<Plan, SettingError> {
+    let kind = asked.kind()?;
+    let variables = asked.variables()?;
+    let compressed = compression::plan(asked, &kind, Some(software), &variables)?;
+    let mut plan = begin(asked, kind, &compressed);
+    load_engine(&mut plan, software.brand);
+    fill(&mut plan, asked, &compressed)?;
+    binlog(&mut plan, asked);
+    if let Some(isolation) = isolation(asked, &plan.kind) {
+        plan.set("transaction_isolation", isolation.replace(' ', "-"), true);
+    }
+    for plugin in &compressed.plugins {
+        plan.set("plugin_load_add", plugin.clone(), false);
+    }
+    for (name, value) in &compressed.variables {
+        plan.set(name, value.clone(), true);
+    }
+    for (name, value) in variables {
+        plan.set(&name, value, true);
+    }
+    Ok(plan)
+}
+
+fn begin(asked: &Asked<'_>, kind: Kind, compressed: &Compressed) -> Plan {
+    let mut setup = vec!["SET NAMES latin1".to_owned()];
+    setup.extend(isolation(asked, &kind).map(|level| format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")));
+    let mut parts = Vec::new();
+    parts.extend(
+        asked.storage.map(|storage| format!("ENGINE={}", asked.server.engine("engine", storage).unwrap_or(storage))),
+    );
+    parts.extend(compressed.table.iter().cloned());
+    parts.push("DEFAULT CHARSET=latin1".to_owned());
+    if kind == Kind::RocksDb {
+        // MyRocks reads a key back out of an index only where its bytes are its order.
+        parts.push("COLLATE latin1_bin".to_owned());
+    }
+    let port = asked.options.variables.get("port").and_then(|port| port.to_string().parse().ok());
+    let tcp = (asked.options.tcp || port.is_some()).then(|| port.unwrap_or(0));
+    Plan { kind, lines: Vec::new(), table_options: parts.join(" "), setup, tcp }
+}
+
+/// The isolation of every session. MyRocks is at its best with a snapshot for
+/// each statement: with one for each transaction, a row that was changed since
+/// is a conflict.
+fn isolation(asked: &Asked<'_>, kind: &Kind) -> Option<String> {
+    let usual = match kind {
+        Kind::RocksDb => "READ COMMITTED",
+        _ => "REPEATABLE READ",
+    };
+    Some(asked.options.isolation.clone().unwrap_or_else(|| usual.to_owned()))
+}
+
+fn load_engine(plan: &mut Plan, brand: Brand) {
+    let engine = match &plan.kind {
+        Kind::RocksDb => "rocksdb",
+        Kind::Other(name) if name.eq_ignore_ascii_case("tokudb") => "tokudb",
+        _ => return,
+    };
+    plan.set("plugin_load_add", plugin(engine, brand), false);
+    // Otherwise a server whose engine refuses an option starts without the engine.
+    plan.set(engine, "FORCE", false);
+}
+
+fn fill(plan: &mut Plan, asked: &Asked<'_>, compressed: &Compressed) -> Result<(), SettingError> {
+    let needs = Needs {
+        kind: &plan.kind,
+        brand: asked.server.brand,
+        version: asked.server.version,
+        cache: asked.config.cache,
+        durability: asked.config.durability,
+        cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
+    };
+    let filled = profile::fill(&needs).map_err(|error| {
+        SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
+    })?;
+    for line in filled.lines.iter().filter(|line| asked.server.variables.contains_key(&line.name)) {
+        plan.set(&line.name, line.value.clone(), line.is_promise);
+    }
+    if plan.kind == Kind::RocksDb {
+        let families = filled.families.iter().chain(&compressed.families);
+        let families: Vec<String> = families.map(|(name, value)| format!("{name}={value}")).collect();
+        plan.set("rocksdb_default_cf_options", families.join(";"), true);
+    }
+    Ok(())
+}
+
+fn binlog(plan: &mut Plan, asked: &Asked<'_>) {
+    let has = |name: &str| asked.server.variables.contains_key(name);
+    if asked.options.binlog {
+        plan.set("log_bin", "binlog", false);
+        plan.set("server_id", "1", false);
+        // MyRocks knows no other format, and for the rest it is the usual one.
+        if has("binlog_format") {
+            plan.set("binlog_format", "ROW", true);
+        }
+        let sync = if asked.config.durability == Durability::Sync { "1" } else { "0" };
+        plan.set("sync_binlog", sync, true);
+    } else if asked.server.brand == Brand::MySql && asked.server.version >= Version(8, 0, 0) {
+        plan.lines.push(Line { name: "disable_log_bin".into(), value: None, must_hold: false });
+    }
+}

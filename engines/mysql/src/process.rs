@@ -1,0 +1,98 @@
+//! A server's process: it ends with the process that started it, whatever ends that.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::EngineError;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+
+/// Between two looks at a process that is about to start or to end.
+pub const LOOK: Duration = Duration::from_millis(10);
+
+/// Makes the kernel kill the command's process when the thread that starts it
+/// ends. That must be a thread that lives as long as the server is wanted.
+pub fn dies_with_us(command: &mut Command) {
+    let parent = std::process::id();
+    // A terminal's interrupt is for the trial, which then stops the server.
+    command.process_group(0);
+    // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            let now = rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32);
+            if now != Some(parent) {
+                return Err(io::Error::other("the process that started it is gone"));
+            }
+            // As many files as this user may open: a server asks for no more than it is allowed.
+            let limit = rustix::process::getrlimit(Resource::Nofile);
+            rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+            Ok(())
+        });
+    }
+}
+
+/// A running server; killed when dropped.
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts it. The calling thread must live as long as the server is wanted.
+    ///
+    /// # Errors
+    /// The system's words.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        dies_with_us(command);
+        Ok(Self { child: command.spawn()? })
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Asks it to end and waits; kills it when it takes longer than `patience`.
+    ///
+    /// # Errors
+    /// When it had to be killed, or ended otherwise than well.
+    pub fn stop(mut self, patience: Duration) -> Result<(), EngineError> {
+        let call = "stop of the server";
+        if let Some(status) = self.ended() {
+            return Err(EngineError::failed(call, format!("it had ended before, with {status}")));
+        }
+        let pid = Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, Signal::TERM)
+            .map_err(|error| EngineError::failed(call, error.to_string()))?;
+        let asked = Instant::now();
+        loop {
+            if let Some(status) = self.ended() {
+                return if status.success() {
+                    Ok(())
+                } else {
+                    Err(EngineError::failed(call, format!("it ended with {status}")))
+                };
+            }
+            if asked.elapsed() > patience {
+                let words = format!("it had not ended {} s after it was asked to, and was killed", patience.as_secs());
+                return Err(EngineError::failed(call, words));
+            }
+            sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended already; either way it is waited for, so that nothing of it is left.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

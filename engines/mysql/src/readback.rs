@@ -1,0 +1,194 @@
+//! What is in force after the start, compared with what was asked for.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::EngineError;
+use rumba_core::units::parse_bytes;
+use rumba_wire::Admin;
+
+use crate::capability::{as_switch, global_variables};
+use crate::counters::Kind;
+use crate::plan::{Line, Plan};
+
+/// By how much a server may round a number that it was told.
+const ROUNDING: f64 = 0.1;
+
+/// Reads back what was set; gives the settings in force.
+///
+/// # Errors
+/// The first setting that the server changed or ignored.
+pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
+    let call = "reading the settings back";
+    let variables = global_variables(admin).map_err(|error| EngineError::failed(call, error.to_string()))?;
+    let mut in_force = Vec::new();
+    for line in &plan.lines {
+        let Some((name, asked)) = variable_of(line) else { continue };
+        let Some((name, found)) = name.iter().find_map(|name| variables.get_key_value(*name)) else { continue };
+        if in_force.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let shown = match compare(asked, found) {
+            Match::Same => found.clone(),
+            Match::Rounded => format!("{found} (asked for: {asked})"),
+            Match::Other if line.must_hold => return Err(refused(call, name, asked, found)),
+            Match::Other => found.clone(),
+        };
+        in_force.push((name.clone(), shown));
+    }
+    if plan.kind == Kind::RocksDb {
+        families(admin, plan, call)?;
+    }
+    Ok(in_force)
+}
+
+fn refused(call: &'static str, name: &str, asked: &str, found: &str) -> EngineError {
+    let message = format!(
+        "{name} was asked to be {asked} and is {found}: the server changed or ignored it. \
+         Ask for a value that it takes; the server's log may say why"
+    );
+    EngineError::failed(call, message)
+}
+
+/// The names of the variable that a line sets, and the value; nothing for options that are no variables.
+fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
+    const NO_VARIABLES: [&str; 7] =
+        ["plugin_load_add", "plugin_load", "rocksdb", "tokudb", "port", "log_bin", "disable_log_bin"];
+    if NO_VARIABLES.contains(&line.name.as_str()) {
+        return None;
+    }
+    let names = match line.name.as_str() {
+        "transaction_isolation" => vec!["transaction_isolation", "tx_isolation"],
+        name => vec![name],
+    };
+    Some((names, line.value.as_deref()?))
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Match {
+    Same,
+    Rounded,
+    Other,
+}
+
+fn compare(asked: &str, found: &str) -> Match {
+    let (asked, found) = (asked.trim(), found.trim());
+    if asked.eq_ignore_ascii_case(found) || (asked == "NULL" && found.is_empty()) {
+        return Match::Same;
+    }
+    if let (Some(asked), Some(found)) = (number(asked), number(found)) {
+        return match (asked - found).abs() {
+            0.0 => Match::Same,
+            apart if apart <= asked.abs() * ROUNDING => Match::Rounded,
+            _ => Match::Other,
+        };
+    }
+    match (as_switch(asked), as_switch(found)) {
+        (Some(asked), Some(found)) if asked == found => Match::Same,
+        // A list of words in another order, or with the words that one of them stands for.
+        _ if is_within(asked, found) => Match::Same,
+        _ => Match::Other,
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().or_else(|| parse_bytes(text).ok().map(|bytes| bytes as f64))
+}
+
+fn is_within(asked: &str, found: &str) -> bool {
+    let has = |word: &str| found.split(',').any(|known| known.trim().eq_ignore_ascii_case(word.trim()));
+    asked.contains(',') && asked.split(',').all(has)
+}
+
+/// Compares the options of the default column family with what MyRocks says of it.
+fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), EngineError> {
+    let Some(asked) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
+    let overriding = value_of(plan, "rocksdb_override_cf_options").and_then(of_default_family).unwrap_or_default();
+    let sql = "SELECT OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS WHERE CF_NAME = 'default'";
+    let rows = admin.query(sql).map_err(|error| EngineError::failed(call, error.to_string()))?.rows;
+    let found: BTreeMap<String, String> = rows
+        .into_iter()
+        .filter_map(|row| {
+            let mut cells = row.into_iter();
+            Some((cells.next()??.to_ascii_lowercase(), cells.next()?.unwrap_or_default()))
+        })
+        .collect();
+    let mut parts: BTreeMap<String, String> = parts(asked).into_iter().collect();
+    parts.extend(self::parts(overriding));
+    for (name, value) in &parts {
+        let known = [name.clone(), format!("table_factory::{name}"), format!("{name}_type")];
+        let Some(in_force) = known.iter().find_map(|name| found.get(name)) else { continue };
+        let holds = match name.as_str() {
+            // It answers with the class, not with the bits.
+            "filter_policy" => value == "nullptr" || in_force != "NULL",
+            // It answers with window, level and strategy; what was left out is RocksDB's.
+            "compression_opts" => in_force.starts_with(value.as_str()) || value.starts_with(in_force.as_str()),
+            _ => compare(value, in_force) == Match::Same,
+        };
+        if !holds {
+            return Err(refused(call, &format!("rocksdb_default_cf_options: {name}"), value, in_force));
+        }
+    }
+    Ok(())
+}
+
+fn value_of<'a>(plan: &'a Plan, name: &str) -> Option<&'a str> {
+    plan.lines.iter().rfind(|line| line.name == name)?.value.as_deref()
+}
+
+/// The options of the default family among `default={…};other={…}`.
+fn of_default_family(overriding: &str) -> Option<&str> {
+    let rest = overriding.split_once("default={")?.1;
+    let mut depth = 1;
+    let end = rest.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '{') - i32::from(*c == '}');
+        depth == 0
+    });
+    Some(&rest[..end?.0])
+}
+
+/// `a=1;b={c=2;d=3}` as a, c and d: the parts of a structure by their own names.
+fn parts(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let (mut depth, mut begin) = (0, 0);
+    for (at, c) in text.char_indices().chain([(text.len(), ';')]) {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        if c != ';' || depth != 0 {
+            continue;
+        }
+        if let Some((name, value)) = text[begin..at].split_once('=') {
+            let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
+            match value.strip_prefix('{').and_then(|value| value.strip_suffix('}')) {
+                Some(inner) if name == "block_based_table_factory" => found.extend(parts(inner)),
+                _ => found.push((name, value.to_owned())),
+            }
+        }
+        begin = at + 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_however_they_are_written() {
+        for (asked, found) in
+            [("64M", "67108864"), ("ON", "1"), ("READ-COMMITTED", "read-committed"), ("0.5", "0.500000")]
+        {
+            assert_eq!(compare(asked, found), Match::Same, "{asked} {found}");
+        }
+        assert_eq!(compare("1000000", "1048576"), Match::Rounded);
+        assert_eq!(compare("1000000", "134217728"), Match::Other);
+        assert_eq!(compare("O_DIRECT", "fsync"), Match::Other);
+    }
+
+    #[test]
+    fn the_options_of_column_families_are_taken_apart() {
+        let text =
+            "write_buffer_size=16m;block_based_table_factory={block_size=8192;filter_policy=bloomfilter:10:false};x=1";
+        let names: Vec<String> = parts(text).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["write_buffer_size", "block_size", "filter_policy", "x"]);
+        assert_eq!(of_default_family("default={a=1;b={c=2}};other={d=3}"), Some("a=1;b={c=2}"));
+    }
+}

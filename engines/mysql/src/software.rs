@@ -1,0 +1,307 @@
+//! A server's software: which programs and files of it are where.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+/// Whose server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Brand {
+    /// MariaDB.
+    #[serde(rename = "mariadb")]
+    MariaDb,
+    /// MySQL, and what is built from it (Percona Server).
+    #[serde(rename = "mysql")]
+    MySql,
+}
+
+impl Brand {
+    /// How its users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Brand::MariaDb => "MariaDB",
+            Brand::MySql => "MySQL",
+        }
+    }
+}
+
+/// A server's version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version(pub u16, pub u16, pub u16);
+
+impl Version {
+    /// Reads the first dotted number of a text: `10.11.14-MariaDB` is 10.11.14.
+    pub fn find(text: &str) -> Option<Self> {
+        text.split(|c: char| !c.is_ascii_digit() && c != '.').filter(|word| word.contains('.')).find_map(|word| {
+            let mut parts = word.split('.').map(str::parse);
+            let mut next = || parts.next()?.ok();
+            Some(Version(next()?, next()?, next().unwrap_or(0)))
+        })
+    }
+}
+
+impl std::fmt::Display for Version {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// The dynamic loader and libraries of a server that brings its own.
+#[derive(Clone, Debug)]
+struct Loader {
+    program: PathBuf,
+    libraries: Vec<PathBuf>,
+}
+
+/// A server's software.
+#[derive(Clone, Debug)]
+pub struct Software {
+    /// Whose it is.
+    pub brand: Brand,
+    /// Its version.
+    pub version: Version,
+    /// The version in its own words: `10.11.14-MariaDB-0+deb12u2`.
+    pub version_text: String,
+    /// The server's program.
+    pub program: PathBuf,
+    /// The base directory.
+    pub base: PathBuf,
+    /// The directory of its messages by language.
+    pub messages: PathBuf,
+    /// The directory of its character sets.
+    pub charsets: PathBuf,
+    /// The directories in which its own SQL files may be.
+    pub shares: Vec<PathBuf>,
+    /// The directory of its plugins, if it has one.
+    pub plugins: Option<PathBuf>,
+    /// An allocator to load before its own.
+    pub allocator: Option<PathBuf>,
+    loader: Option<Loader>,
+}
+
+/// Why a directory holds no server that can be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SoftwareError {
+    /// No program of a server.
+    #[error("{0} holds no server: there is no mysqld or mariadbd in its bin, sbin or libexec")]
+    NoProgram(String),
+    /// The program does not run.
+    #[error("{program} does not tell its version: {cause}")]
+    NoVersion {
+        /// The program.
+        program: String,
+        /// What it said.
+        cause: String,
+    },
+    /// The messages are missing.
+    #[error("{0} holds no share directory with english/errmsg.sys, without which its server does not start")]
+    NoShare(String),
+}
+
+const PROGRAMS: [&str; 6] =
+    ["bin/mariadbd", "sbin/mariadbd", "libexec/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"];
+const SHARES: [&str; 4] = ["share/mysql", "share/mariadb", "share", "share/mysql-8.0"];
+const PLUGINS: [&str; 7] = [
+    "lib/mysql/plugin",
+    "lib/plugin",
+    "lib64/mysql/plugin",
+    "lib/mariadb/plugin",
+    "lib64/mariadb/plugin",
+    "lib64/plugin",
+    "lib/mariadb19/plugin",
+];
+
+impl Software {
+    /// The server in a base directory, which runs with the system's libraries.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn at(base: &Path) -> Result<Self, SoftwareError> {
+        let mut software = Self::look(base, None)?;
+        software.allocator = software.wants_allocator().then(system_allocator).flatten();
+        Ok(software)
+    }
+
+    /// The server in an unpacked tree that has its own dynamic loader and libraries.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn in_tree(tree: &Path) -> Result<Self, SoftwareError> {
+        let libraries = library_directories(tree);
+        let loader =
+            libraries.iter().find_map(|dir| Some(Loader { program: loader_in(dir)?, libraries: libraries.clone() }));
+        let mut software = Self::look(&tree.join("usr"), loader)?;
+        if software.wants_allocator() {
+            software.allocator = libraries.iter().map(|dir| dir.join(ALLOCATOR)).find(|file| file.exists());
+        }
+        Ok(software)
+    }
+
+    fn look(base: &Path, loader: Option<Loader>) -> Result<Self, SoftwareError> {
+        let there = |names: &[&str]| names.iter().map(|name| base.join(name)).filter(|path| path.exists()).collect();
+        let programs: Vec<PathBuf> = there(&PROGRAMS);
+        let program =
+            programs.into_iter().next().ok_or_else(|| SoftwareError::NoProgram(base.display().to_string()))?;
+        let shares: Vec<PathBuf> = there(&SHARES);
+        let having = |what: &str| shares.iter().find(|share| share.join(what).exists()).cloned();
+        let messages =
+            having("english/errmsg.sys").ok_or_else(|| SoftwareError::NoShare(base.display().to_string()))?;
+        let charsets = having("charsets/Index.xml").unwrap_or_else(|| messages.clone()).join("charsets");
+        let plugins: Vec<PathBuf> = there(&PLUGINS);
+        let mut software = Self {
+            brand: Brand::MySql,
+            version: Version(0, 0, 0),
+            version_text: String::new(),
+            program,
+            base: base.to_owned(),
+            messages,
+            charsets,
+            shares,
+            plugins: plugins.into_iter().next(),
+            allocator: None,
+            loader,
+        };
+        software.ask_version()?;
+        Ok(software)
+    }
+
+    /// The words of `--version` are `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
+    fn ask_version(&mut self) -> Result<(), SoftwareError> {
+        let wrong = |cause: String| SoftwareError::NoVersion { program: self.program.display().to_string(), cause };
+        let mut command = self.command();
+        command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
+        let output = command.output().map_err(|error| wrong(error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut words = text.split_whitespace().skip_while(|word| *word != "Ver").skip(1);
+        let version_text = words.next().unwrap_or_default().to_owned();
+        let Some(version) = Version::find(&version_text) else {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            return Err(wrong(format!("{} {}", text.trim(), errors.trim()).trim().to_owned()));
+        };
+        let is_maria = version_text.to_ascii_lowercase().contains("mariadb");
+        (self.version, self.brand) = (version, if is_maria { Brand::MariaDb } else { Brand::MySql });
+        self.version_text = version_text;
+        Ok(())
+    }
+
+    /// MariaDB is built to run with jemalloc; MySQL brings an allocator of its own where it wants one.
+    fn wants_allocator(&self) -> bool {
+        self.brand == Brand::MariaDb || self.has_plugin("ha_rocksdb")
+    }
+
+    /// A command that runs the server's program, with its own loader if it has one.
+    pub fn command(&self) -> Command {
+        let Some(loader) = &self.loader else { return Command::new(&self.program) };
+        let libraries: Vec<String> = loader.libraries.iter().map(|dir| dir.display().to_string()).collect();
+        let mut command = Command::new(&loader.program);
+        command.arg("--library-path").arg(libraries.join(":")).arg(&self.program);
+        command
+    }
+
+    /// Where its parts are, as options: a server's own idea of it holds only
+    /// where it was installed.
+    pub fn options(&self) -> Vec<(String, String)> {
+        let mut options = vec![
+            ("basedir".to_owned(), self.base.display().to_string()),
+            ("lc_messages_dir".to_owned(), self.messages.display().to_string()),
+            ("character_sets_dir".to_owned(), self.charsets.display().to_string()),
+        ];
+        if let Some(plugins) = &self.plugins {
+            options.push(("plugin_dir".to_owned(), plugins.display().to_string()));
+        }
+        // Servers refuse to run as root unless they are told to.
+        if rustix::process::geteuid().is_root() {
+            options.push(("user".to_owned(), "root".to_owned()));
+        }
+        options
+    }
+
+    /// Whether a plugin's library is there: `ha_rocksdb`.
+    pub fn has_plugin(&self, name: &str) -> bool {
+        self.plugins.as_ref().is_some_and(|dir| dir.join(format!("{name}.so")).exists())
+    }
+
+    /// One of its own SQL files, by any of its names.
+    pub fn sql_file(&self, names: &[&str]) -> Option<PathBuf> {
+        self.shares.iter().flat_map(|share| names.iter().map(|name| share.join(name))).find(|file| file.exists())
+    }
+
+    /// A text that differs between any two builds: the program's path, size and
+    /// time of change, and which engines' plugins are beside it.
+    pub fn build(&self) -> String {
+        let stamp = |path: &Path| {
+            let meta = fs::metadata(path).ok();
+            let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+            format!("{} {:?} {:?}", path.display(), meta.map(|meta| meta.len()), time)
+        };
+        let plugins =
+            self.plugins.iter().flat_map(|dir| ["ha_rocksdb.so", "ha_tokudb.so"].map(|name| stamp(&dir.join(name))));
+        std::iter::once(stamp(&self.program)).chain(plugins).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A short name for messages and file names: `mariadb-10.11.14`.
+    pub fn short_name(&self) -> String {
+        format!("{}-{}", self.brand.name().to_ascii_lowercase(), self.version)
+    }
+}
+
+const ALLOCATOR: &str = "libjemalloc.so.2";
+
+/// The system's jemalloc, where Debian, Fedora and others put it.
+fn system_allocator() -> Option<PathBuf> {
+    let mut dirs = library_directories(Path::new("/"));
+    dirs.push("/usr/lib64".into());
+    dirs.into_iter().map(|dir| dir.join(ALLOCATOR)).find(|file| file.exists())
+}
+
+/// The directories of shared libraries in a tree of Debian's.
+fn library_directories(tree: &Path) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    for parent in ["usr/lib", "lib"] {
+        let parent = tree.join(parent);
+        let mut triplets: Vec<PathBuf> = fs::read_dir(&parent)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-linux-gnu")))
+            .collect();
+        triplets.sort();
+        directories.extend(triplets);
+        if parent.is_dir() {
+            directories.push(parent);
+        }
+    }
+    directories
+}
+
+fn loader_in(directory: &Path) -> Option<PathBuf> {
+    fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()).find(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux")) && path.exists()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_servers_say_of_themselves() {
+        assert_eq!(Version::find("10.11.14-MariaDB-0+deb12u2"), Some(Version(10, 11, 14)));
+        assert_eq!(Version::find("9.7.4"), Some(Version(9, 7, 4)));
+        assert_eq!(Version::find("5.6"), Some(Version(5, 6, 0)));
+        assert_eq!(Version::find("Percona 8"), None);
+        assert!(Version(10, 11, 2) > Version(10, 6, 20));
+    }
+
+    #[test]
+    fn a_directory_without_a_server_says_what_was_looked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Software::at(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("mysqld or mariadbd"), "{error}");
+    }
+}

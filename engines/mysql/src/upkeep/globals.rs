@@ -1,0 +1,64 @@
+//! Server variables that are changed for a while.
+
+use rumba_core::engine::EngineError;
+
+use crate::counters::{Ask, Status, query};
+
+const CALL: &str = "SET GLOBAL";
+
+/// A variable and what it shall be for a while.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub name: &'static str,
+    pub value: f64,
+    /// Whether a value that is larger already may stay.
+    pub at_least: bool,
+}
+
+/// Does `work` with the variables of `wanted` as told, those that the server
+/// has, and sets them back whatever came of it, in the opposite order.
+///
+/// # Errors
+/// `work`'s; the server's words; which variables could not be set back.
+pub(super) fn with(
+    admin: &mut dyn Ask,
+    wanted: &[Wanted],
+    work: impl FnOnce(&mut dyn Ask) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let before = values(admin, wanted)?;
+    let outcome = set(admin, wanted, &before).and_then(|()| work(admin));
+    // All that might have moved, those as well that the server adapts by itself
+    // when another is set.
+    let mut left = Vec::new();
+    for (name, value) in before.iter().rev() {
+        if let Err(error) = query(admin, CALL, &format!("SET GLOBAL {name} = {value}")) {
+            left.push(format!("{name} = {value} ({error})"));
+        }
+    }
+    match (outcome, left.is_empty()) {
+        (outcome, true) => outcome,
+        (outcome, false) => {
+            let cause = outcome.err().map(|error| format!("{error}; then ")).unwrap_or_default();
+            let message = format!("{cause}these could not be set back: {}", left.join(", "));
+            Err(EngineError::failed(CALL, message))
+        }
+    }
+}
+
+/// The values now, in the order of `wanted`, of the variables that the server has.
+fn values(admin: &mut dyn Ask, wanted: &[Wanted]) -> Result<Vec<(&'static str, f64)>, EngineError> {
+    let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name).collect();
+    let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ('{}')", names.join("','"));
+    let now = Status::read(admin, &sql).map_err(|words| EngineError::failed("SHOW GLOBAL VARIABLES", words))?;
+    Ok(names.into_iter().filter_map(|name| Some((name, now.get(name)?))).collect())
+}
+
+fn set(admin: &mut dyn Ask, wanted: &[Wanted], before: &[(&'static str, f64)]) -> Result<(), EngineError> {
+    for Wanted { name, value, at_least } in wanted {
+        let now = before.iter().find(|(known, _)| known == name).map(|(_, now)| *now);
+        if now.is_some_and(|now| now != *value && !(*at_least && now > *value)) {
+            query(admin, CALL, &format!("SET GLOBAL {name} = {value}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! InnoDB: dirty pages, checkpoint age, history, changes buffered.
+
+use rumba_core::engine::EngineError;
+
+use super::globals::{self, Wanted};
+use super::wait::{self, Look, Patience};
+use crate::counters::{Ask, Server, debt, purge_is_done, query};
+
+/// Pages that may stay dirty: the server's own threads touch a few all the time.
+const DIRTY_PAGES: f64 = 8.0;
+
+/// Redo that may stay: a checkpoint writes a record of its own into it.
+const AGE_BYTES: f64 = 65536.0;
+
+/// Transactions whose old versions are to be purged. None may stay, except where
+/// purge is done and the list has yet to be told.
+const HISTORY: &str = "history_list_length";
+
+/// Pages a second that the server may write: its own default of 200 would make a
+/// drain take a minute for every 190 MB.
+const IO_CAPACITY: f64 = 20000.0;
+
+/// The order matters: the maximum before the capacity below it, the low-water mark
+/// before the limit above it.
+const HURRY: [Wanted; 6] = [
+    Wanted { name: "innodb_io_capacity_max", value: IO_CAPACITY, at_least: true },
+    Wanted { name: "innodb_io_capacity", value: IO_CAPACITY, at_least: true },
+    Wanted { name: "innodb_max_dirty_pages_pct_lwm", value: 0.0, at_least: false },
+    Wanted { name: "innodb_max_dirty_pages_pct", value: 0.0, at_least: false },
+    Wanted { name: "innodb_idle_flush_pct", value: 100.0, at_least: false },
+    // What was purged leaves the history only with every 128th batch otherwise.
+    Wanted { name: "innodb_purge_rseg_truncate_frequency", value: 1.0, at_least: false },
+];
+
+/// Has the history purged, changes merged, dirty pages written and a checkpoint made.
+///
+/// # Errors
+/// The server's words; what is left when nothing moves.
+pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+    globals::with(admin, &HURRY, |admin| {
+        query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS")?;
+        let outcome = wait::until_paid(patience, || look(admin, server));
+        outcome.map_err(|left| {
+            let hint = open_transactions(admin);
+            left.into_error("draining InnoDB", &hint)
+        })
+    })
+}
+
+/// What is left. A figure that the server does not give is not waited for; without
+/// any there is nothing to go by.
+fn look(admin: &mut dyn Ask, server: &Server) -> Result<Look, EngineError> {
+    let reading = debt(admin, server);
+    let mut look = Look::default();
+    let waited_for = [
+        ("dirty_pages", "dirty pages", DIRTY_PAGES),
+        ("checkpoint_age_bytes", "bytes of redo since the last checkpoint", AGE_BYTES),
+        (HISTORY, "transactions in the history list", 0.0),
+    ];
+    for (gauge, name, floor) in waited_for {
+        match reading.get(gauge) {
+            Some(left) if gauge == HISTORY && left > floor && purge_is_done(admin) => look.owe(name, floor, floor),
+            Some(left) => look.owe(name, left, floor),
+            None => {}
+        }
+    }
+    match (look.owed.is_empty(), reading.absent.first()) {
+        (true, Some(absence)) => Err(EngineError::failed("reading InnoDB's debt", absence.reason.clone())),
+        _ => Ok(look),
+    }
+}
+
+/// What keeps purge back, if it is that.
+fn open_transactions(admin: &mut dyn Ask) -> String {
+    const SQL: &str = "SELECT COUNT(*), MIN(trx_started), MIN(trx_mysql_thread_id) FROM information_schema.INNODB_TRX";
+    let row = admin.ask(SQL).ok().and_then(|rows| rows.rows.into_iter().next()).unwrap_or_default();
+    let text = |column: usize| row.get(column).cloned().flatten();
+    match (text(0).as_deref(), text(1), text(2)) {
+        (Some("0") | None, _, _) => "no transaction is open; the server's error log may say why".to_owned(),
+        (Some(count), since, thread) => format!(
+            "{count} transactions are open, the oldest since {}, such as connection {}: an open transaction keeps \
+             purge back; end it and run again",
+            since.as_deref().unwrap_or("an unknown time"),
+            thread.as_deref().unwrap_or("unknown"),
+        ),
+    }
+}

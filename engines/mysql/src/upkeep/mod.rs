@@ -1,0 +1,56 @@
+//! Settling a server after the load, and having it pay what it has put off.
+//!
+//! Settle gathers statistics and pays the debt, so that a run starts in the
+//! shape in which it will end. Drain pays the debt and no more. Both wait as long
+//! as there is progress, change server variables to make the server hurry, and set
+//! them back whatever happens; docs/engines/mysql-counters.md says which.
+
+mod analyze;
+mod globals;
+mod innodb;
+mod rocksdb;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use rumba_core::engine::EngineError;
+
+use crate::counters::{Ask, Kind, Server, query};
+pub use wait::Patience;
+
+/// Brings the tables of `schema` to the state in which reads after a load are
+/// representative. May take minutes: the connection must bear answers that are
+/// long in coming (`ANALYZE TABLE`, a flush).
+///
+/// # Errors
+/// The server's words; what is left when nothing has moved for [`Patience::stuck_after`].
+pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Patience) -> Result<(), EngineError> {
+    match server.kind {
+        // MyRocks takes its statistics from table files: it flushes first.
+        Kind::RocksDb => {
+            drain(admin, server, patience)?;
+            analyze::tables(admin, schema)
+        }
+        Kind::InnoDb | Kind::Other(_) => {
+            analyze::tables(admin, schema)?;
+            drain(admin, server, patience)
+        }
+    }
+}
+
+/// Pays what was put off, and no more. May take minutes, see [`settle`].
+///
+/// # Errors
+/// See [`settle`].
+pub fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
+    match &server.kind {
+        Kind::InnoDb => innodb::drain(admin, server, patience),
+        Kind::RocksDb => rocksdb::drain(admin, patience),
+        // Whatever it is: closing the tables writes what was cached of them, and
+        // engines with a log take this as the time for a checkpoint.
+        Kind::Other(_) => {
+            query(admin, "FLUSH TABLES", "FLUSH LOCAL TABLES")?;
+            query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS").map(|_| ())
+        }
+    }
+}

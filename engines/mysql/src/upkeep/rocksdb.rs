@@ -1,0 +1,119 @@
+//! MyRocks: memtables, level 0, compaction that is due.
+
+use rumba_core::engine::EngineError;
+
+use super::wait::{self, Look, Patience};
+use crate::counters::{Ask, Levels, Status, family_sums, query};
+
+const TRIGGER: &str = "LEVEL0_FILE_NUM_COMPACTION_TRIGGER";
+
+/// A column family and what it is set to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Family {
+    name: String,
+    /// Files in level 0 that start a compaction.
+    trigger: String,
+    /// Whether it compacts by itself.
+    compacts: bool,
+    /// Whether it is made of levels: only then level 0 can be emptied.
+    leveled: bool,
+}
+
+/// Flushes the memtables, waits for compaction, has level 0 compacted: a file there
+/// is work put off, though MyRocks would wait for more of them. A manual
+/// compaction would rewrite every level, which nobody owes. Families that do not
+/// compact by themselves, or not by levels, stay as they are: that was asked for.
+///
+/// # Errors
+/// The server's words; what is left when nothing moves.
+pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
+    query(admin, "SET GLOBAL rocksdb_force_flush_memtable_now", "SET GLOBAL rocksdb_force_flush_memtable_now = 1")?;
+    let families = families(admin)?;
+    let eager: Vec<&Family> = families.iter().filter(|family| family.compacts && family.leveled).collect();
+    let outcome = triggers(admin, eager.iter().map(|family| (family.name.as_str(), "1")))
+        .and_then(|()| quiet(admin, &families, patience));
+    let back = triggers(admin, eager.iter().map(|family| (family.name.as_str(), family.trigger.as_str())));
+    match (outcome, back) {
+        (outcome, Ok(())) => outcome,
+        (Ok(()), Err(error)) => Err(error),
+        (Err(cause), Err(error)) => {
+            let message = format!("{cause}; then {TRIGGER} could not be set back: {error}");
+            Err(EngineError::failed("draining MyRocks", message))
+        }
+    }
+}
+
+/// Waits until no compaction runs or is due and no level 0 that can be emptied holds a file.
+fn quiet(admin: &mut dyn Ask, families: &[Family], patience: &Patience) -> Result<(), EngineError> {
+    let all_compact = families.iter().all(|family| family.compacts);
+    let all_eager = families.iter().all(|family| family.compacts && family.leveled);
+    let outcome = wait::until_paid(patience, || look(admin, all_compact, all_eager));
+    outcome.map_err(|left| {
+        left.into_error(
+            "draining MyRocks",
+            "SHOW ENGINE ROCKSDB STATUS lists what its threads do, and #rocksdb/LOG in the data directory says why",
+        )
+    })
+}
+
+fn look(admin: &mut dyn Ask, all_compact: bool, all_eager: bool) -> Result<Look, EngineError> {
+    let failed = |words| EngineError::failed("reading MyRocks' debt", words);
+    let levels = Levels::read(admin).map_err(failed)?;
+    let sums = family_sums(admin).map_err(failed)?;
+    let status =
+        Status::read_some(admin, &["Rocksdb_compact_write_bytes", "Rocksdb_flush_write_bytes"]).map_err(failed)?;
+    let of_families = |name: &str| sums.get(name).copied().unwrap_or(0.0);
+    let mut look = Look {
+        // They grow while a compaction runs; files change only when it ends.
+        work: status.get("Rocksdb_compact_write_bytes").unwrap_or(0.0)
+            + status.get("Rocksdb_flush_write_bytes").unwrap_or(0.0),
+        ..Look::default()
+    };
+    look.owe("flushes due", of_families("MEM_TABLE_FLUSH_PENDING"), 0.0);
+    look.owe("files being compacted", levels.sum(0, |level| level.compacting_files), 0.0);
+    if all_compact {
+        look.owe("column families with a compaction due", of_families("COMPACTION_PENDING"), 0.0);
+    }
+    if all_eager {
+        look.owe("files in level 0", levels.l0().files, 0.0);
+    }
+    Ok(look)
+}
+
+/// The column families and what they are set to.
+fn families(admin: &mut dyn Ask) -> Result<Vec<Family>, EngineError> {
+    const SQL: &str = "SELECT CF_NAME, OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS \
+        WHERE OPTION_TYPE IN ('LEVEL0_FILE_NUM_COMPACTION_TRIGGER', 'DISABLE_AUTO_COMPACTIONS', 'COMPACTION_STYLE') \
+        AND CF_NAME IN (SELECT CF_NAME FROM information_schema.ROCKSDB_CFSTATS)";
+    let rows = query(admin, "reading ROCKSDB_CF_OPTIONS", SQL)?.rows;
+    let mut families: Vec<Family> = Vec::new();
+    for row in &rows {
+        let [Some(name), Some(option), Some(value)] = row.as_slice() else { continue };
+        let index = families.iter().position(|family| family.name == *name).unwrap_or_else(|| {
+            families.push(Family { name: name.clone(), trigger: String::new(), compacts: true, leveled: true });
+            families.len() - 1
+        });
+        let family = &mut families[index];
+        match option.as_str() {
+            TRIGGER => family.trigger.clone_from(value),
+            "DISABLE_AUTO_COMPACTIONS" => family.compacts = !matches!(value.as_str(), "ON" | "1" | "true"),
+            _ => family.leveled = value == "kCompactionStyleLevel",
+        }
+    }
+    families.retain(|family| !family.trigger.is_empty());
+    Ok(families)
+}
+
+/// Sets how many files in level 0 start a compaction. A family's name that the
+/// server does not know would be taken as a new family's, so only those that were
+/// read from it are given.
+fn triggers<'a>(admin: &mut dyn Ask, wanted: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), EngineError> {
+    let options: Vec<String> =
+        wanted.map(|(name, trigger)| format!("{name}={{level0_file_num_compaction_trigger={trigger};}}")).collect();
+    if options.is_empty() {
+        return Ok(());
+    }
+    let value = options.join(";").replace('\'', "''");
+    query(admin, "SET GLOBAL rocksdb_update_cf_options", &format!("SET GLOBAL rocksdb_update_cf_options = '{value}'"))
+        .map(|_| ())
+}

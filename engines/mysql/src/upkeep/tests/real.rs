@@ -1,0 +1,120 @@
+//! Settling and draining real servers.
+
+use std::time::Duration;
+
+use crate::counters::tests::server::{self, Private};
+use crate::counters::{Ask, Kind, debt};
+use crate::upkeep::{Patience, drain, settle};
+
+const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
+
+/// What a drain leaves unpaid, nobody is charged for.
+#[test]
+fn innodb_owes_after_updates_and_nothing_after_a_drain() {
+    let Some(private) = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7", "--innodb-io-capacity=300"]) else {
+        return;
+    };
+    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+    server::load(&mut admin, "InnoDB", 50_000);
+    settle(&mut admin, &innodb, "lab", &Patience::default()).expect("settled");
+    let variables = server::variables(&mut admin, "innodb%");
+    // An open snapshot keeps the old rows, so that purge has work when it ends.
+    let mut reader = private.connect();
+    server::run(&mut reader, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
+    server::run(&mut admin, &[UPDATE, UPDATE, "DELETE FROM lab.rows_ WHERE id % 10 = 0"]);
+    let owed = debt(&mut admin, &innodb);
+    for name in ["dirty_bytes", "checkpoint_age_bytes"] {
+        assert!(owed.get(name).is_some_and(|bytes| bytes > 1e6), "{name}: {owed:?}");
+    }
+    assert!(owed.get("history_list_length").is_some_and(|length| length >= 3.0), "{owed:?}");
+    drop(reader);
+    drain(&mut admin, &innodb, &Patience::default()).expect("drained");
+    let left = debt(&mut admin, &innodb);
+    assert!(left.get("dirty_pages").is_some_and(|pages| pages <= 32.0), "{left:?}");
+    assert!(left.get("checkpoint_age_bytes").is_some_and(|bytes| bytes <= 262_144.0), "{left:?}");
+    assert_eq!(left.get("history_list_length"), Some(0.0), "{left:?}");
+    assert_eq!(server::variables(&mut admin, "innodb%"), variables, "every setting is as it was");
+}
+
+/// A forgotten transaction would otherwise let a run wait for ever.
+#[test]
+fn a_drain_that_cannot_get_on_says_what_holds_it_and_sets_everything_back() {
+    let Some(private) = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7"]) else { return };
+    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+    server::load(&mut admin, "InnoDB", 1000);
+    drain(&mut admin, &innodb, &Patience::default()).expect("drained");
+    let variables = server::variables(&mut admin, "innodb%");
+    let mut reader = private.connect();
+    server::run(&mut reader, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
+    server::run(&mut admin, &[UPDATE, UPDATE]);
+    let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(3) };
+    let error = drain(&mut admin, &innodb, &patience).expect_err("purge is held back").to_string();
+    assert!(error.contains("transactions in the history list"), "{error}");
+    assert!(error.contains("an open transaction keeps purge back"), "{error}");
+    assert_eq!(server::variables(&mut admin, "innodb%"), variables, "every setting is as it was");
+}
+
+#[test]
+fn myrocks_owes_after_updates_and_nothing_after_a_drain() {
+    let Some(private) = Private::with_myrocks() else { return };
+    let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
+    server::load(&mut admin, "RocksDB", 50_000);
+    let flush = "SET GLOBAL rocksdb_force_flush_memtable_now = 1";
+    server::run(&mut admin, &[UPDATE, flush, UPDATE]);
+    let owed = debt(&mut admin, &myrocks);
+    assert!(owed.get("memtable_bytes").is_some_and(|bytes| bytes > 1e6), "{owed:?}");
+    assert!(owed.get("l0_files").is_some_and(|files| files >= 1.0), "{owed:?}");
+    // An arena of 0 bytes, which stands for an eighth of the buffer, is shown as
+    // that eighth once any option was set.
+    // And the table factory is then shown as if nothing were known of it.
+    let options_sql = "SELECT * FROM information_schema.ROCKSDB_CF_OPTIONS WHERE OPTION_TYPE <> 'ARENA_BLOCK_SIZE' \
+        AND OPTION_TYPE NOT LIKE 'TABLE_FACTORY%' ORDER BY 1, 2, 3";
+    // What is in force is the cache that RocksDB says it uses.
+    let cache_sql = "SHOW ENGINE ROCKSDB STATUS";
+    let cache_of = |admin: &mut rumba_wire::Admin| {
+        let rows = admin.ask(cache_sql).expect("status").rows;
+        let lines = rows.iter().filter_map(|row| row.last()?.as_deref());
+        let line = lines.flat_map(str::lines).find(|line| line.starts_with("Block cache LRUCache")).expect("a cache");
+        line.split("collections").next().expect("a capacity").to_owned()
+    };
+    let cache = cache_of(&mut admin);
+    let options = admin.ask(options_sql).expect("options").rows;
+    settle(&mut admin, &myrocks, "lab", &Patience::default()).expect("settled");
+    let left = debt(&mut admin, &myrocks);
+    // Statistics go into the dictionary, which is a few rows in a memtable.
+    assert!(left.get("memtable_bytes").is_some_and(|bytes| bytes <= 65536.0), "{left:?}");
+    for name in ["l0_files", "compaction_pending", "compacting_files", "levels_excess_bytes"] {
+        assert_eq!(left.get(name), Some(0.0), "{name}: {left:?}");
+    }
+    let now = admin.ask(options_sql).expect("options").rows;
+    let changed: Vec<_> = now.iter().filter(|row| !options.contains(row)).collect();
+    assert_eq!(cache_of(&mut admin), cache);
+    assert!(changed.is_empty() && now.len() == options.len(), "every option is as it was: {changed:?}");
+}
+
+/// Level 0 that the user keeps from being compacted is a shape that was asked for.
+#[test]
+fn myrocks_that_may_not_compact_is_left_alone() {
+    let Some(private) = Private::with_myrocks() else { return };
+    let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
+    server::load(&mut admin, "RocksDB", 1000);
+    server::run(&mut admin, &["SET GLOBAL rocksdb_update_cf_options = 'default={disable_auto_compactions=true;}'"]);
+    drain(&mut admin, &myrocks, &Patience::default()).expect("drained");
+    let left = debt(&mut admin, &myrocks);
+    assert!(left.get("l0_files").is_some_and(|files| files >= 1.0), "{left:?}");
+    assert_eq!(left.get("memtable_bytes"), Some(0.0), "{left:?}");
+}
+
+/// Without statistics the first run after a load measures the optimizer's guesses.
+#[test]
+fn settling_gathers_statistics() {
+    let Some(private) = Private::start(&[]) else { return };
+    let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+    server::load(&mut admin, "InnoDB STATS_AUTO_RECALC=0", 5000);
+    server::run(&mut admin, &["CREATE VIEW lab.seen AS SELECT id FROM lab.rows_"]);
+    settle(&mut admin, &innodb, "lab", &Patience::default()).expect("settled");
+    let rows = "SELECT n_rows FROM mysql.innodb_table_stats WHERE database_name = 'lab' AND table_name = 'rows_'";
+    let rows = admin.ask(rows).expect("statistics").rows;
+    let rows: f64 = rows[0][0].as_deref().expect("a number").parse().expect("a number");
+    assert!((4000.0..6000.0).contains(&rows), "{rows}");
+}

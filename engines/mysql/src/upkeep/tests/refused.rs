@@ -1,0 +1,89 @@
+//! What a server refuses, and waiting that leads to nothing.
+
+use std::time::Duration;
+
+use rumba_core::engine::EngineError;
+use rumba_wire::{Rows, WireError};
+
+use crate::counters::{Ask, Kind, Server};
+use crate::upkeep::wait::{Left, Look, until_paid};
+use crate::upkeep::{Patience, drain};
+
+const SOON: Patience = Patience { poll: Duration::ZERO, stuck_after: Duration::ZERO };
+
+/// A server with the variables of MySQL 8 that refuses one statement.
+struct Refusing {
+    refused: &'static str,
+    said: Vec<String>,
+}
+
+impl Ask for Refusing {
+    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+        self.said.push(sql.to_owned());
+        if sql == self.refused {
+            let message = "Access denied; you need (at least one of) the SUPER privilege(s)".into();
+            return Err(WireError::Server { code: 1227, sqlstate: "42000".into(), message });
+        }
+        let variables = [
+            ("innodb_io_capacity", "200"),
+            ("innodb_io_capacity_max", "2000"),
+            ("innodb_max_dirty_pages_pct", "90.000000"),
+            ("innodb_max_dirty_pages_pct_lwm", "10.000000"),
+        ];
+        let answer = variables.iter().filter(|_| sql.starts_with("SHOW GLOBAL VARIABLES"));
+        let rows = answer.map(|(name, value)| vec![Some((*name).to_owned()), Some((*value).to_owned())]).collect();
+        Ok(Rows { columns: Vec::new(), rows })
+    }
+}
+
+/// A run that could not settle must not leave the user's server hurrying.
+#[test]
+fn what_was_set_before_a_refusal_is_set_back() {
+    let mut server = Refusing { refused: "SET GLOBAL innodb_max_dirty_pages_pct = 0", said: Vec::new() };
+    let error = drain(&mut server, &Server::new(Kind::InnoDb, "8.0.36"), &SOON).expect_err("refused").to_string();
+    assert!(error.contains("1227") && error.contains("grant"), "{error}");
+    let back = &server.said[server.said.len() - 4..];
+    assert_eq!(
+        back,
+        [
+            // The limit before the low-water mark, which may not be above it.
+            "SET GLOBAL innodb_max_dirty_pages_pct = 90",
+            "SET GLOBAL innodb_max_dirty_pages_pct_lwm = 10",
+            "SET GLOBAL innodb_io_capacity = 200",
+            "SET GLOBAL innodb_io_capacity_max = 2000",
+        ]
+    );
+}
+
+/// Else the next run would be measured with settings that nobody asked for.
+#[test]
+fn a_setting_that_cannot_be_set_back_is_named() {
+    let mut server = Refusing { refused: "SET GLOBAL innodb_io_capacity = 200", said: Vec::new() };
+    let error = drain(&mut server, &Server::new(Kind::InnoDb, "8.0.36"), &SOON).expect_err("refused").to_string();
+    assert!(error.contains("could not be set back: innodb_io_capacity = 200"), "{error}");
+}
+
+fn look(left: f64, work: f64) -> Result<Look, EngineError> {
+    let mut look = Look { work, ..Look::default() };
+    look.owe("pages", left, 0.0);
+    Ok(look)
+}
+
+/// Patience of nothing at all: only looks that get on are forgiven.
+#[test]
+fn slow_progress_is_waited_for_and_swinging_is_not() {
+    let patience = Patience { poll: Duration::from_millis(2), stuck_after: Duration::from_millis(1) };
+    let mut falling = [5.0, 4.0, 3.0, 2.0, 1.0, 0.0].into_iter();
+    until_paid(&patience, || look(falling.next().unwrap_or(0.0), 0.0)).expect("each look found less");
+    let mut work = 0.0;
+    let compacts = until_paid(&patience, || {
+        work += 1.0;
+        look(if work < 50.0 { 7.0 } else { 0.0 }, work)
+    });
+    compacts.expect("a long compaction writes, though its files are counted at its end only");
+    let mut swing = [3.0, 4.0].into_iter().cycle();
+    match until_paid(&patience, || look(swing.next().unwrap_or(0.0), 0.0)) {
+        Err(Left::Stuck(words)) => assert!(words.contains("left: ") && words.contains("pages"), "{words}"),
+        other => panic!("up and down is no progress: {other:?}"),
+    }
+}
