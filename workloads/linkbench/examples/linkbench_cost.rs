@@ -10,6 +10,7 @@ use std::time::Instant;
 use rumba_core::engine::{EngineError, Session};
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_core::setting::{Settings, Value};
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
 use rumba_core::workload::{Bound, Workload};
 use rumba_workload_linkbench::LinkBench;
@@ -55,6 +56,62 @@ impl KvSession for Zeros {
     }
 
     fn load(&mut self, _: &Batch) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// Answers statements at once with a row of ones.
+#[derive(Default)]
+struct Ones {
+    prepared: usize,
+    pending: usize,
+}
+
+impl Row for Ones {
+    fn int(&self, _: usize) -> i64 {
+        1
+    }
+
+    fn bytes(&self, _: usize) -> &[u8] {
+        &ZEROS
+    }
+}
+
+impl SqlSession for Ones {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    fn pipeline(&self) -> usize {
+        2
+    }
+
+    fn prepare(&mut self, _: &str) -> Result<Statement, EngineError> {
+        self.prepared += 1;
+        Ok(Statement(self.prepared))
+    }
+
+    fn prepare_rows(&mut self, _: &str, _: &[&str]) -> Result<Statement, EngineError> {
+        self.prepare("")
+    }
+
+    fn submit(&mut self, _: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.pending += 1;
+        std::hint::black_box(params);
+        Ok(())
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.submit(rows, values)
+    }
+
+    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        self.pending -= 1;
+        visit(&Ones::default());
+        Poll::Ready(Ok(Answer { rows: 1, affected: 1, matched: 1, last_insert_id: 1 }))
+    }
+
+    fn run(&mut self, _: &str) -> Result<(), EngineError> {
         Ok(())
     }
 }
@@ -110,38 +167,64 @@ const TYPES: [&str; 10] = [
     "deletenode",
 ];
 
-fn ns_per_op(settings: &[(&str, Value)], ops: u64) -> Result<f64, Box<dyn std::error::Error>> {
+fn kv() -> Session {
+    Session::Kv(Box::new(Zeros))
+}
+
+fn sql() -> Session {
+    Session::Sql(Box::new(Ones::default()))
+}
+
+fn ns_per_op(session: Session, settings: &[(&str, Value)], ops: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let bound = bind(settings)?;
-    let mut client = bound.client(Session::Kv(Box::new(Zeros)), AT, 1)?;
+    let mut client = bound.client(session, AT, 1)?;
     drive(client.as_mut(), ops / 10)?;
     let start = Instant::now();
     let count = drive(client.as_mut(), ops)?;
     Ok(start.elapsed().as_nanos() as f64 / count.ops as f64)
 }
 
+fn load(session: Session, index: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let bound = bind(&[("maxid1", Value::Int(1_000_001)), ("index", Value::Text(index.into()))])?;
+    let mut loader = bound.loader(0, session, AT, 1)?;
+    let start = Instant::now();
+    let count = drive(loader.as_mut(), u64::MAX)?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{:.2} M rows/s, {:.0} ns per row", count.rows as f64 / seconds / 1e6, seconds * 1e9 / count.rows as f64);
+    Ok(())
+}
+
+/// `linkbench_cost sql 2017 100000` runs so many operations and nothing else, for callgrind.
+fn only(mut args: std::env::Args) -> Result<bool, Box<dyn std::error::Error>> {
+    let (Some(family), Some(profile), Some(ops)) = (args.next(), args.next(), args.next()) else { return Ok(false) };
+    let session = if family == "sql" { sql() } else { kv() };
+    ns_per_op(session, &[("profile", Value::Text(profile))], ops.parse()?)?;
+    Ok(true)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args();
+    args.next();
+    if only(args)? {
+        return Ok(());
+    }
     for maxid1 in [1_000_001, 1_000_000_001] {
         for profile in ["2011", "2017"] {
             let base = [("profile", Value::Text(profile.into())), ("maxid1", Value::Int(maxid1))];
-            println!("{profile}, maxid1 = {maxid1}: {:.0} ns per draw and perform", ns_per_op(&base, 5_000_000)?);
+            let (kv, sql) = (ns_per_op(kv(), &base, 5_000_000)?, ns_per_op(sql(), &base, 5_000_000)?);
+            println!("{profile}, maxid1 = {maxid1}: {kv:.0} ns per draw and perform, over SQL {sql:.0} ns");
         }
     }
     for only in TYPES {
         let mut settings: Vec<(&str, Value)> = vec![("maxid1", Value::Int(1_000_000_001))];
         settings.extend(TYPES.map(|name| (name, Value::Int(i64::from(name == only) * 100))));
-        println!("  {only}: {:.0} ns", ns_per_op(&settings, 1_000_000)?);
+        let (kv, sql) = (ns_per_op(kv(), &settings, 1_000_000)?, ns_per_op(sql(), &settings, 1_000_000)?);
+        println!("  {only}: {kv:.0} ns, over SQL {sql:.0} ns");
     }
     for index in ["during", "after"] {
-        let bound = bind(&[("maxid1", Value::Int(1_000_001)), ("index", Value::Text(index.into()))])?;
-        let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), AT, 1)?;
-        let start = Instant::now();
-        let count = drive(loader.as_mut(), u64::MAX)?;
-        let seconds = start.elapsed().as_secs_f64();
-        println!(
-            "load, index {index}: {:.2} M rows/s, {:.0} ns per row",
-            count.rows as f64 / seconds / 1e6,
-            seconds * 1e9 / count.rows as f64
-        );
+        print!("load, index {index}: ");
+        load(kv(), index)?;
     }
-    Ok(())
+    print!("load over SQL: ");
+    load(sql(), "during")
 }

@@ -17,8 +17,8 @@ use crate::load::{IndexLoader, Progress, RowLoader, Work};
 use crate::node_ids::{NextNodeId, NodeIds};
 use crate::requests::Requests;
 use crate::settings::Config;
-use crate::sql_graph::SqlGraph;
-use crate::sql_text;
+use crate::sql_graph::{SqlGraph, SqlLoader};
+use crate::sql_text::{self, Schema};
 use crate::tally::Tallies;
 use crate::verify::{Expected, Rows, verify};
 use rumba_core::worker::block_on;
@@ -75,14 +75,6 @@ impl LinkBenchBound {
 
     fn kv(&self, session: Box<dyn rumba_core::kv::KvSession>, host: u32) -> KvGraph {
         KvGraph::new(session, NodeIds::new(self.next_node.clone(), host), self.config.index_during_load)
-    }
-
-    fn sql(
-        &self,
-        session: Box<dyn rumba_core::sql::SqlSession>,
-        statements: &[sql_text::Sql],
-    ) -> Result<SqlGraph, EngineError> {
-        SqlGraph::new(session, self.config.profile.write, &[statements])
     }
 
     /// A loader's share of the work.
@@ -153,7 +145,11 @@ impl Bound for LinkBenchBound {
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
         let Session::Sql(session) = session else { return Ok(()) };
         let text = sql_text::text(session.dialect())?;
-        session.run(text.schema)?;
+        let options = session.table_options().to_owned();
+        let schema = Schema { table_options: &options, partitions: self.config.partitions };
+        for table in (text.schema)(schema) {
+            session.run(&table)?;
+        }
         if self.config.index_during_load {
             session.run(text.index)?;
         }
@@ -169,7 +165,7 @@ impl Bound for LinkBenchBound {
     ) -> Result<Box<dyn Client>, EngineError> {
         Ok(match session {
             Session::Kv(session) => stage_loader(stage, self.kv(session, at.host), self.work(at, seed)),
-            Session::Sql(session) => stage_loader(stage, self.sql(session, sql_text::LOAD)?, self.work(at, seed)),
+            Session::Sql(session) => stage_loader(stage, SqlLoader::new(session)?, self.work(at, seed)),
         })
     }
 
@@ -182,7 +178,7 @@ impl Bound for LinkBenchBound {
         Ok(match session {
             Session::Kv(session) => Box::new(Requests::new(self.kv(session, at.host), config, loaded, tally, at, seed)),
             Session::Sql(session) => {
-                let graph = self.sql(session, sql_text::MIX)?;
+                let graph = SqlGraph::client(session, self.config.profile.write)?;
                 Box::new(Requests::new(graph, config, loaded, tally, at, seed))
             }
         })
@@ -192,7 +188,10 @@ impl Bound for LinkBenchBound {
         let expected = &self.expected();
         match session {
             Session::Kv(session) => block_on(verify(&mut self.kv(session, 0), expected)),
-            Session::Sql(session) => block_on(verify(&mut self.sql(session, sql_text::SCANS)?, expected)),
+            Session::Sql(session) => {
+                let mut graph = SqlGraph::new(session, self.config.profile.write, sql_text::SCANS)?;
+                block_on(verify(&mut graph, expected))
+            }
         }
     }
 }

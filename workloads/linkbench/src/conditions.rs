@@ -37,6 +37,7 @@ pub fn conditions(config: &Config, graph: &Graph) -> Vec<(String, String)> {
         ("degree cap", cap(config, graph)),
         ("links", format!("{links} loaded, {per_id:.2} per id, at most {} for one id", graph.largest())),
         ("index id1_type", index.to_owned()),
+        ("partitions", partitions(config)),
         ("list limit", config.list_limit.to_string()),
         ("history lists", history(config, graph)),
         ("multiget", multiget(config)),
@@ -58,6 +59,13 @@ fn cap(config: &Config, graph: &Graph) -> String {
             "{links} links: the table's {largest} scaled by {ids} / 1e9 ids, at least 100, so that one id has \
              no larger share of the graph than at a billion ids"
         ),
+    }
+}
+
+fn partitions(config: &Config) -> String {
+    match config.partitions {
+        0 => "none".to_owned(),
+        some => format!("{some} of linktable by id1, where the engine has partitions"),
     }
 }
 

@@ -16,8 +16,8 @@ use crate::kv_graph::KvGraph;
 use crate::node_ids::{NextNodeId, NodeIds};
 use crate::oracle::{Oracle, OracleLink, OracleNode};
 use crate::profile::WriteStyle;
-use crate::sql_graph::SqlGraph;
-use crate::sql_text;
+use crate::sql_graph::{SqlGraph, SqlLoader};
+use crate::sql_text::{self, Schema};
 use crate::verify::{Expected, Rows, verify};
 use rumba_core::worker::block_on;
 
@@ -49,16 +49,20 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
         }
         Session::Sql(mut session) => {
             let text = sql_text::text(session.dialect()).map_err(wrong)?;
-            session.run(text.schema).map_err(wrong)?;
-            let style = WriteStyle::InsertOrUpdate;
-            let mut loader = SqlGraph::new(session, style, &[sql_text::LOAD]).map_err(wrong)?;
+            let options = session.table_options().to_owned();
+            // Every second seed divides the links, where there are partitions.
+            let partitions = 4 * (seed % 2);
+            for table in (text.schema)(Schema { table_options: &options, partitions }) {
+                session.run(&table).map_err(wrong)?;
+            }
+            let mut loader = SqlLoader::new(session).map_err(wrong)?;
             let mut oracle = Oracle::default();
             load(&mut loader, &mut oracle, seed)?;
             drop(loader);
             let mut graphs = Vec::new();
             for style in [WriteStyle::Upsert, WriteStyle::InsertOrUpdate] {
-                let all: &[&[sql_text::Sql]] = &[sql_text::MIX, sql_text::SCANS];
-                graphs.push(SqlGraph::new(sql(open())?, style, all).map_err(wrong)?);
+                let all = [&text.mix(style), sql_text::SCANS].concat();
+                graphs.push(SqlGraph::new(sql(open())?, style, &all).map_err(wrong)?);
             }
             run(graphs, oracle, seed, steps)
         }
@@ -92,7 +96,7 @@ fn load(graph: &mut impl GraphLoad, oracle: &mut Oracle, seed: u64) -> Result<()
         for id1 in (1..IDS).step_by(2) {
             let mut count = LinkCount { id1, link_type, ..LinkCount::default() };
             for id2 in id1..id1 + below(&mut random, 6) {
-                let (data, time) = (payload(&mut random), below(&mut random, TIMES));
+                let (data, time) = (link_payload(&mut random), below(&mut random, TIMES));
                 let link = Link { key: LinkKey { link_type, id1, id2 }, visible: true, version: 0, time, data: &data };
                 graph.stage_link(&link);
                 oracle.put_link(&link);
@@ -119,9 +123,18 @@ fn build(graph: &mut impl GraphLoad) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// Any bytes, none, and now and then more than a page.
 fn payload(random: &mut Random) -> Vec<u8> {
-    // Any bytes, none, and now and then more than a page.
-    let length = if below(random, 50) == 0 { 5000 } else { below(random, 40) };
+    payload_of(random, 5000)
+}
+
+/// A link's payload is at most 255 bytes in the published schema.
+fn link_payload(random: &mut Random) -> Vec<u8> {
+    payload_of(random, 255)
+}
+
+fn payload_of(random: &mut Random, most: u64) -> Vec<u8> {
+    let length = if below(random, 50) == 0 { most } else { below(random, 40) };
     (0..length).map(|_| below(random, 256) as u8).collect()
 }
 
@@ -153,8 +166,8 @@ fn draw(random: &mut Random, newest_node: u64) -> Step {
         1 => Step::GetNode(id),
         2 => Step::UpdateNode(id, payload(random)),
         3 => Step::DeleteNode(id),
-        4 => Step::AddLink(key, visible, time, payload(random)),
-        5 => Step::UpdateLink(key, visible, time, payload(random)),
+        4 => Step::AddLink(key, visible, time, link_payload(random)),
+        5 => Step::UpdateLink(key, visible, time, link_payload(random)),
         6 => Step::DeleteLink(key, time),
         7 => Step::CountLinks(id1, link_type),
         8 => {

@@ -249,6 +249,17 @@ fn given_up(error: &EngineError, retries: u32) -> EngineError {
     EngineError::failed("load", format!("a batch of rows was given up after {retries} retries ({error}); {remedy}"))
 }
 
+/// A lost connection as the end of the load: whether the batch is in the
+/// database is not known, so it can be neither left out nor written again.
+fn explained(error: EngineError) -> EngineError {
+    if !matches!(error, EngineError::CutOff(_)) {
+        return error;
+    }
+    let words =
+        format!("{error}; whether the rows at hand were written is not known, so the load cannot go on: run it again");
+    EngineError::failed("load", words)
+}
+
 impl<G: GraphLoad> Worker for RowLoader<G> {
     fn draw(&mut self) -> Option<OpKind> {
         if self.drawn.is_none() {
@@ -266,9 +277,9 @@ impl<G: GraphLoad> Worker for RowLoader<G> {
         let mut retries = 0;
         while let Err(error) = self.graph.load_staged().await {
             if !error.is_conflict() {
-                return Err(error);
+                return Err(explained(error));
             }
-            if !self.retry.wait(retries + 1) {
+            if !self.retry.wait(retries + 1).await {
                 return Err(given_up(&error, retries));
             }
             retries += 1;
@@ -345,12 +356,12 @@ impl<G: GraphLoad> Worker for IndexLoader<G> {
                     return Ok(Op { rows: 0, retries, failed: false });
                 }
                 Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1) {
+                    if !self.retry.wait(retries + 1).await {
                         return Err(given_up(&error, retries));
                     }
                     retries += 1;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(explained(error)),
             }
         }
     }

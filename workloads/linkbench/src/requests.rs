@@ -19,6 +19,10 @@ use crate::tally::Tally;
 /// "Now" at the end of the load: 2017-12-01T00:00:00Z, in milliseconds since 1970.
 pub const LOADED_AT_MS: u64 = 1_512_086_400_000;
 
+/// Bytes kept for a payload from the beginning. One node in ten million is larger,
+/// for which the buffer grows; what no payload has touched takes no memory.
+const PAYLOAD: usize = 32 << 10;
+
 /// What has been drawn and not yet performed.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
@@ -88,7 +92,7 @@ impl<G: GraphStore> Requests<G> {
             retry: Retry::new(config.max_retries, stream_seed(stream, 1)),
             now_ms: LOADED_AT_MS,
             drawn: Drawn { kind: Kind::GetNode, id1: 0, link_type: 0, id2: 0, tail: None },
-            data: Vec::with_capacity(64 << 10),
+            data: Vec::with_capacity(PAYLOAD),
             id2s: Vec::with_capacity(MULTIGET_MAX),
             random,
         }
@@ -236,11 +240,13 @@ impl<G: GraphStore> Worker for Requests<G> {
             match self.attempt().await {
                 Ok(rows) => break Op { rows, retries, failed: false },
                 Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1) {
+                    if !self.retry.wait(retries + 1).await {
                         break Op { rows: 0, retries, failed: true };
                     }
                     retries += 1;
                 }
+                // The session goes on; what became of the operation stays in doubt.
+                Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
                 Err(error) => return Err(error),
             }
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rand::SeedableRng;
+use rumba_core::wait::sleep;
 
 use crate::distribution::{Random, below};
 
@@ -28,14 +29,12 @@ impl Retry {
     }
 
     /// Waits before retry number `retry` (from 1); false when there have been enough.
-    ///
-    /// It blocks the thread: conflicts of embedded engines come from other
-    /// threads. An event loop with many clients needs a timer here.
-    pub fn wait(&mut self, retry: u32) -> bool {
+    /// The client waits, and its thread only if it has no other clients.
+    pub async fn wait(&mut self, retry: u32) -> bool {
         if retry > self.most {
             return false;
         }
-        std::thread::sleep(self.pause(retry));
+        sleep(self.pause(retry)).await;
         true
     }
 
@@ -49,14 +48,16 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::worker::block_on;
+
     use super::*;
 
     #[test]
     fn an_operation_is_given_up_after_its_retries() {
         let mut retry = Retry::new(2, 1);
-        assert!(retry.wait(1) && retry.wait(2));
-        assert!(!retry.wait(3));
-        assert!(!Retry::new(0, 1).wait(1));
+        assert!(block_on(retry.wait(1)) && block_on(retry.wait(2)));
+        assert!(!block_on(retry.wait(3)));
+        assert!(!block_on(Retry::new(0, 1).wait(1)));
     }
 
     #[test]

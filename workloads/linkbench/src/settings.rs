@@ -41,6 +41,12 @@ pub const SETTINGS: &[SettingInfo] = &[
         "during",
         "the secondary index is kept during the load or built after it",
     ),
+    info(
+        "partitions",
+        Kind::Int(0, 1024),
+        "0",
+        "partitions of linktable by id1 on servers that have them; 0 for none (the original of 2011 has 16)",
+    ),
     info("degree_cap", Kind::Text, "auto", "most links per id: a number, none, or auto (in proportion to the ids)"),
     info("link_type_count", Kind::Int(1, 64), "2", "number of link types"),
     info("list_limit", Kind::Int(1, 1_000_000), "10000", "most links that a list returns"),
@@ -122,6 +128,8 @@ pub struct Config {
     /// How many nodes are loaded.
     pub ids: u64,
     pub index_during_load: bool,
+    /// Of linktable, where there are partitions; 0 for none.
+    pub partitions: u64,
     pub degree_cap: DegreeCap,
     pub link_types: u64,
     pub list_limit: u64,
@@ -219,6 +227,7 @@ impl Config {
             first,
             ids: end - first,
             index_during_load: settings.text("index") != Some("after"),
+            partitions: int("partitions", 0),
             degree_cap: degree_cap(settings, profile.degrees, end - first)?,
             link_types: int("link_type_count", 2),
             list_limit: int("list_limit", 10_000),

@@ -6,32 +6,39 @@ mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::{Arc, Mutex};
 
 use rumba_core::engine::{EngineError, Session};
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use support::server::Server;
 use support::{address, bind, drive};
 
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes allocated less bytes freed.
+    static BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
 // SAFETY: every call is handed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        BYTES.set(BYTES.get() + layout.size() as i64);
         // SAFETY: the caller's promises hold for the system's allocator too.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        BYTES.set(BYTES.get() - layout.size() as i64);
         // SAFETY: as above.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        BYTES.set(BYTES.get() + size as i64 - layout.size() as i64);
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -120,4 +127,49 @@ fn the_load_allocates_nothing() {
     load(400);
     let grown = load(1000);
     assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+}
+
+/// A server that answers and writes nothing down.
+fn quiet() -> Arc<Mutex<Server>> {
+    Arc::new(Mutex::new(Server { has_link: true, is_quiet: true, ..Server::default() }))
+}
+
+#[test]
+fn over_sql_too_operations_allocate_nothing() {
+    for profile in ["2011", "2017"] {
+        let (bound, server) = (bind(&[("profile", profile), ("maxid1", "100000")]), quiet());
+        let mut client = bound.client(Server::session(&server, 2), address(0, 1), 7).unwrap();
+        let extra = allocations(&mut |ops| drop(drive(client.as_mut(), ops)));
+        assert_eq!(extra, 0, "profile {profile}");
+    }
+}
+
+#[test]
+fn over_sql_too_the_load_allocates_nothing() {
+    let (bound, server) = (bind(&[("maxid1", "400000000")]), quiet());
+    let mut loader = bound.loader(0, Server::session(&server, 2), address(0, 1), 7).unwrap();
+    let mut load = |batches| {
+        let before = ALLOCATIONS.get();
+        drive(loader.as_mut(), batches);
+        ALLOCATIONS.get() - before
+    };
+    load(400);
+    let grown = load(1000);
+    assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+}
+
+#[test]
+fn a_thousand_clients_fit_beside_their_connections() {
+    let (bound, server) = (bind(&[("maxid1", "1000000000")]), quiet());
+    let sessions: Vec<Session> = (0..64).map(|_| Server::session(&server, 2)).collect();
+    let before = BYTES.get();
+    let mut clients: Vec<_> =
+        sessions.into_iter().zip(0..).map(|(session, at)| bound.client(session, address(at, 64), 7).unwrap()).collect();
+    for client in &mut clients {
+        drive(client.as_mut(), 2000);
+    }
+    let each = (BYTES.get() - before) / 64;
+    println!("{each} bytes per client");
+    // Of these, 32 KiB are room for a payload, of which the first page is touched.
+    assert!(each < 44 << 10, "{each} bytes per client");
 }

@@ -7,9 +7,11 @@ use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::block_on;
 
 /// Conflicts so often, and then never again.
+#[derive(Default)]
 struct Busy {
     conflicts: u32,
     loads: u32,
+    cut_off: bool,
 }
 
 impl Busy {
@@ -17,6 +19,9 @@ impl Busy {
         if self.conflicts > 0 {
             self.conflicts -= 1;
             return Err(EngineError::Conflict("busy"));
+        }
+        if self.cut_off {
+            return Err(EngineError::CutOff("server gone"));
         }
         self.loads += 1;
         Ok(())
@@ -71,12 +76,12 @@ fn loaders_that_conflict_together_do_not_wait_in_step() {
 #[test]
 fn a_batch_is_tried_more_often_than_an_operation_and_each_try_is_counted() {
     let operations = work(0).config.max_retries;
-    let mut rows = RowLoader::new(Busy { conflicts: operations + 50, loads: 0 }, work(0));
+    let mut rows = RowLoader::new(Busy { conflicts: operations + 50, ..Busy::default() }, work(0));
     assert_eq!(rows.draw(), Some(LOAD_NODES));
     let op = block_on(rows.perform()).unwrap();
     assert_eq!((op.rows, op.retries, op.failed), (99, operations + 50, false));
     assert_eq!(rows.graph.loads, 1);
-    let mut index = IndexLoader::new(Busy { conflicts: operations + 50, loads: 0 }, work(0));
+    let mut index = IndexLoader::new(Busy { conflicts: operations + 50, ..Busy::default() }, work(0));
     assert_eq!(index.draw(), Some(0));
     assert_eq!(block_on(index.perform()).unwrap().retries, operations + 50);
 }
@@ -85,11 +90,24 @@ fn a_batch_is_tried_more_often_than_an_operation_and_each_try_is_counted() {
 fn a_load_that_cannot_go_on_fails_and_says_what_to_do() {
     let work = work(0);
     let tallies = work.tallies.clone();
-    let mut rows = RowLoader::new(Busy { conflicts: u32::MAX, loads: 0 }, work);
+    let mut rows = RowLoader::new(Busy { conflicts: u32::MAX, ..Busy::default() }, work);
     rows.retry = Retry::new(3, 1);
     rows.draw();
     let error = block_on(rows.perform()).unwrap_err().to_string();
     assert!(error.contains("after 3 retries (conflict: busy)"), "{error}");
     assert!(error.contains("fewer loaders"), "{error}");
     assert_eq!(tallies.sums().bytes, 0, "what was not loaded is not counted");
+}
+
+#[test]
+fn a_connection_lost_in_the_load_fails_it_because_nobody_knows_what_was_written() {
+    let cut_off = || Busy { cut_off: true, ..Busy::default() };
+    let mut rows = RowLoader::new(cut_off(), work(0));
+    rows.draw();
+    let mut index = IndexLoader::new(cut_off(), work(0));
+    index.draw();
+    for end in [block_on(rows.perform()), block_on(index.perform())] {
+        let error = end.unwrap_err().to_string();
+        assert!(error.contains("server gone") && error.contains("run it again"), "{error}");
+    }
 }

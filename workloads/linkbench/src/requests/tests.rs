@@ -17,6 +17,7 @@ enum Trouble {
     None,
     Conflict,
     Error,
+    CutOff,
     Silence,
 }
 
@@ -54,6 +55,7 @@ impl GraphStore for Recorder {
             Trouble::None => Ok(NEW),
             Trouble::Conflict => Err(EngineError::Conflict("busy")),
             Trouble::Error => Err(EngineError::failed("commit", "gone")),
+            Trouble::CutOff => Err(EngineError::CutOff("server gone")),
             Trouble::Silence => std::future::pending().await,
         }
     }
@@ -193,4 +195,19 @@ fn what_ended_in_an_error_or_not_at_all_is_in_doubt_and_what_conflicted_is_not()
     assert_eq!(of(Trouble::Conflict), (0, 0, 0));
     assert_eq!(of(Trouble::Error), (0, 1, 0));
     assert_eq!(of(Trouble::Silence), (0, 1, 0));
+}
+
+#[test]
+fn a_lost_connection_costs_the_operation_and_leaves_it_in_doubt() {
+    let tallies = Tallies::new(0.0);
+    let mut client = client_of(&tallies, &[], 0);
+    client.graph.trouble = Trouble::CutOff;
+    let mut add_link = || {
+        while client.draw() != Some(Kind::AddLink as OpKind) {}
+        block_on(client.perform()).unwrap()
+    };
+    assert_eq!(add_link(), Op { rows: 0, retries: 0, failed: true });
+    assert_eq!(add_link(), Op { rows: 0, retries: 0, failed: true }, "the client goes on");
+    let sums = tallies.sums();
+    assert_eq!((sums.links_added, sums.link_adds_in_doubt), (0, 2));
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 pub mod memory;
+pub mod server;
 pub mod sqlite;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,146 @@
+//! What is written to links: each is one transaction, or two where the
+//! originals take two.
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Param};
+
+use super::{SqlGraph, Statements, int, link_params, untold};
+use crate::graph::{Link, LinkKey, Written};
+use crate::profile::WriteStyle;
+use crate::sql_text::{Sql, Upserted};
+
+/// Between the two transactions of one write, another client wrote the same link.
+const CROSSED: EngineError = EngineError::Conflict("another client wrote the link meanwhile");
+
+fn by(visible: bool) -> i64 {
+    if visible { 1 } else { -1 }
+}
+
+impl SqlGraph {
+    /// 2011: one upsert makes the link visible; an update writes the rest if it was there.
+    pub(super) async fn upsert(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        let result = self.upsert_within(link).await;
+        self.statements.end(result.map(|met| untold(met != Upserted::New)), true).await
+    }
+
+    async fn upsert_within(&mut self, link: &Link<'_>) -> Result<Upserted, EngineError> {
+        let values = link_params(link);
+        let mut version = None;
+        let first = |statements: &mut Statements| statements.submit(Sql::UpsertLink, &values);
+        let answer = self.statements.begin_with(first, &mut |row| version = Some(row.int(0))).await?;
+        let met = Upserted::told(answer.affected, version);
+        if met != Upserted::Same {
+            let change = if met == Upserted::New { i64::from(link.visible) } else { by(link.visible) };
+            self.add_to_count(link, change).await?;
+        }
+        if met != Upserted::New {
+            self.statements.change(Sql::UpdateLink, &values).await?;
+        }
+        Ok(met)
+    }
+
+    /// 2017: an add takes the link to be new.
+    pub(super) async fn insert_or_overwrite(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        if self.insert(link).await? {
+            return Ok(untold(false));
+        }
+        if self.overwrite(link).await? { Ok(untold(true)) } else { Err(CROSSED) }
+    }
+
+    /// 2017: an update takes the link to be there.
+    pub(super) async fn overwrite_or_insert(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        if self.overwrite(link).await? {
+            return Ok(untold(true));
+        }
+        if self.insert(link).await? { Ok(untold(false)) } else { Err(CROSSED) }
+    }
+
+    /// A transaction that inserts the link; false when it is there already. The
+    /// lock that a server keeps on the row then goes with the transaction: two
+    /// clients that both kept it would wait for each other.
+    async fn insert(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
+        let result = self.insert_within(link).await;
+        let wrote = matches!(result, Ok(true));
+        self.statements.end(result, wrote).await
+    }
+
+    async fn insert_within(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
+        let values = link_params(link);
+        let first = |statements: &mut Statements| statements.submit(Sql::InsertLink, &values);
+        match self.statements.begin_with(first, &mut |_| {}).await {
+            Err(EngineError::Duplicate) | Ok(Answer { affected: 0, .. }) => return Ok(false),
+            other => other?,
+        };
+        self.add_to_count(link, i64::from(link.visible)).await?;
+        Ok(true)
+    }
+
+    /// A transaction that overwrites the link; false when it is not there. A
+    /// server may keep a lock on the gap where it would be, which goes with it.
+    async fn overwrite(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
+        let result = self.overwrite_within(link).await;
+        let wrote = matches!(result, Ok(true));
+        self.statements.end(result, wrote).await
+    }
+
+    async fn overwrite_within(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
+        let Some(visible) = self.lock(link.key).await? else { return Ok(false) };
+        self.statements.change(Sql::UpdateLink, &link_params(link)).await?;
+        if visible != link.visible {
+            self.change_count(link.key, by(link.visible), link.time).await?;
+        }
+        Ok(true)
+    }
+
+    /// A transaction that hides a link; false when it is not there.
+    pub(super) async fn hide(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+        let result = self.hide_within(key, time).await;
+        let wrote = matches!(result, Ok(Some(true)));
+        self.statements.end(result.map(|visible| visible.is_some()), wrote).await
+    }
+
+    /// Whether the link was visible, and so was hidden; `None` when it is not there.
+    async fn hide_within(&mut self, key: LinkKey, time: u64) -> Result<Option<bool>, EngineError> {
+        let visible = self.lock(key).await?;
+        if visible == Some(true) {
+            self.statements.change(Sql::HideLink, &[int(key.id1), int(key.id2), int(key.link_type)]).await?;
+            match self.style {
+                WriteStyle::Upsert => {
+                    let values = [int(key.id1), int(key.link_type), int(time)];
+                    self.statements.change(Sql::TakeFromCount, &values).await?;
+                }
+                WriteStyle::InsertOrUpdate => self.change_count(key, -1, time).await?,
+            }
+        }
+        Ok(visible)
+    }
+
+    /// Begins a transaction and locks a link: whether it is visible; `None` when it is not there.
+    async fn lock(&mut self, key: LinkKey) -> Result<Option<bool>, EngineError> {
+        let mut visible = None;
+        let values = [int(key.id1), int(key.id2), int(key.link_type)];
+        let first = |statements: &mut Statements| statements.submit(Sql::LockLink, &values);
+        self.statements.begin_with(first, &mut |row| visible = Some(row.int(0) != 0)).await?;
+        Ok(visible)
+    }
+
+    /// Adds to the count of a link's id and type, which may have none yet.
+    async fn add_to_count(&mut self, link: &Link<'_>, change: i64) -> Result<(), EngineError> {
+        let LinkKey { id1, link_type, .. } = link.key;
+        // A count that is not there has no link to lose.
+        let base = Param::Int(change.max(0));
+        let values = [int(id1), int(link_type), base, Param::Int(change), int(link.time)];
+        self.statements.change(Sql::AddToCount, &values).await.map(drop)
+    }
+
+    /// Changes a count that must be there.
+    async fn change_count(&mut self, key: LinkKey, change: i64, time: u64) -> Result<(), EngineError> {
+        let values = [int(key.id1), int(key.link_type), Param::Int(change), int(time)];
+        if self.statements.change(Sql::ChangeCount, &values).await?.matched > 0 {
+            return Ok(());
+        }
+        let LinkKey { link_type, id1, .. } = key;
+        let lost = format!("counttable has no row for id {id1}, link_type {link_type}, which has a link");
+        Err(EngineError::failed("UPDATE counttable", lost))
+    }
+}

@@ -1,0 +1,143 @@
+//! The load over SQL: rows go in batches, in the session's best way.
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Param, SqlSession, Statement};
+
+use super::{Statements, int, link_params, node_params};
+use crate::graph::{GraphLoad, IndexRange, IndexStep, Link, LinkCount, Node};
+use crate::sql_stage::{Stage, Staged};
+use crate::sql_text::{LINK, LINK_COUNT, LOAD, NODE};
+
+/// The adapter of the load.
+pub struct SqlLoader {
+    statements: Statements,
+    nodes: Statement,
+    links: Statement,
+    counts: Statement,
+    stage: Stage,
+    /// Empty between batches: only its memory is kept.
+    values: Vec<Param<'static>>,
+}
+
+impl SqlLoader {
+    /// A loader over `session`.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+        let mut statements = Statements::new(session, LOAD)?;
+        let session = &mut statements.session;
+        Ok(Self {
+            nodes: session.prepare_rows("nodetable", &NODE)?,
+            links: session.prepare_rows("linktable", &LINK)?,
+            counts: session.prepare_rows("counttable", &LINK_COUNT)?,
+            stage: Stage::default(),
+            values: Vec::new(),
+            statements,
+        })
+    }
+
+    /// The rows of which table a staged row belongs to.
+    fn rows(&self, row: &Staged<'_>) -> Statement {
+        match row {
+            Staged::Node(_) => self.nodes,
+            Staged::Link(_) => self.links,
+            Staged::Count(_) => self.counts,
+        }
+    }
+
+    /// Loads what is staged, each run of rows of one table at once.
+    async fn load(&mut self, stage: &Stage) -> Result<(), EngineError> {
+        let mut rows = stage.rows().peekable();
+        let mut begins = true;
+        while let Some(table) = rows.peek().map(|row| self.rows(row)) {
+            let mut values = std::mem::take(&mut self.values);
+            while let Some(row) = rows.next_if(|row| self.rows(row) == table) {
+                push(&mut values, &row);
+            }
+            let submitted = self.submit(table, &values, begins).await;
+            self.values = emptied(values);
+            submitted?;
+            begins = false;
+        }
+        Ok(())
+    }
+
+    async fn submit(&mut self, table: Statement, values: &[Param<'_>], begins: bool) -> Result<(), EngineError> {
+        if begins {
+            let first = |statements: &mut Statements| statements.session.submit_rows(table, values);
+            return self.statements.begin_with(first, &mut |_| {}).await.map(drop);
+        }
+        self.statements.session.load_rows(table, values).await.map(drop)
+    }
+}
+
+fn push<'a>(values: &mut Vec<Param<'a>>, row: &Staged<'a>) {
+    match row {
+        Staged::Node(node) => values.extend(node_params(node)),
+        Staged::Link(link) => values.extend(link_params(link)),
+        Staged::Count(LinkCount { id1, link_type, count, time, version }) => {
+            values.extend([int(*id1), int(*link_type), Param::Int(*count), int(*time), int(*version)]);
+        }
+    }
+}
+
+/// The memory of a vector whose values borrow nothing any more: collecting an
+/// empty vector's own values leaves them where they are (a test counts).
+fn emptied(mut values: Vec<Param<'_>>) -> Vec<Param<'static>> {
+    values.clear();
+    values.into_iter().map(|_| Param::Null).collect()
+}
+
+impl GraphLoad for SqlLoader {
+    fn stage_node(&mut self, node: &Node<'_>) {
+        self.stage.push_node(node);
+    }
+
+    fn stage_link(&mut self, link: &Link<'_>) {
+        self.stage.push_link(link);
+    }
+
+    fn stage_count(&mut self, count: &LinkCount) {
+        self.stage.push_count(count);
+    }
+
+    async fn load_staged(&mut self) -> Result<(), EngineError> {
+        if self.stage.is_empty() {
+            return Ok(());
+        }
+        let stage = std::mem::take(&mut self.stage);
+        let result = self.load(&stage).await;
+        self.stage = stage;
+        self.statements.end(result, true).await
+    }
+
+    fn clear_staged(&mut self) {
+        self.stage.clear();
+    }
+
+    async fn build_index(&mut self, _range: IndexRange, _rows: usize) -> Result<IndexStep, EngineError> {
+        let index = self.statements.text.index;
+        self.statements.session.run(index)?;
+        Ok(IndexStep::default())
+    }
+
+    fn builds_index_at_once(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_batch_serves_the_next_one() {
+        let payload = vec![7; 10];
+        let mut values = vec![Param::Bytes(&payload); 5000];
+        let (memory, capacity) = (values.as_ptr() as usize, values.capacity());
+        values.truncate(4000);
+        let kept = emptied(values);
+        assert_eq!((kept.as_ptr() as usize, kept.capacity(), kept.len()), (memory, capacity, 0));
+    }
+}

@@ -1,0 +1,292 @@
+//! LinkBench's statements, one table per dialect.
+
+use std::sync::OnceLock;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::Dialect;
+
+use crate::profile::WriteStyle;
+
+mod mysql;
+mod places;
+mod sqlite;
+
+pub use places::{Places, REORDERED_MOST};
+
+/// The statements that are prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sql {
+    Begin,
+    Commit,
+    Rollback,
+    AddNode,
+    GetNode,
+    UpdateNode,
+    DeleteNode,
+    /// Inserts, or makes visible; see [`Upserted`].
+    UpsertLink,
+    /// Inserts; when the link is there, nothing is affected, or it is an [`EngineError::Duplicate`].
+    InsertLink,
+    LockLink,
+    UpdateLink,
+    HideLink,
+    /// Adds `change` to a count, which is inserted as `base` when it is missing.
+    AddToCount,
+    /// Adds `change` to a count that is there.
+    ChangeCount,
+    /// Takes one from a count but never below 0, as the delete of 2011 does.
+    TakeFromCount,
+    CountLinks,
+    /// Multigets by the number of ids that they take.
+    GetLinks1,
+    GetLinks2,
+    GetLinks4,
+    GetLinks8,
+    GetLinks32,
+    GetLinks128,
+    GetLinksList,
+    ScanNodes,
+    ScanLinks,
+    ScanIndex,
+    ScanCounts,
+}
+
+/// How many statements there are.
+pub const COUNT: usize = Sql::ScanCounts as usize + 1;
+
+const TRANSACTION: &[Sql] = &[Sql::Begin, Sql::Commit, Sql::Rollback];
+
+/// What the load prepares, besides the tables' rows.
+pub const LOAD: &[Sql] = TRANSACTION;
+
+/// What verification prepares.
+pub const SCANS: &[Sql] = &[Sql::ScanNodes, Sql::ScanLinks, Sql::ScanIndex, Sql::ScanCounts];
+
+/// What clients of both profiles prepare, besides multigets.
+const MIX: &[Sql] = &[
+    Sql::AddNode,
+    Sql::GetNode,
+    Sql::UpdateNode,
+    Sql::DeleteNode,
+    Sql::LockLink,
+    Sql::UpdateLink,
+    Sql::HideLink,
+    Sql::AddToCount,
+    Sql::CountLinks,
+    Sql::GetLinksList,
+];
+
+/// The columns of a link in the order in which statements take and give them.
+pub const LINK: [&str; 7] = ["id1", "id2", "link_type", "visibility", "version", "time", "data"];
+/// The columns of a node.
+pub const NODE: [&str; 5] = ["id", "type", "version", "time", "data"];
+/// The columns of a count.
+pub const LINK_COUNT: [&str; 5] = ["id", "link_type", "count", "time", "version"];
+/// The columns of a link, in SQL.
+const LINK_COLUMNS: &str = "id1, id2, link_type, visibility, version, time, data";
+
+impl Sql {
+    /// The names of the values that the adapter gives, in its order. A text
+    /// mentions them as `:name`, where it needs them and as often as it needs them.
+    pub fn values(self) -> &'static [&'static str] {
+        match self {
+            Sql::Begin | Sql::Commit | Sql::Rollback => &[],
+            Sql::AddNode => &["type", "version", "time", "data"],
+            Sql::GetNode => &["id"],
+            Sql::UpdateNode => &NODE,
+            Sql::DeleteNode => &["id", "type"],
+            Sql::UpsertLink | Sql::InsertLink | Sql::UpdateLink => &LINK,
+            Sql::LockLink | Sql::HideLink => &["id1", "id2", "link_type"],
+            Sql::AddToCount => &["id", "link_type", "base", "change", "time"],
+            Sql::ChangeCount => &["id", "link_type", "change", "time"],
+            Sql::TakeFromCount => &["id", "link_type", "time"],
+            Sql::CountLinks => &["id", "link_type"],
+            // The ids follow these two.
+            Sql::GetLinks1 | Sql::GetLinks2 | Sql::GetLinks4 | Sql::GetLinks8 | Sql::GetLinks32 | Sql::GetLinks128 => {
+                &["id1", "link_type"]
+            }
+            Sql::GetLinksList => &["id1", "link_type", "from_time", "to_time", "limit", "offset"],
+            Sql::ScanNodes => &["id", "limit"],
+            Sql::ScanLinks => &["link_type", "id1", "id2", "limit"],
+            Sql::ScanIndex => &["id1", "link_type", "visibility", "time", "id2", "limit"],
+            Sql::ScanCounts => &["id", "link_type", "limit"],
+        }
+    }
+
+    /// The number of ids that a multiget takes; its text mentions them as `:id2s`.
+    pub fn ids(self) -> usize {
+        match self {
+            Sql::GetLinks1 => 1,
+            Sql::GetLinks2 => 2,
+            Sql::GetLinks4 => 4,
+            Sql::GetLinks8 => 8,
+            Sql::GetLinks32 => 32,
+            Sql::GetLinks128 => 128,
+            _ => 0,
+        }
+    }
+}
+
+/// What an upsert met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upserted {
+    /// No such link.
+    New,
+    /// A link of the other visibility.
+    Turned,
+    /// A link of the same visibility.
+    Same,
+}
+
+impl Upserted {
+    /// MySQL counts one row affected for an insert, two for a row that changed
+    /// and none for one that is the same. SQLite counts one for either and so
+    /// gives the version back: -1 for a row that changed.
+    pub fn told(affected: u64, version: Option<i64>) -> Self {
+        match (version, affected) {
+            (Some(version), _) if version < 0 => Upserted::Turned,
+            (Some(_), _) | (None, 1) => Upserted::New,
+            (None, 0) => Upserted::Same,
+            (None, _) => Upserted::Turned,
+        }
+    }
+}
+
+/// What the schema depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'a> {
+    /// What a table's definition ends with.
+    pub table_options: &'a str,
+    /// Into how many partitions `linktable` is divided where there are partitions; 0 for none.
+    pub partitions: u64,
+}
+
+/// What LinkBench says in one dialect.
+pub struct Text {
+    /// Creates the tables, a statement each.
+    pub schema: fn(Schema<'_>) -> Vec<String>,
+    /// Creates the secondary index.
+    pub index: &'static str,
+    /// The multigets that are prepared, the smallest first; one of fewer ids repeats its last id.
+    pub multigets: &'static [Sql],
+    /// The statements, by number.
+    statements: Vec<Places>,
+}
+
+impl Text {
+    fn new(
+        schema: fn(Schema<'_>) -> Vec<String>,
+        index: &'static str,
+        multigets: &'static [Sql],
+        statement: fn(Sql) -> String,
+    ) -> Self {
+        let statements = ALL.iter().map(|&sql| Places::of(&statement(sql), sql)).collect();
+        Self { schema, index, multigets, statements }
+    }
+
+    /// A statement with its parameters' places.
+    pub fn statement(&self, sql: Sql) -> &Places {
+        &self.statements[sql as usize]
+    }
+
+    /// What a client of this style prepares.
+    pub fn mix(&self, style: WriteStyle) -> Vec<Sql> {
+        let own: &[Sql] = match style {
+            WriteStyle::Upsert => &[Sql::UpsertLink, Sql::TakeFromCount],
+            WriteStyle::InsertOrUpdate => &[Sql::InsertLink, Sql::ChangeCount],
+        };
+        [TRANSACTION, MIX, own, self.multigets].concat()
+    }
+}
+
+/// Every statement, in the order of its number.
+const ALL: [Sql; COUNT] = [
+    Sql::Begin,
+    Sql::Commit,
+    Sql::Rollback,
+    Sql::AddNode,
+    Sql::GetNode,
+    Sql::UpdateNode,
+    Sql::DeleteNode,
+    Sql::UpsertLink,
+    Sql::InsertLink,
+    Sql::LockLink,
+    Sql::UpdateLink,
+    Sql::HideLink,
+    Sql::AddToCount,
+    Sql::ChangeCount,
+    Sql::TakeFromCount,
+    Sql::CountLinks,
+    Sql::GetLinks1,
+    Sql::GetLinks2,
+    Sql::GetLinks4,
+    Sql::GetLinks8,
+    Sql::GetLinks32,
+    Sql::GetLinks128,
+    Sql::GetLinksList,
+    Sql::ScanNodes,
+    Sql::ScanLinks,
+    Sql::ScanIndex,
+    Sql::ScanCounts,
+];
+
+/// What LinkBench says in this dialect: made once, shared by all sessions.
+///
+/// # Errors
+/// The dialect has no statements here yet.
+pub fn text(dialect: Dialect) -> Result<&'static Text, EngineError> {
+    static SQLITE: OnceLock<Text> = OnceLock::new();
+    static MYSQL: OnceLock<Text> = OnceLock::new();
+    match dialect {
+        Dialect::Sqlite => Ok(SQLITE.get_or_init(sqlite::text)),
+        Dialect::MySql => Ok(MYSQL.get_or_init(mysql::text)),
+        other => Err(EngineError::failed("prepare", format!("linkbench has no statements in the dialect {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_stands_at_its_number() {
+        assert!(ALL.iter().enumerate().all(|(number, &sql)| sql as usize == number));
+    }
+
+    #[test]
+    fn every_value_is_mentioned_and_every_mention_is_a_value() {
+        for (name, text) in [("sqlite", sqlite::text()), ("mysql", mysql::text())] {
+            for sql in ALL {
+                let places = text.statement(sql);
+                assert!(!places.sql.contains(':'), "{name}: {sql:?} mentions what it is not given: {}", places.sql);
+                let given = sql.values().len() + sql.ids();
+                let parameters = places.sql.matches('?').count();
+                let mentioned = |value| places.order.as_ref().is_none_or(|order| order.contains(&value));
+                assert!((0..given).all(|value| mentioned(value as u8)), "{name}: {sql:?} leaves a value out");
+                match &places.order {
+                    None => assert_eq!(parameters, given, "{name}: {sql:?}"),
+                    Some(order) => {
+                        assert_eq!(parameters, order.len(), "{name}: {sql:?}");
+                        assert!(parameters <= REORDERED_MOST, "{name}: {sql:?} has {parameters} parameters");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn multigets_rise_to_the_most_that_may_be_asked_for() {
+        for text in [sqlite::text(), mysql::text()] {
+            assert!(text.multigets.windows(2).all(|pair| pair[0].ids() < pair[1].ids()));
+            assert_eq!(text.multigets.last().map(|sql| sql.ids()), Some(crate::graph::MULTIGET_MAX));
+        }
+    }
+
+    #[test]
+    fn a_thousand_clients_prepare_no_more_than_a_server_allows_by_default() {
+        // max_prepared_stmt_count is 16382; the three of a transaction take no handle.
+        for style in [WriteStyle::Upsert, WriteStyle::InsertOrUpdate] {
+            assert!((mysql::text().mix(style).len() - TRANSACTION.len()) * 1024 <= 16_382);
+        }
+    }
+}

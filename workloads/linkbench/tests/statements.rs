@@ -1,0 +1,131 @@
+//! What servers are told, statement by statement: what is published, in as few
+//! round trips as is safe.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::{Arc, Mutex};
+
+use support::server::Server;
+use support::{address, bind, drive};
+
+const TYPES: [&str; 10] = [
+    "getlinklist",
+    "getnode",
+    "getlink",
+    "addlink",
+    "updatelink",
+    "deletelink",
+    "countlink",
+    "addnode",
+    "updatenode",
+    "deletenode",
+];
+
+/// What a server is told by one operation of a type.
+fn told(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<String> {
+    let percents = TYPES.map(|name| (name, if name == only { "100" } else { "0" }));
+    let settings: Vec<_> =
+        [("profile", profile), ("maxid1", "100"), ("max_retries", "0")].into_iter().chain(percents).collect();
+    let server = Arc::new(Mutex::new(server));
+    let mut client = bind(&settings).client(Server::session(&server, pipeline), address(0, 1), 7).unwrap();
+    drive(client.as_mut(), 1);
+    std::mem::take(&mut server.lock().unwrap().told)
+}
+
+fn there() -> Server {
+    Server { has_link: true, ..Server::default() }
+}
+
+fn missing() -> Server {
+    Server::default()
+}
+
+#[test]
+fn links_of_2017_are_written_as_published() {
+    let told = |only, server| told("2017", only, server, 2);
+    let inserts = ["BEGIN", "+INSERT linktable", "INSERT counttable (upsert)", "COMMIT"];
+    let overwrites = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "COMMIT"];
+    assert_eq!(told("addlink", missing()), inserts);
+    assert_eq!(told("updatelink", there()), overwrites);
+    // One that is not as it was taken to be ends its transaction, as in the original.
+    let instead = ["BEGIN", "+INSERT linktable", "ROLLBACK"];
+    assert_eq!(told("addlink", there()), [&instead[..], &overwrites].concat());
+    let instead = ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"];
+    assert_eq!(told("updatelink", missing()), [&instead[..], &inserts].concat());
+    let hides = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "UPDATE counttable", "COMMIT"];
+    assert_eq!(told("deletelink", there()), hides);
+    assert_eq!(told("deletelink", missing()), ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"]);
+}
+
+#[test]
+fn links_of_2011_are_written_as_published() {
+    let told = |only, server| told("2011", only, server, 2);
+    for only in ["addlink", "updatelink"] {
+        let upsert = ["BEGIN", "+INSERT linktable (upsert)"];
+        assert_eq!(told(only, missing()), [&upsert[..], &["INSERT counttable (upsert)", "COMMIT"]].concat());
+        assert_eq!(told(only, there()), [&upsert[..], &["UPDATE linktable", "COMMIT"]].concat());
+    }
+    let hides = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "INSERT counttable (upsert)", "COMMIT"];
+    assert_eq!(told("deletelink", there()), hides);
+}
+
+#[test]
+fn what_is_one_statement_is_no_transaction() {
+    for profile in ["2011", "2017"] {
+        for only in ["getlinklist", "getnode", "getlink", "countlink", "addnode", "updatenode", "deletenode"] {
+            assert_eq!(told(profile, only, there(), 2).len(), 1, "{profile} {only}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_takes_one_statement_at_a_time_is_given_no_more() {
+    let overwrites = ["BEGIN", "SELECT linktable (lock)", "UPDATE linktable", "COMMIT"];
+    assert_eq!(told("2017", "updatelink", there(), 1), overwrites);
+}
+
+#[test]
+fn after_a_deadlock_nothing_of_the_operation_follows_but_its_rollback() {
+    let after = |conflicts, only, has_link| {
+        let server = Server { conflicts: Some(conflicts), has_link, ..Server::default() };
+        told("2017", only, server, 2)
+    };
+    let count = ["BEGIN", "+INSERT linktable", "INSERT counttable (upsert)", "ROLLBACK"];
+    assert_eq!(after("INSERT counttable", "addlink", false), count);
+    assert_eq!(after("UPDATE linktable", "deletelink", true)[2..], ["UPDATE linktable", "ROLLBACK"]);
+    assert_eq!(after("SELECT linktable (lock)", "updatelink", true)[1..], ["+SELECT linktable (lock)", "ROLLBACK"]);
+    // Whether a commit that conflicted has ended the transaction is not known.
+    assert_eq!(after("COMMIT", "updatelink", true)[3..], ["COMMIT", "ROLLBACK"]);
+}
+
+#[test]
+fn a_batch_of_the_load_is_one_transaction_of_two_round_trips() {
+    let server = Arc::new(Mutex::new(Server::default()));
+    let bound = bind(&[("maxid1", "1001"), ("partitions", "16"), ("index", "after")]);
+    bound.create_schema(&mut Server::session(&server, 2)).unwrap();
+    let schema = std::mem::take(&mut server.lock().unwrap().told);
+    assert_eq!(schema.len(), 3, "the index comes after the load");
+    assert!(schema.iter().all(|table| table.contains(") ENGINE=InnoDB")));
+    let partitioned: Vec<&String> = schema.iter().filter(|table| table.contains("PARTITION")).collect();
+    assert!(partitioned.len() == 1 && partitioned[0].ends_with("PARTITION BY KEY (id1) PARTITIONS 16"), "{schema:?}");
+    let mut loader = bound.loader(0, Server::session(&server, 2), address(0, 1), 7).unwrap();
+    drive(loader.as_mut(), 1);
+    assert_eq!(std::mem::take(&mut server.lock().unwrap().told), ["BEGIN", "+ROWS nodetable", "COMMIT"]);
+    let mut index = bound.loader(1, Server::session(&server, 2), address(0, 1), 7).unwrap();
+    drive(index.as_mut(), u64::MAX);
+    let told = std::mem::take(&mut server.lock().unwrap().told);
+    assert!(told.len() == 1 && told[0].starts_with("ALTER TABLE linktable ADD KEY id1_type"), "{told:?}");
+}
+
+#[test]
+fn a_thousand_clients_fit_into_what_a_server_allows_to_be_prepared() {
+    for profile in ["2011", "2017"] {
+        let server = Arc::new(Mutex::new(Server::default()));
+        let bound = bind(&[("profile", profile), ("maxid1", "100")]);
+        drop(bound.client(Server::session(&server, 2), address(0, 1), 7).unwrap());
+        let prepared = &server.lock().unwrap().prepared;
+        // BEGIN, COMMIT and ROLLBACK keep nothing in the server; the limit is 16382 by default.
+        assert!((prepared.len() - 3) * 1024 <= 16_382, "{prepared:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! A session as of a MySQL server that answers at once, and writes down what it was told.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use rumba_core::engine::{EngineError, Session};
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+
+/// What a server of one link finds, and what it was told.
+#[derive(Debug, Default)]
+pub struct Server {
+    /// Whether the link of every statement is there.
+    pub has_link: bool,
+    /// The statements that conflict, by how they begin.
+    pub conflicts: Option<&'static str>,
+    /// Statements by how they begin, in the order in which they came; a `+`
+    /// before one says that the answer to another was still out.
+    pub told: Vec<String>,
+    /// The statements that were prepared.
+    pub prepared: Vec<String>,
+    /// How many statements came, also when they are not written down.
+    pub statements: u64,
+    /// Leaves [`Server::told`] as it is: what is counted must not allocate.
+    pub is_quiet: bool,
+}
+
+impl Server {
+    pub fn session(server: &Arc<Mutex<Self>>, pipeline: usize) -> Session {
+        let pending = VecDeque::with_capacity(8);
+        Session::Sql(Box::new(ServerSession { server: server.clone(), pipeline, pending, texts: Vec::new() }))
+    }
+}
+
+struct ServerSession {
+    server: Arc<Mutex<Server>>,
+    pipeline: usize,
+    pending: VecDeque<usize>,
+    texts: Vec<String>,
+}
+
+struct Ones;
+
+impl Row for Ones {
+    fn int(&self, _: usize) -> i64 {
+        1
+    }
+
+    fn bytes(&self, _: usize) -> &[u8] {
+        &[7; 100]
+    }
+}
+
+/// How a statement begins: its verb, and its table where it has one.
+fn beginning(text: &str) -> String {
+    let table = text.split_whitespace().find(|word| word.ends_with("table"));
+    let verb = text.split_whitespace().next().unwrap();
+    let upsert = if text.contains("ON DUPLICATE") { " (upsert)" } else { "" };
+    let lock = if text.contains("FOR UPDATE") { " (lock)" } else { "" };
+    table.map_or(verb.to_owned(), |table| format!("{verb} {table}{upsert}{lock}"))
+}
+
+impl SqlSession for ServerSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    fn table_options(&self) -> &str {
+        "ENGINE=InnoDB"
+    }
+
+    fn pipeline(&self) -> usize {
+        self.pipeline
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.server.lock().unwrap().prepared.push(sql.to_owned());
+        self.texts.push(beginning(sql));
+        Ok(Statement(self.texts.len() - 1))
+    }
+
+    fn prepare_rows(&mut self, table: &str, _: &[&str]) -> Result<Statement, EngineError> {
+        self.texts.push(format!("ROWS {table}"));
+        Ok(Statement(self.texts.len() - 1))
+    }
+
+    fn submit(&mut self, statement: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+        assert!(self.pending.len() < self.pipeline, "more at once than the session takes");
+        let mut server = self.server.lock().unwrap();
+        server.statements += 1;
+        if !server.is_quiet {
+            let ahead = if self.pending.is_empty() { "" } else { "+" };
+            server.told.push(format!("{ahead}{}", self.texts[statement.0]));
+        }
+        self.pending.push_back(statement.0);
+        Ok(())
+    }
+
+    fn submit_rows(&mut self, rows: Statement, _: &[Param<'_>]) -> Result<(), EngineError> {
+        self.submit(rows, &[])
+    }
+
+    fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        let text = &self.texts[self.pending.pop_front().unwrap()];
+        let server = self.server.lock().unwrap();
+        let is_there = server.has_link;
+        Poll::Ready(match text.as_str() {
+            _ if server.conflicts.is_some_and(|conflicts| text.starts_with(conflicts)) => {
+                Err(EngineError::Conflict("deadlock"))
+            }
+            "INSERT linktable" if is_there => Err(EngineError::Duplicate),
+            "INSERT linktable (upsert)" if is_there => Ok(Answer::default()),
+            "SELECT linktable (lock)" if !is_there => Ok(Answer::default()),
+            _ if text.starts_with("SELECT") => {
+                visit(&Ones);
+                Ok(Answer { rows: 1, ..Answer::default() })
+            }
+            _ => Ok(Answer { affected: 1, matched: 1, last_insert_id: 1, rows: 0 }),
+        })
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.server.lock().unwrap().told.push(sql.to_owned());
+        Ok(())
+    }
+}
