@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::Judgement;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::record::Status;
 use crate::warning::Warning;
@@ -178,6 +179,9 @@ pub struct Summary {
     pub unfinished: Vec<Unfinished>,
     /// The records' own warnings and those that follow from their figures.
     pub remarks: Vec<Remark>,
+    /// The experiment's claims with their verdicts.
+    #[serde(default)]
+    pub claims: Vec<Judgement>,
 }
 
 impl Summary {

@@ -5,15 +5,17 @@
 //! the lab drives them through these traits; the report reads these records.
 #![deny(missing_docs)]
 
+pub mod claim;
 pub mod comparison;
 pub mod engine;
 pub mod event;
 pub mod kv;
+pub mod limits;
 pub mod metric;
 pub mod record;
 pub mod results;
-pub mod setting;
 pub mod server;
+pub mod setting;
 pub mod sql;
 pub mod units;
 pub mod wait;

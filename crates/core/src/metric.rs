@@ -23,6 +23,14 @@ impl Default for Metric {
 }
 
 impl Metric {
+    /// Why there is no value, if there is none.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Metric::Value(_) => None,
+            Metric::Absent { absent } => Some(absent),
+        }
+    }
+
     /// An absence with its reason.
     pub fn absent(reason: impl Into<String>) -> Self {
         Metric::Absent { absent: reason.into() }
@@ -129,22 +137,24 @@ metrics! {
     rkb_per_op: "KB/op", Less;
     /// KB written to the device per operation, discards not counted.
     wkb_per_op: "KB/op", Less;
-    /// KB that the engine's process had read from storage per operation (/proc/PID/io).
+    /// KB that the engine's process, or the server's processes, had read from storage per operation (/proc/PID/io).
     proc_rkb_per_op: "KB/op", Less;
-    /// KB that the engine's process caused to be written to storage per operation (/proc/PID/io).
+    /// KB that the engine's process, or the server's processes, caused to be written to storage per operation (/proc/PID/io).
     proc_wkb_per_op: "KB/op", Less;
-    /// CPU microseconds per operation of clients and engine together, without rumba's own threads.
+    /// CPU microseconds per operation of clients, background and server together, without rumba's own threads.
     cpu_us_per_op: "µs/op", Less;
     /// CPU microseconds per operation of the client threads; embedded engines run in them.
     client_cpu_us_per_op: "µs/op", Less;
-    /// CPU microseconds per operation of the engine's own background threads.
+    /// CPU microseconds per operation of the clients' process beyond its clients and rumba's own threads: an embedded engine's background threads.
     background_cpu_us_per_op: "µs/op", Less;
-    /// CPU microseconds per operation of the server's processes.
+    /// CPU microseconds per operation of the server's process and its descendants; absent for embedded engines.
     server_cpu_us_per_op: "µs/op", Less;
     /// Microseconds per operation that its client, though free, started it late: drawing it, and waking up in an open loop.
     late_us_per_op: "µs/op", Less;
-    /// Context switches per operation, voluntary and not.
+    /// Context switches per operation of the clients' process, voluntary and not; embedded engines run in it.
     ctx_switches_per_op: "1/op", Less;
+    /// Context switches per operation of the server's process, voluntary and not; absent for embedded engines.
+    server_ctx_switches_per_op: "1/op", Less;
     /// Device reads per second.
     reads_per_s: "1/s", Neither;
     /// MB read from the device per second.
@@ -161,8 +171,10 @@ metrics! {
     log_bytes: "B", Less;
     /// Bytes of keys and payloads in the database at the end of the phase, index entries included.
     logical_bytes: "B", Neither;
-    /// Resident memory of the engine's process at the end of the phase, shared pages included.
+    /// Resident memory of the engine's process, or of the server's processes, at the end of the phase, shared pages included.
     rss_bytes: "B", Less;
+    /// Resident memory of the clients' process at the end of the phase, shared pages included; absent for embedded engines.
+    client_rss_bytes: "B", Less;
     /// Bytes written to the device per logical byte inserted (load only).
     write_amp: "ratio", Less;
     /// Bytes allocated on disk per logical byte.

@@ -172,25 +172,36 @@ pub struct Spent {
     pub device_write_bytes: Metric,
     /// Device bytes discarded.
     pub device_discard_bytes: Metric,
-    /// Bytes that the process had read from storage.
+    /// Bytes that the engine's process, or the server's processes, had read from storage.
     pub process_read_bytes: Metric,
-    /// Bytes that the process caused to be written to storage.
+    /// Bytes that the engine's process, or the server's processes, caused to be written to storage.
     pub process_write_bytes: Metric,
     /// CPU seconds of the client threads.
     pub client_cpu_s: Metric,
-    /// CPU seconds of the engine's background threads.
+    /// CPU seconds of the clients' process that are neither its clients' nor
+    /// rumba's own: an embedded engine's background threads.
     pub background_cpu_s: Metric,
     /// CPU seconds of rumba's own threads.
     pub harness_cpu_s: Metric,
-    /// CPU seconds of the server's processes.
+    /// CPU seconds of the server's process and its descendants.
     #[serde(default)]
     pub server_cpu_s: Metric,
+    /// CPU seconds of clients, background and server together: what operations cost.
+    /// Absent when the engine is a server whose share cannot be read.
+    #[serde(default)]
+    pub cpu_s: Metric,
     /// CPU seconds of the whole host.
     pub host_cpu_s: Metric,
-    /// Context switches of the process.
+    /// Context switches of the clients' process.
     pub ctx_switches: Metric,
-    /// Resident memory at the end, bytes.
+    /// Context switches of the server's process.
+    #[serde(default)]
+    pub server_ctx_switches: Metric,
+    /// Resident memory of the engine's process, or of the server's processes, at the end, bytes.
     pub rss_bytes: Metric,
+    /// Resident memory of the clients' process at the end, bytes, when the engine is not in it.
+    #[serde(default)]
+    pub client_rss_bytes: Metric,
 }
 
 /// What one phase came to.

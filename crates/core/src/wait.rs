@@ -44,6 +44,13 @@ pub fn drive_with(driver: Rc<dyn Driver>) -> Driven {
     Driven { before: DRIVER.replace(Some(driver)) }
 }
 
+/// Has everybody on the current thread wait by himself until the guard is
+/// dropped: for work that blocks by its nature, whoever runs it.
+#[must_use = "the driver is back when this is dropped"]
+pub fn without_driver() -> Driven {
+    Driven { before: DRIVER.replace(None) }
+}
+
 /// A thread that has a driver; what it had before comes back when this is dropped.
 pub struct Driven {
     before: Option<Rc<dyn Driver>>,
@@ -137,5 +144,14 @@ mod tests {
             assert_eq!(*heard.0.borrow(), [Wait::Until(until), Wait::Readable(7)]);
         }
         assert!(!wait_for(Wait::Readable(7)));
+    }
+
+    #[test]
+    fn what_is_blocked_on_does_not_wait_for_a_driver_that_runs_something_else() {
+        let heard = Rc::new(Heard::default());
+        let _driven = drive_with(heard.clone());
+        block_on(sleep(Duration::from_millis(1)));
+        assert!(heard.0.borrow().is_empty());
+        assert!(wait_for(Wait::Readable(7)), "the driver is back");
     }
 }

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use crate::engine::EngineError;
+use crate::wait::without_driver;
 
 /// The index of an operation's type in [`crate::workload::Bound::ops`] or
 /// [`crate::workload::LoadStage::ops`].
@@ -24,7 +25,8 @@ pub struct Op {
     pub rows: u64,
     /// Times it was rolled back and tried again.
     pub retries: u32,
-    /// Whether it was given up after its retries; it then did nothing.
+    /// Whether it was given up: after its retries, and then it did nothing; or
+    /// because its connection was lost, and then what it did is not known.
     pub failed: bool,
 }
 
@@ -103,9 +105,16 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread to its end. Over an embedded engine it never waits.
+/// A waker that ends [`std::thread::park`] of the current thread.
+pub fn unparker() -> Waker {
+    Waker::from(Arc::new(Unpark(std::thread::current())))
+}
+
+/// Runs a future on this thread to its end. Over an embedded engine it never
+/// waits; over a wire its sessions block by themselves, even on a driver's thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let _alone = without_driver();
+    let waker = unparker();
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use rumba_core::worker::{Op, Pace};
 use rumba_lab::run::cells::Cells;
-use rumba_lab::run::pace::ThreadPace;
+use rumba_lab::run::pace::ClientPace;
 
 /// As many types of operations as LinkBench has, so that the cells' size is real.
 const KINDS: usize = 10;
@@ -16,7 +16,7 @@ const KINDS: usize = 10;
 fn main() {
     let ops: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20_000_000);
     let cells = Arc::new(Cells::new(KINDS));
-    let mut pace = ThreadPace::new(cells, Arc::default(), None, 1);
+    let mut pace = ClientPace::new(cells, Arc::default(), None, 1);
     let mut context = Context::from_waker(Waker::noop());
     turns(&mut pace, &mut context, ops / 10);
     let before = cpu_ns();

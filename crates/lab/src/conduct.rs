@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
 use rumba_core::record::{Record, Status, TrialPlan};
+use rumba_core::warning::Warning;
 
-use crate::provision::{self, DataDir, Owner, ProvisionError};
+use crate::kept::Kept;
+use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
 
@@ -113,7 +115,7 @@ impl Conduct<'_> {
         let mut data = DataDir::create(&self.data_base.join(&name), &owner, self.managed)?;
         let order = Order { plan: trial.clone(), data_dir: data.engine_dir(), parent: std::process::id() };
         let log = writer.directory().join("engine.log");
-        let end = self.process(&order, &log, &mut |event| {
+        let end = self.process(&order, &data.mark(), &log, &mut |event| {
             // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
             writer.take(event.clone());
             watch.event(trial, &event);
@@ -122,18 +124,34 @@ impl Conduct<'_> {
             writer.interrupted();
         }
         finish(end, &log, &mut writer);
+        // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
+        let vacated = data.vacate();
+        let mut kept = Kept::of(&order.data_dir);
         // The data goes before the last write: the disk may have been full of it.
         let provisioned = if trial.run.keep_data { data.keep() } else { data.remove() };
+        kept.write(writer.directory());
+        if let Some(warning) = not_kept(&kept.problems) {
+            writer.take(Event::Warning(warning));
+        }
         remove_if_empty(&log);
         let record = writer.finish().map_err(io(format!("writing the results of {name}")))?;
+        vacated?;
         provisioned?;
         Ok(record)
     }
 
     /// Starts the trial's process and passes on its events until it has ended.
-    fn process(&self, order: &Order, log: &Path, take: &mut dyn FnMut(Event)) -> std::io::Result<ExitStatus> {
-        let mut child =
-            (self.child)()?.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(std::fs::File::create(log)?).spawn()?;
+    fn process(
+        &self,
+        order: &Order,
+        mark: &str,
+        log: &Path,
+        take: &mut dyn FnMut(Event),
+    ) -> std::io::Result<ExitStatus> {
+        let mut command = (self.child)()?;
+        // Servers that it starts inherit the mark, and are found by it should they outlive it.
+        command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(std::fs::File::create(log)?).spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             // A process that died before reading says so by its exit.
             let _ = stdin.write_all(&serde_json::to_vec(order)?);
@@ -201,6 +219,16 @@ fn finish(end: std::io::Result<ExitStatus>, log: &Path, writer: &mut TrialWriter
     };
     let last_words = last_lines(log);
     writer.gone(if last_words.is_empty() { cause } else { format!("{cause}; its last words: {last_words}") });
+}
+
+fn not_kept(problems: &[String]) -> Option<Warning> {
+    (!problems.is_empty()).then(|| {
+        Warning::new(
+            "not-kept",
+            format!("files of the engine could not be kept beside the results: {}", problems.join("; ")),
+            "set keep_data = true and copy them from the data directory yourself",
+        )
+    })
 }
 
 fn last_lines(log: &Path) -> String {

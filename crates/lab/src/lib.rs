@@ -5,9 +5,12 @@
 //! verify) → [`store`] → [`compare`]. [`conduct`] takes an experiment along
 //! this way, each trial in a process of its own.
 
+pub mod claims;
 pub mod compare;
 pub mod conduct;
 pub mod host;
+mod kept;
+pub mod limits;
 pub mod meter;
 pub mod plan;
 pub mod probe;

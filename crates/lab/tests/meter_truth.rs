@@ -124,7 +124,7 @@ fn what_is_written_and_read_is_what_device_and_process_show() {
     let truth = (MEGABYTES << 20) as f64;
     let Some(filesystem) = loop_filesystem_or_skip(256) else { return };
     let file = filesystem.path().join("file");
-    let meters = Meters::new(&filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(&filesystem.path(), CpuRoll::new());
     let mut megabyte = AlignedMegabyte::new();
 
     let start = meters.read();
@@ -156,7 +156,7 @@ fn what_is_discarded_does_not_count_as_written() {
     const MEGABYTES: usize = 64;
     let Some(filesystem) = loop_filesystem_or_skip(256) else { return };
     let file = filesystem.path().join("file");
-    let meters = Meters::new(&filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(&filesystem.path(), CpuRoll::new());
     File::create(&file).and_then(|mut file| file.write_all(&vec![1; MEGABYTES << 20]).and(file.sync_all())).unwrap();
     std::fs::remove_file(&file).unwrap();
     rustix::fs::syncfs(File::open(filesystem.path()).unwrap()).unwrap();
@@ -178,7 +178,7 @@ fn what_is_discarded_does_not_count_as_written() {
 fn a_directory_in_memory_has_no_device_and_keeps_its_process_figures() {
     let _alone = alone();
     let spent_in = |dir: &Path| {
-        let meters = Meters::new(dir, CpuRoll::new());
+        let mut meters = Meters::new(dir, CpuRoll::new());
         let start = meters.read();
         meters.read().since(&start)
     };
@@ -211,7 +211,7 @@ fn burn(milliseconds: u64) -> u64 {
 fn cpu_time_is_the_threads_own_by_role_while_they_live_and_after() {
     let _alone = alone();
     let roll = CpuRoll::new();
-    let meters = Meters::new(Path::new("/"), Arc::clone(&roll));
+    let mut meters = Meters::new(Path::new("/"), Arc::clone(&roll));
     let start = meters.read();
     // (role, milliseconds): two clients, one of the harness, one of the engine's own.
     let work = [(Some(Role::Client), 300), (Some(Role::Client), 200), (Some(Role::Harness), 250), (None, 400)];
@@ -288,7 +288,7 @@ fn a_client_in_the_middle_of_its_work_is_charged_up_to_now() {
 #[test]
 fn context_switches_are_counted() {
     let _alone = alone();
-    let meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let mut meters = Meters::new(Path::new("/"), CpuRoll::new());
     let start = meters.read();
     let (ping, pinged) = channel::<()>();
     let (pong, ponged) = channel::<()>();
@@ -309,7 +309,7 @@ fn context_switches_are_counted() {
 fn touched_memory_is_resident() {
     let _alone = alone();
     const TOUCHED: usize = 256 << 20;
-    let meters = Meters::new(Path::new("/"), CpuRoll::new());
+    let mut meters = Meters::new(Path::new("/"), CpuRoll::new());
     let start = meters.read();
     let before = start.since(&start).rss_bytes.value().unwrap();
     let memory = vec![1u8; TOUCHED];

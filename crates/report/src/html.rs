@@ -9,6 +9,7 @@ use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
 use serde::Serialize;
 
+use crate::server::in_server;
 use crate::tables::ending;
 use crate::timeline::{Timeline, round, timeline};
 use crate::verdict::{Verdict, default_baseline, keeps_nothing, verdicts};
@@ -57,6 +58,10 @@ struct TrialData<'a> {
     ended: Option<String>,
     workload: &'a str,
     version: Option<&'a str>,
+    /// Where the engine came from.
+    source: Option<&'a str>,
+    /// The server that was asked for, when the engine runs in one.
+    server: Option<&'a str>,
     cache_bytes: u64,
     durability: &'static str,
     compression: Option<&'a str>,
@@ -140,6 +145,8 @@ fn trial_data(trial: &Trial) -> TrialData<'_> {
         ended: (!done).then(|| ending(&record.status)),
         workload: &plan.workload,
         version: record.version.as_deref(),
+        source: record.source.as_deref(),
+        server: in_server(record).then(|| engine.server.as_deref().unwrap_or("the usual one")),
         cache_bytes: engine.cache,
         durability: engine.durability.name(),
         compression: engine.compression.as_deref(),

@@ -12,6 +12,8 @@ use rumba_core::warning::Warning;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::server::in_server;
+
 /// Results as other programs read them. A metric is a number, or
 /// `{"absent": "the reason"}` where there is none.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -66,6 +68,15 @@ pub struct Failure {
     pub cause: String,
 }
 
+/// The server that an engine ran in; its version is the trial's.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ServerDocument {
+    /// What the experiment asks for: a release, a base directory, a DSN without its password.
+    pub asked: Option<String>,
+    /// Where it came from: its program's path, or its address.
+    pub source: Option<String>,
+}
+
 /// One trial.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TrialDocument {
@@ -97,8 +108,10 @@ pub struct TrialDocument {
     pub started: String,
     /// The engine's version.
     pub version: Option<String>,
-    /// Where the engine was loaded from.
+    /// Where an embedded engine was loaded from.
     pub library: Option<String>,
+    /// The server, when the engine runs in one.
+    pub server: Option<ServerDocument>,
     /// Conditions of this trial, by name.
     pub conditions: BTreeMap<String, String>,
     /// The phases as they ended; `loops` is all loops together.
@@ -160,7 +173,9 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         failure,
         started: record.started.clone(),
         version: record.version.clone(),
-        library: record.source.clone(),
+        library: record.source.clone().filter(|_| !in_server(record)),
+        server: in_server(record)
+            .then(|| ServerDocument { asked: plan.engine.server.clone(), source: record.source.clone() }),
         conditions: record.conditions.clone(),
         phases: record.phases.clone(),
         charged: CHARGED.iter().map(|info| (info.name.to_owned(), charged(record, summary, info.name))).collect(),

@@ -6,6 +6,7 @@
 mod format;
 mod html;
 mod json;
+mod server;
 mod tables;
 mod timeline;
 mod verdict;

@@ -46,10 +46,9 @@ fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
     bytes.map(|bytes| bytes / f64::from(1 << 20)).per(interval.seconds, "time")
 }
 
-/// Cores kept busy by clients and engine; what an engine does not name apart is in the clients'.
+/// Cores kept busy by clients and engine, a server's included.
 fn cores(interval: &Interval) -> Metric {
-    let background = interval.spent.background_cpu_s.value().unwrap_or(0.0);
-    interval.spent.client_cpu_s.map(|client| client + background).per(interval.seconds, "time")
+    interval.spent.cpu_s.per(interval.seconds, "time")
 }
 
 /// A trial's timeline. Above [`POINTS`] intervals, buckets of neighbours within

@@ -22,7 +22,7 @@ pub fn charged_load(record: &Record) -> Charged {
     let logical = |load: &PhaseRecord| load.metrics.logical_bytes.clone();
     vec![
         ("wkb_per_row_with_settle", over(written, 1.0 / 1024.0, rows, "rows")),
-        ("cpu_us_per_row_with_settle", over(engine_cpu_s, 1e6, rows, "rows")),
+        ("cpu_us_per_row_with_settle", over(cpu_s, 1e6, rows, "rows")),
         ("write_amp_with_settle", over(written, 1.0, logical, "logical bytes")),
     ]
 }
@@ -49,7 +49,12 @@ pub fn charged_run(record: &Record) -> Charged {
         Ok((working, drain)) => per_op(working, drain, cost).map(|value| value * scale),
         Err(reason) => Metric::absent(reason.clone()),
     };
-    vec![("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)), ("cpu_us_per_op_with_drain", over(engine_cpu_s, 1e6))]
+    vec![("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)), ("cpu_us_per_op_with_drain", over(cpu_s, 1e6))]
+}
+
+/// The same sum as in `cpu_us_per_op`.
+fn cpu_s(spent: &Spent) -> Metric {
+    spent.cpu_s.clone()
 }
 
 fn written(spent: &Spent) -> Metric {
@@ -61,12 +66,6 @@ pub fn drained_bytes(record: &Record) -> Option<(f64, f64)> {
     let (working, drain) = spans(record).ok()?;
     let served = total(&working, written).value()?;
     Some((served, drain.spent.device_write_bytes.value()?))
-}
-
-/// CPU seconds of clients and engine, without rumba's own threads, as in
-/// `cpu_us_per_op`; a sum without one of the two would understate.
-fn engine_cpu_s(spent: &Spent) -> Metric {
-    spent.client_cpu_s.plus(&spent.background_cpu_s)
 }
 
 /// The phases that serve operations and the drain; or the reason why the debt cannot be charged.
@@ -141,7 +140,7 @@ mod tests {
         let mut load = phase(PhaseKind::Load, 10.0, 100, 1024.0 * 10.0);
         load.metrics.logical_bytes = Metric::Value(1024.0 * 50.0);
         let mut settle = phase(PhaseKind::Settle, 1.0, 0, 1024.0 * 190.0);
-        settle.spent.client_cpu_s = Metric::Value(0.1);
+        settle.spent.cpu_s = Metric::Value(0.1);
         record.phases = vec![load, settle];
         let expected = [
             ("wkb_per_row_with_settle", Metric::Value(2.0)),

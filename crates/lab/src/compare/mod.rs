@@ -8,7 +8,8 @@ mod remarks;
 mod statistics;
 mod summary;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use against::{LEVEL, RESAMPLES, compare};
+pub(crate) use statistics::median;
 pub use summary::summarise;

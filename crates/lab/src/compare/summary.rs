@@ -7,6 +7,9 @@ use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
 use rumba_core::results::Results;
 
+use crate::claims::judge;
+use crate::spec::claims_of;
+
 use super::charge::{Charged, charged_load, charged_run, ended};
 use super::remarks::remarks;
 use super::statistics::figure;
@@ -31,8 +34,11 @@ pub fn summarise(results: &Results) -> Summary {
         let of_row = |record: &&&Record| record.plan.clients == clients && record.plan.engine.name == engine;
         row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
     });
+    let rows: Vec<Row> = rows.collect();
+    let claims = judge(&claims_of(&results.experiment), &rows);
     Summary {
-        rows: rows.collect(),
+        claims,
+        rows,
         unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
         remarks: records.iter().flat_map(|record| remarks(record)).collect(),
     }

@@ -20,6 +20,7 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
         process_write_bytes: Metric::from(written),
         client_cpu_s: Metric::from(ops as f64 * 1e-3),
         background_cpu_s: Metric::from(0.0),
+        cpu_s: Metric::from(ops as f64 * 1e-3),
         ..Spent::default()
     };
     let mut get = OpStats { count: ops, ..OpStats::default() };

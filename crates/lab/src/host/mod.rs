@@ -14,6 +14,8 @@ mod warnings;
 
 use std::path::Path;
 
+pub(crate) use memory_limit::memory_limit;
+
 pub use facts::{Facts, Machine, Storage};
 
 /// The text of a small file, trimmed; `None` when it is unreadable or empty.

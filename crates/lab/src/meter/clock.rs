@@ -38,16 +38,45 @@ impl ThreadClock {
 
     /// Nanoseconds of CPU that the thread has used; `None` when it has ended.
     pub fn read_ns(self) -> Option<u64> {
-        let mut time = MaybeUninit::<libc::timespec>::uninit();
-        // SAFETY: the time is written by a call that succeeds, and read only then.
-        let time = unsafe {
-            if libc::clock_gettime(self.0, time.as_mut_ptr()) != 0 {
-                return None;
-            }
-            time.assume_init()
-        };
-        Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+        read_ns(self.0)
     }
+}
+
+/// The CPU clock of a process, this one or another: all its threads, those that
+/// have ended included. Threads that run on other CPUs at this moment lag by up
+/// to a scheduler tick each.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessClock(libc::clockid_t);
+
+impl ProcessClock {
+    /// The clock of the process that has this number now; `None` when the kernel gives none.
+    pub fn of(pid: u32) -> Option<Self> {
+        let mut clock = MaybeUninit::uninit();
+        // SAFETY: the clock is written by a call that succeeds, and read only then.
+        unsafe {
+            match libc::clock_getcpuclockid(pid as libc::pid_t, clock.as_mut_ptr()) {
+                0 => Some(Self(clock.assume_init())),
+                _ => None,
+            }
+        }
+    }
+
+    /// Nanoseconds of CPU that the process has used; `None` when no process has its number any more.
+    pub fn read_ns(self) -> Option<u64> {
+        read_ns(self.0)
+    }
+}
+
+fn read_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the time is written by a call that succeeds, and read only then.
+    let time = unsafe {
+        if libc::clock_gettime(clock, time.as_mut_ptr()) != 0 {
+            return None;
+        }
+        time.assume_init()
+    };
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Context switches of the process, voluntary and not.

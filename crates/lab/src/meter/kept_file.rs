@@ -3,15 +3,18 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// An open file whose text is made anew at each reading.
+/// An open file whose text is made anew at each reading. A file of `/proc/PID`
+/// stays that process's: once it has ended, reading fails, even when another
+/// process has got its number meanwhile.
 pub struct KeptFile {
-    path: &'static str,
+    path: String,
     file: File,
 }
 
 impl KeptFile {
-    pub fn open(path: &'static str) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("{path}: {error}"))?;
+    pub fn open(path: impl Into<String>) -> Result<Self, String> {
+        let path = path.into();
+        let file = File::open(&path).map_err(|error| format!("{path}: {error}"))?;
         Ok(Self { path, file })
     }
 

@@ -1,9 +1,10 @@
 //! Meters: what the hardware spent, read from the kernel's cumulative counters.
 //!
-//! A trial runs in a process of its own and embedded engines run inside it, so
-//! the figures of the process are the engine's and rumba's together; CPU time
-//! alone is told apart, by the [`CpuRoll`]. What cannot be read is absent with
-//! its reason, never zero.
+//! A trial runs in a process of its own. An embedded engine runs inside it, so
+//! that process's figures are the engine's and rumba's together; CPU time alone
+//! is told apart, by the [`CpuRoll`]. A server's figures are those of its own
+//! process and its descendants. What cannot be read is absent with its reason,
+//! never zero.
 
 mod clock;
 mod cpu_roll;
@@ -11,20 +12,45 @@ mod device;
 mod kept_file;
 mod process;
 mod reading;
+mod server;
 mod size;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use rumba_core::engine::Place;
+
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
 pub use reading::Reading;
+pub use server::ThreadSwitches;
 pub use size::{DiskSize, allocated};
 
 use device::DeviceMeter;
 use process::{HostCpuMeter, IoMeter, ResidentMeter};
+use reading::Apart;
+use server::ServerMeter;
 
 /// A figure, or why there is none.
 type Known<T> = Result<T, String>;
+
+/// Why an embedded engine has no figures of a server.
+const EMBEDDED: &str = "the engine is embedded: it has no process of its own";
+/// Why a server has none of its process.
+const OUT_OF_REACH: &str = "the server runs on another host, or its process is not known: its counters cannot be read";
+/// Why a server has none of its data directory.
+const DATA_OUT_OF_REACH: &str =
+    "the server's data directory is on another host or may not be read: its size and device are not known";
+
+/// The directory of an instance's data; `own` is the one that it was given.
+///
+/// # Errors
+/// Why it is not known, for a person.
+pub fn data_dir<'a>(place: &'a Place, own: &'a Path) -> Result<&'a Path, String> {
+    match place {
+        Place::Embedded => Ok(own),
+        Place::Server { data_dir, .. } => data_dir.as_deref().ok_or_else(|| DATA_OUT_OF_REACH.to_owned()),
+    }
+}
 
 /// The meters of one trial. Files are opened once and read again by offset, so
 /// that a reading costs a handful of system calls.
@@ -34,30 +60,77 @@ pub struct Meters {
     resident: Known<ResidentMeter>,
     host_cpu: Known<HostCpuMeter>,
     cpu: Arc<CpuRoll>,
+    /// The server, when the engine is one.
+    server: Option<Known<ServerMeter>>,
 }
 
 impl Meters {
-    /// The meters of this process and of the device that holds `data_dir`,
-    /// which must exist. A meter that cannot be had yields absences.
+    /// The meters of an engine inside this process and of the device that holds
+    /// `data_dir`, which must exist. A meter that cannot be had yields absences.
     pub fn new(data_dir: &Path, cpu: Arc<CpuRoll>) -> Self {
+        Self::of(&Place::Embedded, data_dir, cpu)
+    }
+
+    /// The meters of an instance, of this process, and of the device that holds
+    /// the instance's data: `own`, unless it is a server with a directory of its own.
+    pub fn of(place: &Place, own: &Path, cpu: Arc<CpuRoll>) -> Self {
+        let server = match place {
+            Place::Embedded => None,
+            Place::Server { pid: Some(pid), .. } => Some(ServerMeter::of(*pid)),
+            Place::Server { pid: None, .. } => Some(Err(OUT_OF_REACH.to_owned())),
+        };
         Self {
-            device: DeviceMeter::of(data_dir),
-            io: IoMeter::open(),
-            resident: ResidentMeter::open(),
+            device: data_dir(place, own).and_then(DeviceMeter::of),
+            io: IoMeter::of("self"),
+            resident: ResidentMeter::of("self"),
             host_cpu: HostCpuMeter::open(),
             cpu,
+            server,
+        }
+    }
+
+    /// Takes in the processes that a server has started meanwhile. It looks at
+    /// every process of the host, so it is done between phases.
+    pub fn look_for_descendants(&mut self) {
+        if let Some(Ok(server)) = &mut self.server {
+            server.look_for_descendants();
         }
     }
 
     /// All counters now.
-    pub fn read(&self) -> Reading {
+    pub fn read(&mut self) -> Reading {
+        let resident = reading(&self.resident, ResidentMeter::read);
+        let (io, rss_bytes, apart) = match &mut self.server {
+            None => (reading(&self.io, IoMeter::read), resident, None),
+            Some(Ok(server)) => {
+                let read = server.read();
+                (read.io, read.rss_bytes, Some(Apart { cpu_ns: read.cpu_ns, client_rss_bytes: resident }))
+            }
+            Some(Err(reason)) => {
+                let apart = Apart { cpu_ns: Err(reason.clone()), client_rss_bytes: resident };
+                (Err(reason.clone()), Err(reason.clone()), Some(apart))
+            }
+        };
         Reading {
             device: reading(&self.device, DeviceMeter::read),
-            io: reading(&self.io, IoMeter::read),
+            io,
             cpu: self.cpu.read(),
+            apart,
             host_cpu: reading(&self.host_cpu, HostCpuMeter::read),
             ctx_switches: process::ctx_switches(),
-            rss_bytes: reading(&self.resident, ResidentMeter::read),
+            rss_bytes,
+        }
+    }
+
+    /// Context switches of a server's threads so far. It looks at every thread,
+    /// so it is done between phases.
+    ///
+    /// # Errors
+    /// Why there are none, for a person.
+    pub fn server_switches(&self) -> Result<ThreadSwitches, String> {
+        match &self.server {
+            None => Err(EMBEDDED.to_owned()),
+            Some(server) => reading(server, ServerMeter::switches),
         }
     }
 }

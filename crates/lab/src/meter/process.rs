@@ -1,12 +1,12 @@
-//! The process's own counters, and the host's CPU time.
+//! A process's counters, and the host's CPU time.
 
 use super::clock;
 use super::kept_file::KeptFile;
 use crate::host::parse;
 
-/// Bytes between the process and storage (`/proc/self/io`), all threads, those
+/// Bytes between a process and storage (`/proc/PID/io`), all threads, those
 /// that have ended included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoCounters {
     /// Bytes that it had fetched from storage, page faults included.
     pub read_bytes: u64,
@@ -18,12 +18,13 @@ pub struct IoCounters {
     pub write_bytes: u64,
 }
 
-/// Reads `/proc/self/io`.
+/// Reads `/proc/PID/io`.
 pub struct IoMeter(KeptFile);
 
 impl IoMeter {
-    pub fn open() -> Result<Self, String> {
-        let meter = Self(KeptFile::open("/proc/self/io")?);
+    /// Of a process by its number, or of `self`.
+    pub fn of(process: &str) -> Result<Self, String> {
+        let meter = Self(KeptFile::open(format!("/proc/{process}/io"))?);
         // Some sandboxes let it be opened and refuse to have it read.
         meter.read().map(|_| meter)
     }
@@ -38,12 +39,13 @@ fn parse_io(text: &str) -> Option<IoCounters> {
     Some(IoCounters { read_bytes: figure("read_bytes")?, write_bytes: figure("write_bytes")? })
 }
 
-/// Reads the resident memory from `/proc/self/statm`.
+/// Reads the resident memory from `/proc/PID/statm`.
 pub struct ResidentMeter(KeptFile);
 
 impl ResidentMeter {
-    pub fn open() -> Result<Self, String> {
-        KeptFile::open("/proc/self/statm").map(Self)
+    /// Of a process by its number, or of `self`.
+    pub fn of(process: &str) -> Result<Self, String> {
+        KeptFile::open(format!("/proc/{process}/statm")).map(Self)
     }
 
     /// Resident bytes, shared pages included.
@@ -78,7 +80,7 @@ impl HostCpuMeter {
     }
 }
 
-/// Context switches of all threads, those that have ended included, voluntary and not.
+/// Context switches of this process's threads, those that have ended included, voluntary and not.
 pub fn ctx_switches() -> Result<u64, String> {
     clock::ctx_switches().map_err(|error| format!("getrusage: {error}"))
 }

@@ -3,9 +3,9 @@
 use rumba_core::metric::Metric;
 use rumba_core::record::Spent;
 
-use super::Known;
 use super::cpu_roll::CpuTimes;
 use super::process::{HostCpu, IoCounters};
+use super::{EMBEDDED, Known};
 use crate::host::diskstats::DeviceCounters;
 
 /// The counters at one moment, cumulative.
@@ -14,9 +14,20 @@ pub struct Reading {
     pub(super) device: Known<DeviceCounters>,
     pub(super) io: Known<IoCounters>,
     pub(super) cpu: CpuTimes,
+    /// None when the engine is embedded.
+    pub(super) apart: Option<Apart>,
     pub(super) host_cpu: Known<HostCpu>,
     pub(super) ctx_switches: Known<u64>,
     pub(super) rss_bytes: Known<u64>,
+}
+
+/// What a server and the process of its clients have apart from each other.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Apart {
+    /// Of the server's processes.
+    pub cpu_ns: Known<u64>,
+    /// Of rumba's own process.
+    pub client_rss_bytes: Known<u64>,
 }
 
 impl Reading {
@@ -24,6 +35,10 @@ impl Reading {
     pub fn since(&self, earlier: &Reading) -> Spent {
         let device = |figure: fn(&DeviceCounters) -> u64| grown(&self.device, &earlier.device, figure);
         let io = |figure: fn(&IoCounters) -> u64| grown(&self.io, &earlier.io, figure);
+        let client_cpu_s = seconds(self.cpu.client_ns, earlier.cpu.client_ns);
+        let background_cpu_s = seconds(self.cpu.background_ns, earlier.cpu.background_ns);
+        let own_cpu_s = client_cpu_s.plus(&background_cpu_s);
+        let server_cpu_s = self.server_cpu_s_since(earlier);
         Spent {
             device_reads: device(|device| device.reads),
             device_read_bytes: device(|device| device.read_bytes),
@@ -31,13 +46,29 @@ impl Reading {
             device_discard_bytes: grown(&discards(&self.device), &discards(&earlier.device), |bytes| *bytes),
             process_read_bytes: io(|io| io.read_bytes),
             process_write_bytes: io(|io| io.write_bytes),
-            client_cpu_s: seconds(self.cpu.client_ns, earlier.cpu.client_ns),
-            background_cpu_s: seconds(self.cpu.background_ns, earlier.cpu.background_ns),
-            server_cpu_s: Metric::absent("the engine is embedded: it has no process of its own"),
+            cpu_s: if self.apart.is_some() { own_cpu_s.plus(&server_cpu_s) } else { own_cpu_s },
+            client_cpu_s,
+            background_cpu_s,
+            server_cpu_s,
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             host_cpu_s: self.host_cpu_since(earlier, |host| host.busy_s),
             ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),
+            server_ctx_switches: Metric::absent(match self.apart {
+                Some(_) => "counted over warmup and loops alone",
+                None => EMBEDDED,
+            }),
             rss_bytes: self.rss_bytes.clone().map(|bytes| bytes as f64).into(),
+            client_rss_bytes: match &self.apart {
+                Some(apart) => apart.client_rss_bytes.clone().map(|bytes| bytes as f64).into(),
+                None => Metric::absent(EMBEDDED),
+            },
+        }
+    }
+
+    fn server_cpu_s_since(&self, earlier: &Reading) -> Metric {
+        match (&self.apart, &earlier.apart) {
+            (Some(later), Some(earlier)) => grown(&later.cpu_ns, &earlier.cpu_ns, |ns| *ns).map(|ns| ns / 1e9),
+            _ => Metric::absent(EMBEDDED),
         }
     }
 
@@ -86,6 +117,7 @@ mod tests {
             device,
             io: Err("/proc/self/io: Permission denied (os error 13)".to_owned()),
             cpu: CpuTimes { client_ns: 5_000_000_000, harness_ns: 10, background_ns: 100 },
+            apart: None,
             host_cpu: Ok(HostCpu { busy_s: 10.0, steal_s: 1.0 }),
             ctx_switches: Ok(7),
             rss_bytes: Ok(4096),
@@ -119,5 +151,25 @@ mod tests {
         let gone: Known<DeviceCounters> = Err("sdb has gone from /proc/diskstats".to_owned());
         let spent = reading(gone).since(&reading(device(4, Some(0))));
         assert_eq!(spent.device_discard_bytes, Metric::absent("sdb has gone from /proc/diskstats"));
+    }
+
+    fn server(cpu_ns: Known<u64>) -> Reading {
+        let apart = Apart { cpu_ns, client_rss_bytes: Ok(8192) };
+        Reading { apart: Some(apart), ..reading(device(1, None)) }
+    }
+
+    #[test]
+    fn cpu_is_the_sum_of_clients_and_server_and_absent_when_the_servers_is() {
+        let (start, mut end) = (server(Ok(1_000_000_000)), server(Ok(3_000_000_000)));
+        end.cpu.client_ns += 500_000_000;
+        let spent = end.since(&start);
+        assert_eq!((spent.server_cpu_s, spent.client_cpu_s), (Metric::Value(2.0), Metric::Value(0.5)));
+        assert_eq!((spent.cpu_s, spent.client_rss_bytes), (Metric::Value(2.5), Metric::Value(8192.0)));
+        let ended = "the server's process 7 has ended";
+        let spent = server(Err(ended.to_owned())).since(&start);
+        assert_eq!((spent.server_cpu_s, spent.cpu_s), (Metric::absent(ended), Metric::absent(ended)));
+        let embedded = reading(device(1, None)).since(&reading(device(1, None)));
+        assert_eq!(embedded.cpu_s, Metric::Value(0.0), "an embedded engine's CPU is known without a server's");
+        assert_eq!(embedded.server_cpu_s, Metric::absent(EMBEDDED));
     }
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rumba_core::engine::KEPT;
+
 /// The unit of `st_blocks` (stat(2)), whatever the filesystem's block is.
 const BLOCK_BYTES: u64 = 512;
 
@@ -20,17 +22,22 @@ pub struct DiskSize {
 
 /// The bytes that a directory has allocated, as du(1) counts them: blocks and
 /// not lengths, a file with several names once, links not followed. Files that
-/// the engine removes meanwhile are passed over.
+/// the engine removes meanwhile are passed over, and so is a directory [`KEPT`]
+/// in it, which holds what is kept beside the results and no data.
 ///
 /// # Errors
 /// When the directory itself, or something in it that still exists, cannot be read.
 pub fn allocated(dir: &Path, is_log: &dyn Fn(&Path) -> bool) -> io::Result<DiskSize> {
     let mut size = DiskSize { total: blocks(&fs::symlink_metadata(dir)?), logs: 0 };
+    let kept = dir.join(KEPT);
     let mut seen = HashSet::new();
     let mut pending = vec![fs::read_dir(dir)?];
     while let Some(mut entries) = pending.pop() {
         while let Some(entry) = entries.next().transpose()? {
             let path = entry.path();
+            if path == kept {
+                continue;
+            }
             let Some(metadata) = unless_gone(entry.metadata())? else { continue };
             if !metadata.is_dir() && metadata.nlink() > 1 && !seen.insert((metadata.dev(), metadata.ino())) {
                 continue;
@@ -93,10 +100,12 @@ mod tests {
         write(&dir.path().join("journal/old/0"), 4_096);
         fs::hard_link(dir.path().join("table"), dir.path().join("checkpoint")).unwrap();
         symlink("/usr", dir.path().join("elsewhere")).unwrap();
+        let du = Command::new("du").args(["-s", "-B1"]).arg(dir.path()).output().unwrap();
+        fs::create_dir(dir.path().join(KEPT)).unwrap();
+        write(&dir.path().join(KEPT).join("error.log"), 100_000);
         let size =
             allocated(dir.path(), &|path| path.parent().is_some_and(|parent| parent.ends_with("journal"))).unwrap();
         assert_eq!(size.logs, 8192);
-        let du = Command::new("du").args(["-s", "-B1"]).arg(dir.path()).output().unwrap();
         let du = String::from_utf8(du.stdout).unwrap();
         assert_eq!(size.total.to_string(), du.split_whitespace().next().unwrap());
     }

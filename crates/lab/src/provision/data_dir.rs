@@ -11,6 +11,7 @@ use super::error::{Doing, ProvisionError};
 use super::ledger::{Ledger, Registration, Thing};
 use super::marker::{self, Marker};
 use super::owner::{Life, Owner};
+use super::tenants;
 
 /// Where the engine's data is, below the directory.
 const ENGINE: &str = "data";
@@ -55,6 +56,7 @@ impl DataDir {
     fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
         let _lock = lock(path)?;
         if let Some(leftover) = may_take(path)? {
+            tenants::end(&tenants::mark(path, &leftover.owner), path)?;
             remove_data(path)?;
             made = leftover.made;
         }
@@ -78,6 +80,20 @@ impl DataDir {
     /// The engine's own directory in it, empty at first.
     pub fn engine_dir(&self) -> PathBuf {
         self.marker.path.join(ENGINE)
+    }
+
+    /// What the processes of its trial carry in their environment, as [`super::MARK_VARIABLE`].
+    pub fn mark(&self) -> String {
+        tenants::mark(&self.marker.path, &self.marker.owner)
+    }
+
+    /// Waits until the processes that its trial has started have ended, and kills
+    /// those that do not within seconds. The trial's own process must have ended.
+    ///
+    /// # Errors
+    /// When one cannot be ended.
+    pub fn vacate(&self) -> Result<(), ProvisionError> {
+        tenants::end(&self.mark(), self.path())
     }
 
     /// Keeps the data beyond the end of this process. It is then the user's: no
@@ -125,7 +141,10 @@ pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     }
     let _lock = lock(path)?;
     match Marker::read(path)? {
-        Some(marker) if marker.owner == *owner && !marker.kept => remove(&marker),
+        Some(marker) if marker.owner == *owner && !marker.kept => {
+            tenants::end(&tenants::mark(&marker.path, owner), &marker.path)?;
+            remove(&marker)
+        }
         _ => Ok(()),
     }
 }
@@ -137,7 +156,7 @@ pub fn is_owned(path: &Path, owner: &Owner) -> bool {
 
 /// Makes the directory and what is missing above it; returns its path without
 /// links, and what was made, innermost first.
-fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
+pub(super) fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
     let absolute = std::path::absolute(path).doing("find", path)?;
     let missing: Vec<&Path> = absolute.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     fs::create_dir_all(&absolute).map_err(|error| refusal(&absolute, error))?;
@@ -156,7 +175,7 @@ fn refusal(path: &Path, source: io::Error) -> ProvisionError {
 }
 
 /// Refuses a path that may not be taken; returns the marker of a leftover.
-fn may_take(path: &Path) -> Result<Option<Marker>, ProvisionError> {
+pub(super) fn may_take(path: &Path) -> Result<Option<Marker>, ProvisionError> {
     if !path.is_dir() {
         return Err(ProvisionError::NotADirectory { path: path.to_owned() });
     }
@@ -169,7 +188,7 @@ fn may_take(path: &Path) -> Result<Option<Marker>, ProvisionError> {
 }
 
 /// Holds off other processes that look at the same directory, until it is dropped.
-fn lock(path: &Path) -> Result<File, ProvisionError> {
+pub(super) fn lock(path: &Path) -> Result<File, ProvisionError> {
     loop {
         let dir = OpenOptions::new()
             .read(true)
@@ -226,7 +245,7 @@ fn remove_data(path: &Path) -> Result<(), ProvisionError> {
 }
 
 /// Removes directories that are empty; one that is not has been put to use by someone.
-fn remove_empty(made: &[PathBuf]) {
+pub(super) fn remove_empty(made: &[PathBuf]) {
     for dir in made {
         if fs::remove_dir(dir).is_err() {
             break;
@@ -234,7 +253,7 @@ fn remove_empty(made: &[PathBuf]) {
     }
 }
 
-fn unless_gone(result: io::Result<()>) -> io::Result<()> {
+pub(super) fn unless_gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         result => result,

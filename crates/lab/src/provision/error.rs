@@ -65,6 +65,17 @@ pub enum ProvisionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A filesystem of an ended trial is still in use.
+    #[error(
+        "{} cannot be unmounted: {users} still works on it; end it, then `rumba doctor --clean` removes the rest",
+        path.display()
+    )]
+    StillUsed {
+        /// The mount point.
+        path: PathBuf,
+        /// Who uses it.
+        users: String,
+    },
     /// The system refused something.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::data_dir;
 use super::error::{Doing, ProvisionError};
 use super::owner::{Life, Owner};
+use super::{control_group, data_dir, volume};
 
 /// Something on the host that a run made and must undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,12 +23,24 @@ pub enum Thing {
         /// Where it is, absolute and without links.
         path: PathBuf,
     },
+    /// A control group with the processes in it.
+    ControlGroup {
+        /// Its directory.
+        path: PathBuf,
+    },
+    /// A filesystem of its own: mounts, loop device, throttles, file.
+    Volume {
+        /// The directory that holds it, absolute and without links.
+        path: PathBuf,
+    },
 }
 
 impl fmt::Display for Thing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Thing::DataDirectory { path } => write!(f, "data directory {}", path.display()),
+            Thing::ControlGroup { path } => write!(f, "control group {}", path.display()),
+            Thing::Volume { path } => write!(f, "throttled filesystem {}", path.display()),
         }
     }
 }
@@ -37,13 +49,16 @@ impl Thing {
     /// Whether it is still there and still this owner's.
     fn is_owned(&self, owner: &Owner) -> bool {
         match self {
-            Thing::DataDirectory { path } => data_dir::is_owned(path, owner),
+            Thing::DataDirectory { path } | Thing::Volume { path } => data_dir::is_owned(path, owner),
+            Thing::ControlGroup { path } => control_group::is_owned(path, owner),
         }
     }
 
     fn clean(&self, owner: &Owner) -> Result<(), ProvisionError> {
         match self {
             Thing::DataDirectory { path } => data_dir::clean(path, owner),
+            Thing::ControlGroup { path } => control_group::clean(path),
+            Thing::Volume { path } => volume::clean(path, owner),
         }
     }
 }
@@ -119,8 +134,8 @@ impl Ledger {
     pub fn register(&self, thing: &Thing, owner: &Owner) -> Result<Registration, ProvisionError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // Process and start time make the name this process's own.
-        let name = format!("{}-{}-{number}", owner.process.pid, owner.process.start_ticks);
+        // Process and start time make the name this process's own; the number sorts as text.
+        let name = format!("{}-{}-{number:08}", owner.process.pid, owner.process.start_ticks);
         let (file, temporary) = (self.dir.join(format!("{name}.json")), self.dir.join(format!("{name}.new")));
         let entry = Entry { thing: thing.clone(), owner: owner.clone() };
         serde_json::to_vec_pretty(&entry)

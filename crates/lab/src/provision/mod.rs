@@ -3,24 +3,33 @@
 //! after a kill -9.
 //!
 //! A data directory carries a marker file; the [`Ledger`] of the user lists
-//! everything that is managed. Both name the owning process.
+//! everything that is managed. Both name the owning process. Servers that a trial
+//! has started carry its mark in their environment.
 
+mod control_group;
 mod data_dir;
 mod error;
 mod ledger;
+mod loop_device;
 mod marker;
 mod owner;
+mod tenants;
 #[cfg(test)]
 mod tests;
+mod volume;
 
+pub use control_group::ControlGroup;
 pub use data_dir::DataDir;
 pub use error::ProvisionError;
 pub use ledger::{Ledger, Leftover, Registration, Thing};
+pub use loop_device::{CONTROL as LOOP_CONTROL, LoopDevice};
 pub use owner::{Life, Owner, ProcessId};
+pub use tenants::VARIABLE as MARK_VARIABLE;
+pub use volume::{Layout, THROTTLES, Throttled, VolumeDir};
 
 use std::path::Path;
 
-use error::Doing;
+pub(crate) use error::Doing;
 
 /// The bytes that this user may still fill on the filesystem of a path, which
 /// need not exist yet.

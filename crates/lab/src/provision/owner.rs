@@ -6,6 +6,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::parse::process_stat;
+
 /// The owner of a managed thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
@@ -110,22 +112,12 @@ fn is_no_process(error: &io::Error) -> bool {
 
 fn start_ticks(pid: u32) -> io::Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (state, start_ticks) =
-        parse_stat(&stat).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as proc(5) describes it"))?;
-    // A zombie has ended: it holds nothing but its number.
-    if matches!(state, "Z" | "X") {
+    let stat =
+        process_stat(&stat).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as proc(5) describes it"))?;
+    if stat.has_ended() {
         return Err(io::ErrorKind::NotFound.into());
     }
-    Ok(start_ticks)
-}
-
-/// State and start time: fields 3 and 22. The name, field 2, is in parentheses
-/// and may hold spaces and parentheses itself.
-fn parse_stat(stat: &str) -> Option<(&str, u64)> {
-    let (_, after_name) = stat.rsplit_once(')')?;
-    let mut fields = after_name.split_ascii_whitespace();
-    let state = fields.next()?;
-    Some((state, fields.nth(18)?.parse().ok()?))
+    Ok(stat.start_ticks)
 }
 
 #[cfg(test)]
@@ -153,11 +145,5 @@ mod tests {
         assert_eq!(earlier_boot.life(), Life::Ended);
         let elsewhere = ProcessId { pid_namespace: "pid:[1]".to_owned(), ..this };
         assert_eq!(elsewhere.life(), Life::OutOfSight, "a process of another container may still run");
-    }
-
-    #[test]
-    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
-        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194304 100 0 0 0 1 2 3 4 20 0 1 0 98765 1000 200 1844";
-        assert_eq!(parse_stat(stat), Some(("S", 98765)));
     }
 }

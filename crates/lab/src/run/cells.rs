@@ -1,8 +1,8 @@
-//! A client's counts: written by the client alone, read by the collector.
+//! A driver thread's counts: written by that thread alone, read by the collector.
 //!
 //! Every cell only grows and has one writer, which adds by a plain load and
 //! store (no read-modify-write, no lock, no shared cache line). The collector
-//! reads all clients' cells once a second and takes differences: nothing is
+//! reads all threads' cells once a second and takes differences: nothing is
 //! handed over, so nothing can be lost, whatever ends the run.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -10,14 +10,23 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use rumba_core::worker::{Op, OpKind};
 
 use super::buckets::{BUCKETS, index};
+use super::counters::Counters;
 
-/// The counts of one client, for every type of operation.
+/// The counts of one thread's clients, for every type of operation.
 pub struct Cells {
     kinds: Box<[KindCells]>,
+    /// Times by bucket: for each type those of the service, then those of the
+    /// response. 32 bits suffice: the collector's differences are taken modulo 2^32.
+    buckets: Counters,
 }
+
+/// The two kinds of times, by their place.
+const SERVICE: usize = 0;
+const RESPONSE: usize = 1;
 
 /// The counts of one type of operation. Aligned to two cache lines, because
 /// processors fetch lines in pairs.
+#[derive(Default)]
 #[repr(align(128))]
 struct KindCells {
     count: AtomicU64,
@@ -29,28 +38,20 @@ struct KindCells {
     response: TimeCells,
 }
 
+#[derive(Default)]
 struct TimeCells {
     sum_ns: AtomicU64,
     /// The largest since the collector last took it.
     max_ns: AtomicU64,
-    /// 32 bits suffice: the collector's differences are taken modulo 2^32.
-    buckets: Box<[AtomicU32]>,
 }
 
 impl TimeCells {
-    fn new() -> Self {
-        let buckets = (0..BUCKETS).map(|_| AtomicU32::new(0)).collect();
-        Self { sum_ns: AtomicU64::new(0), max_ns: AtomicU64::new(0), buckets }
-    }
-
     #[inline]
     fn record(&self, ns: u64) {
         add(&self.sum_ns, ns);
         if ns > self.max_ns.load(Relaxed) {
             self.max_ns.store(ns, Relaxed);
         }
-        let bucket = &self.buckets[index(ns)];
-        bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
     }
 }
 
@@ -62,22 +63,23 @@ fn add(cell: &AtomicU64, amount: u64) {
 impl Cells {
     /// Cells for `kinds` types of operations.
     pub fn new(kinds: usize) -> Self {
-        let kinds = (0..kinds)
-            .map(|_| KindCells {
-                count: AtomicU64::new(0),
-                errors: AtomicU64::new(0),
-                retries: AtomicU64::new(0),
-                rows: AtomicU64::new(0),
-                late_ns: AtomicU64::new(0),
-                service: TimeCells::new(),
-                response: TimeCells::new(),
-            })
-            .collect();
-        Self { kinds }
+        Self { kinds: (0..kinds).map(|_| KindCells::default()).collect(), buckets: Counters::new(kinds * 2 * BUCKETS) }
+    }
+
+    /// The buckets of the service or of the response times of a type.
+    fn buckets(&self, kind: OpKind, side: usize) -> &[AtomicU32] {
+        let start = (2 * kind + side) * BUCKETS;
+        &self.buckets[start..start + BUCKETS]
+    }
+
+    #[inline]
+    fn count(&self, kind: OpKind, side: usize, ns: u64) {
+        let bucket = &self.buckets[(2 * kind + side) * BUCKETS + index(ns)];
+        bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Counts one operation: its times, and how late it started for reasons of
-    /// the client's own. Only the owning client may call this.
+    /// the client's own. Only the owning thread may call this.
     #[inline]
     pub fn record(&self, kind: OpKind, op: Op, service_ns: u64, response_ns: u64, late_ns: u64) {
         let cells = &self.kinds[kind];
@@ -92,7 +94,9 @@ impl Cells {
         }
         add(&cells.late_ns, late_ns);
         cells.service.record(service_ns);
+        self.count(kind, SERVICE, service_ns);
         cells.response.record(response_ns);
+        self.count(kind, RESPONSE, response_ns);
     }
 }
 
@@ -186,9 +190,9 @@ impl Counts {
     }
 }
 
-/// Reads all clients' cells and gives the difference to its last reading.
+/// Reads all threads' cells and gives the difference to its last reading.
 pub struct Collector {
-    clients: Vec<std::sync::Arc<Cells>>,
+    threads: Vec<std::sync::Arc<Cells>>,
     last: Totals,
 }
 
@@ -208,9 +212,9 @@ impl Totals {
 }
 
 impl Collector {
-    /// A collector over these clients.
-    pub fn new(clients: Vec<std::sync::Arc<Cells>>, kinds: usize) -> Self {
-        Self { clients, last: Totals::new(kinds) }
+    /// A collector over the cells of these threads.
+    pub fn new(threads: Vec<std::sync::Arc<Cells>>, kinds: usize) -> Self {
+        Self { threads, last: Totals::new(kinds) }
     }
 
     /// What was counted since the last call.
@@ -218,8 +222,8 @@ impl Collector {
         let kinds = self.last.numbers.len();
         let mut counts = Counts::new(kinds);
         let mut now = Totals::new(kinds);
-        for cells in &self.clients {
-            for (kind, cells) in cells.kinds.iter().enumerate() {
+        for all in &self.threads {
+            for (kind, cells) in all.kinds.iter().enumerate() {
                 let numbers = &mut now.numbers[kind];
                 let sources = [
                     &cells.count,
@@ -236,8 +240,8 @@ impl Collector {
                 if numbers[0] == 0 && numbers[1] == 0 {
                     continue; // Never used: its pages stay untouched.
                 }
-                for (side, times) in [&cells.service, &cells.response].into_iter().enumerate() {
-                    for (total, bucket) in now.buckets[kind][side].iter_mut().zip(&times.buckets) {
+                for side in [SERVICE, RESPONSE] {
+                    for (total, bucket) in now.buckets[kind][side].iter_mut().zip(all.buckets(kind, side)) {
                         *total = total.wrapping_add(bucket.load(Relaxed));
                     }
                 }

@@ -1,17 +1,20 @@
-//! The driver `threads`: a thread per client.
+//! Clients that run: made on the threads that will run them, started together,
+//! counted, stopped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rumba_core::engine::EngineError;
-use rumba_core::worker::{Client, block_on};
+use rumba_core::worker::{Client, ClientAddress};
 
 use super::cells::{Cells, Collector, Counts};
-use super::pace::ThreadPace;
+use super::choice::Driving;
+use super::loops::{Loop, panicked};
+use super::pace::{ClientPace, Stop, Turns};
+use super::threads;
 use crate::meter::{CpuRoll, Role};
 
 /// How clients are started.
@@ -23,9 +26,26 @@ pub struct Schedule {
     pub seed: u64,
 }
 
+/// The clients of a phase.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// How many.
+    pub clients: u32,
+    /// How many types of operations they count.
+    pub kinds: usize,
+    /// When their operations start.
+    pub schedule: Schedule,
+    /// Who runs them.
+    pub driving: Driving,
+}
+
+/// Makes the client of an address, on the thread that will run it: what a client
+/// allocates is then apart in memory from what the others do.
+pub type Make = Arc<dyn Fn(ClientAddress) -> Result<Box<dyn Client>, EngineError> + Send + Sync>;
+
 /// Clients that are running.
 pub struct Running {
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     ends: Receiver<Result<(), EngineError>>,
     threads: Vec<JoinHandle<()>>,
     active: usize,
@@ -42,49 +62,88 @@ pub enum Waited {
     AllEnded,
 }
 
-impl Running {
-    /// Starts the clients, each on a thread of its own.
+/// Clients that are made and wait for their start. Dropped, they end without it.
+pub struct Made {
+    running: Running,
+    starts: Vec<Sender<()>>,
+}
+
+impl Made {
+    /// Makes the clients of a plan. All are made before any starts.
     ///
     /// # Errors
-    /// When the host does not give as many threads.
-    pub fn start(
-        clients: Vec<Box<dyn Client>>,
-        kinds: usize,
-        schedule: Schedule,
-        roll: &Arc<CpuRoll>,
-    ) -> Result<Self, EngineError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (sender, ends) = channel();
-        let share = schedule.rate.map(|rate| rate / clients.len() as f64);
-        let all_cells: Vec<_> = clients.iter().map(|_| Arc::new(Cells::new(kinds))).collect();
-        let active = clients.len();
-        let threads: std::io::Result<Vec<_>> = clients
-            .into_iter()
-            .zip(&all_cells)
-            .enumerate()
-            .map(|(number, (client, cells))| {
-                let (cells, stop, sender) = (cells.clone(), stop.clone(), sender.clone());
-                let (roll, seed) = (roll.clone(), schedule.seed.wrapping_add(number as u64));
-                let body = move || {
-                    let _present = roll.enter(Role::Client);
-                    if share.is_some() {
-                        wake_on_time();
-                    }
-                    let pace = ThreadPace::new(cells, stop, share, seed);
-                    run_client(client, pace, &sender);
-                };
-                std::thread::Builder::new().name(format!("client-{number}")).spawn(body)
-            })
-            .collect();
-        let threads = threads.map_err(|error| {
-            // Those that did start end after their operation.
-            stop.store(true, Relaxed);
-            EngineError::failed("clients", format!("the host gives no {active} threads ({error}); lower clients"))
-        })?;
-        let collector = Collector::new(all_cells, kinds);
-        Ok(Self { stop, ends, threads, active, failure: None, collector })
+    /// When a client cannot be made, or the host does not give as many threads: nothing then runs.
+    pub fn new(plan: &Plan, make: &Make, roll: &Arc<CpuRoll>) -> Result<Self, EngineError> {
+        let stop = Arc::<Stop>::default();
+        let (tell_made, made) = channel();
+        let (tell_end, ends) = channel();
+        let count = plan.driving.threads();
+        let cells: Vec<_> = (0..count).map(|_| Arc::new(Cells::new(plan.kinds))).collect();
+        let (mut threads, mut starts) = (Vec::new(), Vec::new());
+        let mut failure = None;
+        for (number, cells) in (0..count).zip(&cells) {
+            let (start, started) = channel();
+            let thread = Thread {
+                number,
+                plan: *plan,
+                cells: cells.clone(),
+                stop: stop.clone(),
+                tell_made: tell_made.clone(),
+                started,
+                tell_end: tell_end.clone(),
+            };
+            let (make, roll) = (make.clone(), roll.clone());
+            let body = move || {
+                let _present = roll.enter(Role::Client);
+                thread.run(make);
+            };
+            match std::thread::Builder::new().name(format!("clients-{number}")).spawn(body) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    let words = format!("the host gives no {count} threads ({error}); lower clients");
+                    stop.set();
+                    failure = Some(EngineError::failed("clients", words));
+                    break;
+                }
+            }
+            starts.push(start);
+        }
+        drop((tell_made, tell_end));
+        for end in made {
+            // Those that still make clients stop after the one at hand.
+            end.unwrap_or_else(|error| {
+                stop.set();
+                failure.get_or_insert(error);
+            });
+        }
+        let collector = Collector::new(cells, plan.kinds);
+        let running = Running { stop, ends, threads, active: plan.clients as usize, failure: None, collector };
+        match failure {
+            None => Ok(Self { running, starts }),
+            Some(error) => {
+                Self { running, starts }.abandon();
+                Err(error)
+            }
+        }
     }
 
+    /// Drops them on their threads, and waits until that is done.
+    pub fn abandon(self) {
+        drop(self.starts);
+        self.running.join();
+    }
+
+    /// Starts them all.
+    pub fn start(self) -> Running {
+        for start in self.starts {
+            // A thread that has gone is found when its clients' ends are waited for.
+            let _ = start.send(());
+        }
+        self.running
+    }
+}
+
+impl Running {
     /// Waits until a time, or until every client has ended. A client that fails stops the others.
     pub fn wait(&mut self, until: Instant) -> Waited {
         while self.active > 0 {
@@ -98,7 +157,11 @@ impl Running {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => return Waited::Until,
-                Err(RecvTimeoutError::Disconnected) => self.active = 0,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let words = format!("{} clients ended without a word", self.active);
+                    self.failure.get_or_insert_with(|| EngineError::failed("clients", words));
+                    self.active = 0;
+                }
             }
         }
         Waited::AllEnded
@@ -111,7 +174,7 @@ impl Running {
 
     /// Asks the clients to end after the operation at hand.
     pub fn stop(&self) {
-        self.stop.store(true, Relaxed);
+        self.stop.set();
     }
 
     /// How many clients have not ended.
@@ -133,7 +196,82 @@ impl Running {
     }
 }
 
-/// Has the kernel wake this thread when its sleep is over and not up to 50 µs
+/// One thread of a driver, with its share of the clients.
+struct Thread {
+    number: u32,
+    plan: Plan,
+    cells: Arc<Cells>,
+    stop: Arc<Stop>,
+    tell_made: Sender<Result<(), EngineError>>,
+    started: Receiver<()>,
+    tell_end: Sender<Result<(), EngineError>>,
+}
+
+impl Thread {
+    fn run(self, make: Make) {
+        let turns = Arc::<Turns>::default();
+        let ready = catch_unwind(AssertUnwindSafe(|| self.prepare(&make, &turns)))
+            .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+        // Whoever waits for the ends may then close what clients are made from.
+        drop(make);
+        let (waits, clients) = match ready {
+            Ok(ready) => ready,
+            Err(error) => return tell(&self.tell_made, Err(error)),
+        };
+        let Thread { plan, cells, stop, tell_made, started, tell_end, .. } = self;
+        tell(&tell_made, Ok(()));
+        drop(tell_made);
+        if started.recv().is_err() {
+            return; // Another client could not be made.
+        }
+        let share = plan.schedule.rate.map(|rate| rate / f64::from(plan.clients));
+        if share.is_some() {
+            wake_on_time();
+        }
+        let paced = clients.into_iter().map(|(address, client)| {
+            let seed = plan.schedule.seed.wrapping_add(u64::from(address.client));
+            (client, ClientPace::new(cells.clone(), stop.clone(), share, seed))
+        });
+        match waits {
+            Some(waits) => waits
+                .run(paced.map(|(client, pace)| (client, pace.sharing(turns.clone()))).collect(), |end| {
+                    tell(&tell_end, end)
+                }),
+            None => paced.for_each(|(client, pace)| tell(&tell_end, run_alone(client, pace))),
+        }
+    }
+
+    /// The clients of this thread, and the loop that runs them if they share it.
+    fn prepare(&self, make: &Make, turns: &Arc<Turns>) -> Result<(Option<Loop>, Clients), EngineError> {
+        let Plan { clients, driving, .. } = self.plan;
+        let event_loop = match driving {
+            Driving::Threads { .. } => None,
+            Driving::Loops { .. } => Some(
+                Loop::new(self.stop.clone(), turns.clone())
+                    .map_err(|error| EngineError::failed("epoll_create", error.to_string()))?,
+            ),
+        };
+        let mut mine = Vec::new();
+        for client in (self.number..clients).step_by(driving.threads() as usize) {
+            if self.stop.is_set() {
+                return Err(EngineError::failed("clients", "another client could not be made"));
+            }
+            let address = ClientAddress { host: 0, driver: self.number, client, clients };
+            mine.push((address, make(address)?));
+        }
+        Ok((event_loop, mine))
+    }
+}
+
+/// Clients with their addresses.
+type Clients = Vec<(ClientAddress, Box<dyn Client>)>;
+
+fn tell(whom: &Sender<Result<(), EngineError>>, end: Result<(), EngineError>) {
+    // The receiver outlives every client unless the trial is being torn down.
+    let _ = whom.send(end);
+}
+
+/// Has the kernel wake this thread when its wait is over and not up to 50 µs
 /// later, its default, which would count as response time.
 fn wake_on_time() {
     // SAFETY: it sets a number of the calling thread. If it is refused, wake-ups are later, and the lateness shows it.
@@ -142,13 +280,12 @@ fn wake_on_time() {
     }
 }
 
-fn run_client(mut client: Box<dyn Client>, mut pace: ThreadPace, ends: &Sender<Result<(), EngineError>>) {
-    let run = AssertUnwindSafe(|| block_on(client.run(&mut pace)));
-    let end = catch_unwind(run).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(EngineError::failed("client", format!("panicked: {}", text.unwrap_or("without a message"))))
+/// Runs the only client of a thread to its end, and drops it.
+fn run_alone(mut client: Box<dyn Client>, pace: ClientPace) -> Result<(), EngineError> {
+    let run = AssertUnwindSafe(move || {
+        let end = threads::run(client.as_mut(), pace);
+        drop(client);
+        end
     });
-    drop(client);
-    // The receiver outlives every client unless the trial is being torn down.
-    let _ = ends.send(end);
+    catch_unwind(run).unwrap_or_else(|panic| Err(panicked(panic.as_ref())))
 }

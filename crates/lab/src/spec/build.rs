@@ -8,13 +8,14 @@ use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::record::DriverKind;
 use rumba_core::setting::{SettingError, Settings, Value};
 
+use super::claim::claims;
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
 use super::{Experiment, RunSpec, expand, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
-const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "common", "engine"];
+const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "common", "engine", "claim"];
 /// The keys of `[run]`.
 pub const RUN_KEYS: &[&str] = &[
     "load_clients",
@@ -37,10 +38,8 @@ pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "cache", "durability", "compression", "library", "server", "settings"];
 /// Tables that the format foresees and this version does not act on: refused
 /// rather than ignored, because an ignored limit would falsify every number.
-pub const LATER_KEYS: &[(&str, &str)] = &[
-    ("limits", "this version cannot limit memory or storage; run it on a machine or volume of that size"),
-    ("claim", "this version does not evaluate claims; take it out and read the tables"),
-];
+pub const LATER_KEYS: &[(&str, &str)] =
+    &[("limits", "this version cannot limit memory or storage; run it on a machine or volume of that size")];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
 
@@ -61,8 +60,9 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let (workload, workload_settings) = workload(table, root, registry)?;
     let engines = engines(table, root, wanted, &workload, registry)?;
     let run = run(table.get("run"))?;
+    let claims = claims(table, &engines, &run.clients, !wanted.is_empty())?;
     let as_run = super::build_text::write(root);
-    Ok(Experiment { name, source, workload, workload_settings, engines, run, as_run })
+    Ok(Experiment { name, source, workload, workload_settings, engines, run, claims, as_run })
 }
 
 fn name(table: &Table, root: &Node) -> Result<String, SpecError> {

@@ -3,6 +3,7 @@
 
 mod build;
 mod build_text;
+mod claim;
 mod error;
 mod expand;
 mod node;
@@ -11,11 +12,13 @@ mod take;
 
 use std::path::{Path, PathBuf};
 
+use rumba_core::claim::Claim;
 use rumba_core::engine::EngineConfig;
 use rumba_core::record::DriverKind;
 use rumba_core::setting::Settings;
 
 pub use build::{LATER_KEYS, RUN_KEYS};
+pub use claim::claims_of;
 pub use error::{Origin, SpecError};
 
 use crate::registry::Registry;
@@ -37,6 +40,8 @@ pub struct Experiment {
     pub engines: Vec<EngineConfig>,
     /// How it is run.
     pub run: RunSpec,
+    /// What it asserts.
+    pub claims: Vec<Claim>,
     /// The whole experiment as TOML, command-line options merged in.
     pub as_run: String,
 }

@@ -110,3 +110,12 @@ fn wrong(key: &str, node: &Node, expected: &str) -> SpecError {
     };
     SpecError::new(&node.origin, format!("{key} is {found}"), format!("{key} takes {expected}"))
 }
+
+/// A number.
+pub fn number(key: &str, node: &Node) -> Result<f64, SpecError> {
+    match scalar(key, node)? {
+        Value::Int(number) => Ok(*number as f64),
+        Value::Float(number) => Ok(*number),
+        _ => Err(wrong(key, node, "a number")),
+    }
+}

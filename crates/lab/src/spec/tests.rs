@@ -319,3 +319,32 @@ fn the_driver_is_known_or_refused() {
     assert_eq!(read(GOOD).unwrap().run.driver, DriverKind::Auto);
     assert!(with(GOOD, &["driver=loop"]).unwrap_err().remedy.contains("loops"));
 }
+
+const CLAIM: &str = "[[claim]]\ntext = \"smaller pages write less\"\npublished = 1.9\n\
+    holds = 'wkb_per_op(\"rocks.16k\", 8) >= 1.5 * wkb_per_op(\"rocks.4k\", 8)'\n";
+
+#[test]
+fn claims_are_read_checked_and_found_again_in_the_experiment_as_run() {
+    let experiment = read(&(GOOD.to_owned() + CLAIM)).unwrap();
+    assert_eq!(experiment.claims.len(), 1);
+    assert_eq!(experiment.claims[0].published, Some(1.9));
+    assert_eq!(claims_of(&experiment.as_run), experiment.claims);
+}
+
+#[test]
+fn a_mistake_in_a_claim_is_shown_at_its_place_in_the_expression() {
+    let claim = |good: &str, bad: &str| read(&[GOOD, &CLAIM.replacen(good, bad, 1)].concat()).unwrap_err();
+    let error = claim("\"rocks.4k\", 8", "\"rocks.8k\", 8");
+    assert_eq!(error.place().as_deref(), Some("e.toml:20:46"));
+    assert!(error.problem.contains("rocks.8k"), "{}", error.problem);
+    assert!(claim("holds =", "hold =").remedy.contains("holds"));
+    assert!(claim("text =", "source =").problem.contains("no `text`"));
+    assert!(claim(">= 1.5 *", "+").problem.contains("not an inequality"));
+}
+
+#[test]
+fn a_claim_about_an_engine_that_was_not_chosen_is_left_out() {
+    let overrides = Overrides { engines: vec!["rocks.4k".into()], set: Vec::new() };
+    let experiment = read_text("e.toml", &(GOOD.to_owned() + CLAIM), &overrides, &registry()).unwrap();
+    assert!(experiment.claims.is_empty());
+}

@@ -21,7 +21,6 @@ pub fn metrics(
     let ops = ops as f64;
     let per_op = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(ops, "operations in this phase");
     let per_s = |spent: &Metric, unit: f64| spent.map(|amount| amount / unit).per(seconds, "time passed");
-    let cpu_s = spent.client_cpu_s.plus(&spent.background_cpu_s);
     let size_bytes = Metric::from(size.clone().map(|size| size.total as f64));
     let logical_bytes =
         if logical > 0 { Metric::Value(logical as f64) } else { Metric::absent("nothing has been loaded yet") };
@@ -32,12 +31,13 @@ pub fn metrics(
         wkb_per_op: per_op(&spent.device_write_bytes, KB),
         proc_rkb_per_op: per_op(&spent.process_read_bytes, KB),
         proc_wkb_per_op: per_op(&spent.process_write_bytes, KB),
-        cpu_us_per_op: per_op(&cpu_s, 1e-6),
+        cpu_us_per_op: per_op(&spent.cpu_s, 1e-6),
         client_cpu_us_per_op: per_op(&spent.client_cpu_s, 1e-6),
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
-        server_cpu_us_per_op: Metric::absent("the engine is embedded: it has no process of its own"),
+        server_cpu_us_per_op: per_op(&spent.server_cpu_s, 1e-6),
         late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
         ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
+        server_ctx_switches_per_op: per_op(&spent.server_ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
@@ -56,6 +56,7 @@ pub fn metrics(
         size_bytes,
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
+        client_rss_bytes: spent.client_rss_bytes.clone(),
     }
 }
 
@@ -77,13 +78,15 @@ mod tests {
             device_write_bytes: Metric::absent("tmpfs has no device"),
             process_write_bytes: Metric::Value(2048.0),
             client_cpu_s: Metric::Value(0.001),
-            background_cpu_s: Metric::Value(0.001),
+            server_cpu_s: Metric::Value(0.001),
+            cpu_s: Metric::Value(0.002),
             ..Spent::default()
         };
         let metrics = metrics(PhaseKind::Loop(1), 2, 1.0, 0, &spent, Err("gone".into()), 0);
         assert_eq!(metrics.wkb_per_op, Metric::absent("tmpfs has no device"));
         assert_eq!(metrics.proc_wkb_per_op, Metric::Value(1.0));
         assert_eq!(metrics.cpu_us_per_op.value().map(f64::round), Some(1000.0));
+        assert_eq!(metrics.server_cpu_us_per_op.value().map(f64::round), Some(500.0));
         assert_eq!(metrics.size_bytes, Metric::absent("gone"));
     }
 

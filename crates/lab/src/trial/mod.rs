@@ -15,13 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rumba_core::engine::{Engine, EngineError, Instance};
+use rumba_core::engine::{Engine, EngineError, Instance, Place};
 use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, TrialPlan};
+use rumba_core::record::{DriverKind, PhaseKind, TrialPlan};
 use rumba_core::warning::Warning;
 use rumba_core::workload::{Bound, Workload};
 
 use crate::meter::{CpuRoll, Meters, Role};
+use crate::run::Driving;
 
 use sync::Synced;
 
@@ -60,6 +61,7 @@ struct Trial<'a> {
     job: Job<'a>,
     bound: Arc<dyn Bound>,
     instance: Shared,
+    place: Place,
     meters: Meters,
     roll: Arc<CpuRoll>,
     synced: Arc<Mutex<Synced>>,
@@ -77,10 +79,11 @@ pub fn run(mut job: Job<'_>) {
     let last = match provision(&mut job) {
         Err(error) => failed(PhaseKind::Provision, error.to_string()),
         Ok((bound, instance)) => {
-            let meters = Meters::new(job.data_dir, roll.clone());
+            let place = instance.place();
+            let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = PhaseKind::Provision;
             let synced = Arc::default();
-            let mut trial = Trial { job, bound, instance, meters, roll, synced, epoch, phase };
+            let mut trial = Trial { job, bound, instance, place, meters, roll, synced, epoch, phase };
             let end = trial.phases();
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;
@@ -115,13 +118,30 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
             "name a release build with library = \"PATH\", or compare its CPU with itself only",
         )));
     }
+    let drivers = drivers(job, instance.as_ref());
     (job.emit)(Event::Provisioned {
         version: instance.version().or(availability.version).unwrap_or_else(|| "unknown".to_owned()),
         source: availability.source,
         effective_settings,
-        conditions: bound.conditions(),
+        conditions: bound.conditions().into_iter().chain(drivers).collect(),
     });
     Ok((Arc::from(bound), Arc::new(instance)))
+}
+
+/// The drivers that run the clients and the loaders, as conditions.
+fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> {
+    let (run, place) = (&job.plan.run, instance.place());
+    let driving = |clients| Driving::choose(run.driver, &place, clients).to_string();
+    let conditions =
+        vec![("driver".to_owned(), driving(job.plan.clients)), ("load driver".to_owned(), driving(run.load_clients))];
+    if run.driver == DriverKind::Loops && place == Place::Embedded {
+        (job.emit)(Event::Warning(Warning::new(
+            "loops-embedded",
+            "an event loop runs several clients of an embedded engine: they wait for each other, one operation at a time",
+            "leave `driver` out, or set driver = \"threads\": an embedded engine needs a thread for each client",
+        )));
+    }
+    conditions
 }
 
 fn failed(phase: PhaseKind, cause: String) -> Event {

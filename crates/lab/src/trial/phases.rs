@@ -5,16 +5,18 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{EngineError, Instance, Session};
+use rumba_core::engine::{EngineError, Instance, Place, Session};
 use rumba_core::event::Event;
 use rumba_core::record::PhaseKind;
+use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
 use rumba_core::worker::{Client, ClientAddress, Pace};
-use rumba_core::workload::{Check, LoadStage};
+use rumba_core::workload::{Bound, Check, LoadStage};
 
 use super::span::Span;
 use super::{Halt, Step, Trial};
-use crate::run::driver::{Running, Schedule, Waited};
+use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use crate::run::{Driving, descriptors};
 
 /// Work of the engine or the workload that is not an operation, on a thread of its own.
 type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
@@ -27,7 +29,10 @@ impl Client for Once {
         &'a mut self,
         _pace: &'a mut dyn Pace,
     ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>> {
-        Box::pin(async move { self.0.take().map_or(Ok(()), |work| work()) })
+        Box::pin(async move {
+            let _blocks = without_driver();
+            self.0.take().map_or(Ok(()), |work| work())
+        })
     }
 }
 
@@ -63,24 +68,30 @@ impl Trial<'_> {
     fn load_stage(&mut self, span: &mut Span, number: usize, stage: &LoadStage) -> Step<()> {
         let loaders = if stage.parallel { self.job.plan.run.load_clients } else { 1 };
         let seed = self.job.plan.run.seed;
-        let clients = self.clients(loaders, |trial, session, at| trial.bound.loader(number, session, at, seed))?;
         let schedule = Schedule { rate: None, seed };
-        let mut running = Running::start(clients, stage.ops.len(), schedule, &self.roll)?;
+        let made = self.clients(loaders, stage.ops.len(), schedule, move |bound, session, at| {
+            bound.loader(number, session, at, seed)
+        })?;
+        let mut running = made.start();
         let end = self.follow(span, &mut running, stage.ops, None);
         end.and(finish(running))
     }
 
+    /// Clients of this instance, each with a session of its own.
     fn clients(
         &self,
-        count: u32,
-        make: impl Fn(&Self, Session, ClientAddress) -> Result<Box<dyn Client>, EngineError>,
-    ) -> Result<Vec<Box<dyn Client>>, EngineError> {
-        (0..count)
-            .map(|client| {
-                let at = ClientAddress { host: 0, driver: client, client, clients: count };
-                make(self, self.instance.session()?, at)
-            })
-            .collect()
+        clients: u32,
+        kinds: usize,
+        schedule: Schedule,
+        make: impl Fn(&dyn Bound, Session, ClientAddress) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
+    ) -> Result<Made, EngineError> {
+        let driving = Driving::choose(self.job.plan.run.driver, &self.place, clients);
+        if self.place != Place::Embedded {
+            descriptors::allow(clients)?;
+        }
+        let (bound, instance) = (self.bound.clone(), self.instance.clone());
+        let make: Make = Arc::new(move |at| make(bound.as_ref(), instance.session()?, at));
+        Made::new(&Plan { clients, kinds, schedule, driving }, &make, &self.roll)
     }
 
     /// Warmup and loops: the clients run through, each span begins where the one before ended.
@@ -92,11 +103,12 @@ impl Trial<'_> {
         self.phase = phases[0].0;
         // Not the load's seed: the clients' choices shall not repeat the loaders'.
         let seed = run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let clients =
-            self.clients(self.job.plan.clients, |trial, session, at| trial.bound.client(session, at, seed))?;
         let ops = self.bound.ops();
         let schedule = Schedule { rate: run.rate, seed };
-        let mut running = Running::start(clients, ops.len(), schedule, &self.roll)?;
+        let made = self.clients(self.job.plan.clients, ops.len(), schedule, move |bound, session, at| {
+            bound.client(session, at, seed)
+        })?;
+        let mut running = made.start();
         let mut all: Option<Span> = None;
         let mut before: Option<Span> = None;
         let mut end = Ok(());
@@ -144,14 +156,18 @@ impl Trial<'_> {
     }
 
     fn work_and_sync(&mut self, phase: PhaseKind, work: fn(&dyn Instance) -> Result<(), EngineError>) -> Step<()> {
-        let (instance, synced, dir) = (self.instance.clone(), self.synced.clone(), self.job.data_dir.to_owned());
-        self.work(
+        let (instance, synced) = (self.instance.clone(), self.synced.clone());
+        let (place, dir) = (self.place.clone(), self.job.data_dir.to_owned());
+        let done = self.work(
             phase,
             Box::new(move || {
                 work(instance.as_ref().as_ref())?;
-                synced.lock().unwrap_or_else(PoisonError::into_inner).sync(&dir)
+                synced.lock().unwrap_or_else(PoisonError::into_inner).sync(&place, &dir)
             }),
-        )
+        );
+        let warning = self.synced.lock().unwrap_or_else(PoisonError::into_inner).warning();
+        warning.into_iter().for_each(|warning| self.emit(Event::Warning(warning)));
+        done
     }
 
     fn work(&mut self, phase: PhaseKind, work: Work) -> Step<()> {
@@ -168,9 +184,14 @@ impl Trial<'_> {
     }
 
     fn do_work(&mut self, span: &mut Span, work: Work) -> Step<()> {
-        let client: Box<dyn Client> = Box::new(Once(Some(work)));
-        let schedule = Schedule { rate: None, seed: 0 };
-        let mut running = Running::start(vec![client], 0, schedule, &self.roll)?;
+        let work = Mutex::new(Some(work));
+        let make: Make = Arc::new(move |_| {
+            let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ok(Box::new(Once(work)) as Box<dyn Client>)
+        });
+        let (schedule, driving) = (Schedule { rate: None, seed: 0 }, Driving::Threads { threads: 1 });
+        let mut running = Made::new(&Plan { clients: 1, kinds: 0, schedule, driving }, &make, &self.roll)?.start();
+        drop(make);
         let end = self.follow(span, &mut running, &[], None);
         end.and(finish(running))
     }

@@ -1,5 +1,6 @@
 //! What a trial sees by itself that makes its figures less than they seem.
 
+use rumba_core::engine::Place;
 use rumba_core::metric::Metric;
 use rumba_core::record::PhaseRecord;
 use rumba_core::warning::Warning;
@@ -10,6 +11,8 @@ use super::metrics::online_cpus;
 const LATE_SHARE: f64 = 0.1;
 /// CPU taken by the hypervisor that is worth a warning: this share of all CPUs.
 const STEAL_SHARE: f64 = 0.01;
+/// CPU that clients take from a server on their own host and that is worth a warning: this share of all CPUs.
+const CLIENT_SHARE: f64 = 0.2;
 
 /// The warning that clients were late by themselves, over all loops.
 pub fn late(loops: &PhaseRecord) -> Option<Warning> {
@@ -35,10 +38,54 @@ pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
     })
 }
 
+/// The warning that a server and its clients share the host's CPUs, and that the clients used many of them.
+pub fn shared_cpus(loops: &PhaseRecord, place: &Place) -> Option<Warning> {
+    if !matches!(place, Place::Server { pid: Some(_), .. }) {
+        return None;
+    }
+    client_share(loops, online_cpus()).map(|(cpus, client, server)| {
+        Warning::new(
+            "client-shares-cpus",
+            format!(
+                "client and server share the host's {cpus} CPUs: of them the clients used {:.0}%, the server {:.0}%",
+                client * 100.0,
+                server * 100.0
+            ),
+            "compare server_cpu_us_per_op rather than throughput, use fewer clients, or run the server on another host",
+        )
+    })
+}
+
+/// The shares of clients and server in so many CPUs, where the clients' is worth a warning.
+fn client_share(loops: &PhaseRecord, cpus: f64) -> Option<(f64, f64, f64)> {
+    let available_s = (loops.seconds * cpus).max(f64::MIN_POSITIVE);
+    let (client, server) = (loops.spent.client_cpu_s.value()?, loops.spent.server_cpu_s.value()?);
+    (client / available_s > CLIENT_SHARE).then_some((cpus, client / available_s, server / available_s))
+}
+
 fn mean_response_us(loops: &PhaseRecord) -> Option<f64> {
     let kinds = loops.op_types.values();
     let count: u64 = kinds.clone().map(|kind| kind.count + kind.errors).sum();
     let sum: f64 =
         kinds.filter_map(|kind| Some(kind.response.mean_ms.value()? * 1e3 * (kind.count + kind.errors) as f64)).sum();
     (count > 0).then(|| sum / count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::record::PhaseKind;
+
+    use super::*;
+    use crate::compare::testing::phase;
+
+    #[test]
+    fn clients_that_take_a_fifth_of_the_hosts_cpus_are_told() {
+        let mut loops = phase(PhaseKind::Loops, 10.0, 1000, 0.0);
+        loops.spent.server_cpu_s = Metric::Value(20.0);
+        loops.spent.client_cpu_s = Metric::Value(8.0);
+        assert_eq!(client_share(&loops, 4.0), None, "8 of 40 CPU seconds are no more than a fifth");
+        loops.spent.client_cpu_s = Metric::Value(10.0);
+        assert_eq!(client_share(&loops, 4.0), Some((4.0, 0.25, 0.5)));
+        assert_eq!(shared_cpus(&loops, &Place::Embedded), None, "an embedded engine works in its clients");
+    }
 }

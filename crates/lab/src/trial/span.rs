@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
-use rumba_core::record::{Interval, PhaseKind, PhaseRecord};
+use rumba_core::metric::Metric;
+use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent};
 use rumba_core::workload::{Check, OpInfo};
 
 use super::metrics::metrics;
 use super::{Halt, Step, Trial, remarks, sync};
-use crate::meter::{Reading, allocated};
+use crate::meter::{Reading, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::driver::{Running, Waited};
 use crate::run::stats;
@@ -18,6 +19,8 @@ use crate::run::stats;
 const NAP: Duration = Duration::from_millis(100);
 /// How long clients may take to end the operation at hand after an interrupt.
 const GRACE: Duration = Duration::from_secs(10);
+/// Why a span has no count that is taken at its end.
+const CUT_OFF: &str = "the phase was cut off before its end";
 
 /// A span in progress, or just ended.
 #[derive(Clone)]
@@ -27,6 +30,8 @@ pub struct Span {
     ended: Instant,
     first: Reading,
     last: Reading,
+    /// Context switches of a server's threads at both ends.
+    switches: [Result<ThreadSwitches, String>; 2],
     debt_start: Vec<Gauge>,
     /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
     parts: Vec<(&'static [OpInfo], Counts)>,
@@ -50,8 +55,28 @@ impl Span {
         for (infos, counts) in &next.parts {
             self.add(infos, counts);
         }
-        Span { ended: next.ended, last: next.last.clone(), ..self }
+        let [first, _] = self.switches;
+        let [_, last] = next.switches.clone();
+        Span { ended: next.ended, last: next.last.clone(), switches: [first, last], ..self }
     }
+
+    /// What was spent in it.
+    fn spent(&self) -> Spent {
+        let mut spent = self.last.since(&self.first);
+        if is_run(self.phase) {
+            spent.server_ctx_switches = match &self.switches {
+                [Ok(first), Ok(last)] => Metric::from(last.since(first) as f64),
+                [Err(reason), _] | [_, Err(reason)] => Metric::absent(reason),
+            };
+        }
+        spent
+    }
+}
+
+/// Whether clients run through it: a thread of a server that ends takes its
+/// count of context switches with it, and these threads live on.
+fn is_run(phase: PhaseKind) -> bool {
+    matches!(phase, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops)
 }
 
 /// What counts as an operation: a load's rows, elsewhere the operations.
@@ -70,23 +95,32 @@ impl Trial<'_> {
     /// Begins a span now.
     pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
         let debt_start = self.debt();
-        let reading = self.meters.read();
+        self.meters.look_for_descendants();
+        let switches = [self.switches(phase), Err(CUT_OFF.to_owned())];
+        let first = self.meters.read();
         let now = Instant::now();
-        Span { phase, started: now, ended: now, first: reading.clone(), last: reading, debt_start, parts: Vec::new() }
+        let last = first.clone();
+        Span { phase, started: now, ended: now, first, last, switches, debt_start, parts: Vec::new() }
     }
 
     /// Begins a span where another has ended: clients that run on are counted
     /// and metered without a gap.
     pub(super) fn begin_after(&mut self, before: &Span, phase: PhaseKind) -> Span {
+        self.meters.look_for_descendants();
         Span {
             phase,
             started: before.ended,
             ended: before.ended,
             first: before.last.clone(),
             last: before.last.clone(),
+            switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
             debt_start: self.debt(),
             parts: Vec::new(),
         }
+    }
+
+    fn switches(&self, phase: PhaseKind) -> Result<ThreadSwitches, String> {
+        if is_run(phase) { self.meters.server_switches() } else { Ok(ThreadSwitches::default()) }
     }
 
     /// Follows running clients until a time or until all have ended, telling
@@ -112,7 +146,10 @@ impl Trial<'_> {
             match waited {
                 None => return Err(Halt::Interrupted),
                 Some(Waited::AllEnded) => return Ok(()),
-                Some(Waited::Until) if until.is_some_and(|until| next >= until) => return Ok(()),
+                Some(Waited::Until) if until.is_some_and(|until| next >= until) => {
+                    span.switches[1] = self.switches(span.phase);
+                    return Ok(());
+                }
                 Some(Waited::Until) => {}
             }
         }
@@ -176,7 +213,8 @@ impl Trial<'_> {
         // Of an engine that answers at once the client is all there is to see.
         let late = self.job.engine.keeps_data().then(|| remarks::late(&record)).flatten();
         let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
-        for warning in late.into_iter().chain(stolen) {
+        let shared = remarks::shared_cpus(&record, &self.place);
+        for warning in late.into_iter().chain(stolen).chain(shared) {
             self.emit(Event::Warning(warning));
         }
         self.emit(Event::PhaseEnded(Box::new(record)));
@@ -190,8 +228,11 @@ impl Trial<'_> {
         for (infos, counts) in &span.parts {
             op_types.extend(stats::op_stats(infos, counts));
         }
-        let spent = span.last.since(&span.first);
-        let size = allocated(self.job.data_dir, &|file| self.instance.is_log(file)).map_err(|error| error.to_string());
+        let spent = span.spent();
+        let size = data_dir(&self.place, self.job.data_dir).and_then(|dir| {
+            let size = allocated(dir, &|file| self.instance.is_log(file));
+            size.map_err(|error| format!("{}: {error}", dir.display()))
+        });
         let logical = self.bound.logical_bytes();
         PhaseRecord {
             phase,

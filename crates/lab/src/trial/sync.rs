@@ -9,39 +9,74 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rumba_core::engine::{EngineError, Gauge};
+use rumba_core::engine::{EngineError, Gauge, Place};
+use rumba_core::warning::Warning;
 
 use crate::host::parse::meminfo_bytes;
+use crate::meter::data_dir;
 
-/// Syncs an instance's files, and keeps them open.
+/// Syncs an instance's files.
 ///
-/// POSIX takes all of a process's locks on a file away when any descriptor of
-/// it is closed; the engine's own locks live in the same process. So what was
-/// opened here is closed by the end of the trial's process.
+/// Those of an embedded engine stay open: POSIX takes all of a process's locks
+/// on a file away when any descriptor of it is closed, and the engine's own
+/// locks live in the same process. So what was opened here is closed by the end
+/// of the trial's process. A server's locks are its own process's.
 #[derive(Default)]
 pub struct Synced {
     open: Vec<File>,
+    skipped: Option<String>,
+    said: bool,
 }
 
 impl Synced {
-    /// Syncs every file below `dir`; files that vanish meanwhile have nothing to pay.
+    /// Syncs every file of an instance that was given the directory `own`; files
+    /// that vanish meanwhile have nothing to pay. A server's files may be out of
+    /// reach: then [`Synced::warning`] says why.
     ///
     /// # Errors
     /// When the device refuses.
-    pub fn sync(&mut self, dir: &Path) -> Result<(), EngineError> {
-        self.walk(dir).map_err(|error| EngineError::failed("fsync", format!("{}: {error}", dir.display())))
+    pub fn sync(&mut self, place: &Place, own: &Path) -> Result<(), EngineError> {
+        let embedded = *place == Place::Embedded;
+        let dir = match data_dir(place, own) {
+            Ok(dir) => dir,
+            Err(reason) => {
+                self.skipped = Some(reason);
+                return Ok(());
+            }
+        };
+        match self.walk(dir, embedded) {
+            Err(error) if !embedded && error.kind() == io::ErrorKind::PermissionDenied => {
+                self.skipped = Some(format!("{}: {error}", dir.display()));
+                Ok(())
+            }
+            walked => walked.map_err(|error| EngineError::failed("fsync", format!("{}: {error}", dir.display()))),
+        }
     }
 
-    fn walk(&mut self, dir: &Path) -> io::Result<()> {
+    /// The warning that files were not synced; once.
+    pub fn warning(&mut self) -> Option<Warning> {
+        let reason = self.skipped.as_ref().filter(|_| !self.said)?;
+        self.said = true;
+        Some(Warning::new(
+            "not-synced",
+            format!("the server's files were not synced after settle and drain: {reason}"),
+            "what the server has left to the page cache is in no figure of this trial; run as a user who may read its \
+             data directory, or let the server write past the page cache",
+        ))
+    }
+
+    fn walk(&mut self, dir: &Path, keep_open: bool) -> io::Result<()> {
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
             let kind = entry.file_type()?;
             let result = if kind.is_dir() {
-                self.walk(&entry.path())
+                self.walk(&entry.path(), keep_open)
             } else if kind.is_file() {
                 File::open(entry.path()).and_then(|file| {
                     let result = file.sync_all();
-                    self.open.push(file);
+                    if keep_open {
+                        self.open.push(file);
+                    }
                     result
                 })
             } else {
@@ -61,4 +96,35 @@ pub fn host_dirty() -> Option<Gauge> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let bytes = |key| meminfo_bytes(&text, key);
     Some(Gauge::new("host_dirty_bytes", (bytes("Dirty")? + bytes("Writeback")?) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(data_dir: Option<&Path>) -> Place {
+        Place::Server { pid: None, data_dir: data_dir.map(Path::to_owned) }
+    }
+
+    #[test]
+    fn a_servers_files_are_synced_where_they_are_and_closed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("schema")).unwrap();
+        fs::write(dir.path().join("schema/table"), "rows").unwrap();
+        let mut synced = Synced::default();
+        synced.sync(&server(Some(dir.path())), Path::new("/nowhere")).unwrap();
+        assert!(synced.open.is_empty() && synced.warning().is_none());
+        synced.sync(&Place::Embedded, dir.path()).unwrap();
+        assert_eq!(synced.open.len(), 1, "a close would take the engine's own locks away");
+    }
+
+    #[test]
+    fn files_out_of_reach_are_said_once_and_fail_nothing() {
+        let mut synced = Synced::default();
+        synced.sync(&server(None), Path::new("/nowhere")).unwrap();
+        let warning = synced.warning().unwrap();
+        assert!(warning.message.contains("on another host or may not be read"), "{}", warning.message);
+        synced.sync(&server(None), Path::new("/nowhere")).unwrap();
+        assert!(synced.warning().is_none());
+    }
 }

@@ -80,23 +80,44 @@ fn unit_of(rows: &[Row], pick: Pick, metric: &str) -> SizeUnit {
     SizeUnit::for_largest(sizes.fold(0.0, f64::max))
 }
 
+/// CPU of servers and of clients apart, where some engine is a server: only
+/// then do clients have a process of their own.
+fn cpu_apart(rows: &[Row], pick: Pick, per: &str) -> Vec<Column> {
+    let apart = |figures: &PhaseFigures| figures.median("client_rss_bytes").value().is_some();
+    if !rows.iter().filter_map(pick).any(apart) {
+        return Vec::new();
+    }
+    let (server, client) = (
+        format!("what of it the server's processes used, microseconds per {per}"),
+        format!("what of it the clients used, microseconds per {per}; embedded engines run in their clients"),
+    );
+    vec![
+        Column::metric("scpu", "server_cpu_us_per_op", 1, &server),
+        Column::metric("ccpu", "client_cpu_us_per_op", 1, &client),
+    ]
+}
+
 /// The load.
 pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
     let (size, rss) = (unit_of(rows, pick, "size_bytes"), unit_of(rows, pick, "rss_bytes"));
-    vec![
+    let mut columns = vec![
         Column::metric("ips", "ops_per_s", 0, "rows inserted per second"),
         Column::metric("wkb/i", "wkb_per_op", 2, "KB written to the device per row inserted, before the debt is paid"),
         Column::metric("wkb/i+s", "wkb_per_row_with_settle", 2, "KB written in load and settle per row inserted"),
         Column::metric("Mcpu/i", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per row inserted"),
+    ];
+    columns.extend(cpu_apart(rows, pick, "row"));
+    columns.extend([
         Column::size("size", "size_bytes", size, "allocated on disk at the end of the load, logs included"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the load"),
         Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),
         Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"),
-    ]
+    ]);
+    columns
 }
 
 /// Transactions: throughput, response time, CPU.
-pub fn transactions(workload: &str) -> Vec<Column> {
+pub fn transactions(workload: &str, rows: &[Row], pick: Pick) -> Vec<Column> {
     let mut columns = vec![Column::metric("tps", "ops_per_s", 0, "operations per second, all loops")];
     let short = SHORT_OPS.iter().find(|(name, _)| *name == workload).map_or(&[][..], |(_, ops)| ops);
     for (head, op) in short {
@@ -104,6 +125,7 @@ pub fn transactions(workload: &str) -> Vec<Column> {
         columns.push(Column::new(head, Source::P99(op), Digits::Milliseconds, &legend));
     }
     columns.push(Column::metric("Mcpu/t", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per operation"));
+    columns.extend(cpu_apart(rows, pick, "operation"));
     columns.push(Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"));
     columns
 }

@@ -67,11 +67,12 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
     let workload = results.trials.first().map_or("", |trial| trial.record.plan.workload.as_str());
     section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load));
-    section(&mut text, "Transactions", summary, run, &columns::transactions(workload));
+    section(&mut text, "Transactions", summary, run, &columns::transactions(workload, &summary.rows, run));
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run));
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run));
     text.push_str(&relative(summary, options));
     text.push_str(&repeats(summary));
+    text.push_str(&notes::servers(results));
     text.push_str(&notes::all(results, summary));
     text
 }

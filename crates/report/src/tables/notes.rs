@@ -8,6 +8,7 @@ use rumba_core::results::Results;
 use rumba_core::warning::Warning;
 
 use crate::format::counted;
+use crate::server::in_server;
 
 /// Everything a reader must know before trusting the tables.
 pub fn all(results: &Results, summary: &Summary) -> String {
@@ -21,6 +22,26 @@ pub fn all(results: &Results, summary: &Summary) -> String {
         }
     }
     text
+}
+
+/// Which server each engine ran in, where some did; versions and builds are
+/// part of what is compared.
+pub fn servers(results: &Results) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for trial in &results.trials {
+        let record = &trial.record;
+        if !in_server(record) {
+            continue;
+        }
+        let version = record.version.as_deref().unwrap_or("unknown version");
+        let source = record.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
+        let asked = record.plan.engine.server.as_deref().map(|server| format!("{server}: ")).unwrap_or_default();
+        let line = format!("  {}: {asked}{version}{source}", record.plan.engine.name);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
 }
 
 fn partial(summary: &Summary) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::compare::summarise;
-use crate::support::synthetic::sample;
+use crate::support::synthetic::{sample, servers};
 use rumba_report::{json, schema};
 
 fn schema_file() -> std::path::PathBuf {
@@ -60,8 +60,30 @@ fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
     assert!(trial["charged"]["write_amp_with_settle"].as_f64() > phases[0]["write_amp"].as_f64());
     assert!(document["summary"]["rows"][0]["load"]["metrics"]["write_amp_with_settle"]["median"].is_f64());
     assert_eq!(trial["warnings"][0]["code"], "debt-at-end");
+    assert_eq!((&trial["library"], &trial["server"]), (&"built in".into(), &serde_json::Value::Null));
     let failed = &document["trials"][11];
     assert_eq!((&failed["status"], &failed["failure"]["phase"]), (&"failed".into(), &"loop 2".into()));
     assert!(failed["charged"]["wkb_per_op_with_drain"]["absent"].is_string());
     assert!(failed["charged"]["wkb_per_row_with_settle"].is_f64(), "its load was settled and stands");
+}
+
+#[test]
+fn a_server_its_source_and_its_cpu_are_found_by_their_stable_names() {
+    let results = servers();
+    let document = json(&results, &summarise(&results));
+    let trial = &document["trials"][0];
+    assert_eq!(trial["server"], serde_json::json!({"asked": "mariadb@10.11", "source": "an imagined server's path"}));
+    assert_eq!(
+        (&trial["library"], &trial["engine_settings"]["server"]),
+        (&serde_json::Value::Null, &"mariadb@10.11".into())
+    );
+    let loops = &trial["phases"][6];
+    let figure = |name: &str| loops[name].as_f64().unwrap();
+    let parts = figure("server_cpu_us_per_op") + figure("client_cpu_us_per_op");
+    assert!((parts / figure("cpu_us_per_op") - 1.0).abs() < 1e-6, "{parts}");
+    assert!(figure("client_rss_bytes") > 0.0);
+    let embedded = &document["trials"][2]["phases"][6];
+    assert!(
+        embedded["server_cpu_us_per_op"]["absent"].is_string() && embedded["client_rss_bytes"]["absent"].is_string()
+    );
 }

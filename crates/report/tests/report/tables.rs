@@ -1,7 +1,7 @@
 //! The terminal tables as a reader sees them.
 
 use crate::support::compare::{compare, summarise};
-use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, results, sample};
+use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, results, sample, servers};
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
@@ -17,6 +17,29 @@ fn printed(results: &Results) -> String {
 #[test]
 fn a_whole_run() {
     insta::assert_snapshot!(printed(&sample()));
+}
+
+#[test]
+fn servers_show_their_cpu_and_their_clients_apart() {
+    insta::assert_snapshot!(printed(&servers()));
+}
+
+#[test]
+fn embedded_engines_alone_have_no_columns_of_a_server() {
+    let text = printed(&sample());
+    assert!(!text.contains("scpu") && !text.contains("Servers"), "{text}");
+}
+
+#[test]
+fn a_server_out_of_sight_says_why_its_cpu_is_not_known() {
+    let mut results = results(&[SERVER_BTREE], SHORT);
+    let reason = "the server runs on another host, or its process is not known: its counters cannot be read";
+    for phase in &mut results.trials[0].record.phases {
+        phase.metrics.server_cpu_us_per_op = Metric::absent(reason);
+        phase.metrics.cpu_us_per_op = Metric::absent(reason);
+    }
+    let text = printed(&results);
+    assert!(text.contains(&format!("  - Mcpu/t, scpu of innodb: {reason}\n")), "{text}");
 }
 
 #[test]

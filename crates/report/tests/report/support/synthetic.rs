@@ -34,6 +34,8 @@ pub struct Shape {
     /// A stall every so many seconds; 0 for none.
     pub stall_every_s: u64,
     pub background: bool,
+    /// The server that it runs in, beside its clients.
+    pub server: Option<&'static str>,
 }
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -53,6 +55,7 @@ pub const LSM: Shape = Shape {
     p99_ms: 0.9,
     stall_every_s: 47,
     background: true,
+    server: None,
 };
 pub const LSM_ZSTD: Shape = Shape {
     name: "rocksdb.zstd",
@@ -82,6 +85,7 @@ pub const BTREE: Shape = Shape {
     p99_ms: 2.3,
     stall_every_s: 30,
     background: true,
+    server: None,
 };
 pub const COPY_ON_WRITE: Shape = Shape {
     name: "lmdb",
@@ -97,6 +101,29 @@ pub const COPY_ON_WRITE: Shape = Shape {
     p99_ms: 3.4,
     stall_every_s: 0,
     background: false,
+    server: None,
+};
+
+pub const SERVER_BTREE: Shape = Shape {
+    name: "innodb",
+    engine: "innodb",
+    ops_per_s: 14_100.0,
+    wkb_per_op: 11.6,
+    cpu_us: 196.0,
+    size: 2210.0 * MIB,
+    p99_ms: 3.1,
+    server: Some("mariadb@10.11"),
+    ..BTREE
+};
+pub const SERVER_LSM: Shape = Shape {
+    name: "myrocks.zstd",
+    engine: "myrocks",
+    ops_per_s: 12_700.0,
+    wkb_per_op: 0.61,
+    cpu_us: 224.0,
+    size: 860.0 * MIB,
+    server: Some("mariadb@10.11"),
+    ..LSM_ZSTD
 };
 
 /// How the imagined experiment is run.
@@ -201,7 +228,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         durability: if s.background { Durability::NoSync } else { Durability::None },
         compression: s.name.split_once('.').map(|(_, compression)| compression.to_owned()),
         library: None,
-        server: None,
+        server: s.server.map(str::to_owned),
         settings: Settings::default(),
     };
     let workload_settings = BTreeMap::from([
@@ -233,7 +260,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         status: Status::Done,
         started: "2024-01-01T12:00:00Z".to_owned(),
         version: Some("0.0 (imagined)".to_owned()),
-        source: Some("built in".to_owned()),
+        source: Some(s.server.map_or("built in", |_| "an imagined server's path").to_owned()),
         effective_settings: vec![("cache_size".to_owned(), (160u64 << 20).to_string())],
         conditions: BTreeMap::from([
             ("driver".to_owned(), "threads".to_owned()),
@@ -287,18 +314,29 @@ fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
         device_discard_bytes: Metric::from(0.0),
         process_read_bytes: Metric::from(reads * s.kb_per_read * 1024.0),
         process_write_bytes: Metric::from(written * 0.97),
-        client_cpu_s: Metric::from(if s.background { cpu * 0.8 } else { cpu }),
-        background_cpu_s: if s.background {
-            Metric::from(cpu * 0.2)
-        } else {
-            Metric::absent("the library starts no threads of its own")
+        client_cpu_s: Metric::from(match s.server {
+            Some(_) => cpu * 0.3,
+            None if s.background => cpu * 0.8,
+            None => cpu,
+        }),
+        background_cpu_s: match s.server {
+            Some(_) => Metric::from(0.0),
+            None if s.background => Metric::from(cpu * 0.2),
+            None => Metric::absent("the library starts no threads of its own"),
         },
-        server_cpu_s: Metric::absent("the engine is embedded: it has no process of its own"),
+        server_cpu_s: s.server.map_or_else(embedded, |_| Metric::from(cpu * 0.7)),
+        cpu_s: Metric::from(cpu),
         harness_cpu_s: Metric::from(0.01),
         host_cpu_s: Metric::from(cpu + 0.05),
         ctx_switches: Metric::from(reads * 2.0),
+        server_ctx_switches: s.server.map_or_else(embedded, |_| Metric::from(reads * 3.0)),
         rss_bytes: Metric::from(214.0 * MIB),
+        client_rss_bytes: s.server.map_or_else(embedded, |_| Metric::from(31.0 * MIB)),
     }
+}
+
+fn embedded() -> Metric {
+    Metric::absent("the engine is embedded: it has no process of its own")
 }
 
 fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> PhaseRecord {
@@ -306,7 +344,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     let ops: u64 = intervals.iter().map(|i| i.ops).sum();
     let sum = |get: fn(&Spent) -> &Metric| intervals.iter().filter_map(|i| get(&i.spent).value()).sum::<f64>();
     let (reads, written) = (sum(|spent| &spent.device_reads), sum(|spent| &spent.device_write_bytes));
-    let cpu = sum(|spent| &spent.client_cpu_s) + sum(|spent| &spent.background_cpu_s);
+    let cpu = sum(|spent| &spent.cpu_s);
     let per_op = |value: f64| Metric::from(value).per(ops as f64, "operations");
     let per_s = |value: f64| Metric::from(value).per(seconds, "time");
     let read = reads * s.kb_per_read;
@@ -314,6 +352,11 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     metrics.ops_per_s = per_s(ops as f64);
     metrics.wkb_per_op = per_op(written / 1024.0);
     metrics.cpu_us_per_op = per_op(cpu * 1e6);
+    let in_all = total(s, intervals);
+    let us = |part: &Metric| part.map(|seconds| seconds * 1e6).per(ops as f64, "operations");
+    metrics.client_cpu_us_per_op = us(&in_all.client_cpu_s);
+    metrics.server_cpu_us_per_op = us(&in_all.server_cpu_s);
+    metrics.client_rss_bytes = in_all.client_rss_bytes.clone();
     metrics.write_mb_s = per_s(written / MIB);
     metrics.host_cpu_percent = per_s(cpu / 4.0 * 100.0);
     metrics.rss_bytes = Metric::from(214.0 * MIB);
@@ -341,7 +384,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
         ops,
         op_types: if running { op_types(s, ops) } else { BTreeMap::new() },
         metrics,
-        spent: total(s, intervals),
+        spent: in_all,
         debt_start: if s.debt_kb_per_op > 0.0 { debt(1e6) } else { Vec::new() },
         debt_end: if s.debt_kb_per_op > 0.0 { debt(2e8) } else { Vec::new() },
         counters: Vec::new(),
@@ -351,12 +394,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
 
 fn total(s: &Shape, intervals: &[Interval]) -> Spent {
     let sum = |get: fn(&Spent) -> &Metric| intervals.iter().filter_map(|i| get(&i.spent).value()).sum::<f64>();
-    spent(
-        s,
-        sum(|spent| &spent.device_reads),
-        sum(|spent| &spent.device_write_bytes),
-        sum(|spent| &spent.client_cpu_s) + sum(|spent| &spent.background_cpu_s),
-    )
+    spent(s, sum(|spent| &spent.device_reads), sum(|spent| &spent.device_write_bytes), sum(|spent| &spent.cpu_s))
 }
 
 fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
@@ -411,4 +449,9 @@ pub fn sample() -> Results {
     last.intervals.truncate(290);
     results.missing.push("trials/013: not run, the experiment ended after trial 12".to_owned());
     results
+}
+
+/// Two engines in a server and one embedded, two repeats.
+pub fn servers() -> Results {
+    results(&[SERVER_BTREE, SERVER_LSM, LSM], Plan { clients: &[16], repeats: 2, loops: 3, loop_s: 60 })
 }

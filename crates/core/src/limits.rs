@@ -1,0 +1,331 @@
+//! Limits: how much memory and what kind of storage an experiment may use.
+//!
+//! Plain values only; the lab enforces them.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use crate::units::{parse_bytes, show_bytes};
+
+/// The smallest memory limit that is accepted: below it a trial's process is
+/// killed before it has opened an engine.
+pub const SMALLEST_MEMORY_BYTES: u64 = 16 << 20;
+/// The smallest storage that is accepted: an ext4 with its journal and some data.
+pub const SMALLEST_STORAGE_BYTES: u64 = 64 << 20;
+/// The size of storage whose experiment names none.
+pub const DEFAULT_STORAGE_BYTES: u64 = 8 << 30;
+/// The smallest rate in bytes per second that is accepted: one page.
+const SMALLEST_RATE_BPS: i64 = 4096;
+
+/// The limits of an experiment; what is `None` is as the host has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// Bytes for the engine's processes together, page cache included.
+    pub memory_bytes: Option<u64>,
+    /// The storage that holds the data.
+    pub storage: Option<StorageLimit>,
+}
+
+/// Storage of a known kind: a filesystem of its own, with its operations and bytes throttled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StorageLimit {
+    /// The named kind that the figures come from, if one was named.
+    pub tier: Option<String>,
+    /// Reads per second; `None` is no limit.
+    pub read_iops: Option<u32>,
+    /// Writes per second; `None` is no limit.
+    pub write_iops: Option<u32>,
+    /// Bytes read per second; `None` is no limit.
+    pub read_bps: Option<u64>,
+    /// Bytes written per second; `None` is no limit.
+    pub write_bps: Option<u64>,
+    /// How large the filesystem's device is, in bytes.
+    pub size_bytes: u64,
+    /// What holds the device's blocks.
+    pub backing: Backing,
+}
+
+/// What holds the blocks of throttled storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backing {
+    /// A file on the host's disk, read and written past the host's page cache.
+    File,
+    /// A file in memory, for rates that the host's disk cannot serve.
+    Tmpfs,
+}
+
+/// A named kind of storage.
+struct Tier {
+    name: &'static str,
+    iops: u32,
+    /// A shared disk of a virtual machine serves 8,000 reads per second at depth
+    /// 1, so that the faster kinds are kept in memory unless told otherwise.
+    backing: Backing,
+}
+
+/// The kinds of the published comparison of storage (2016-11-23): operations
+/// per second of a disk array, a slow and a fast solid-state disk.
+const TIERS: [Tier; 3] = [
+    Tier { name: "disk-array", iops: 1_000, backing: Backing::File },
+    Tier { name: "slow-ssd", iops: 10_000, backing: Backing::Tmpfs },
+    Tier { name: "fast-ssd", iops: 100_000, backing: Backing::Tmpfs },
+];
+
+const TIER_NAMES: &[&str] = &["disk-array", "slow-ssd", "fast-ssd"];
+
+/// The keys of the table `limits.storage`.
+pub const STORAGE_SETTINGS: &[SettingInfo] = &[
+    info("tier", Kind::Choice(TIER_NAMES), "none", "a named kind: disk-array 1k, slow-ssd 10k, fast-ssd 100k IOPS"),
+    info("iops", IOPS, "no limit", "reads per second, and as many writes"),
+    info("read_iops", IOPS, "iops", "reads per second"),
+    info("write_iops", IOPS, "iops", "writes per second"),
+    info("read_bps", Kind::Bytes, "no limit", "bytes read per second"),
+    info("write_bps", Kind::Bytes, "no limit", "bytes written per second"),
+    info("size", Kind::Bytes, "8GiB", "bytes of the filesystem's device"),
+    info(
+        "backing",
+        Kind::Choice(&["file", "tmpfs"]),
+        "tmpfs for slow-ssd and fast-ssd, else file",
+        "what holds the blocks: a file on disk or in memory",
+    ),
+];
+
+const IOPS: Kind = Kind::Int(1, u32::MAX as i64);
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+impl Limits {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        self.memory_bytes.is_none() && self.storage.is_none()
+    }
+}
+
+/// Reads the value of `limits.memory`: `"1GiB"`, or a number of bytes.
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse_memory(value: &Value) -> Result<u64, SettingError> {
+    const KEY: &str = "limits.memory";
+    let bytes = match value {
+        Value::Int(bytes) => u64::try_from(*bytes).map_err(|_| "a size is not negative".to_owned()),
+        Value::Text(text) => parse_bytes(text),
+        other => Err(format!("`{other}` is not a size")),
+    }
+    .map_err(|problem| SettingError::new(KEY, problem, "write a size such as \"1GiB\""))?;
+    at_least(KEY, bytes, SMALLEST_MEMORY_BYTES)
+}
+
+impl StorageLimit {
+    /// A named kind of storage: `disk-array`, `slow-ssd` or `fast-ssd`.
+    ///
+    /// # Errors
+    /// The names there are.
+    pub fn tier(name: &str) -> Result<Self, SettingError> {
+        let tier = TIERS.iter().find(|tier| tier.name == name).ok_or_else(|| {
+            let likely = crate::nearest(name, TIER_NAMES.iter().copied());
+            let suggestion = likely.map_or(String::new(), |name| format!("did you mean \"{name}\"? "));
+            SettingError::new(
+                "limits.storage",
+                format!("there is no storage called `{name}`"),
+                format!("{suggestion}it is one of {}, or a table such as {{ iops = 2000 }}", TIER_NAMES.join(", ")),
+            )
+        })?;
+        Ok(Self {
+            tier: Some(tier.name.to_owned()),
+            read_iops: Some(tier.iops),
+            write_iops: Some(tier.iops),
+            read_bps: None,
+            write_bps: None,
+            size_bytes: DEFAULT_STORAGE_BYTES,
+            backing: tier.backing,
+        })
+    }
+
+    /// Storage as a table describes it; [`STORAGE_SETTINGS`] has its keys. What
+    /// a table says beside a `tier` goes before what the tier says.
+    ///
+    /// # Errors
+    /// The first key that cannot be accepted.
+    pub fn from_settings(settings: &Settings) -> Result<Self, SettingError> {
+        settings.check("limits.storage", STORAGE_SETTINGS).map_err(below_storage)?;
+        let unlimited = Self {
+            tier: None,
+            read_iops: None,
+            write_iops: None,
+            read_bps: None,
+            write_bps: None,
+            size_bytes: DEFAULT_STORAGE_BYTES,
+            backing: Backing::File,
+        };
+        let base = settings.text("tier").map_or(Ok(unlimited), Self::tier)?;
+        let iops = |key| settings.int(key).or_else(|| settings.int("iops")).and_then(|iops| u32::try_from(iops).ok());
+        Ok(Self {
+            tier: base.tier,
+            read_iops: iops("read_iops").or(base.read_iops),
+            write_iops: iops("write_iops").or(base.write_iops),
+            read_bps: rate(settings, "read_bps")?,
+            write_bps: rate(settings, "write_bps")?,
+            size_bytes: match settings.bytes("size") {
+                Some(bytes) => at_least("limits.storage.size", bytes, SMALLEST_STORAGE_BYTES)?,
+                None => base.size_bytes,
+            },
+            backing: match settings.text("backing") {
+                Some("tmpfs") => Backing::Tmpfs,
+                Some(_) => Backing::File,
+                None => base.backing,
+            },
+        })
+    }
+
+    /// Whether reads or writes are throttled at all.
+    pub fn is_throttled(&self) -> bool {
+        self.read_iops.is_some() || self.write_iops.is_some() || self.read_bps.is_some() || self.write_bps.is_some()
+    }
+}
+
+fn rate(settings: &Settings, key: &str) -> Result<Option<u64>, SettingError> {
+    match settings.bytes(key) {
+        Some(bytes) => at_least(&format!("limits.storage.{key}"), bytes, SMALLEST_RATE_BPS as u64).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn at_least(key: &str, bytes: u64, smallest: u64) -> Result<u64, SettingError> {
+    if bytes >= smallest {
+        return Ok(bytes);
+    }
+    let (given, smallest) = (show_bytes(bytes as f64), show_bytes(smallest as f64));
+    Err(SettingError::new(key, format!("{given} is too little to run anything"), format!("give at least {smallest}")))
+}
+
+fn below_storage(error: SettingError) -> SettingError {
+    SettingError { key: format!("limits.storage.{}", error.key), ..error }
+}
+
+impl fmt::Display for Backing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backing::File => "file",
+            Backing::Tmpfs => "tmpfs",
+        })
+    }
+}
+
+/// As a person would say it: `slow-ssd: 10000 reads/s, 10000 writes/s, 8.00 GiB over tmpfs`.
+impl fmt::Display for StorageLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(tier) = &self.tier {
+            write!(f, "{tier}: ")?;
+        }
+        for (iops, what) in [(self.read_iops, "reads/s"), (self.write_iops, "writes/s")] {
+            if let Some(iops) = iops {
+                write!(f, "{iops} {what}, ")?;
+            }
+        }
+        for (bps, what) in [(self.read_bps, "read"), (self.write_bps, "written")] {
+            if let Some(bps) = bps {
+                write!(f, "{}/s {what}, ", show_bytes(bps as f64))?;
+            }
+        }
+        if !self.is_throttled() {
+            f.write_str("not throttled, ")?;
+        }
+        write!(f, "{} over {}", show_bytes(self.size_bytes as f64), self.backing)
+    }
+}
+
+/// What throttled storage was measured to do before the trial, at one queue depth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalibrationPoint {
+    /// Reads under way at once.
+    pub depth: u32,
+    /// Random direct reads of 4 KiB per second.
+    pub read_iops: f64,
+    /// The mean time of one of them in microseconds.
+    pub mean_us: f64,
+    /// The median time in microseconds.
+    pub p50_us: f64,
+    /// The 99th percentile in microseconds. On a throttled device it is made by
+    /// the throttle's bursts and says nothing of real storage.
+    pub p99_us: f64,
+    /// Reads measured.
+    pub reads: u64,
+}
+
+impl fmt::Display for CalibrationPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { depth, read_iops, mean_us, p50_us, .. } = self;
+        write!(f, "depth {depth}: {read_iops:.0} reads/s, mean {mean_us:.0} µs, median {p50_us:.0} µs")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(pairs: &[(&str, Value)]) -> Settings {
+        Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn the_named_kinds_are_the_published_ones() {
+        for (name, iops) in [("disk-array", 1_000), ("slow-ssd", 10_000), ("fast-ssd", 100_000)] {
+            let storage = StorageLimit::tier(name).unwrap();
+            assert_eq!((storage.read_iops, storage.write_iops), (Some(iops), Some(iops)));
+            assert!(TIER_NAMES.contains(&name));
+        }
+        assert!(StorageLimit::tier("fastssd").unwrap_err().remedy.starts_with("did you mean \"fast-ssd\"?"));
+        assert!(StorageLimit::tier("tape").unwrap_err().remedy.contains("{ iops = 2000 }"));
+    }
+
+    #[test]
+    fn a_table_goes_before_its_tier_and_reads_apart_from_writes() {
+        let storage = StorageLimit::from_settings(&table(&[
+            ("tier", text("slow-ssd")),
+            ("write_iops", Value::Int(500)),
+            ("read_bps", text("10MiB")),
+            ("size", text("2GiB")),
+            ("backing", text("file")),
+        ]))
+        .unwrap();
+        assert_eq!((storage.read_iops, storage.write_iops), (Some(10_000), Some(500)));
+        assert_eq!((storage.size_bytes, storage.backing), (2 << 30, Backing::File));
+        let said = "slow-ssd: 10000 reads/s, 500 writes/s, 10.0 MiB/s read, 2.00 GiB over file";
+        assert_eq!(storage.to_string(), said);
+        let storage = StorageLimit::from_settings(&table(&[("iops", Value::Int(2000))])).unwrap();
+        assert_eq!((storage.read_iops, storage.write_iops), (Some(2000), Some(2000)));
+        assert_eq!(storage.backing, Backing::File, "a filesystem on the disk needs no memory");
+    }
+
+    #[test]
+    fn a_mistake_names_its_key_and_what_to_write() {
+        let error = |pairs: &[(&str, Value)]| StorageLimit::from_settings(&table(pairs)).unwrap_err();
+        let misspelt = error(&[("read_iop", Value::Int(1))]);
+        assert_eq!(misspelt.key, "limits.storage.read_iop");
+        assert_eq!(misspelt.remedy, "did you mean `read_iops`?");
+        assert_eq!(error(&[("iops", Value::Int(0))]).remedy, "expected a whole number from 1 to 4294967295");
+        assert_eq!(error(&[("size", text("1MiB"))]).remedy, "give at least 64.0 MiB");
+        assert_eq!(error(&[("write_bps", text("1k"))]).key, "limits.storage.write_bps");
+        assert_eq!(error(&[("backing", text("nfs"))]).remedy, "expected one of file, tmpfs");
+    }
+
+    #[test]
+    fn memory_is_a_size_that_something_can_run_in() {
+        assert_eq!(parse_memory(&text("1GiB")), Ok(1 << 30));
+        assert_eq!(parse_memory(&Value::Int(503_316_480)), Ok(503_316_480));
+        assert_eq!(parse_memory(&text("1MiB")).unwrap_err().remedy, "give at least 16.0 MiB");
+        assert!(parse_memory(&Value::Bool(true)).is_err());
+        assert!(parse_memory(&Value::Int(-1)).is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! What an engine wants to have kept beside the results: a server's
+//! configuration and log.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rumba_core::engine::KEPT;
+
+/// A longer file keeps half of this of its head and half of its tail, bytes.
+const LONGEST: u64 = 8 << 20;
+/// What all files of a trial may take in memory together, bytes; the rest is left out and said.
+const ALL: u64 = 64 << 20;
+
+/// The files, in memory: they are written once the data is gone, because the
+/// disk may be full of it.
+#[derive(Debug, Default)]
+pub struct Kept {
+    files: Vec<(String, Vec<u8>)>,
+    /// Why a file is not among them, for a person.
+    pub problems: Vec<String>,
+}
+
+impl Kept {
+    /// The plain files directly in the directory [`KEPT`] of an instance's; none
+    /// when there is no such directory. Links are not followed.
+    pub fn of(instance_dir: &Path) -> Self {
+        let mut kept = Self::default();
+        let dir = instance_dir.join(KEPT);
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return kept,
+            Err(error) => {
+                kept.problems.push(format!("{}: {error}", dir.display()));
+                return kept;
+            }
+        };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        let mut room = ALL;
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match contents(&path, LONGEST.min(room)) {
+                Ok(Some(bytes)) => {
+                    room = room.saturating_sub(bytes.len() as u64);
+                    kept.files.push((name, bytes));
+                }
+                Ok(None) => {}
+                Err(error) => kept.problems.push(format!("{name}: {error}")),
+            }
+        }
+        kept
+    }
+
+    /// Writes the files into a trial's results; what is there already stays as it is.
+    pub fn write(&mut self, directory: &Path) {
+        for (name, bytes) in &self.files {
+            let written = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(directory.join(name))
+                .and_then(|mut file| file.write_all(bytes));
+            if let Err(error) = written {
+                self.problems.push(format!("{name}: {error}"));
+            }
+        }
+    }
+}
+
+/// A plain file's bytes, or its head and tail when it is longer; nothing of anything else.
+fn contents(path: &Path, longest: u64) -> io::Result<Option<Vec<u8>>> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    // It may have been replaced meanwhile: neither a link nor a pipe is waited for.
+    let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if length <= longest {
+        file.take(longest).read_to_end(&mut bytes)?;
+        return Ok(Some(bytes));
+    }
+    let half = longest / 2;
+    (&file).take(half).read_to_end(&mut bytes)?;
+    let left_out = length - 2 * half;
+    bytes.extend(format!("\n--- rumba left out {left_out} of {length} bytes here ---\n").into_bytes());
+    file.seek(SeekFrom::Start(length - half))?;
+    file.take(half).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn instance() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(KEPT)).unwrap();
+        dir
+    }
+
+    #[test]
+    fn plain_files_are_kept_and_nothing_behind_links() {
+        let (dir, results) = (instance(), tempfile::tempdir().unwrap());
+        let kept = dir.path().join(KEPT);
+        fs::write(kept.join("error.log"), "ready for connections").unwrap();
+        fs::write(kept.join("record.json"), "not ours").unwrap();
+        symlink("/etc/passwd", kept.join("link")).unwrap();
+        fs::create_dir(kept.join("directory")).unwrap();
+        fs::write(results.path().join("record.json"), "the record").unwrap();
+        let mut files = Kept::of(dir.path());
+        fs::remove_dir_all(dir.path()).unwrap();
+        files.write(results.path());
+        assert_eq!(fs::read_to_string(results.path().join("error.log")).unwrap(), "ready for connections");
+        assert_eq!(fs::read_to_string(results.path().join("record.json")).unwrap(), "the record");
+        assert_eq!(fs::read_dir(results.path()).unwrap().count(), 2);
+        assert_eq!(files.problems, ["record.json: File exists (os error 17)"]);
+    }
+
+    #[test]
+    fn a_log_too_long_keeps_its_head_and_its_tail_and_says_so() {
+        let dir = instance();
+        let log = dir.path().join(KEPT).join("error.log");
+        fs::write(&log, [vec![b'h'; 60], vec![b'm'; 100], vec![b't'; 60]].concat()).unwrap();
+        let text = String::from_utf8(contents(&log, 100).unwrap().unwrap()).unwrap();
+        let middle = "\n--- rumba left out 120 of 220 bytes here ---\n";
+        assert_eq!(text, format!("{}{middle}{}", "h".repeat(50), "t".repeat(50)));
+        assert_eq!(contents(&log, 220).unwrap().unwrap().len(), 220, "one that fits is whole");
+    }
+
+    #[test]
+    fn an_instance_without_such_a_directory_keeps_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::of(dir.path());
+        assert!(kept.files.is_empty() && kept.problems.is_empty());
+    }
+}

@@ -1,0 +1,218 @@
+//! The control group that a trial's processes run in.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use rumba_core::limits::StorageLimit;
+use rumba_core::metric::Metric;
+
+use super::cgroup::{self, Version};
+use super::error::{LimitError, MEMORY, refused};
+use super::volume::Volume;
+use crate::provision::{ControlGroup, Ledger, Owner};
+
+/// What a memory group says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryReading {
+    /// The most bytes it ever held, page cache included.
+    pub peak_bytes: Metric,
+    /// Bytes of its processes themselves now: anonymous memory.
+    pub anonymous_bytes: Metric,
+    /// Bytes of page cache now.
+    pub page_cache_bytes: Metric,
+    /// Processes of it that the kernel has killed for lack of memory.
+    pub oom_kills: Metric,
+}
+
+/// A group for a trial's processes; what they start is in it too. It is undone when dropped.
+#[derive(Debug)]
+pub struct Group {
+    group: ControlGroup,
+    version: Version,
+}
+
+impl Group {
+    /// Makes a group with these controllers.
+    ///
+    /// # Errors
+    /// When it cannot be listed or made, or a controller cannot be handed down to it.
+    pub fn create(
+        version: Version,
+        parent: &Path,
+        controllers: &[&str],
+        owner: &Owner,
+        ledger: &Ledger,
+    ) -> Result<Self, LimitError> {
+        if version == Version::Two {
+            hand_down(parent, controllers)?;
+        }
+        Ok(Self { group: ControlGroup::create(parent, owner, ledger)?, version })
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        self.group.path()
+    }
+
+    /// Bounds its memory; swap is no way around where the kernel accounts for it.
+    /// Returns how, for the conditions.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn limit_memory(&self, bytes: u64) -> Result<String, LimitError> {
+        let (file, swap_file, swap, version) = match self.version {
+            // Memory and swap together may be no more than memory alone.
+            Version::One => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes, 1),
+            Version::Two => ("memory.max", "memory.swap.max", 0, 2),
+        };
+        self.set(file, bytes)?;
+        let swap_words = if self.path().join(swap_file).exists() {
+            self.set(swap_file, swap)?;
+            "no swap"
+        } else {
+            "swap not limited: this kernel does not account for it"
+        };
+        Ok(format!("control group version {version} ({file}), {swap_words}"))
+    }
+
+    fn set(&self, file: &str, value: u64) -> Result<(), LimitError> {
+        let path = self.path().join(file);
+        fs::write(&path, value.to_string()).map_err(refused(MEMORY, format!("write {value} to {}", path.display())))
+    }
+
+    /// Throttles a volume for the processes of this group, by version 2's `io.max`.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn throttle(&self, volume: &Volume, storage: &StorageLimit) -> Result<(), LimitError> {
+        volume.throttle_by_io_max(self.path(), storage)
+    }
+
+    /// Lets a command run in this group from its first instruction.
+    ///
+    /// # Errors
+    /// When the group cannot be opened.
+    pub fn enter(&self, command: &mut Command) -> io::Result<()> {
+        let processes = OpenOptions::new().write(true).open(self.path().join("cgroup.procs"))?;
+        let enter = move || {
+            // SAFETY: write(2) is safe after a fork, the descriptor is this closure's own and the text is constant.
+            // Zero is the process that writes.
+            let written = unsafe { libc::write(processes.as_raw_fd(), c"0".as_ptr().cast(), 1) };
+            if written == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        // SAFETY: the closure allocates nothing and takes no lock.
+        unsafe { command.pre_exec(enter) };
+        Ok(())
+    }
+
+    /// What it says of its memory.
+    pub fn reading(&self) -> MemoryReading {
+        let path = self.path();
+        match self.version {
+            Version::One => MemoryReading {
+                peak_bytes: number(&path.join("memory.max_usage_in_bytes")),
+                anonymous_bytes: keyed(&path.join("memory.stat"), "total_rss"),
+                page_cache_bytes: keyed(&path.join("memory.stat"), "total_cache"),
+                oom_kills: keyed(&path.join("memory.oom_control"), "oom_kill"),
+            },
+            Version::Two => MemoryReading {
+                peak_bytes: number(&path.join("memory.peak")),
+                anonymous_bytes: keyed(&path.join("memory.stat"), "anon"),
+                page_cache_bytes: keyed(&path.join("memory.stat"), "file"),
+                oom_kills: keyed(&path.join("memory.events"), "oom_kill"),
+            },
+        }
+    }
+
+    /// Ends the processes that are still in it.
+    ///
+    /// # Errors
+    /// When one does not end.
+    pub fn vacate(&self) -> Result<(), LimitError> {
+        Ok(self.group.vacate()?)
+    }
+
+    /// Removes it, and says when that fails.
+    ///
+    /// # Errors
+    /// What could not be undone; `rumba doctor --clean` finds it later.
+    pub fn remove(self) -> Result<(), LimitError> {
+        if self.version == Version::One {
+            // Page cache left in a removed group would keep the kernel's half of it
+            // alive. It may refuse while something is still being written: no harm.
+            let _ = fs::write(self.path().join("memory.force_empty"), "0");
+        }
+        Ok(self.group.remove()?)
+    }
+}
+
+/// Lets groups below have these controllers. They stay handed down: another
+/// run's groups beside ours may need them, and they cost nothing.
+fn hand_down(parent: &Path, controllers: &[&str]) -> Result<(), LimitError> {
+    let file = parent.join("cgroup.subtree_control");
+    let handed = cgroup::words(&file);
+    for controller in controllers.iter().filter(|controller| !handed.iter().any(|word| word == *controller)) {
+        fs::write(&file, format!("+{controller}"))
+            .map_err(refused(MEMORY, format!("hand the controller {controller} down from {}", parent.display())))?;
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn number(file: &Path) -> Metric {
+    Metric::from(
+        read(file).and_then(|text| text.trim().parse().map_err(|_| format!("{} holds no number", file.display()))),
+    )
+}
+
+/// A figure out of lines such as `oom_kill 3`.
+fn keyed(file: &Path, key: &str) -> Metric {
+    Metric::from(read(file).and_then(|text| {
+        let figure = |line: &str| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok();
+        text.lines().find_map(figure).ok_or_else(|| format!("{} has no {key}", file.display()))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_two_hands_its_controller_down_and_forbids_swap() {
+        // Plain files in place of the kernel's: what is written is what is tested.
+        let dir = tempfile::tempdir().unwrap();
+        let (parent, ledger) = (dir.path().join("slice"), Ledger::at(dir.path()).unwrap());
+        fs::create_dir(&parent).unwrap();
+        fs::write(parent.join("cgroup.subtree_control"), "io").unwrap();
+        let owner = Owner::this_process("test", 1).unwrap();
+        let group = Group::create(Version::Two, &parent, &["io", "memory"], &owner, &ledger).unwrap();
+        assert_eq!(fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap(), "+memory");
+        fs::write(group.path().join("memory.swap.max"), "max").unwrap();
+        let how = group.limit_memory(1 << 30).unwrap();
+        assert_eq!(how, "control group version 2 (memory.max), no swap");
+        assert_eq!(fs::read_to_string(group.path().join("memory.max")).unwrap(), "1073741824");
+        assert_eq!(fs::read_to_string(group.path().join("memory.swap.max")).unwrap(), "0");
+        for file in ["memory.max", "memory.swap.max"] {
+            fs::remove_file(group.path().join(file)).unwrap();
+        }
+        group.remove().unwrap();
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_figure_is_found_by_its_whole_name_and_else_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("memory.events");
+        fs::write(&file, "oom 5\noom_kill 2\noom_group_kill 7\n").unwrap();
+        assert_eq!(keyed(&file, "oom_kill"), Metric::Value(2.0));
+        assert!(keyed(&file, "low").reason().unwrap().contains("has no low"));
+        assert!(number(&dir.path().join("memory.peak")).reason().unwrap().contains("No such file"));
+    }
+}

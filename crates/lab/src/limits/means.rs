@@ -1,0 +1,292 @@
+//! What this host offers to enforce limits with, and whether it is enough.
+//! [`Means::gather`] reads, [`Means::check`] judges.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rumba_core::limits::{Backing, Limits, StorageLimit};
+use rumba_core::units::show_bytes;
+use rustix::fs::{Access, access};
+
+use super::cgroup::{self, Tree, Version};
+use super::error::{LimitError, MEMORY, STORAGE};
+use super::scope;
+use crate::host::parse::meminfo_bytes;
+use crate::provision;
+
+/// Memory that tmpfs must leave to everything else of the host.
+const MEMORY_RESERVE_BYTES: u64 = 512 << 20;
+/// Disk that a volume must leave free on its host.
+const DISK_RESERVE_BYTES: u64 = 256 << 20;
+
+/// What enforces a memory limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryMeans {
+    /// A control group below this one, made directly.
+    Group {
+        /// Version of control groups.
+        version: Version,
+        /// The group that it is made below.
+        parent: PathBuf,
+    },
+    /// A scope of the user's systemd.
+    Scope,
+    /// Nothing: why, and what would.
+    None(String),
+}
+
+/// What throttles a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThrottleMeans {
+    /// Version 1: files in these groups of block I/O, the root's first: write-back
+    /// comes from the kernel's own threads, which are in the root.
+    Groups(Vec<PathBuf>),
+    /// Version 2: `io.max` of a group below this one.
+    IoMax(PathBuf),
+    /// Nothing: why.
+    None(String),
+}
+
+/// What this host offers.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// Whether this process may make devices and mounts.
+    pub is_root: bool,
+    /// For memory.
+    pub memory: MemoryMeans,
+    /// For storage.
+    pub throttle: ThrottleMeans,
+    /// Whether loop devices can be had.
+    pub has_loop_devices: bool,
+    /// The program that makes an ext4.
+    pub mkfs: Option<PathBuf>,
+    /// Bytes that can be filled where the volume is to be.
+    pub disk_bytes: u64,
+    /// Bytes of memory that can be filled, by the host and by this process's control groups.
+    pub memory_bytes: u64,
+}
+
+impl Means {
+    /// What this host offers for a volume below a directory.
+    ///
+    /// # Errors
+    /// When the directory's filesystem cannot be asked.
+    pub fn gather(volumes: &Path) -> Result<Self, LimitError> {
+        Ok(Self {
+            is_root: rustix::process::geteuid().is_root(),
+            memory: memory(),
+            throttle: throttle(),
+            has_loop_devices: Path::new(provision::LOOP_CONTROL).exists(),
+            mkfs: program("mkfs.ext4"),
+            disk_bytes: provision::free_bytes(volumes)?,
+            memory_bytes: available_memory(),
+        })
+    }
+
+    /// Whether it is enough for these limits.
+    ///
+    /// # Errors
+    /// The first limit that cannot be enforced, why, and what would work instead.
+    pub fn check(&self, limits: &Limits) -> Result<(), LimitError> {
+        if limits.memory_bytes.is_some() {
+            self.check_memory()?;
+        }
+        limits.storage.as_ref().map_or(Ok(()), |storage| self.check_storage(storage, limits.memory_bytes))
+    }
+
+    fn check_memory(&self) -> Result<(), LimitError> {
+        match &self.memory {
+            MemoryMeans::None(problem) => Err(LimitError::unenforceable(
+                MEMORY,
+                problem,
+                "run as root on a host (or in a container) that lets control groups be made, or in a login session \
+                 of systemd; or leave limits.memory out and lower the engines' caches",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_storage(&self, storage: &StorageLimit, memory: Option<u64>) -> Result<(), LimitError> {
+        let refuse = |problem: String, remedy: &str| Err(LimitError::unenforceable(STORAGE, problem, remedy));
+        if !self.is_root {
+            return refuse(
+                "loop devices, mounts and throttles need root".into(),
+                "run rumba as root, or leave limits.storage out and name a \
+                 directory on the storage you mean as run.data_dir; limits.memory works without root where systemd runs",
+            );
+        }
+        if !self.has_loop_devices {
+            return refuse(
+                format!("{} is missing", provision::LOOP_CONTROL),
+                "load the module (`modprobe loop`), or start the container with access to the host's loop devices",
+            );
+        }
+        if self.mkfs.is_none() {
+            return refuse(
+                "there is no mkfs.ext4".into(),
+                "install it: the package is e2fsprogs (`apt-get install e2fsprogs`)",
+            );
+        }
+        if let ThrottleMeans::None(problem) = &self.throttle
+            && storage.is_throttled()
+        {
+            return refuse(
+                problem.clone(),
+                "use a kernel with CONFIG_BLK_DEV_THROTTLING and a host or container that lets it be set; a table \
+                 without rates, such as { size = \"4GiB\" }, needs no throttle",
+            );
+        }
+        self.check_size(storage, memory)
+    }
+
+    fn check_size(&self, storage: &StorageLimit, memory: Option<u64>) -> Result<(), LimitError> {
+        let size = storage.size_bytes;
+        let show = |bytes: u64| show_bytes(bytes as f64);
+        let (has, reserve, problem, other) = match storage.backing {
+            Backing::File => (self.disk_bytes, DISK_RESERVE_BYTES, "the disk has", "a larger disk (run.data_dir)"),
+            // What the trial itself may fill is not free for the volume.
+            Backing::Tmpfs => (
+                self.memory_bytes,
+                MEMORY_RESERVE_BYTES + memory.unwrap_or(0),
+                "the memory has",
+                "limits.storage.backing = \"file\"",
+            ),
+        };
+        if has >= size.saturating_add(reserve) {
+            return Ok(());
+        }
+        Err(LimitError::unenforceable(
+            STORAGE,
+            format!("{problem} {} left, and {} with {} to spare are needed", show(has), show(size), show(reserve)),
+            format!(
+                "set limits.storage.size to at most {}, scale the experiment down, or use {other}",
+                show(has.saturating_sub(reserve))
+            ),
+        ))
+    }
+}
+
+fn memory() -> MemoryMeans {
+    let Some(tree) = cgroup::tree_of("memory") else {
+        return MemoryMeans::None("this host has no memory controller of control groups".into());
+    };
+    let parent = match tree.version {
+        Version::One => Some(tree.own.clone()),
+        Version::Two => cgroup::parent_with(&tree, &["memory"]),
+    };
+    match parent {
+        Some(parent) if may_make_groups(&tree, &parent) => MemoryMeans::Group { version: tree.version, parent },
+        _ if scope::is_offered(tree.version) => MemoryMeans::Scope,
+        Some(parent) => MemoryMeans::None(format!("no control group can be made below {}", parent.display())),
+        None => MemoryMeans::None(format!(
+            "every control group between {} and {} holds processes, so that none can hand its memory controller down",
+            tree.own.display(),
+            tree.root.display()
+        )),
+    }
+}
+
+/// Version 2 moves a process only for who may write to both ends and what is above them.
+fn may_make_groups(tree: &Tree, parent: &Path) -> bool {
+    let writable = |path: PathBuf| access(path, Access::WRITE_OK).is_ok();
+    writable(parent.to_owned())
+        && (tree.version == Version::One
+            || (writable(parent.join("cgroup.procs")) && writable(parent.join("cgroup.subtree_control"))))
+}
+
+fn throttle() -> ThrottleMeans {
+    let one = cgroup::tree_of("blkio").filter(|tree| tree.version == Version::One);
+    if let Some(tree) = one {
+        let groups: Vec<PathBuf> = if tree.own == tree.root { vec![tree.root] } else { vec![tree.root, tree.own] };
+        return match groups
+            .iter()
+            .flat_map(|group| provision::THROTTLES.map(|file| group.join(file)))
+            .find(|file| access(file, Access::WRITE_OK).is_err())
+        {
+            None => ThrottleMeans::Groups(groups),
+            Some(file) => ThrottleMeans::None(format!("{} cannot be written", file.display())),
+        };
+    }
+    let Some(tree) = cgroup::tree_of("io") else {
+        return ThrottleMeans::None("this host has no controller of block I/O (blkio or io)".into());
+    };
+    match cgroup::parent_with(&tree, &["io", "memory"]) {
+        Some(parent) if may_make_groups(&tree, &parent) => ThrottleMeans::IoMax(parent),
+        _ => ThrottleMeans::None("no control group with a controller of block I/O can be made here".into()),
+    }
+}
+
+/// A program on the path, or where administrators' programs are.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let administrators = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(administrators).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+fn available_memory() -> u64 {
+    let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let host = meminfo_bytes(&meminfo, "MemAvailable").unwrap_or(0);
+    crate::host::memory_limit().map_or(host, |limit| limit.min(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn means() -> Means {
+        Means {
+            is_root: true,
+            memory: MemoryMeans::Group { version: Version::One, parent: "/sys/fs/cgroup/memory".into() },
+            throttle: ThrottleMeans::Groups(vec!["/sys/fs/cgroup/blkio".into()]),
+            has_loop_devices: true,
+            mkfs: Some("/usr/sbin/mkfs.ext4".into()),
+            disk_bytes: 20 << 30,
+            memory_bytes: 12 << 30,
+        }
+    }
+
+    fn refusal(means: &Means, memory: Option<u64>, tier: Option<&str>) -> String {
+        let storage = tier.map(|tier| StorageLimit::tier(tier).unwrap());
+        let limits = Limits { memory_bytes: memory, storage };
+        means.check(&limits).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_would_work() {
+        let limits = Limits { memory_bytes: Some(1 << 30), storage: StorageLimit::tier("slow-ssd").ok() };
+        means().check(&limits).unwrap();
+        let lacking = [
+            (Means { is_root: false, ..means() }, "need root", "limits.memory works without root"),
+            (Means { has_loop_devices: false, ..means() }, "/dev/loop-control is missing", "modprobe loop"),
+            (Means { mkfs: None, ..means() }, "no mkfs.ext4", "e2fsprogs"),
+            (Means { throttle: ThrottleMeans::None("no blkio".into()), ..means() }, "no blkio", "{ size = \"4GiB\" }"),
+            (
+                Means { memory: MemoryMeans::None("no group".into()), ..means() },
+                "no group",
+                "lower the engines' caches",
+            ),
+        ];
+        for (means, problem, remedy) in lacking {
+            let words = refusal(&means, Some(1 << 30), Some("slow-ssd"));
+            assert!(words.contains(problem) && words.contains(remedy), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_volume_that_does_not_fit_says_what_would() {
+        let small = Means { disk_bytes: 3 << 30, memory_bytes: 3 << 30, ..means() };
+        let words = refusal(&small, None, Some("disk-array"));
+        assert!(words.contains("the disk has 3.00 GiB left, and 8.00 GiB"), "{words}");
+        assert!(words.contains("at most 2.75 GiB"), "{words}");
+        let words = refusal(&small, Some(1 << 30), Some("fast-ssd"));
+        assert!(words.contains("at most 1.50 GiB"), "{words}");
+        assert!(words.contains("backing = \"file\""), "{words}");
+    }
+
+    #[test]
+    fn storage_without_rates_needs_no_throttle() {
+        let without = Means { throttle: ThrottleMeans::None("no blkio".into()), ..means() };
+        let storage = StorageLimit { read_iops: None, write_iops: None, ..StorageLimit::tier("disk-array").unwrap() };
+        without.check(&Limits { memory_bytes: None, storage: Some(storage) }).unwrap();
+    }
+}

@@ -1,0 +1,241 @@
+//! Limits: a trial gets this much memory and that kind of storage, and no more.
+//!
+//! [`check`] refuses what this host cannot enforce, before anything starts.
+//! [`Enforcement::begin`] puts limits into force for one trial, everything
+//! listed in the ledger before it is made; [`Enforcement::end`], or dropping it,
+//! undoes everything. What a kill -9 leaves, `rumba doctor --clean` and the next
+//! run find in the ledger.
+
+mod aligned;
+mod calibration;
+mod cgroup;
+mod error;
+mod evict;
+mod group;
+mod means;
+mod scope;
+mod throttle;
+mod volume;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rumba_core::limits::{CalibrationPoint, Limits, StorageLimit};
+use rumba_core::metric::Metric;
+use rumba_core::units::show_bytes;
+use rumba_core::warning::Warning;
+
+pub use cgroup::Version;
+pub use error::LimitError;
+pub use evict::{Evicted, evict};
+pub use group::MemoryReading;
+pub use means::{Means, MemoryMeans, ThrottleMeans};
+
+use crate::provision::{Ledger, LoopDevice, Owner, VolumeDir};
+use error::{MEMORY, STORAGE, refused};
+use group::Group;
+use scope::Scope;
+use volume::Volume;
+
+/// How long storage is measured at each depth.
+const CALIBRATION: Duration = Duration::from_secs(2);
+
+/// Said beside percentiles of a throttled device.
+pub const THROTTLED_LATENCY: &str = "on a throttled device p99 and beyond are made by the throttle, which lets \
+                                     requests through in bursts; compare throughput and bytes";
+
+/// Refuses limits that this host cannot enforce, and touches nothing. Volumes
+/// will be made below `volumes`.
+///
+/// # Errors
+/// [`LimitError::Unenforceable`] with what would work instead.
+pub fn check(limits: &Limits, volumes: &Path) -> Result<(), LimitError> {
+    if limits.is_none() { Ok(()) } else { Means::gather(volumes)?.check(limits) }
+}
+
+/// Measures throttled storage, for the conditions: 4 KiB random direct reads at
+/// depths 1 and 8, about six seconds. To be called in the trial's own process,
+/// before the engine is opened: version 2's throttle holds for the trial's group alone.
+///
+/// # Errors
+/// When the directory's filesystem has no direct I/O or no room.
+pub fn calibrate(dir: &Path) -> std::io::Result<Vec<CalibrationPoint>> {
+    calibration::measure(dir, CALIBRATION)
+}
+
+/// Warns of storage that is slower than what it was to emulate.
+pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
+    let asked = f64::from(storage.read_iops?);
+    let deepest = measured.iter().max_by_key(|point| point.depth)?;
+    (deepest.read_iops < 0.9 * asked).then(|| {
+        let CalibrationPoint { depth, read_iops, .. } = deepest;
+        Warning::new(
+            "storage-slower-than-asked",
+            format!("limits.storage asks for {asked:.0} reads/s, and {read_iops:.0} were reached at depth {depth}"),
+            "the backing is the bottleneck, or the depth: use backing = \"tmpfs\", or a lower limit",
+        )
+    })
+}
+
+/// Limits in force for one trial. Dropping it undoes everything.
+#[derive(Debug)]
+pub struct Enforcement {
+    // In the order of undoing: processes in the groups hold the volume.
+    groups: Vec<Group>,
+    scope: Option<Scope>,
+    volume: Option<Volume>,
+    memory_bytes: Option<u64>,
+    enforced: Vec<String>,
+}
+
+impl Enforcement {
+    /// Puts limits into force. A volume is made at `volume`, which must not exist
+    /// or be empty, or be left by a trial that has ended.
+    ///
+    /// # Errors
+    /// [`LimitError::Unenforceable`] before anything is made; else the step that
+    /// failed, with those before it undone.
+    pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
+        let mut enforcement =
+            Self { groups: Vec::new(), scope: None, volume: None, memory_bytes: None, enforced: Vec::new() };
+        if limits.is_none() {
+            return Ok(enforcement);
+        }
+        let means = Means::gather(volume)?;
+        means.check(limits)?;
+        if let Some(storage) = &limits.storage {
+            enforcement.add_volume(&means, storage, volume, owner, ledger)?;
+        }
+        if let Some(bytes) = limits.memory_bytes {
+            enforcement.limit_memory(&means, bytes, owner, ledger)?;
+        }
+        Ok(enforcement)
+    }
+
+    fn add_volume(
+        &mut self,
+        means: &Means,
+        storage: &StorageLimit,
+        path: &Path,
+        owner: &Owner,
+        ledger: &Ledger,
+    ) -> Result<(), LimitError> {
+        VolumeDir::check(path)?;
+        // `check` has refused a host without it.
+        let mkfs = means.mkfs.as_deref().unwrap_or(Path::new("mkfs.ext4"));
+        let volume = Volume::create(path, storage, mkfs, owner, ledger)?;
+        let mut words = format!("{STORAGE} = {storage}; {}", volume.how(storage.backing));
+        match &means.throttle {
+            _ if !storage.is_throttled() => {}
+            ThrottleMeans::Groups(groups) => {
+                words += &format!(", throttled by {} (version 1)", groups[0].display());
+                volume.throttle_by_groups(groups, storage)?;
+            }
+            ThrottleMeans::IoMax(parent) => {
+                let group = Group::create(Version::Two, parent, &["io", "memory"], owner, ledger)?;
+                words += ", throttled by io.max (version 2)";
+                group.throttle(&volume, storage)?;
+                self.groups.push(group);
+            }
+            ThrottleMeans::None(problem) => words += &format!(", NOT throttled: {problem}"),
+        }
+        self.volume = Some(volume);
+        self.enforced.push(words);
+        Ok(())
+    }
+
+    fn limit_memory(&mut self, means: &Means, bytes: u64, owner: &Owner, ledger: &Ledger) -> Result<(), LimitError> {
+        let how = match &means.memory {
+            // In version 2 a process is in one group alone: the one that throttles.
+            MemoryMeans::Group { version: Version::Two, .. } if !self.groups.is_empty() => {
+                self.groups[0].limit_memory(bytes)?
+            }
+            MemoryMeans::Group { version, parent } => {
+                let group = Group::create(*version, parent, &["memory"], owner, ledger)?;
+                let how = group.limit_memory(bytes)?;
+                // The one that bounds memory is the first: it is the one to be read.
+                self.groups.insert(0, group);
+                how
+            }
+            MemoryMeans::Scope => {
+                let scope = Scope::new(bytes, owner);
+                let how = scope.how();
+                self.scope = Some(scope);
+                how
+            }
+            MemoryMeans::None(problem) => return Err(LimitError::unenforceable(MEMORY, problem, "leave it out")),
+        };
+        self.memory_bytes = Some(bytes);
+        self.enforced.push(format!("{MEMORY} = {}: {how}", show_bytes(bytes as f64)));
+        Ok(())
+    }
+
+    /// The directory of the throttled filesystem, if storage is limited: data goes below it.
+    pub fn storage_dir(&self) -> Option<&Path> {
+        self.volume.as_ref().map(Volume::mounted)
+    }
+
+    /// The throttled device, if storage is limited.
+    pub fn device(&self) -> Option<&LoopDevice> {
+        self.volume.as_ref().map(Volume::device)
+    }
+
+    /// Lets a command, and all that it starts, run within the limits. Its
+    /// standard streams must be set afterwards.
+    ///
+    /// # Errors
+    /// When the group cannot be opened.
+    pub fn command(&self, mut command: Command) -> Result<Command, LimitError> {
+        if let Some(scope) = &self.scope {
+            command = scope.wrap(&command);
+        }
+        for group in &self.groups {
+            group
+                .enter(&mut command)
+                .map_err(refused(MEMORY, format!("enter the control group {}", group.path().display())))?;
+        }
+        Ok(command)
+    }
+
+    /// What is enforced and how, a line for each limit, for the conditions.
+    pub fn enforced(&self) -> &[String] {
+        &self.enforced
+    }
+
+    /// What the memory group says of itself; `None` without a limit, or where systemd keeps it.
+    pub fn memory(&self) -> Option<MemoryReading> {
+        self.memory_bytes.and(self.groups.first()).map(Group::reading)
+    }
+
+    /// Why a trial ended, if it was for lack of memory; to be asked before
+    /// [`Enforcement::end`]. `cache_setting` is the engine's own setting that
+    /// takes most memory.
+    pub fn verdict(&self, cache_setting: &str) -> Option<String> {
+        let limit = self.memory_bytes?;
+        let (killed, peak) = match (&self.scope, self.memory()) {
+            (Some(scope), _) => (scope.was_killed(), Metric::absent("systemd has removed the group")),
+            (None, Some(reading)) => (reading.oom_kills.value().is_some_and(|kills| kills > 0.0), reading.peak_bytes),
+            (None, None) => return None,
+        };
+        let peak = peak.value().map_or("unknown".to_owned(), show_bytes);
+        killed.then(|| {
+            format!(
+                "killed by the memory group: peak {peak} of limit {}; lower the engine's cache (setting \
+                 {cache_setting}) or raise {MEMORY}",
+                show_bytes(limit as f64)
+            )
+        })
+    }
+
+    /// Ends what still runs within the limits, undoes everything, and says what failed.
+    ///
+    /// # Errors
+    /// The first that could not be undone; it stays listed.
+    pub fn end(mut self) -> Result<(), LimitError> {
+        let vacated: Vec<_> = self.groups.iter().map(Group::vacate).collect();
+        let volume = self.volume.take().map_or(Ok(()), Volume::remove);
+        let groups: Vec<_> = self.groups.drain(..).map(Group::remove).collect();
+        vacated.into_iter().chain([volume]).chain(groups).collect()
+    }
+}

@@ -1,0 +1,151 @@
+//! Storage of a known kind: an ext4 on a loop device over a file.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rumba_core::limits::{Backing, StorageLimit};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::mount::{MountFlags, mount};
+
+use super::error::{LimitError, STORAGE, refused};
+use super::throttle;
+use crate::provision::{Ledger, LoopDevice, Owner, Throttled, VolumeDir};
+
+/// Room in the tmpfs beside the image itself.
+const TMPFS_ROOM_BYTES: u64 = 1 << 20;
+/// Few inodes: an engine has some hundred files, and tables of inodes are written beforehand.
+const BYTES_PER_INODE: &str = "131072";
+
+/// A mounted filesystem on a loop device. It is undone when dropped.
+#[derive(Debug)]
+pub struct Volume {
+    dir: VolumeDir,
+    device: LoopDevice,
+    is_direct: bool,
+    is_preallocated: bool,
+}
+
+impl Volume {
+    /// Makes the file, the device and the filesystem. Nothing is throttled yet.
+    ///
+    /// # Errors
+    /// The step that failed; those before it are undone.
+    pub fn create(
+        path: &Path,
+        storage: &StorageLimit,
+        mkfs: &Path,
+        owner: &Owner,
+        ledger: &Ledger,
+    ) -> Result<Self, LimitError> {
+        let dir = VolumeDir::create(path, owner, ledger)?;
+        let layout = dir.layout();
+        if storage.backing == Backing::Tmpfs {
+            mount_tmpfs(&layout.backing, storage.size_bytes)?;
+        }
+        let (image, is_preallocated) = make_image(&layout.image, storage.size_bytes)?;
+        let attached = LoopDevice::attach(&image);
+        let device =
+            attached.map_err(refused(STORAGE, format!("attach {} to a loop device", layout.image.display())))?;
+        // A file in memory is not cached a second time anyway, and older kernels have no direct way to it.
+        let is_direct = storage.backing == Backing::File && device.go_direct();
+        make_filesystem(mkfs, &device.node)?;
+        mount(&device.node, &layout.mounted, "ext4", MountFlags::NOATIME, c"nodiscard")
+            .map_err(Into::into)
+            .map_err(refused(STORAGE, format!("mount the ext4 of {}", device.node.display())))?;
+        Ok(Self { dir, device, is_direct, is_preallocated })
+    }
+
+    /// The filesystem's directory.
+    pub fn mounted(&self) -> &Path {
+        &self.dir.layout().mounted
+    }
+
+    /// Throttles it by version 1's groups of block I/O.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn throttle_by_groups(&self, groups: &[PathBuf], storage: &StorageLimit) -> Result<(), LimitError> {
+        self.dir.note(&Throttled { device: self.device.clone(), groups: groups.to_vec() })?;
+        throttle::set_version_one(groups, &self.device, storage)
+    }
+
+    /// Throttles it by `io.max` of a group of version 2.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn throttle_by_io_max(&self, group: &Path, storage: &StorageLimit) -> Result<(), LimitError> {
+        throttle::set_version_two(group, &self.device, storage)
+    }
+
+    /// The loop device.
+    pub fn device(&self) -> &LoopDevice {
+        &self.device
+    }
+
+    /// How it was made, for the conditions: `ext4 (noatime, nodiscard) on /dev/loop3, direct`.
+    pub fn how(&self, backing: Backing) -> String {
+        let passing = match (backing, self.is_direct) {
+            (Backing::Tmpfs, _) => "blocks in memory",
+            (Backing::File, true) => "past the host's page cache",
+            (Backing::File, false) => {
+                "THROUGH the host's page cache, because the file's own filesystem refuses direct I/O"
+            }
+        };
+        let sparse = if self.is_preallocated { "" } else { ", file not preallocated" };
+        format!("ext4 (noatime, nodiscard) on {}, {passing}{sparse}", self.device.node.display())
+    }
+
+    /// Undoes it, and says when that fails.
+    ///
+    /// # Errors
+    /// What could not be undone; `rumba doctor --clean` finds it later.
+    pub fn remove(self) -> Result<(), LimitError> {
+        Ok(self.dir.remove()?)
+    }
+}
+
+fn mount_tmpfs(point: &Path, size_bytes: u64) -> Result<(), LimitError> {
+    let options = CString::new(format!("size={},mode=0700", size_bytes + TMPFS_ROOM_BYTES)).unwrap_or_default();
+    mount("rumba", point, "tmpfs", MountFlags::NOATIME, options.as_c_str())
+        .map_err(Into::into)
+        .map_err(refused(STORAGE, format!("mount a tmpfs on {}", point.display())))
+}
+
+/// Makes the file, its blocks taken beforehand: in memory they would otherwise
+/// be charged to the memory group of whoever writes first, and on a disk they
+/// could run out in the middle of a trial.
+fn make_image(path: &Path, size_bytes: u64) -> Result<(File, bool), LimitError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let refused = || refused(STORAGE, format!("make {} of {size_bytes} bytes", path.display()));
+    let mut options = OpenOptions::new();
+    let image = options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(refused())?;
+    match fallocate(&image, FallocateFlags::empty(), 0, size_bytes) {
+        Ok(()) => Ok((image, true)),
+        Err(rustix::io::Errno::OPNOTSUPP) => {
+            image.set_len(size_bytes).map_err(refused())?;
+            Ok((image, false))
+        }
+        Err(error) => Err(refused()(error.into())),
+    }
+}
+
+/// Makes an ext4. Nothing is left for the kernel to write behind a trial's back
+/// (inode tables), nothing is discarded (it would give the file's blocks back),
+/// and the journal need not be overwritten: the file is new.
+fn make_filesystem(mkfs: &Path, device: &Path) -> Result<(), LimitError> {
+    let output = Command::new(mkfs)
+        .args(["-q", "-F", "-m", "0", "-i", BYTES_PER_INODE])
+        .args(["-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=1"])
+        .arg(device)
+        .stdin(Stdio::null())
+        .output();
+    let refused = || refused(STORAGE, format!("make an ext4 on {}", device.display()));
+    let output = output.map_err(refused())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " | ");
+    Err(refused()(std::io::Error::other(format!("{} ended with {}: {words}", mkfs.display(), output.status))))
+}

@@ -1,0 +1,233 @@
+//! A server's process and its descendants, metered apart from rumba's own.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use super::Known;
+use super::clock::ProcessClock;
+use super::kept_file::KeptFile;
+use super::process::{IoCounters, IoMeter, ResidentMeter};
+use crate::host::parse;
+
+/// Meters a server on this host.
+///
+/// Descendants are looked for when asked to, not at every reading. One that is
+/// found counts with all that it has used since its start, and keeps its last
+/// reading once it has ended. When the server's own process has ended there are
+/// no figures any more.
+pub struct ServerMeter {
+    main: Process,
+    descendants: Vec<Descendant>,
+}
+
+/// A server's counters at one moment, cumulative.
+pub struct ServerCounters {
+    pub cpu_ns: Known<u64>,
+    pub io: Known<IoCounters>,
+    pub rss_bytes: Known<u64>,
+}
+
+impl ServerMeter {
+    pub fn of(pid: u32) -> Result<Self, String> {
+        let main = Process::of(pid).map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
+        let mut meter = Self { main, descendants: Vec::new() };
+        meter.look_for_descendants();
+        Ok(meter)
+    }
+
+    /// Takes in the processes that the server has started meanwhile.
+    pub fn look_for_descendants(&mut self) {
+        let living = self.descendants.iter().filter(|known| known.process.stat().is_ok());
+        let mut family: HashSet<u32> = living.map(|known| known.process.pid).collect();
+        family.insert(self.main.pid);
+        for pid in below(&mut family) {
+            if let Ok(process) = Process::of(pid)
+                // Held by an open file now: it is still the one that was found.
+                && process.stat().is_ok_and(|stat| family.contains(&stat.parent))
+            {
+                self.descendants.push(Descendant { process, parent: 0, seen_ns: 0, seen_io: IoCounters::default() });
+            }
+        }
+    }
+
+    pub fn read(&mut self) -> ServerCounters {
+        let ended = self.main.stat().err();
+        let living = |figure: Known<u64>| ended.clone().map_or(figure, Err);
+        let io = self.io();
+        ServerCounters {
+            cpu_ns: living(self.cpu_ns()),
+            io: ended.clone().map_or(io, Err),
+            rss_bytes: living(self.rss_bytes()),
+        }
+    }
+
+    fn cpu_ns(&mut self) -> Known<u64> {
+        for descendant in &mut self.descendants {
+            if let Ok(ns) = descendant.process.cpu_ns() {
+                descendant.seen_ns = ns;
+            }
+        }
+        Ok(self.main.cpu_ns()? + self.descendants.iter().map(|known| known.seen_ns).sum::<u64>())
+    }
+
+    /// When a process reaps a child, the kernel adds the child's bytes to the
+    /// process's own; CPU it keeps apart. So one that was reaped by one of these
+    /// processes is in that one's figure, and only an orphan keeps its own.
+    fn io(&mut self) -> Known<IoCounters> {
+        let family: HashSet<u32> = self.pids().collect();
+        let mut sum = self.main.io()?;
+        for descendant in &mut self.descendants {
+            let living = descendant.process.stat();
+            match descendant.process.io() {
+                Ok(io) => descendant.seen_io = io,
+                // Its share would be missing from the sum.
+                Err(reason) if living.is_ok() => return Err(reason),
+                Err(_) if family.contains(&descendant.parent) => continue,
+                Err(_) => {}
+            }
+            descendant.parent = living.map_or(descendant.parent, |stat| stat.parent);
+            sum.read_bytes += descendant.seen_io.read_bytes;
+            sum.write_bytes += descendant.seen_io.write_bytes;
+        }
+        Ok(sum)
+    }
+
+    fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
+    }
+
+    fn rss_bytes(&self) -> Known<u64> {
+        let descendants = self.descendants.iter().filter_map(|known| known.process.resident.read().ok());
+        Ok(self.main.resident.read()? + descendants.sum::<u64>())
+    }
+
+    /// Context switches of the server's own threads, by thread: the kernel keeps
+    /// no sum over a process that another may read.
+    pub fn switches(&self) -> Known<ThreadSwitches> {
+        let tasks = format!("/proc/{}/task", self.main.pid);
+        let mut threads = HashMap::new();
+        for entry in fs::read_dir(&tasks).map_err(|error| format!("{tasks}: {error}"))?.flatten() {
+            // A thread may end while it is looked at.
+            let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
+            let figure = |key| parse::field(&status, key)?.parse::<u64>().ok();
+            let thread = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+            let switches = figure("voluntary_ctxt_switches").zip(figure("nonvoluntary_ctxt_switches"));
+            let (Some(thread), Some((voluntary, not))) = (thread, switches) else {
+                return Err(format!("{tasks}/*/status: not as expected"));
+            };
+            threads.insert(thread, voluntary + not);
+        }
+        // Last: it was this process's tasks that were read, and not a later one's.
+        self.main.stat().map(|_| ThreadSwitches(threads))
+    }
+}
+
+/// Context switches of each thread of a process so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSwitches(HashMap<u32, u64>);
+
+impl ThreadSwitches {
+    /// Switches since an earlier look, of the threads that are there now.
+    pub fn since(&self, earlier: &ThreadSwitches) -> u64 {
+        let grown = |(thread, switches): (&u32, &u64)| {
+            // A count that went back is another thread's that got the number.
+            earlier.0.get(thread).and_then(|before| switches.checked_sub(*before)).unwrap_or(*switches)
+        };
+        self.0.iter().map(grown).sum()
+    }
+}
+
+struct Descendant {
+    process: Process,
+    /// Its parent's number, its CPU time and its bytes when they were last read.
+    parent: u32,
+    seen_ns: u64,
+    seen_io: IoCounters,
+}
+
+/// A process by its open files, which stay its own whatever becomes of its number.
+struct Process {
+    pid: u32,
+    stat: KeptFile,
+    clock: Option<ProcessClock>,
+    io: Known<IoMeter>,
+    resident: ResidentMeter,
+}
+
+/// What is needed of a living process's `stat`.
+struct Stat {
+    parent: u32,
+    cpu_ticks: u64,
+}
+
+impl Process {
+    fn of(pid: u32) -> Result<Self, String> {
+        let stat = KeptFile::open(format!("/proc/{pid}/stat"))?;
+        let name = pid.to_string();
+        let (io, resident) = (IoMeter::of(&name), ResidentMeter::of(&name)?);
+        let process = Self { pid, stat, clock: ProcessClock::of(pid), io, resident };
+        // All of these are the same process's when the first still lives after the last was opened.
+        process.stat().map(|_| process)
+    }
+
+    /// Fails when the process has ended.
+    fn stat(&self) -> Known<Stat> {
+        let ended = || format!("the server's process {} has ended", self.pid);
+        let text = self.stat.read().map_err(|_| ended())?;
+        let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
+        if stat.has_ended() { Err(ended()) } else { Ok(Stat { parent: stat.parent, cpu_ticks: stat.cpu_ticks }) }
+    }
+
+    /// The exact clock goes by the process's number, so the process must still
+    /// live after it was read; ticks where the kernel gives no clock.
+    fn cpu_ns(&self) -> Known<u64> {
+        let exact = self.clock.and_then(ProcessClock::read_ns);
+        let stat = self.stat()?;
+        let per_second = rustix::param::clock_ticks_per_second();
+        Ok(exact.unwrap_or_else(|| stat.cpu_ticks * (1_000_000_000 / per_second)))
+    }
+
+    fn io(&self) -> Known<IoCounters> {
+        self.io.as_ref().map_err(Clone::clone).and_then(IoMeter::read)
+    }
+}
+
+/// The processes below those of `family`, which grows by them.
+fn below(family: &mut HashSet<u32>) -> Vec<u32> {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        if let Some(stat) = parse::process_stat(&stat).filter(|stat| !stat.has_ended()) {
+            parents.push((pid, stat.parent));
+        }
+    }
+    let mut found = Vec::new();
+    loop {
+        let before = found.len();
+        for (pid, parent) in &parents {
+            if family.contains(parent) && family.insert(*pid) {
+                found.push(*pid);
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn switches(threads: &[(u32, u64)]) -> ThreadSwitches {
+        ThreadSwitches(threads.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_thread_that_came_or_went_or_took_anothers_number_makes_no_negative_figure() {
+        let earlier = switches(&[(1, 10), (2, 500), (3, 100)]);
+        let later = switches(&[(1, 15), (3, 2), (4, 7)]);
+        assert_eq!(later.since(&earlier), 5 + 2 + 7);
+    }
+}

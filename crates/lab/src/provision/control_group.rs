@@ -1,0 +1,149 @@
+//! Control groups of this process's own: below them, the processes of a trial.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::error::{Doing, ProvisionError};
+use super::ledger::{Ledger, Registration, Thing};
+use super::owner::Owner;
+
+/// How long killed processes may take to leave their group.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A control group that this process has made. It is undone when dropped.
+#[derive(Debug)]
+pub struct ControlGroup {
+    path: PathBuf,
+    registration: Registration,
+    removed: bool,
+}
+
+impl ControlGroup {
+    /// Makes a group below an existing one, under a name of this process's own.
+    ///
+    /// # Errors
+    /// When it cannot be listed or made.
+    pub fn create(parent: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{}{number}", prefix(owner)));
+        let registration = ledger.register(&Thing::ControlGroup { path: path.clone() }, owner)?;
+        let mut group = Self { path, registration, removed: true };
+        if let Err(error) = fs::create_dir(&group.path) {
+            group.registration.strike()?;
+            return Err(error).doing("make the control group", &group.path);
+        }
+        group.removed = false;
+        Ok(group)
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the processes that are still in it.
+    ///
+    /// # Errors
+    /// When one does not end.
+    pub fn vacate(&self) -> Result<(), ProvisionError> {
+        vacate(&self.path)
+    }
+
+    /// Ends what is in it and removes it, and says when that fails.
+    ///
+    /// # Errors
+    /// What could not be undone; `rumba doctor --clean` finds it later.
+    pub fn remove(mut self) -> Result<(), ProvisionError> {
+        self.remove_once()
+    }
+
+    fn remove_once(&mut self) -> Result<(), ProvisionError> {
+        if self.removed {
+            return Ok(());
+        }
+        self.removed = true;
+        clean(&self.path)?;
+        self.registration.strike()
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        // What fails here stays in the ledger and is found by the next `leftovers`.
+        let _ = self.remove_once();
+    }
+}
+
+/// How the names of an owner's groups begin: no other process has its number and start.
+fn prefix(owner: &Owner) -> String {
+    format!("rumba-{}-{}-", owner.process.pid, owner.process.start_ticks)
+}
+
+/// Whether a group is there and is this owner's.
+pub fn is_owned(path: &Path, owner: &Owner) -> bool {
+    let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix(owner)));
+    named && path.join("cgroup.procs").exists()
+}
+
+/// Ends the processes of a group and removes it.
+pub fn clean(path: &Path) -> Result<(), ProvisionError> {
+    vacate(path)?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match fs::remove_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // A process that has ended leaves its group a moment later.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+                sleep(Duration::from_millis(20));
+            }
+            result => return result.doing("remove the control group", path),
+        }
+    }
+}
+
+fn vacate(path: &Path) -> Result<(), ProvisionError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let members = members(path).doing("read the processes of", path)?;
+        if members.is_empty() {
+            return Ok(());
+        }
+        for pid in members {
+            kill_member(path, pid);
+        }
+        if Instant::now() > deadline {
+            return Err(io::Error::from_raw_os_error(libc::EBUSY)).doing("end all processes of", path);
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// Kills a process that is certainly a member: the descriptor holds on to the
+/// process while the list is read once more, so that a number given anew to
+/// another process is not mistaken for it.
+fn kill_member(path: &Path, pid: i32) {
+    let Some(pid) = Pid::from_raw(pid) else { return };
+    if pid == rustix::process::getpid() {
+        return;
+    }
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+    if members(path).is_ok_and(|members| members.contains(&pid.as_raw_pid())) {
+        // It may have ended meanwhile, which is as good.
+        let _ = pidfd_send_signal(process, Signal::KILL);
+    }
+}
+
+fn members(path: &Path) -> io::Result<Vec<i32>> {
+    match fs::read_to_string(path.join("cgroup.procs")) {
+        Ok(text) => Ok(text.lines().filter_map(|line| line.parse().ok()).collect()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

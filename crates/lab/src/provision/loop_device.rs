@@ -1,0 +1,127 @@
+//! Loop devices: block devices over files. Found again by the file behind them,
+//! because the device's number is known only once it is attached.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::host::diskstats::DeviceNumber;
+
+/// The requests of ioctl(2), from `linux/loop.h`.
+const LOOP_SET_FD: libc::c_ulong = 0x4C00;
+const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
+const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
+const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
+
+/// What gives out free loop devices.
+pub const CONTROL: &str = "/dev/loop-control";
+/// How long a device may take to let go of its file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A loop device by its names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopDevice {
+    /// Its node: `/dev/loop3`.
+    pub node: PathBuf,
+    /// Its number as the kernel's files write it: `7:3`.
+    pub number: String,
+}
+
+impl LoopDevice {
+    fn of_node(node: &Path) -> io::Result<Self> {
+        let number = DeviceNumber::from_stat(fs::metadata(node)?.rdev());
+        Ok(Self { node: node.to_owned(), number: number.to_string() })
+    }
+
+    /// Attaches a file to a free device. No descriptor of the device stays open.
+    pub fn attach(image: &File) -> io::Result<Self> {
+        let control = OpenOptions::new().read(true).write(true).open(CONTROL)?;
+        loop {
+            let index = ioctl(&control, LOOP_CTL_GET_FREE, 0)?;
+            let node = PathBuf::from(format!("/dev/loop{index}"));
+            let device = OpenOptions::new().read(true).write(true).open(&node)?;
+            match ioctl(&device, LOOP_SET_FD, image.as_raw_fd().into()) {
+                Ok(_) => return Self::of_node(&node),
+                // Another process was faster.
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Asks the device to go past the page cache to its file; returns whether it does.
+    pub fn go_direct(&self) -> bool {
+        File::open(&self.node).and_then(|device| ioctl(&device, LOOP_SET_DIRECT_IO, 1)).is_ok()
+    }
+
+    /// The file behind the device now; `None` when it is free.
+    pub fn backing_file(&self) -> Option<PathBuf> {
+        backing_file(&PathBuf::from(format!("/sys/dev/block/{}", self.number)))
+    }
+
+    /// Holds off other processes of rumba that look at this device, until it is dropped.
+    pub fn lock(&self) -> io::Result<File> {
+        let device = File::open(&self.node)?;
+        flock(&device, FlockOperation::LockExclusive)?;
+        Ok(device)
+    }
+
+    /// Detaches the device from this file, and waits until it has let go.
+    pub fn detach(&self, image: &Path) -> io::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.backing_file().is_some_and(|file| is_same(&file, image)) {
+            let device = File::open(&self.node)?;
+            match ioctl(&device, LOOP_CLR_FD, 0) {
+                Ok(_) => {}
+                // Detached meanwhile: it goes by itself when its last user closes it.
+                Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+                Err(error) if error.raw_os_error() != Some(libc::EBUSY) => return Err(error),
+                Err(error) if Instant::now() > deadline => return Err(error),
+                Err(_) => {}
+            }
+            drop(device);
+            if Instant::now() > deadline {
+                return Err(io::Error::from_raw_os_error(libc::EBUSY));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+/// All devices that a file is attached to.
+pub fn attached_to(image: &Path) -> io::Result<Vec<LoopDevice>> {
+    let mut devices = Vec::new();
+    for block in fs::read_dir("/sys/block")? {
+        let block = block?;
+        if backing_file(&block.path()).is_some_and(|file| is_same(&file, image)) {
+            devices.push(LoopDevice::of_node(&Path::new("/dev").join(block.file_name()))?);
+        }
+    }
+    Ok(devices)
+}
+
+fn backing_file(block: &Path) -> Option<PathBuf> {
+    let path = fs::read_to_string(block.join("loop/backing_file")).ok()?;
+    let path = path.trim_end_matches('\n');
+    (!path.is_empty()).then(|| path.into())
+}
+
+/// Whether sysfs means this file, also after it was deleted.
+fn is_same(shown: &Path, image: &Path) -> bool {
+    let shown = shown.to_string_lossy();
+    Path::new(shown.strip_suffix(" (deleted)").unwrap_or(&shown)) == image
+}
+
+fn ioctl(file: &File, request: libc::c_ulong, argument: libc::c_long) -> io::Result<i32> {
+    // SAFETY: these requests take a number, not a pointer, and the descriptor is open.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

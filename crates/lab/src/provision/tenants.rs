@@ -1,0 +1,135 @@
+//! Processes that a trial has left behind: servers that outlived it.
+//!
+//! A trial's process carries the mark of its data directory in its environment,
+//! and whatever it starts inherits that. No other process has it, so nothing
+//! foreign is ever waited for or ended, whatever its directory or its number.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::error::{Doing, ProvisionError};
+use super::owner::Owner;
+
+/// The name of the mark in the environment of a trial's processes.
+pub const VARIABLE: &str = "RUMBA_TRIAL";
+/// How long a server may take that the kernel ends with its trial's process.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long one may take that was killed here: it may have gigabytes to give back.
+const ENDING: Duration = Duration::from_secs(10);
+/// How often the processes are looked for.
+const NAP: Duration = Duration::from_millis(20);
+
+/// The mark of an owner's data directory: no other trial, of this host or of
+/// another container on it, has the same.
+pub fn mark(path: &Path, owner: &Owner) -> String {
+    let process = &owner.process;
+    let (pid, start, boot) = (process.pid, process.start_ticks, &process.boot_id);
+    format!("{boot} {} {pid} {start} {} {}", process.pid_namespace, owner.trial, path.display())
+}
+
+/// Waits until no process carries the mark any more; those that do not end are killed.
+///
+/// # Errors
+/// When one cannot be ended.
+pub fn end(mark: &str, path: &Path) -> Result<(), ProvisionError> {
+    end_within(mark, path, PATIENCE)
+}
+
+fn end_within(mark: &str, path: &Path, patience: Duration) -> Result<(), ProvisionError> {
+    if all_end(mark, patience) {
+        return Ok(());
+    }
+    for pid in marked(mark) {
+        kill(pid, mark).doing("end the server that still works in", path)?;
+    }
+    if all_end(mark, ENDING) {
+        return Ok(());
+    }
+    Err(io::Error::from(io::ErrorKind::TimedOut)).doing("end the server that still works in", path)
+}
+
+fn all_end(mark: &str, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    loop {
+        if marked(mark).is_empty() {
+            return true;
+        }
+        if Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(NAP);
+    }
+}
+
+/// The processes that carry the mark. One that has ended and waits to be reaped has no environment.
+fn marked(mark: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| carries(*pid, mark)).collect()
+}
+
+/// The environment of another user's process cannot be read; those are not this trial's.
+fn carries(pid: u32, mark: &str) -> bool {
+    let wanted = format!("{VARIABLE}={mark}");
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+/// The descriptor holds the process while its mark is looked at once more: a
+/// number may be given to another process at any moment, a descriptor not.
+fn kill(pid: u32, mark: &str) -> io::Result<()> {
+    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    let process = match pidfd_open(number, PidfdFlags::empty()) {
+        Err(rustix::io::Errno::SRCH) => return Ok(()),
+        process => process?,
+    };
+    if !carries(pid, mark) {
+        return Ok(());
+    }
+    match pidfd_send_signal(&process, Signal::KILL) {
+        Err(rustix::io::Errno::SRCH) => Ok(()),
+        sent => Ok(sent?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    fn sleeper(mark: &str) -> Child {
+        Command::new("sleep").arg("1000").env(VARIABLE, mark).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_server_that_outlived_its_trial_is_ended_and_no_other_process_is_touched() {
+        let dir = tempfile::tempdir().unwrap();
+        let owner = Owner::this_process("test", 1).unwrap();
+        let (own, other) = (mark(dir.path(), &owner), mark(&dir.path().join("other"), &owner));
+        let (mut left, mut foreign) = (sleeper(&own), sleeper(&other));
+        let mut bystander = Command::new("sleep").arg("1000").current_dir(dir.path()).spawn().unwrap();
+        while !carries(left.id(), &own) || !carries(foreign.id(), &other) {
+            std::thread::sleep(NAP);
+        }
+        end_within(&own, dir.path(), Duration::ZERO).unwrap();
+        assert!(!left.wait().unwrap().success());
+        for child in [&mut foreign, &mut bystander] {
+            assert!(child.try_wait().unwrap().is_none(), "a process that is not this trial's was ended");
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_mark_tells_apart_what_has_the_same_path() {
+        let owner = Owner::this_process("test", 1).unwrap();
+        let mut elsewhere = owner.clone();
+        elsewhere.process.pid_namespace = "pid:[1]".to_owned();
+        assert_ne!(mark(Path::new("/data"), &owner), mark(Path::new("/data"), &elsewhere));
+    }
+}

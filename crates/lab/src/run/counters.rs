@@ -1,0 +1,76 @@
+//! Counters that cost memory only where they are used.
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+
+/// Counters that start at zero, on pages of their own: a page that no count has
+/// reached takes no memory, and no cache line is shared with anything else. An
+/// allocator promises neither, once it gives out memory for the second time.
+pub struct Counters {
+    start: NonNull<AtomicU32>,
+    length: usize,
+}
+
+// SAFETY: it owns its memory, which holds atomics alone.
+unsafe impl Send for Counters {}
+// SAFETY: as above.
+unsafe impl Sync for Counters {}
+
+impl Counters {
+    /// So many counters.
+    pub fn new(length: usize) -> Self {
+        if length == 0 {
+            return Self { start: NonNull::dangling(), length };
+        }
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, wherever the kernel puts it, overlaps nothing.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes(length), protection, flags, -1, 0) };
+        let start = if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) };
+        match start {
+            Some(start) => Self { start, length },
+            None => handle_alloc_error(Layout::new::<AtomicU32>()),
+        }
+    }
+}
+
+const fn bytes(length: usize) -> usize {
+    length * size_of::<AtomicU32>()
+}
+
+impl Deref for Counters {
+    type Target = [AtomicU32];
+
+    #[inline]
+    fn deref(&self) -> &[AtomicU32] {
+        // SAFETY: the mapping is so long, aligned to a page, zeroed by the kernel, and lives as long as this.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for Counters {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            // SAFETY: the mapping is this value's own, and nothing borrows from it any more.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), bytes(self.length)) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    #[test]
+    fn counters_start_at_zero_even_where_others_have_counted_before() {
+        for _ in 0..3 {
+            let counters = Counters::new(100_000);
+            assert!(counters.iter().all(|counter| counter.load(Relaxed) == 0));
+            counters.iter().for_each(|counter| counter.store(7, Relaxed));
+        }
+        assert!(Counters::new(0).is_empty());
+    }
+}

@@ -1,0 +1,60 @@
+//! File descriptors: a connection takes one, and the usual limit is a thousand.
+
+use std::io;
+
+use rumba_core::engine::EngineError;
+
+/// Descriptors that a trial has beside its connections, at most: meters, an
+/// engine's files, the loops' own.
+const OTHERS: u64 = 256;
+
+/// Sees to it that so many connections can be open, within what the host allows this user.
+///
+/// # Errors
+/// When the host does not allow as many.
+pub fn allow(connections: u32) -> Result<(), EngineError> {
+    let wanted = u64::from(connections) + OTHERS;
+    let mut limit = limit().map_err(|error| EngineError::failed("getrlimit", error.to_string()))?;
+    if limit.rlim_cur >= wanted {
+        return Ok(());
+    }
+    if limit.rlim_max < wanted {
+        let words = format!(
+            "{connections} connections need {wanted} file descriptors, and the host allows {} (`ulimit -Hn`): \
+             raise that limit, or lower clients",
+            limit.rlim_max
+        );
+        return Err(EngineError::failed("clients", words));
+    }
+    limit.rlim_cur = wanted;
+    // SAFETY: the limit lives through the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } {
+        0 => Ok(()),
+        _ => Err(EngineError::failed("setrlimit", io::Error::last_os_error().to_string())),
+    }
+}
+
+fn limit() -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: it is written into a limit that lives through the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
+        0 => Ok(limit),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_are_wanted_are_allowed_or_it_says_what_to_do() {
+        let hard = limit().unwrap().rlim_max;
+        allow(1024.min(hard.saturating_sub(OTHERS) as u32)).unwrap();
+        assert!(limit().unwrap().rlim_cur >= 1024.min(hard));
+        if let Ok(beyond) = u32::try_from(hard) {
+            let error = allow(beyond).unwrap_err().to_string();
+            assert!(error.contains("ulimit -Hn") && error.contains("lower clients"), "{error}");
+        }
+    }
+}

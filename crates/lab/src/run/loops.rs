@@ -1,0 +1,277 @@
+//! The driver `loops`: many clients on one thread. The loop asks the kernel
+//! which of their connections have something, and polls those clients in the
+//! order in which they are told.
+//!
+//! What a client waits for is registered when its poll has ended; per operation
+//! a connection that has been waited for before costs no system call of the
+//! loop's but its share of `epoll_wait`, and nothing is allocated.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::future::Future;
+use std::io;
+use std::os::fd::RawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use rumba_core::engine::EngineError;
+use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_core::worker::Client;
+
+use super::pace::{ClientPace, NAP, Stop, Turns};
+use super::poller::{Events, Interest, Poller, Ready, until};
+use super::timers::Timers;
+use super::woken::{self, Woken};
+
+/// A client's whole run, with all that it owns.
+type Run = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
+
+/// A client and its pace.
+pub type Paced = (Box<dyn Client>, ClientPace);
+
+/// What a client that is not being polled waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    AtConnection(RawFd),
+    ForTime,
+    /// Until its waker is called.
+    ToBeWoken,
+}
+
+/// A client of the loop.
+struct Slot {
+    /// `None` once it has ended.
+    run: Option<Run>,
+    waker: Waker,
+    waits: Waits,
+    /// How often it has been polled.
+    turn: u64,
+}
+
+/// The thread's driver, as clients see it.
+struct Heard {
+    poller: Poller,
+    wait: Cell<Option<Wait>>,
+}
+
+impl Driver for Heard {
+    fn wait(&self, wait: Wait) {
+        self.wait.set(Some(wait));
+    }
+
+    fn forget(&self, fd: RawFd) {
+        self.poller.forget(fd);
+    }
+}
+
+/// What a loop needs of the system, had before its clients start.
+pub struct Loop {
+    heard: Rc<Heard>,
+    woken: Arc<Woken>,
+    stop: Arc<Stop>,
+    turns: Arc<Turns>,
+}
+
+impl Loop {
+    /// A loop without clients; `turns` is what their paces count.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(stop: Arc<Stop>, turns: Arc<Turns>) -> io::Result<Self> {
+        let (poller, woken) = (Poller::new()?, Arc::new(Woken::new()?));
+        poller.watch(woken.fd(), Interest::Read, woken::CLIENT)?;
+        Ok(Self { heard: Rc::new(Heard { poller, wait: Cell::default() }), woken, stop, turns })
+    }
+
+    /// Runs the clients on the current thread, until all have ended; `tell` is told each end.
+    pub fn run(self, clients: Vec<Paced>, tell: impl FnMut(Result<(), EngineError>)) {
+        let _driven = drive_with(self.heard.clone());
+        let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
+        let timers = Timers::with_capacity(slots.len());
+        Turning { alive: slots.len(), slots, timers, tell, stopped: false, of: &self }.run();
+    }
+
+    fn slot(&self, client: usize, (mut client_itself, mut pace): Paced) -> Slot {
+        let run: Run = Box::pin(async move { client_itself.run(&mut pace).await });
+        Slot { run: Some(run), waker: self.woken.waker(client), waits: Waits::ToBeWoken, turn: 0 }
+    }
+}
+
+/// A loop that runs.
+struct Turning<'a, T> {
+    of: &'a Loop,
+    slots: Vec<Slot>,
+    timers: Timers,
+    /// Clients that have not ended.
+    alive: usize,
+    /// Whether the clients that wait for a time have been told to stop.
+    stopped: bool,
+    tell: T,
+}
+
+impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
+    fn run(mut self) {
+        let mut events = Events::new();
+        for client in 0..self.slots.len() {
+            self.poll(client);
+        }
+        while self.alive > 0 {
+            if let Err(error) = self.wait(&mut events) {
+                return self.end_all(&error);
+            }
+            for number in 0..events.len() {
+                self.take(events.get(number));
+            }
+            self.take_due();
+            self.look_for_stop();
+        }
+    }
+
+    fn wait(&self, events: &mut Events) -> io::Result<()> {
+        // Clients that wait for their servers see the stop flag when they are answered; one that
+        // waits for its arrival does not, so the loop looks for it.
+        let most = self.timers.first().map(|first| until(first).min(NAP));
+        self.of.heard.poller.wait(events, most)
+    }
+
+    fn take(&mut self, Ready { client, fd }: Ready) {
+        if client == woken::CLIENT {
+            let mut woken = self.of.woken.take();
+            for client in woken.drain(..) {
+                self.poll(client);
+            }
+            self.of.woken.recycle(woken);
+            return;
+        }
+        let waits_there = |slot: &Slot| slot.run.is_some() && slot.waits == Waits::AtConnection(fd);
+        if self.slots.get(client as usize).is_some_and(waits_there) {
+            self.poll(client as usize);
+        } else {
+            // A connection that has something while nobody waits for it (its end, mostly)
+            // would be told again and again. It is registered anew when it is waited for.
+            self.of.heard.poller.forget(fd);
+        }
+    }
+
+    fn take_due(&mut self) {
+        let due = self.timers.take_due(std::time::Instant::now);
+        for timer in &due {
+            if self.slots[timer.client].turn == timer.turn {
+                self.poll(timer.client);
+            }
+        }
+        self.timers.recycle(due);
+    }
+
+    /// When the clients are asked to stop, those that wait for a time see it at once.
+    fn look_for_stop(&mut self) {
+        if self.stopped || !self.of.stop.is_set() {
+            return;
+        }
+        self.stopped = true;
+        for client in 0..self.slots.len() {
+            if self.slots[client].waits == Waits::ForTime {
+                self.poll(client);
+            }
+        }
+    }
+
+    /// Polls a client, and registers what it then waits for.
+    fn poll(&mut self, client: usize) {
+        let slot = &mut self.slots[client];
+        let Some(run) = &mut slot.run else { return };
+        slot.turn += 1;
+        self.of.turns.next();
+        self.of.heard.wait.set(None);
+        let mut context = Context::from_waker(&slot.waker);
+        let polled = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut context)));
+        let end = match polled {
+            Ok(Poll::Pending) => match self.register(client) {
+                Ok(()) => return,
+                Err(error) => Err(EngineError::failed("epoll_ctl", error.to_string())),
+            },
+            Ok(Poll::Ready(end)) => end,
+            Err(panic) => Err(panicked(panic.as_ref())),
+        };
+        self.end(client, end);
+    }
+
+    fn register(&mut self, client: usize) -> io::Result<()> {
+        let slot = &mut self.slots[client];
+        let (fd, interest) = match self.of.heard.wait.get() {
+            Some(Wait::Readable(fd)) => (fd, Interest::Read),
+            Some(Wait::Writable(fd)) => (fd, Interest::Write),
+            Some(Wait::Until(time)) => {
+                slot.waits = Waits::ForTime;
+                self.timers.add(time, client, slot.turn);
+                return Ok(());
+            }
+            None => {
+                slot.waits = Waits::ToBeWoken;
+                return Ok(());
+            }
+        };
+        slot.waits = Waits::AtConnection(fd);
+        self.of.heard.poller.watch(fd, interest, client as u32)
+    }
+
+    /// Drops a client that has ended, and tells its end.
+    fn end(&mut self, client: usize, end: Result<(), EngineError>) {
+        let run = self.slots[client].run.take();
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(run)));
+        self.alive -= 1;
+        (self.tell)(end.and(dropped.map_err(|panic| panicked(panic.as_ref()))));
+    }
+
+    /// Nothing can be waited for any more.
+    fn end_all(mut self, error: &io::Error) {
+        for client in 0..self.slots.len() {
+            if self.slots[client].run.is_some() {
+                self.end(client, Err(EngineError::failed("epoll_wait", error.to_string())));
+            }
+        }
+    }
+}
+
+/// A panic as its client's failure.
+pub fn panicked(panic: &(dyn Any + Send)) -> EngineError {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    EngineError::failed("client", format!("panicked: {}", text.unwrap_or("without a message")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::run::testing::never;
+
+    #[test]
+    fn a_connection_that_nobody_waits_for_does_not_keep_the_loop_awake() {
+        let of = Loop::new(Arc::default(), Arc::default()).unwrap();
+        let (mine, mut theirs) = UnixStream::pair().unwrap();
+        of.heard.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
+        let slot = Slot { run: Some(never()), waker: of.woken.waker(0), waits: Waits::ForTime, turn: 0 };
+        let mut turning =
+            Turning { of: &of, slots: vec![slot], timers: Timers::default(), alive: 1, stopped: false, tell: drop };
+        let mut events = Events::new();
+        let wait = |events: &mut Events| of.heard.poller.wait(events, Some(Duration::ZERO)).unwrap();
+        theirs.write_all(b"?").unwrap();
+        wait(&mut events);
+        assert_eq!(events.len(), 1);
+        turning.take(events.get(0));
+        assert_eq!(turning.slots[0].turn, 0, "the client waits for something else");
+        wait(&mut events);
+        assert_eq!(events.len(), 0, "the event is not told again");
+        of.heard.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
+        wait(&mut events);
+        assert_eq!(events.len(), 1, "what is waited for now was there before");
+    }
+}

@@ -1,0 +1,241 @@
+//! Clients over connections, with a server that gives back what it is told.
+#![allow(clippy::unwrap_used)]
+
+use std::future::poll_fn;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::EngineError;
+use rumba_core::wait::{Wait, forget, sleep, wait_for};
+use rumba_core::worker::{Client, Op, OpKind, Worker};
+
+use super::cells::Counts;
+use super::choice::Driving;
+use super::driver::{Made, Make, Plan, Schedule, Waited};
+use crate::meter::CpuRoll;
+
+/// Long enough for any machine; no test waits so long unless it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One operation of a test's client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// A question and its answer.
+    Ask,
+    /// More than the connection takes at once, and its echo's length as the answer.
+    AskMuch,
+    /// A pause.
+    Pause(Duration),
+    /// Waits until another thread wakes it.
+    BeWoken,
+    /// Wakes itself.
+    WakeSelf,
+    /// Nothing at all: it never waits.
+    Nothing,
+    /// Closes its connection and makes a new one, whose number is mostly the old one's.
+    Reconnect,
+    /// Fails.
+    Fail,
+    /// Panics.
+    Panic,
+}
+
+/// Bytes of a long question: beyond what a socket buffers.
+const MUCH: usize = 1 << 20;
+
+/// A connection to a server of its own that answers each question with its last byte.
+/// A question is its length in eight bytes, and that many bytes.
+pub struct Connection(UnixStream);
+
+impl Connection {
+    /// A new one.
+    pub fn new() -> Self {
+        let (mine, mut theirs) = UnixStream::pair().unwrap();
+        mine.set_nonblocking(true).unwrap();
+        std::thread::spawn(move || {
+            let mut length = [0; 8];
+            let mut question = Vec::new();
+            while theirs.read_exact(&mut length).is_ok() {
+                question.resize(u64::from_le_bytes(length) as usize, 0);
+                theirs.read_exact(&mut question).unwrap();
+                if theirs.write_all(&question[question.len() - 1..]).is_err() {
+                    break;
+                }
+            }
+        });
+        Self(mine)
+    }
+
+    async fn write(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match self.0.write(bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(true).await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    async fn read(&mut self) -> u8 {
+        let mut answer = [0];
+        loop {
+            match self.0.read(&mut answer) {
+                Ok(1) => return answer[0],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(false).await,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Waits once: whoever waits looks for himself whether it came.
+    async fn wait(&mut self, to_write: bool) {
+        let fd = self.0.as_raw_fd();
+        let wait = if to_write { Wait::Writable(fd) } else { Wait::Readable(fd) };
+        let mut told = false;
+        poll_fn(|_| {
+            if told {
+                return Poll::Ready(());
+            }
+            assert!(wait_for(wait), "a driver runs this client");
+            told = true;
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// A question of so many bytes and its answer.
+    pub async fn ask(&mut self, length: usize, last: u8) {
+        let mut question = (length as u64).to_le_bytes().to_vec();
+        question.resize(8 + length, last);
+        self.write(&question).await;
+        assert_eq!(self.read().await, last, "the answer is to this question");
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        forget(self.0.as_raw_fd());
+    }
+}
+
+/// A client that does deeds in turn, so many in all.
+pub struct Doer {
+    pub deeds: Vec<Deed>,
+    pub left: u64,
+    pub connection: Connection,
+    /// Called at the start of each operation.
+    pub log: Box<dyn FnMut() + Send>,
+}
+
+impl Doer {
+    /// A client without a log.
+    pub fn new(deeds: &[Deed], left: u64) -> Self {
+        Self { deeds: deeds.to_vec(), left, connection: Connection::new(), log: Box::new(|| {}) }
+    }
+
+    /// As the drivers take it.
+    pub fn boxed(self) -> Box<dyn Client> {
+        Box::new(self)
+    }
+}
+
+impl Worker for Doer {
+    fn draw(&mut self) -> Option<OpKind> {
+        self.left = self.left.checked_sub(1)?;
+        Some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        (self.log)();
+        let deed = self.deeds[self.left as usize % self.deeds.len()];
+        match deed {
+            Deed::Ask => self.connection.ask(1, self.left as u8).await,
+            Deed::AskMuch => self.connection.ask(MUCH, self.left as u8).await,
+            Deed::Pause(pause) => sleep(pause).await,
+            Deed::BeWoken => be_woken().await,
+            Deed::WakeSelf => wake_self().await,
+            Deed::Nothing => {}
+            Deed::Reconnect => {
+                self.connection = Connection::new();
+                self.connection.ask(1, 1).await;
+            }
+            Deed::Fail => return Err(EngineError::failed("deed", "failed as told")),
+            Deed::Panic => panic!("as told"),
+        }
+        Ok(Op { rows: 1, ..Op::default() })
+    }
+}
+
+async fn be_woken() {
+    let came = Arc::new(AtomicBool::new(false));
+    let mut sent = false;
+    poll_fn(|context| {
+        if !std::mem::replace(&mut sent, true) {
+            let (waker, came) = (context.waker().clone(), came.clone());
+            std::thread::spawn(move || {
+                came.store(true, Ordering::SeqCst);
+                waker.wake();
+            });
+        }
+        if came.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+async fn wake_self() {
+    let mut polled = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut polled, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Both drivers for so many clients, with loops that share threads.
+pub fn drivers(clients: u32) -> [Driving; 3] {
+    [Driving::Threads { threads: clients }, Driving::Loops { threads: 1 }, Driving::Loops { threads: clients.min(2) }]
+}
+
+/// Makes and starts clients.
+pub fn made(
+    driving: Driving,
+    clients: u32,
+    rate: Option<f64>,
+    make: impl Fn(u32) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
+) -> Result<Made, EngineError> {
+    let make: Make = Arc::new(move |at| make(at.client));
+    let schedule = Schedule { rate, seed: 7 };
+    Made::new(&Plan { clients, kinds: 1, schedule, driving }, &make, &CpuRoll::new())
+}
+
+/// Runs clients to their end.
+pub fn run(
+    driving: Driving,
+    clients: u32,
+    make: impl Fn(u32) -> Doer + Send + Sync + 'static,
+) -> (Counts, Option<EngineError>) {
+    let mut running = made(driving, clients, None, move |client| Ok(make(client).boxed())).unwrap().start();
+    assert_eq!(running.wait(Instant::now() + PATIENCE), Waited::AllEnded, "{driving:?}: a client waits for ever");
+    let (counts, failure) = (running.collect(), running.failure().cloned());
+    running.join();
+    (counts, failure)
+}
+
+/// Waits until all have ended.
+pub fn wait_for_end(running: &mut super::driver::Running) {
+    assert_eq!(running.wait(Instant::now() + PATIENCE), Waited::AllEnded, "a client waits for ever");
+}
+
+/// A future that never comes.
+pub fn never() -> Pin<Box<dyn Future<Output = Result<(), EngineError>>>> {
+    Box::pin(std::future::pending())
+}

@@ -1,0 +1,189 @@
+//! What both drivers owe their clients.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use rumba_core::engine::EngineError;
+
+use super::choice::Driving;
+use super::pace::Arrivals;
+use super::testing::{Deed, Doer, drivers, made, run, wait_for_end};
+
+const SHORT: Duration = Duration::from_micros(300);
+
+#[test]
+fn every_client_does_all_its_operations_and_each_is_counted_once() {
+    for driving in drivers(12) {
+        let (counts, failure) = run(driving, 12, |_| Doer::new(&[Deed::Ask, Deed::Pause(SHORT), Deed::Ask], 150));
+        assert_eq!(failure, None);
+        assert_eq!((counts.ops(), counts.rows()), (12 * 150, 12 * 150), "{driving:?}");
+        assert_eq!(counts.kinds[0].response.buckets.iter().sum::<u64>(), 12 * 150);
+    }
+}
+
+#[test]
+fn a_question_longer_than_the_connection_takes_at_once_waits_for_room_and_then_for_its_answer() {
+    for driving in drivers(3) {
+        let (counts, failure) = run(driving, 3, |_| Doer::new(&[Deed::AskMuch, Deed::Ask], 8));
+        assert_eq!((counts.ops(), failure), (3 * 8, None), "{driving:?}");
+    }
+}
+
+#[test]
+fn connections_made_anew_under_old_numbers_are_heard() {
+    for driving in drivers(6) {
+        let (counts, failure) = run(driving, 6, |_| Doer::new(&[Deed::Reconnect, Deed::Ask, Deed::Reconnect], 60));
+        assert_eq!((counts.ops(), failure), (6 * 60, None), "{driving:?}");
+    }
+}
+
+#[test]
+fn clients_that_never_wait_take_turns_on_their_loop() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let log = order.clone();
+    let (counts, _) = run(Driving::Loops { threads: 1 }, 3, move |client| {
+        let log = log.clone();
+        Doer { log: Box::new(move || log.lock().unwrap().push(client)), ..Doer::new(&[Deed::Nothing], 50) }
+    });
+    assert_eq!(counts.ops(), 150);
+    let order = order.lock().unwrap();
+    assert!(order.chunks(3).all(|round| round == [0, 1, 2]), "{order:?}");
+}
+
+#[test]
+fn a_stop_reaches_clients_that_wait_for_an_arrival() {
+    for driving in drivers(4) {
+        // An arrival in a hundred days on average: nothing else ends the wait.
+        let ask = |_| Ok(Doer::new(&[Deed::Ask], u64::MAX).boxed());
+        let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
+        running.stop();
+        wait_for_end(&mut running);
+        assert_eq!(running.collect().ops(), 0);
+        running.join();
+    }
+}
+
+#[test]
+fn a_stop_ends_clients_after_the_operation_at_hand() {
+    for driving in drivers(4) {
+        let endless = |_| Ok(Doer::new(&[Deed::Ask, Deed::Pause(SHORT), Deed::Nothing], u64::MAX).boxed());
+        let mut running = made(driving, 4, None, endless).unwrap().start();
+        running.wait(Instant::now() + Duration::from_millis(20));
+        running.stop();
+        wait_for_end(&mut running);
+        assert_eq!(running.failure(), None);
+        running.join();
+    }
+}
+
+#[test]
+fn arrivals_keep_their_times_and_their_order_and_none_is_skipped() {
+    const OPS: usize = 40;
+    for driving in drivers(3) {
+        let starts: Arc<[Mutex<Vec<Instant>>; 3]> = Arc::default();
+        let log = starts.clone();
+        let make = move |client: u32| {
+            let log = log.clone();
+            let log = move || log[client as usize].lock().unwrap().push(Instant::now());
+            Ok(Doer { log: Box::new(log), ..Doer::new(&[Deed::Ask], OPS as u64) }.boxed())
+        };
+        let made = made(driving, 3, Some(3_000.0), make).unwrap();
+        let before = Instant::now();
+        let mut running = made.start();
+        wait_for_end(&mut running);
+        assert_eq!(running.collect().ops(), 3 * OPS as u64, "{driving:?}");
+        running.join();
+        for (client, starts) in starts.iter().enumerate() {
+            let mut arrivals = Arrivals::new(1_000.0, 7 + client as u64);
+            for start in starts.lock().unwrap().iter() {
+                let due = before + Duration::from_nanos(arrivals.take_ns() as u64);
+                assert!(*start >= due, "{driving:?}: an operation began before its arrival");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_fails_or_panics_stops_the_others_and_is_named() {
+    for (deed, words) in [(Deed::Fail, "failed as told"), (Deed::Panic, "panicked: as told")] {
+        for driving in drivers(4) {
+            let (_, failure) = run(driving, 4, move |client| {
+                let deeds = if client == 2 { [deed] } else { [Deed::Ask] };
+                Doer::new(&deeds, u64::MAX)
+            });
+            assert!(failure.unwrap().to_string().contains(words), "{driving:?}");
+        }
+    }
+}
+
+#[test]
+fn where_one_client_cannot_be_made_none_runs() {
+    for driving in drivers(5) {
+        let ran = Arc::new(AtomicU32::new(0));
+        let count = ran.clone();
+        let end = made(driving, 5, None, move |client| {
+            let count = count.clone();
+            let log = Box::new(move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            match client {
+                3 => Err(EngineError::failed("connect", "refused")),
+                _ => Ok(Doer { log, ..Doer::new(&[Deed::Ask], 10) }.boxed()),
+            }
+        });
+        assert_eq!(end.err().unwrap().to_string(), "connect: refused", "{driving:?}");
+        assert_eq!(ran.load(Ordering::Relaxed), 0);
+    }
+}
+
+#[test]
+fn a_maker_that_panics_is_a_client_that_cannot_be_made() {
+    for driving in drivers(2) {
+        let end = made(driving, 2, None, |_| panic!("as told"));
+        assert!(end.err().unwrap().to_string().contains("panicked: as told"));
+    }
+}
+
+#[test]
+fn clients_that_are_never_started_let_go_of_what_they_hold() {
+    for driving in drivers(3) {
+        let held = Arc::new(());
+        let holds = held.clone();
+        let made = made(driving, 3, None, move |_| {
+            let holds = holds.clone();
+            Ok(Doer { log: Box::new(move || drop(holds.clone())), ..Doer::new(&[Deed::Ask], 1) }.boxed())
+        });
+        made.unwrap().abandon();
+        assert_eq!(Arc::strong_count(&held), 1, "{driving:?}");
+    }
+}
+
+fn any_deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        4 => Just(Deed::Ask),
+        1 => Just(Deed::AskMuch),
+        2 => (0u64..500).prop_map(|micros| Deed::Pause(Duration::from_micros(micros))),
+        1 => Just(Deed::BeWoken),
+        1 => Just(Deed::WakeSelf),
+        2 => Just(Deed::Nothing),
+        1 => Just(Deed::Reconnect),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_clients_wait_for_in_whatever_order_all_come_to_their_end(
+        deeds in prop::collection::vec(prop::collection::vec(any_deed(), 1..8), 1..7),
+        which in 0usize..3,
+    ) {
+        let clients = deeds.len() as u32;
+        let (counts, failure) = run(drivers(clients)[which], clients, move |client| Doer::new(&deeds[client as usize], 24));
+        prop_assert_eq!(failure, None);
+        prop_assert_eq!(counts.ops(), u64::from(clients) * 24);
+    }
+}

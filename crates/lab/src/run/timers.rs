@@ -1,0 +1,99 @@
+//! The times that an event loop's clients wait for.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Instant;
+
+/// A client waits for a time. Ordered by the time, then by who asked first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer {
+    at: Instant,
+    order: u64,
+    /// The client.
+    pub client: usize,
+    /// The client's turn in which it said so: if it has been polled since, the timer means nothing.
+    pub turn: u64,
+}
+
+/// The timers of a loop. The storage grows to what is needed at once and stays.
+#[derive(Debug, Default)]
+pub struct Timers {
+    waiting: BinaryHeap<Reverse<Timer>>,
+    due: Vec<Timer>,
+    order: u64,
+}
+
+impl Timers {
+    /// No timers yet, and room for one per client.
+    pub fn with_capacity(clients: usize) -> Self {
+        Self { waiting: BinaryHeap::with_capacity(clients), due: Vec::with_capacity(clients), order: 0 }
+    }
+
+    /// The client waits for this time, in this turn of its.
+    pub fn add(&mut self, at: Instant, client: usize, turn: u64) {
+        self.order += 1;
+        self.waiting.push(Reverse(Timer { at, order: self.order, client, turn }));
+    }
+
+    /// The first time that is waited for.
+    pub fn first(&self) -> Option<Instant> {
+        self.waiting.peek().map(|Reverse(timer)| timer.at)
+    }
+
+    /// Takes the timers that are due, in their order: those that are added
+    /// while their clients are polled come the next time. Give the list back with [`Timers::recycle`].
+    pub fn take_due(&mut self, now: impl FnOnce() -> Instant) -> Vec<Timer> {
+        let mut due = std::mem::take(&mut self.due);
+        if self.waiting.is_empty() {
+            return due;
+        }
+        let now = now();
+        while let Some(Reverse(timer)) = self.waiting.peek().copied()
+            && timer.at <= now
+        {
+            self.waiting.pop();
+            due.push(timer);
+        }
+        due
+    }
+
+    /// Takes the storage back.
+    pub fn recycle(&mut self, mut due: Vec<Timer>) {
+        due.clear();
+        self.due = due;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn timers_are_due_in_the_order_of_their_times_and_then_of_their_asking() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut timers = Timers::default();
+        for (client, ms) in [30, 10, 20, 10, 40].into_iter().enumerate() {
+            timers.add(at(ms), client, 1);
+        }
+        assert_eq!(timers.first(), Some(at(10)));
+        let due = timers.take_due(|| at(30));
+        assert_eq!(due.iter().map(|timer| timer.client).collect::<Vec<_>>(), [1, 3, 2, 0]);
+        timers.recycle(due);
+        assert_eq!(timers.first(), Some(at(40)));
+        assert!(timers.take_due(|| at(39)).is_empty());
+    }
+
+    #[test]
+    fn a_client_that_waits_again_at_once_does_not_keep_the_others_from_their_turn() {
+        let now = Instant::now();
+        let mut timers = Timers::default();
+        timers.add(now, 0, 1);
+        for timer in timers.take_due(|| now) {
+            timers.add(now, timer.client, timer.turn + 1);
+        }
+        assert_eq!(timers.take_due(|| now).len(), 1);
+    }
+}

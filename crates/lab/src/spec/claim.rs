@@ -1,0 +1,92 @@
+//! `[[claim]]`: what an experiment asserts about its own results.
+
+use rumba_core::claim::Claim;
+use rumba_core::engine::EngineConfig;
+
+use super::error::{Origin, SpecError};
+use super::node::{self, Node, Table, Tree};
+use super::take;
+use crate::claims::{Mistake, Scope, check};
+
+const CLAIM_KEYS: &[&str] = &["text", "source", "holds", "measure", "published"];
+
+/// The claims of an experiment as it was run. An experiment that cannot be
+/// read has none: it was checked before it ran.
+pub fn claims_of(experiment: &str) -> Vec<Claim> {
+    let Ok(root) = node::parse(experiment) else { return Vec::new() };
+    let Tree::Table(table) = &root.tree else { return Vec::new() };
+    nodes(table).iter().filter_map(|node| claim(node).ok()).map(|(claim, _)| claim).collect()
+}
+
+fn nodes(table: &Table) -> &[Node] {
+    match table.get("claim").map(|node| &node.tree) {
+        Some(Tree::List(nodes)) => nodes,
+        _ => &[],
+    }
+}
+
+/// Reads the claims and checks every name in them against the experiment. With
+/// only some of the engines `chosen`, a claim about another cannot be judged and is left out.
+///
+/// # Errors
+/// The first mistake, at its place in the expression.
+pub fn claims(table: &Table, engines: &[EngineConfig], clients: &[u32], chosen: bool) -> Result<Vec<Claim>, SpecError> {
+    if let Some(node) = table.get("claim").filter(|node| !matches!(node.tree, Tree::List(_))) {
+        return Err(SpecError::new(&node.origin, "claim is a single table", "write [[claim]] with two brackets"));
+    }
+    let mut scope = Scope::default();
+    for engine in engines {
+        clients.iter().for_each(|&clients| scope.add(&engine.name, clients));
+    }
+    let mut claims = Vec::new();
+    for node in nodes(table) {
+        let (claim, expressions) = claim(node)?;
+        let wrong = expressions.iter().find_map(|(node, text, wants_truth)| {
+            check(text, *wants_truth, &scope).err().map(|mistake| (*node, mistake))
+        });
+        match wrong {
+            Some((_, mistake)) if chosen && mistake.problem.contains("has no engine") => {}
+            Some((node, mistake)) => return Err(at(node, mistake)),
+            None => claims.push(claim),
+        }
+    }
+    Ok(claims)
+}
+
+/// An expression: where it was written, its text, whether it must be an inequality.
+type Expression<'a> = (&'a Node, &'a str, bool);
+
+fn claim(node: &Node) -> Result<(Claim, Vec<Expression<'_>>), SpecError> {
+    let table = node.table("claim")?;
+    take::only(table, "a [[claim]]", CLAIM_KEYS)?;
+    let text = |key: &str| table.get(key).map(|node| take::text(key, node).map(|text| (node, text))).transpose();
+    let needed = |key: &str, example: &str| {
+        text(key)?.ok_or_else(|| {
+            SpecError::new(&node.origin, format!("a claim has no `{key}`"), format!("add for example: {example}"))
+        })
+    };
+    let (_, sentence) = needed("text", "text = \"a B-tree writes more per operation\"")?;
+    let (at, holds) = needed("holds", "holds = 'wkb_per_op(\"innodb\") >= 4 * wkb_per_op(\"myrocks\")'")?;
+    let measure = text("measure")?;
+    let claim = Claim {
+        text: sentence.to_owned(),
+        source: text("source")?.map(|(_, source)| source.to_owned()),
+        holds: holds.to_owned(),
+        measure: measure.map(|(_, measure)| measure.to_owned()),
+        published: table.get("published").map(|node| take::number("published", node)).transpose()?,
+    };
+    let expressions = [Some((at, holds, true)), measure.map(|(node, measure)| (node, measure, false))];
+    Ok((claim, expressions.into_iter().flatten().collect()))
+}
+
+/// Puts a mistake at its place within the expression: the text begins behind its quote.
+fn at(node: &Node, mistake: Mistake) -> SpecError {
+    let origin = match &node.origin {
+        Origin::File(range) => {
+            let start = (range.start + 1 + mistake.offset).min(range.end.saturating_sub(1));
+            Origin::File(start..range.end)
+        }
+        other => other.clone(),
+    };
+    SpecError::new(&origin, mistake.problem, mistake.remedy)
+}

@@ -1,0 +1,155 @@
+//! The drivers allocate nothing per operation, whatever clients wait for: what
+//! a user would lose is the engine's own figure, drowned in the allocator's.
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::EngineError;
+use rumba_core::wait::{Wait, forget, sleep, wait_for};
+use rumba_core::worker::{Client, Op, OpKind, Worker};
+use rumba_lab::meter::CpuRoll;
+use rumba_lab::run::Driving;
+use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed to the system's allocator unchanged; counting touches a thread-local number only.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Operations of a client, and those among them that warm up.
+const OPS: u64 = 2_000;
+const WARM: u64 = 500;
+
+/// Asks a server that gives every byte back; now and then it pauses or never waits.
+struct Asker {
+    socket: UnixStream,
+    done: u64,
+    allocated_before: u64,
+    /// Allocations of the thread over the operations after the first ones.
+    allocated: Arc<AtomicU64>,
+}
+
+impl Worker for Asker {
+    fn draw(&mut self) -> Option<OpKind> {
+        let now = ALLOCATIONS.with(Cell::get);
+        if self.done == WARM {
+            self.allocated_before = now;
+        }
+        if self.done == OPS {
+            self.allocated.fetch_max(now - self.allocated_before, Ordering::Relaxed);
+            return None;
+        }
+        self.done += 1;
+        Some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        match self.done % 8 {
+            0 => sleep(Duration::from_micros(50)).await,
+            1 => {}
+            _ => self.ask().await,
+        }
+        Ok(Op::default())
+    }
+}
+
+impl Asker {
+    async fn ask(&mut self) {
+        let socket = &mut self.socket;
+        socket.write_all(b"?").unwrap();
+        poll_fn(|_| match socket.read(&mut [0]) {
+            Ok(1) => Poll::Ready(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                assert!(wait_for(Wait::Readable(socket.as_raw_fd())));
+                Poll::Pending
+            }
+            other => panic!("{other:?}"),
+        })
+        .await;
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        forget(self.socket.as_raw_fd());
+    }
+}
+
+fn echoing() -> UnixStream {
+    let (mine, mut theirs) = UnixStream::pair().unwrap();
+    mine.set_nonblocking(true).unwrap();
+    std::thread::spawn(move || {
+        let mut byte = [0];
+        while theirs.read_exact(&mut byte).is_ok() && theirs.write_all(&byte).is_ok() {}
+    });
+    mine
+}
+
+/// Allocations that the busiest thread made over one client's operations after the first ones.
+fn allocations(driving: Driving, rate: Option<f64>) -> u64 {
+    const CLIENTS: u32 = 6;
+    let allocated = Arc::new(AtomicU64::new(0));
+    let most = allocated.clone();
+    let make: Make = Arc::new(move |_| {
+        let allocated = most.clone();
+        Ok(Box::new(Asker { socket: echoing(), done: 0, allocated_before: 0, allocated }) as Box<dyn Client>)
+    });
+    let schedule = Schedule { rate, seed: 7 };
+    let plan = Plan { clients: CLIENTS, kinds: 1, schedule, driving };
+    let mut running = Made::new(&plan, &make, &CpuRoll::new()).unwrap().start();
+    assert_eq!(running.wait(Instant::now() + Duration::from_secs(60)), Waited::AllEnded);
+    assert_eq!(running.failure(), None);
+    assert_eq!(running.collect().ops(), u64::from(CLIENTS) * OPS);
+    running.join();
+    allocated.load(Ordering::Relaxed)
+}
+
+#[test]
+fn threads_allocate_nothing_per_operation() {
+    let driving = Driving::Threads { threads: 6 };
+    assert_eq!(allocations(driving, None), 0);
+    assert_eq!(allocations(driving, Some(60_000.0)), 0);
+}
+
+#[test]
+fn loops_allocate_a_few_times_at_most_when_clients_end_and_nothing_per_operation() {
+    let driving = Driving::Loops { threads: 2 };
+    for rate in [None, Some(60_000.0)] {
+        // A client that ends tells so, and that allocates on the thread that others still use.
+        let allocated = allocations(driving, rate);
+        assert!(allocated <= 6, "{allocated} allocations in some {} operations of a loop", 3 * (OPS - WARM));
+    }
+}

@@ -1,0 +1,281 @@
+//! What a trial leaves behind when it fails or is killed: the files that the
+//! engine wants kept are beside the results, its server has ended, its data is gone.
+//!
+//! The engine starts a real process as its server, one that would outlive it.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, KEPT, Session};
+use rumba_core::event::Event;
+use rumba_core::kv::KeySpace;
+use rumba_core::record::{Record, Status, TrialPlan};
+use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Workload};
+use rumba_lab::conduct::{Conduct, Watch};
+use rumba_lab::plan;
+use rumba_lab::provision::Ledger;
+use rumba_lab::registry::Registry;
+use rumba_lab::spec::{self, Overrides};
+use rumba_lab::store::{self, ResultsDir};
+
+const FAILS: &str = "RUMBA_TEST_FAILS";
+const PLACE: &str = "RUMBA_TEST_PLACE";
+
+/// An engine whose server does not become ready.
+struct Unready;
+
+impl Engine for Unready {
+    fn name(&self) -> &'static str {
+        "unready"
+    }
+    fn about(&self) -> &'static str {
+        "a server that does not become ready"
+    }
+    fn family(&self) -> Family {
+        Family::KeyValue
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        &[]
+    }
+    fn compressions(&self) -> &'static [&'static str] {
+        &["none"]
+    }
+    fn availability(&self, _: Asked<'_>) -> Availability {
+        Availability { version: Some("1".into()), source: "test".into(), missing: None }
+    }
+    fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
+        Ok(())
+    }
+    fn open(&self, dir: &Path, _: &EngineConfig, _: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        std::fs::create_dir(dir.join(KEPT)).unwrap();
+        std::fs::create_dir(dir.join("data")).unwrap();
+        let server =
+            Command::new("sleep").arg("1000").current_dir(dir.join("data")).stdin(Stdio::null()).spawn().unwrap();
+        std::fs::write(dir.join(KEPT).join("error.log"), format!("{}", server.id())).unwrap();
+        if std::env::var_os(FAILS).is_some() {
+            return Err(EngineError::failed("server", "it does not become ready"));
+        }
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+}
+
+struct Nothing;
+
+impl Workload for Nothing {
+    fn name(&self) -> &'static str {
+        "nothing"
+    }
+    fn about(&self) -> &'static str {
+        "no operations"
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        &[]
+    }
+    fn families(&self) -> &'static [Family] {
+        &[Family::KeyValue]
+    }
+    fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(Nothing))
+    }
+}
+
+impl Bound for Nothing {
+    fn spaces(&self) -> Vec<KeySpace> {
+        Vec::new()
+    }
+    fn ops(&self) -> &'static [OpInfo] {
+        &[]
+    }
+    fn load_stages(&self) -> &'static [LoadStage] {
+        &[]
+    }
+    fn expected_rows(&self) -> u64 {
+        0
+    }
+    fn expected_logical_bytes(&self) -> u64 {
+        0
+    }
+    fn conditions(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Err(EngineError::failed("loader", "there is no instance"))
+    }
+    fn logical_bytes(&self) -> u64 {
+        0
+    }
+    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Err(EngineError::failed("client", "there is no instance"))
+    }
+    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+        Ok(Vec::new())
+    }
+}
+
+fn registry() -> Registry {
+    Registry { engines: vec![Box::new(Unready)], workloads: vec![Box::new(Nothing)], ..Registry::default() }
+}
+
+/// The trial's process.
+#[test]
+#[ignore = "the trial of the other tests"]
+fn the_trial() {
+    rumba_lab::trial::child::serve(&registry()).unwrap();
+}
+
+struct Deaf;
+
+impl Watch for Deaf {
+    fn begins(&mut self, _: &TrialPlan, _: usize) {}
+    fn event(&mut self, _: &TrialPlan, _: &Event) {}
+    fn ended(&mut self, _: &Record) {}
+}
+
+/// Where a run of one trial has its results, its data and its ledger.
+struct Place {
+    dir: PathBuf,
+    _removed: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self { dir: dir.path().to_owned(), _removed: Some(dir) }
+    }
+
+    fn ledger(&self) -> Ledger {
+        Ledger::at(&self.dir.join("state")).unwrap()
+    }
+
+    fn trial(&self, below: &str) -> PathBuf {
+        self.dir.join(below).join("001-unready-c1-r1")
+    }
+
+    /// The number of the server's process, once it runs and has written it down.
+    fn server(&self) -> u32 {
+        let log = self.trial("data").join("data").join(KEPT).join("error.log");
+        loop {
+            if let Some(pid) = std::fs::read_to_string(&log).ok().and_then(|pid| pid.parse().ok()) {
+                return pid;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn run(&self, fails: bool) -> Record {
+        let overrides = Overrides {
+            engines: vec!["unready".to_owned()],
+            set: vec!["clients=1".to_owned(), "repeats=1".to_owned()],
+        };
+        let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
+        let trials = plan::plan(&experiment);
+        let results = self.dir.join("results");
+        let results = ResultsDir::create(&results, &experiment, &trials, Default::default(), Vec::new()).unwrap();
+        let conduct = Conduct {
+            experiment: "test",
+            trials: &trials,
+            results: &results,
+            data_base: &self.dir.join("data"),
+            managed: &self.ledger(),
+            child: &|| {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.args(["--ignored", "--exact", "--nocapture", "the_trial"]);
+                if fails {
+                    command.env(FAILS, "yes");
+                }
+                Ok(command)
+            },
+            stops: &AtomicUsize::new(0),
+        };
+        let outcome = conduct.run(&mut Deaf).unwrap();
+        assert_eq!((outcome.failed, outcome.done), (1, 0));
+        let read = store::read(results.path()).unwrap();
+        read.trials.into_iter().next().unwrap().record
+    }
+
+    /// What must hold however the trial has ended.
+    fn assert_tidy(&self) {
+        let kept = std::fs::read_to_string(self.trial("results/trials").join("error.log")).unwrap();
+        assert!(!is_alive(kept.parse().unwrap()), "its server works on");
+        assert!(!self.trial("data").exists(), "its data is still there");
+        assert!(self.ledger().leftovers().unwrap().is_empty());
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+fn parent_of(pid: u32) -> i32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+    parent.trim().parse().unwrap()
+}
+
+fn kill(pid: i32) {
+    // SAFETY: it sends a signal to a process that this test has started.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+}
+
+#[test]
+fn a_failed_trial_leaves_its_servers_log_and_no_server() {
+    let place = Place::new();
+    let record = place.run(true);
+    let Status::Failed { cause, .. } = record.status else { panic!("{:?}", record.status) };
+    assert!(cause.contains("does not become ready"), "{cause}");
+    place.assert_tidy();
+}
+
+#[test]
+fn a_killed_trial_leaves_its_servers_log_and_no_server() {
+    let place = Place::new();
+    let record = std::thread::scope(|scope| {
+        let run = scope.spawn(|| place.run(false));
+        kill(parent_of(place.server()));
+        run.join().unwrap()
+    });
+    let Status::Failed { cause, .. } = record.status else { panic!("{:?}", record.status) };
+    assert!(cause.contains("signal 9"), "{cause}");
+    place.assert_tidy();
+}
+
+/// The run of the next test.
+#[test]
+#[ignore = "the run of another test"]
+fn the_run() {
+    if let Some(dir) = std::env::var_os(PLACE) {
+        Place { dir: dir.into(), _removed: None }.run(false);
+    }
+}
+
+#[test]
+fn a_killed_runs_server_is_ended_when_the_leftovers_are_cleaned() {
+    let place = Place::new();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "the_run"]).env(PLACE, &place.dir);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let server = place.server();
+    let trial = parent_of(server) as u32;
+    run.kill().unwrap();
+    run.wait().unwrap();
+    while is_alive(trial) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(is_alive(server), "this server outlives its trial: nothing asked the kernel to end it");
+    let leftovers = place.ledger().leftovers().unwrap();
+    assert_eq!(leftovers.len(), 1);
+    place.ledger().clean(&leftovers[0]).unwrap();
+    assert!(!is_alive(server), "its server works on");
+    assert!(!place.trial("data").exists(), "its data is still there");
+}

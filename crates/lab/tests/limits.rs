@@ -1,0 +1,302 @@
+//! Limits hold, and leave nothing behind: a result under a limit that was not
+//! in force is worth nothing, and a loop device, a mount or a throttle that stays
+//! spoils the next one.
+//!
+//! Real control groups, loop devices and mounts; what this host cannot do is
+//! skipped and said. Times are checked in the direction alone that load on the
+//! machine cannot turn: a throttle may never let too much through.
+
+#[path = "limits/support.rs"]
+mod support;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use rumba_core::limits::{Backing, Limits, StorageLimit};
+use rumba_lab::host::{block, diskstats};
+use rumba_lab::limits::{self, Enforcement, LimitError};
+use rumba_lab::provision::ProvisionError;
+use support::*;
+
+/// Operations that a throttle may let through at once, beyond its rate: those of its first slice.
+const BURST: f64 = 0.1;
+
+fn device_reads_and_written_bytes(enforcement: &Enforcement) -> (u64, u64) {
+    let device = block::device_of(enforcement.storage_dir().unwrap()).unwrap();
+    let rows = fs::read_to_string("/proc/diskstats").unwrap();
+    let (_, counters) = diskstats::row(&rows, device.number).unwrap();
+    (counters.reads, counters.write_bytes)
+}
+
+#[test]
+fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
+    let host = Host::new();
+    const IOPS: u32 = 500;
+    const OPERATIONS: u64 = 1000;
+    for backing in [Backing::Tmpfs, Backing::File] {
+        let storage = StorageLimit { read_iops: Some(IOPS), write_iops: Some(IOPS), ..small(backing) };
+        let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+        let path = enforcement.storage_dir().unwrap().join("file");
+        let at_least = OPERATIONS as f64 / f64::from(IOPS) - BURST;
+        let before = device_reads_and_written_bytes(&enforcement);
+        let name = block::device_of(enforcement.storage_dir().unwrap()).unwrap().name;
+        assert_eq!(enforcement.device().unwrap().node.file_name().unwrap().to_str().unwrap(), name);
+
+        let start = Instant::now();
+        direct_pages(&path, OPERATIONS, |file, page, at| file.write_all_at(page, at));
+        let writing = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        direct_pages(&path, OPERATIONS, |file, page, at| file.read_exact_at(page, at));
+        let reading = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let cached = vec![7; 4096];
+        let mut buffered = File::create(path.with_extension("buffered")).unwrap();
+        (0..64).for_each(|_| buffered.write_all(&cached).unwrap());
+        buffered.sync_all().unwrap();
+        println!(
+            "{backing}: {OPERATIONS} writes in {writing:.2} s, reads in {reading:.2} s, both at least {at_least:.2}; \
+             64 buffered pages and their sync in {:.2} s",
+            start.elapsed().as_secs_f64()
+        );
+        assert!(writing >= at_least, "{writing}");
+        assert!(reading >= at_least, "{reading}");
+        let after = device_reads_and_written_bytes(&enforcement);
+        assert!(after.0 - before.0 >= OPERATIONS, "the loop device's own counters are the truth");
+        assert!(after.1 - before.1 >= OPERATIONS * 4096);
+        enforcement.end().unwrap();
+        host.assert_nothing_left();
+    }
+}
+
+#[test]
+fn bytes_are_throttled_apart_from_operations() {
+    let host = Host::new();
+    let storage = StorageLimit { write_bps: Some(8 << 20), ..small(Backing::Tmpfs) };
+    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+    let path = enforcement.storage_dir().unwrap().join("file");
+    let start = Instant::now();
+    let mut file = File::create(&path).unwrap();
+    file.write_all(&vec![1; 16 << 20]).unwrap();
+    file.sync_all().unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("16 MiB written back in {seconds:.2} s at 8 MiB/s");
+    assert!(seconds >= 2.0 - BURST, "write-back comes from the kernel's threads and must be throttled too");
+}
+
+#[test]
+fn calibration_finds_the_rate_that_was_asked_for() {
+    let host = Host::new();
+    let storage = StorageLimit { read_iops: Some(1000), ..small(Backing::Tmpfs) };
+    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage.clone())) else { return };
+    let points = limits::calibrate(enforcement.storage_dir().unwrap()).unwrap();
+    points.iter().for_each(|point| println!("{point}, p99 {:.0} µs", point.p99_us));
+    assert_eq!(points.iter().map(|point| point.depth).collect::<Vec<_>>(), [1, 8]);
+    for point in &points {
+        assert!(point.reads > 0 && point.read_iops <= 1000.0 * (1.0 + BURST), "{point}");
+        assert!(point.p50_us > 0.0 && point.p50_us <= point.p99_us);
+    }
+    let names: Vec<_> = fs::read_dir(enforcement.storage_dir().unwrap()).unwrap().flatten().collect();
+    assert!(names.iter().all(|entry| entry.file_name() == "lost+found"), "the file that was read is gone: {names:?}");
+    let faster = StorageLimit { read_iops: Some(1_000_000_000), ..storage };
+    assert!(limits::slower_than_asked(&faster, &points).unwrap().message.contains("1000000000 reads/s"));
+}
+
+#[test]
+fn page_cache_of_a_limited_process_counts_and_is_bounded() {
+    let host = Host::new();
+    const LIMIT: u64 = 64 << 20;
+    let file = host.path("file");
+    fs::write(&file, vec![1; 256 << 20]).unwrap();
+    assert_eq!(limits::evict(&file).unwrap().bytes, 256 << 20);
+    let Some(enforcement) = host.begin_or_skip(&memory_alone(LIMIT)) else { return };
+    // Memory is read while the process lives; the group outlives it until `end`.
+    let mut child = child("child_reads_a_file", &enforcement).env("RUMBA_TEST_FILE", &file).spawn().unwrap();
+    assert!(child.wait().unwrap().success());
+    let reading = enforcement.memory().unwrap();
+    println!("{reading:?}");
+    let peak = reading.peak_bytes.value().unwrap();
+    assert!(peak <= LIMIT as f64 && peak >= LIMIT as f64 * 0.9, "it read four times the limit: {peak}");
+    assert!(reading.page_cache_bytes.value().unwrap() > 0.0);
+    assert_eq!(enforcement.verdict("block_cache"), None, "pages of a file are given back, nobody is killed");
+    enforcement.end().unwrap();
+    host.assert_nothing_left();
+}
+
+#[test]
+fn what_was_cached_before_is_evicted() {
+    let host = Host::new();
+    let dir = host.path("binaries");
+    fs::create_dir_all(dir.join("plugins")).unwrap();
+    for name in ["server", "plugins/engine"] {
+        fs::write(dir.join(name), vec![1; 4 << 20]).unwrap();
+    }
+    if resident_pages(&dir.join("server")) == 0 {
+        eprintln!("skipped: eviction, because this filesystem caches nothing");
+        return;
+    }
+    let evicted = limits::evict(&dir).unwrap();
+    assert_eq!((evicted.files, evicted.bytes), (2, 8 << 20));
+    assert_eq!(resident_pages(&dir.join("server")) + resident_pages(&dir.join("plugins/engine")), 0);
+}
+
+#[test]
+fn a_kill_for_lack_of_memory_is_named_as_that() {
+    let host = Host::new();
+    let Some(enforcement) = host.begin_or_skip(&memory_alone(64 << 20)) else { return };
+    assert_eq!(enforcement.verdict("block_cache"), None);
+    let status = child("child_touches_memory", &enforcement).status().unwrap();
+    assert_eq!(status.signal(), Some(9), "{status}");
+    let verdict = enforcement.verdict("block_cache").unwrap();
+    println!("{verdict}");
+    assert!(verdict.contains("of limit 64.0 MiB"), "{verdict}");
+    assert!(verdict.contains("setting block_cache") && verdict.contains("limits.memory"), "{verdict}");
+}
+
+#[test]
+fn what_a_limited_process_starts_is_limited_and_ended_too() {
+    let host = Host::new();
+    let Some(enforcement) = host.begin_or_skip(&memory_alone(64 << 20)) else { return };
+    let mut starter = child("child_starts_a_server", &enforcement).stdout(Stdio::piped()).spawn().unwrap();
+    let server = number_said(starter.stdout.take().unwrap());
+    starter.wait().unwrap();
+    assert!(fs::read_to_string(format!("/proc/{server}/cgroup")).unwrap().contains("rumba-"), "it was inherited");
+    enforcement.end().unwrap();
+    assert!(has_ended(server), "a server that outlived its trial");
+    host.assert_nothing_left();
+}
+
+#[test]
+fn two_runs_at_once_have_their_own_and_leave_the_others_alone() {
+    let host = Host::new();
+    let storage = StorageLimit { read_iops: Some(500), ..small(Backing::Tmpfs) };
+    let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(storage) };
+    let Some(first) = host.begin_or_skip(&limits) else { return };
+    let second = host.begin_or_skip(&limits).unwrap();
+    assert_ne!(first.device(), second.device());
+    let (kept, number) = (second.storage_dir().unwrap().to_owned(), second.device().unwrap().number.clone());
+    fs::write(kept.join("rows"), "rows").unwrap();
+    assert_eq!(host.ledger.leftovers().unwrap(), [], "what a living process has made is never a leftover");
+    first.end().unwrap();
+    assert_eq!(fs::read_to_string(kept.join("rows")).unwrap(), "rows");
+    if let Some(throttles) = throttles() {
+        assert!(throttles.contains(&format!("{number} 500")), "{throttles}");
+    }
+    assert!(second.memory().unwrap().peak_bytes.value().is_some(), "its group is still there");
+    second.end().unwrap();
+    host.assert_nothing_left();
+}
+
+#[test]
+fn an_error_half_way_undoes_what_was_made() {
+    let host = Host::new();
+    let Some(enforcement) = host.begin_or_skip(&storage_alone(small(Backing::Tmpfs))) else { return };
+    drop(enforcement);
+    host.assert_nothing_left();
+    // A directory that is not rumba's is refused and untouched.
+    fs::create_dir(host.volume(1)).unwrap();
+    fs::write(host.volume(1).join("precious"), "x").unwrap();
+    let refused = Enforcement::begin(&storage_alone(small(Backing::Tmpfs)), &host.volume(1), &owner(), &host.ledger);
+    assert!(matches!(refused, Err(LimitError::Provision(ProvisionError::Foreign { .. }))), "{refused:?}");
+    assert_eq!(fs::read_to_string(host.volume(1).join("precious")).unwrap(), "x");
+    // One that would not fit is refused before anything is made.
+    let huge = StorageLimit { size_bytes: 1 << 50, ..small(Backing::File) };
+    let refused = Enforcement::begin(&storage_alone(huge), &host.volume(2), &owner(), &host.ledger);
+    assert!(matches!(refused, Err(LimitError::Unenforceable { .. })), "{refused:?}");
+    assert!(!host.volume(2).exists());
+    host.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
+    let host = Host::new();
+    for backing in [Backing::Tmpfs, Backing::File] {
+        let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(throttled(backing)) };
+        if let Err(reason) = limits::check(&limits, &host.path("")) {
+            eprintln!("skipped: leftovers of a kill, because {reason}");
+            return;
+        }
+        let before = throttles();
+        let mut run = holder(&host, backing);
+        let server = number_said(run.stdout.take().unwrap());
+        assert_eq!(host.ledger.leftovers().unwrap(), [], "it lives");
+        run.kill().unwrap();
+        run.wait().unwrap();
+        assert!(!has_ended(server), "the server that works on the volume outlives the kill");
+        assert!(fs::read_to_string("/proc/self/mounts").unwrap().contains(&host.shown()), "so does the mount");
+        let leftovers = host.ledger.leftovers().unwrap();
+        let shown: Vec<String> = leftovers.iter().map(ToString::to_string).collect();
+        println!("{shown:#?}");
+        assert!(shown.len() == 2 && shown[0].starts_with("control group"), "processes go before what they hold");
+        for leftover in &leftovers {
+            host.ledger.clean(leftover).unwrap();
+        }
+        assert!(has_ended(server));
+        host.assert_nothing_left();
+        assert_eq!(throttles(), before);
+    }
+}
+
+#[test]
+fn a_kill_at_any_step_is_cleaned_by_the_next_run_at_the_same_place() {
+    let host = Host::new();
+    let limits = storage_alone(throttled(Backing::Tmpfs));
+    if let Err(reason) = limits::check(&limits, &host.path("")) {
+        eprintln!("skipped: kills in the middle of making a volume, because {reason}");
+        return;
+    }
+    for milliseconds in [5, 10, 20, 40, 60, 80, 120] {
+        let mut run = holder(&host, Backing::Tmpfs);
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        run.kill().unwrap();
+        let mut said = String::new();
+        run.stdout.take().unwrap().read_to_string(&mut said).unwrap_or_default();
+        run.wait().unwrap();
+        let leftovers = host.ledger.leftovers().unwrap();
+        println!("killed after {milliseconds} ms: {} things left", leftovers.len());
+        leftovers.iter().for_each(|leftover| host.ledger.clean(leftover).unwrap());
+        host.assert_nothing_left();
+    }
+}
+
+#[test]
+#[ignore = "a process that other tests start"]
+fn child_reads_a_file() {
+    let mut file = File::open(std::env::var("RUMBA_TEST_FILE").unwrap()).unwrap();
+    let mut bytes = vec![0; 1 << 20];
+    while file.read(&mut bytes).unwrap() > 0 {}
+}
+
+#[test]
+#[ignore = "a process that other tests start"]
+fn child_touches_memory() {
+    let memory = vec![1u8; 256 << 20];
+    println!("{}", memory[memory.len() - 1]);
+}
+
+#[test]
+#[ignore = "a process that other tests start"]
+fn child_starts_a_server() {
+    let server = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
+    say(server.id());
+}
+
+#[test]
+#[ignore = "a process that other tests start"]
+fn child_holds_limits() {
+    let host = Host::of_parent();
+    let backing = if std::env::var("RUMBA_TEST_BACKING").unwrap() == "file" { Backing::File } else { Backing::Tmpfs };
+    let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(throttled(backing)) };
+    let enforcement = host.begin_or_skip(&limits).unwrap();
+    let dir = enforcement.storage_dir().unwrap();
+    let mut server = Command::new("sleep");
+    server.arg("600").current_dir(dir);
+    let server = enforcement.command(server).unwrap().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Something that must still be written when it is unmounted.
+    fs::write(dir.join("dirty"), vec![1; 4 << 20]).unwrap();
+    say(server.id());
+    std::thread::sleep(std::time::Duration::from_secs(600));
+}

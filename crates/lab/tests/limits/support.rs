@@ -1,0 +1,184 @@
+//! A place, a ledger and children for the tests of limits.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rumba_core::limits::{Backing, Limits, StorageLimit};
+use rumba_lab::limits::Enforcement;
+use rumba_lab::provision::{Ledger, Owner, ProcessId};
+
+/// A directory with a ledger of its own, so that tests do not see each other's leftovers.
+pub struct Host {
+    root: PathBuf,
+    pub ledger: Ledger,
+    volumes: AtomicU32,
+    // Gone with the test; a child that other tests start has none.
+    _dir: Option<tempfile::TempDir>,
+    _alone: Option<MutexGuard<'static, ()>>,
+}
+
+/// Throttles of all devices are in the same files.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+impl Host {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { _dir: Some(dir), _alone: Some(alone), ..Self::at(root) }
+    }
+
+    /// The place of the test that has started this process.
+    pub fn of_parent() -> Self {
+        Self::at(std::env::var("RUMBA_TEST_ROOT").unwrap().into())
+    }
+
+    fn at(root: PathBuf) -> Self {
+        let ledger = Ledger::at(&root.join("state")).unwrap();
+        Self { root, ledger, volumes: AtomicU32::new(0), _dir: None, _alone: None }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    pub fn shown(&self) -> String {
+        self.root.display().to_string()
+    }
+
+    pub fn volume(&self, number: u32) -> PathBuf {
+        self.root.join(format!("volume-{number}"))
+    }
+
+    /// Limits in force, or the reason why this host cannot enforce them.
+    pub fn begin_or_skip(&self, limits: &Limits) -> Option<Enforcement> {
+        if let Err(reason) = rumba_lab::limits::check(limits, &self.root) {
+            eprintln!("skipped: {limits:?}, because {reason}");
+            return None;
+        }
+        let volume = self.volume(100 + self.volumes.fetch_add(1, Ordering::Relaxed));
+        let enforcement = Enforcement::begin(limits, &volume, &owner(), &self.ledger).unwrap();
+        enforcement.enforced().iter().for_each(|line| println!("{line}"));
+        Some(enforcement)
+    }
+
+    /// Nothing of this host is mounted, attached, grouped, throttled or listed any more.
+    pub fn assert_nothing_left(&self) {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        assert!(!mounts.contains(&self.shown()), "{mounts}");
+        for block in fs::read_dir("/sys/block").unwrap().flatten() {
+            let backing = fs::read_to_string(block.path().join("loop/backing_file")).unwrap_or_default();
+            assert!(!backing.contains(&self.shown()), "{:?}: {backing}", block.file_name());
+        }
+        assert!(!(100..110).any(|number| self.volume(number).exists()));
+        assert_eq!(fs::read_dir(self.root.join("state/managed")).unwrap().count(), 0, "the ledger is empty");
+    }
+}
+
+pub fn owner() -> Owner {
+    Owner::this_process("limits", 1).unwrap()
+}
+
+pub fn memory_alone(bytes: u64) -> Limits {
+    Limits { memory_bytes: Some(bytes), storage: None }
+}
+
+pub fn storage_alone(storage: StorageLimit) -> Limits {
+    Limits { memory_bytes: None, storage: Some(storage) }
+}
+
+/// Small storage without rates.
+pub fn small(backing: Backing) -> StorageLimit {
+    StorageLimit {
+        tier: None,
+        read_iops: None,
+        write_iops: None,
+        read_bps: None,
+        write_bps: None,
+        size_bytes: 160 << 20,
+        backing,
+    }
+}
+
+/// Small storage with every rate.
+pub fn throttled(backing: Backing) -> StorageLimit {
+    StorageLimit {
+        read_iops: Some(100),
+        write_iops: Some(100),
+        read_bps: Some(1 << 20),
+        write_bps: Some(1 << 20),
+        ..small(backing)
+    }
+}
+
+/// All throttles of version 1's outermost group; `None` where there is no version 1.
+pub fn throttles() -> Option<String> {
+    let root = Path::new("/sys/fs/cgroup/blkio");
+    rumba_lab::provision::THROTTLES.iter().map(|file| fs::read_to_string(root.join(file)).ok()).collect()
+}
+
+/// This binary, running one of the ignored tests within limits.
+pub fn child(test: &str, enforcement: &Enforcement) -> Command {
+    enforcement.command(this_binary(test)).unwrap()
+}
+
+fn this_binary(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", test]);
+    command
+}
+
+/// A process that holds limits of both kinds until it is killed.
+pub fn holder(host: &Host, backing: Backing) -> Child {
+    let mut command = this_binary("child_holds_limits");
+    command.env("RUMBA_TEST_ROOT", host.shown()).env("RUMBA_TEST_BACKING", backing.to_string());
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}
+
+pub fn say(number: u32) {
+    println!("\nnumber {number}");
+}
+
+/// The number that a child says.
+pub fn number_said(stdout: ChildStdout) -> u32 {
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let number = lines.find_map(|line| line.strip_prefix("number ").map(|number| number.parse().unwrap()));
+    number.expect("the child says a number")
+}
+
+pub fn has_ended(pid: u32) -> bool {
+    ProcessId::of(pid).is_err()
+}
+
+/// Works on so many pages of a file in order, past the page cache.
+pub fn direct_pages(path: &Path, pages: u64, work: impl Fn(&File, &mut [u8], u64) -> io::Result<()>) {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_DIRECT);
+    let file = options.open(path).unwrap();
+    let mut memory = vec![1u8; 8192];
+    let start = memory.as_ptr().align_offset(4096);
+    for page in 0..pages {
+        work(&file, &mut memory[start..start + 4096], page * 4096).unwrap();
+    }
+}
+
+/// Pages of a file that are in the page cache.
+pub fn resident_pages(path: &Path) -> usize {
+    let file = File::open(path).unwrap();
+    let bytes = file.metadata().unwrap().len() as usize;
+    let mut resident = vec![0u8; bytes.div_ceil(4096)];
+    // SAFETY: the mapping is made here, of the file's length, asked about while it lives, and undone.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        assert_eq!(libc::mincore(start, bytes, resident.as_mut_ptr()), 0);
+        libc::munmap(start, bytes);
+    }
+    resident.iter().filter(|&&page| page & 1 == 1).count()
+}

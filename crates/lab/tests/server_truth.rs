@@ -1,0 +1,289 @@
+//! A server's meters tell the truth: what its process, the threads of it that
+//! have ended and its descendants computed and wrote is what the kernel itself
+//! says once they are reaped, within 2%, and nothing of it is the clients'.
+//!
+//! The server is this test's own program in another process; it has a child.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rumba_core::engine::Place;
+use rumba_core::metric::Metric;
+use rumba_core::record::Spent;
+use rumba_lab::meter::{CpuRoll, Meters, Role};
+
+const FILE: &str = "RUMBA_TEST_FILE";
+const WITH_CHILD: &str = "RUMBA_TEST_WITH_CHILD";
+/// What each of the two processes writes, bytes.
+const WRITTEN: usize = 24 << 20;
+/// What each touches and holds, bytes.
+const HELD: usize = 64 << 20;
+
+/// A process that works when told to.
+struct Program {
+    process: Child,
+    orders: Option<ChildStdin>,
+    words: Lines<BufReader<ChildStdout>>,
+    /// CPU seconds that the kernel had charged to it and its living child when it last said something.
+    used_s: f64,
+}
+
+impl Program {
+    fn start(file: &Path, with_child: bool) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", "--nocapture", "the_server"]).env(FILE, file);
+        if with_child {
+            command.env(WITH_CHILD, "yes");
+        } else {
+            command.env_remove(WITH_CHILD);
+        }
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let orders = process.stdin.take();
+        let words = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut program = Self { process, orders, words, used_s: 0.0 };
+        program.hear("ready");
+        program
+    }
+
+    fn say(&mut self, word: &str) {
+        writeln!(self.orders.as_mut().unwrap(), "{word}").unwrap();
+    }
+
+    fn hear(&mut self, word: &str) {
+        // Among what the test harness prints in that process.
+        assert!(self.words.by_ref().map_while(Result::ok).any(|line| line.ends_with(word)), "it ended before {word}");
+        self.used_s = self.words.next().unwrap().unwrap().parse().unwrap();
+    }
+
+    fn work(&mut self) {
+        self.say("work");
+        self.hear("done");
+    }
+
+    fn place(&self, data_dir: Option<&Path>) -> Place {
+        Place::Server { pid: Some(self.process.id()), data_dir: data_dir.map(Path::to_owned) }
+    }
+
+    /// Lets it end and takes what the kernel says it used, its child included.
+    fn reap(mut self) -> libc::rusage {
+        drop(self.orders.take());
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+        // SAFETY: the process is this one's child and not reaped yet; the usage is written by a call that succeeds.
+        unsafe {
+            let pid = self.process.id() as libc::pid_t;
+            assert_eq!(libc::wait4(pid, std::ptr::null_mut(), 0, usage.as_mut_ptr()), pid);
+            usage.assume_init()
+        }
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+    }
+}
+
+/// The other process: a server, and its child.
+#[test]
+#[ignore = "the server of the other tests"]
+fn the_server() {
+    let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let with_child = std::env::var_os(WITH_CHILD).is_some();
+    let mut child = with_child.then(|| Program::start(&file.with_extension("child"), false));
+    let held = vec![1u8; HELD];
+    tell("ready", child.as_ref());
+    for order in std::io::stdin().lines().map_while(Result::ok) {
+        match order.as_str() {
+            "end child" => drop(child.take().map(Program::reap)),
+            "new child" => child = Some(Program::start(&file.with_extension("child"), false)),
+            _ => {
+                // A thread that has ended when the meters are read.
+                std::thread::spawn(|| burn(300)).join().unwrap();
+                burn(500);
+                let written =
+                    File::create(&file).and_then(|mut file| file.write_all(&held[..WRITTEN]).and(file.sync_all()));
+                written.unwrap();
+                child.iter_mut().for_each(Program::work);
+            }
+        }
+        tell("done", child.as_ref());
+    }
+    let _ = child.map(Program::reap);
+}
+
+fn tell(word: &str, child: Option<&Program>) {
+    println!("{word}\n{}", cpu_s(&own_usage()) + child.map_or(0.0, |child| child.used_s));
+}
+
+fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Burns CPU until the thread's own clock has moved by so much; returns by how much it did, seconds.
+fn burn(milliseconds: u64) -> f64 {
+    let start = own_ns();
+    while own_ns() - start < milliseconds * 1_000_000 {}
+    (own_ns() - start) as f64 / 1e9
+}
+
+fn assert_within_2_percent(what: &str, metric: &Metric, truth: f64) {
+    let value = metric.value().unwrap_or_else(|| panic!("{what} is absent: {metric:?}"));
+    println!("{what}: {value} measured, {truth} true, off by {:+.3}%", (value / truth - 1.0) * 100.0);
+    assert!((value - truth).abs() <= 0.02 * truth, "{what}: {value} measured, {truth} true");
+}
+
+fn own_usage() -> libc::rusage {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the usage is written by a call that succeeds.
+    unsafe {
+        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()), 0);
+        usage.assume_init()
+    }
+}
+
+fn cpu_s(usage: &libc::rusage) -> f64 {
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// A directory on a file system with a device, where pages become dirty and are charged.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+#[test]
+fn what_a_server_and_its_child_computed_and_wrote_is_what_the_kernel_says_of_them() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), true);
+    let roll = CpuRoll::new();
+    let mut meters = Meters::of(&server.place(Some(dir.path())), dir.path(), roll.clone());
+    let (start, started_s) = (meters.read(), server.used_s);
+    let client_s = {
+        let _entered = roll.enter(Role::Client);
+        server.say("work");
+        burn(400)
+    };
+    server.hear("done");
+    let spent = meters.read().since(&start);
+    let server_s = server.used_s - started_s;
+    let truth = server.reap();
+
+    assert!(cpu_s(&truth) >= server_s, "{server_s} of {}", cpu_s(&truth));
+    assert_within_2_percent("server CPU seconds", &spent.server_cpu_s, server_s);
+    assert_within_2_percent("client CPU seconds", &spent.client_cpu_s, client_s);
+    assert_within_2_percent("CPU seconds of both", &spent.cpu_s, server_s + client_s);
+    // ru_oublock counts in units of 512 bytes.
+    assert_within_2_percent("bytes written", &spent.process_write_bytes, truth.ru_oublock as f64 * 512.0);
+    assert_within_2_percent("bytes written", &spent.process_write_bytes, (2 * WRITTEN) as f64);
+    let (rss, client_rss) = (spent.rss_bytes.value().unwrap(), spent.client_rss_bytes.value().unwrap());
+    assert!(rss >= (2 * HELD) as f64, "{rss}: the child's memory is the server's");
+    assert!(client_rss < HELD as f64, "{client_rss}");
+}
+
+#[test]
+fn a_child_that_ended_keeps_what_it_used_and_a_new_one_counts_once_it_is_found() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), true);
+    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let start = meters.read();
+    server.work();
+    let worked = meters.read().since(&start);
+    server.say("end child");
+    server.hear("done");
+    let ended = meters.read().since(&start);
+    assert_grew_little(&worked, &ended);
+    server.say("new child");
+    server.hear("done");
+    meters.look_for_descendants();
+    let (found, found_s) = (meters.read(), server.used_s);
+    assert_grew_little(&ended, &found.since(&start));
+    server.work();
+    let truth = server.used_s - found_s;
+    assert_within_2_percent("CPU seconds with the new child", &meters.read().since(&found).server_cpu_s, truth);
+    let size = worked.process_write_bytes.value().unwrap();
+    assert_eq!(meters.read().since(&start).process_write_bytes, Metric::Value(2.0 * size));
+    server.reap();
+}
+
+/// The CPU of starting and ending a process alone, and no bytes.
+fn assert_grew_little(before: &Spent, after: &Spent) {
+    let (before_s, after_s) = (before.server_cpu_s.value().unwrap(), after.server_cpu_s.value().unwrap());
+    assert!((before_s..before_s + 0.2).contains(&after_s), "{after_s} after {before_s}");
+    assert_eq!(before.process_write_bytes, after.process_write_bytes);
+}
+
+#[test]
+fn a_killed_servers_figures_are_absent_from_then_on_and_the_clients_go_on() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), false);
+    let pid = server.process.id();
+    let roll = CpuRoll::new();
+    let _entered = roll.enter(Role::Client);
+    let mut meters = Meters::of(&server.place(Some(dir.path())), dir.path(), roll.clone());
+    let start = meters.read();
+    server.work();
+    assert!(meters.read().since(&start).server_cpu_s.value().unwrap() > 0.7);
+    server.kill();
+    // Its last words have been read when it has ended; it is not reaped yet.
+    assert!(server.words.by_ref().map_while(Result::ok).count() < 100);
+    while !std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {
+        std::thread::yield_now();
+    }
+    let reason = Metric::absent(format!("the server's process {pid} has ended"));
+    for reaped in [false, true] {
+        if reaped {
+            server.process.wait().unwrap();
+        }
+        let end = meters.read();
+        let spent = end.since(&start);
+        for metric in [&spent.server_cpu_s, &spent.cpu_s, &spent.process_write_bytes, &spent.rss_bytes] {
+            assert_eq!(*metric, reason, "reaped: {reaped}");
+        }
+        assert!(spent.client_cpu_s.value().is_some() && spent.client_rss_bytes.value().unwrap() > 0.0);
+        assert_eq!(end.since(&end).server_cpu_s, reason, "two readings after its end are no zero");
+        assert!(meters.server_switches().is_err());
+    }
+}
+
+#[test]
+fn a_servers_device_is_that_of_its_own_data_and_a_remote_one_has_none() {
+    let own = on_disk();
+    let server = Program::start(&own.path().join("file"), false);
+    let spent_at = |place: &Place| {
+        let mut meters = Meters::of(place, own.path(), CpuRoll::new());
+        let start = meters.read();
+        meters.read().since(&start)
+    };
+    let elsewhere = spent_at(&server.place(Some(Path::new("/dev/shm"))));
+    assert_eq!(elsewhere.device_reads, Metric::absent("tmpfs is memory and has no device"));
+    let remote = spent_at(&Place::Server { pid: None, data_dir: None });
+    let because = |metric: &Metric| match metric {
+        Metric::Absent { absent } => absent.clone(),
+        Metric::Value(value) => panic!("{value} of a server that cannot be seen"),
+    };
+    for metric in [&remote.server_cpu_s, &remote.cpu_s, &remote.process_write_bytes, &remote.rss_bytes] {
+        assert!(because(metric).starts_with("the server runs on another host"), "{metric:?}");
+    }
+    assert!(because(&remote.device_write_bytes).starts_with("the server's data directory is on another host"));
+    assert!(remote.client_cpu_s.value().is_some() && remote.client_rss_bytes.value().is_some());
+    server.reap();
+}
+
+#[test]
+fn context_switches_of_a_server_are_counted_over_its_threads() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), false);
+    let meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let start = meters.server_switches().unwrap();
+    for _ in 0..20 {
+        // It sleeps until the order comes.
+        server.say("end child");
+        server.hear("done");
+    }
+    let switches = meters.server_switches().unwrap().since(&start);
+    assert!(switches >= 20, "{switches}");
+    let truth = server.reap();
+    assert!(switches <= (truth.ru_nvcsw + truth.ru_nivcsw) as u64, "{switches}");
+}
