@@ -13,12 +13,12 @@ use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, block_on};
 use rumba_core::workload::Workload;
 use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
-use rumba_lab::run::pace::ThreadPace;
+use rumba_lab::run::pace::ClientPace;
 use rumba_workload_linkbench::LinkBench;
 
 /// The real pace, ended after a number of operations.
 struct Ended {
-    pace: ThreadPace,
+    pace: ClientPace,
     left: u64,
 }
 
@@ -60,7 +60,7 @@ fn main() {
     let session = instance.session().expect("null has sessions without end");
     let mut client = bound.client(session, at, 1).expect("a key-value session fits");
     let cells = Arc::new(Cells::new(bound.ops().len()));
-    let mut pace = Ended { pace: ThreadPace::new(cells, Arc::default(), None, 1), left: ops };
+    let mut pace = Ended { pace: ClientPace::new(cells, Arc::default(), None, 1), left: ops };
     let before = cpu_ns();
     block_on(client.run(&mut pace)).expect("null never fails");
     let after = cpu_ns();

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::commands::null_server::NullServerArgs;
+
 /// Which storage engine, with which settings, serves your workload with the
 /// least hardware, and how do you know?
 #[derive(Parser)]
@@ -35,12 +37,14 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare a run against a base, engine by engine
     Compare(CompareArgs),
-    /// List the engines: version, what is missing, the command that installs it
-    Engines(ListArgs),
+    /// List the engines: version, what is missing, the command that installs it; install servers
+    Engines(EnginesArgs),
     /// List the workloads and their settings
     Workloads(ListArgs),
     /// Look for host settings that spoil benchmarks, and leftovers of killed runs
     Doctor(DoctorArgs),
+    /// Serve fixed answers over the MySQL protocol: what a client costs, and whether it tells time
+    NullServer(NullServerArgs),
     /// Run one trial ordered on standard input (used by `run`)
     #[command(hide = true)]
     Trial,
@@ -111,7 +115,29 @@ pub struct CompareArgs {
     pub json: bool,
 }
 
-/// Arguments of `engines` and `workloads`.
+/// Arguments of `engines`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct EnginesArgs {
+    /// What to do instead of listing
+    #[command(subcommand)]
+    pub command: Option<EnginesCommand>,
+    /// What to list
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// What `engines` can do beside listing.
+#[derive(Subcommand)]
+pub enum EnginesCommand {
+    /// Install a server into rumba's own cache, such as mysql@9.7; needs no root
+    Install {
+        /// The server, as `rumba engines` lists it
+        server: String,
+    },
+}
+
+/// Arguments of `workloads`, and of `engines` when it lists.
 #[derive(Args)]
 pub struct ListArgs {
     /// Show the settings of this one

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Engines(args) => commands::engines::run(&args, &registry),
         Command::Workloads(args) => commands::workloads::run(&args, &registry),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::NullServer(args) => commands::null_server::run(&args),
         Command::Trial => commands::trial(&registry),
         Command::Probe => commands::probe(&registry),
     };

@@ -14,9 +14,13 @@ pub fn registry() -> Registry {
             Box::new(rumba_engine_wiredtiger::WiredTiger),
             Box::new(rumba_engine_lmdb::Lmdb),
             Box::new(rumba_engine_sqlite::Sqlite),
+            Box::new(rumba_engine_mysql::MySqlEngine::INNODB),
+            Box::new(rumba_engine_mysql::MySqlEngine::MYROCKS),
+            Box::new(rumba_engine_mysql::MySqlEngine::TOKUDB),
+            Box::new(rumba_engine_mysql::MySqlEngine::ANY),
         ],
         workloads: vec![Box::new(rumba_workload_linkbench::LinkBench)],
-        catalogues: Vec::new(),
+        catalogues: vec![Box::new(rumba_engine_mysql::Servers)],
         probe: Some(|| commands::own("probe")),
     }
 }

@@ -5,7 +5,6 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig};
@@ -14,7 +13,7 @@ use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, block_on};
 use rumba_core::workload::Workload;
 use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
-use rumba_lab::run::pace::ThreadPace;
+use rumba_lab::run::pace::ClientPace;
 use rumba_workload_linkbench::LinkBench;
 
 struct Counting;
@@ -48,7 +47,7 @@ static COUNTING: Counting = Counting;
 
 /// The real pace, which ends after some operations and counts what the rest of them allocate.
 struct Counted {
-    pace: ThreadPace,
+    pace: ClientPace,
     warmup: u64,
     left: u64,
     before: Option<u64>,
@@ -94,7 +93,7 @@ fn nothing_is_allocated_per_operation() {
     let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let mut client = bound.client(instance.session().unwrap(), at, 1).unwrap();
     let cells = Arc::new(Cells::new(bound.ops().len()));
-    let pace = ThreadPace::new(cells, Arc::new(AtomicBool::new(false)), None, 1);
+    let pace = ClientPace::new(cells, Arc::default(), None, 1);
     let mut counted = Counted { pace, warmup: 20_000, left: 100_000, before: None };
     block_on(client.run(&mut counted)).unwrap();
     let allocated = ALLOCATIONS.with(Cell::get) - counted.before.unwrap();

@@ -49,7 +49,8 @@ fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
 fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
     let dir = tempfile::tempdir().unwrap();
     missing_library_is_named_with_the_remedy(Path::new("/nowhere/librocksdb.so.99"));
-    let other = RocksDb.availability(Asked { library: Some(Path::new("libm.so.6")), ..Asked::default() }).missing.unwrap();
+    let other =
+        RocksDb.availability(Asked { library: Some(Path::new("libm.so.6")), ..Asked::default() }).missing.unwrap();
     assert!(other.what.contains("no function rocksdb_free"), "{}", other.what);
 
     let named = dir.path().join("librocksdb.so.7.8.99");

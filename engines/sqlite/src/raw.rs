@@ -275,12 +275,7 @@ impl Handle {
             let has_changed = ffi::sqlite3_total_changes64(db) != total;
             let affected = if has_changed { ffi::sqlite3_changes64(db) } else { 0 };
             let affected = u64::try_from(affected).unwrap_or_default();
-            Ok(Answer {
-                rows,
-                affected,
-                matched: affected,
-                last_insert_id: ffi::sqlite3_last_insert_rowid(db),
-            })
+            Ok(Answer { rows, affected, matched: affected, last_insert_id: ffi::sqlite3_last_insert_rowid(db) })
         }
     }
 

@@ -256,3 +256,23 @@ fn a_session_may_move_to_another_thread_between_statements() {
     .unwrap();
     assert_eq!(int(&mut *moved, "SELECT n FROM t"), 4);
 }
+
+#[test]
+fn a_bad_row_ends_the_loading_of_rows_and_its_transaction_undoes_those_before_it() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    session.run(TABLE).unwrap();
+    let rows = session.prepare_rows("t", &["id", "n", "b"]).unwrap();
+    let row = |id| [Param::Int(id), Param::Int(7), Param::Bytes(b"x")];
+    let values = [row(1), row(2), row(1), row(3)].concat();
+    session.run("BEGIN").unwrap();
+    assert!(session.submit_rows(rows, &values).is_err());
+    assert_eq!(ints(&mut *session, "SELECT id FROM t"), [1, 2], "nothing was loaded after the bad row");
+    session.run("ROLLBACK").unwrap();
+    assert_eq!(int(&mut *session, "SELECT count(*) FROM t"), 0);
+    // Values that are no whole rows are refused too, and the session goes on.
+    assert!(session.submit_rows(rows, &values[..4]).is_err());
+    session.run("DELETE FROM t").unwrap();
+    let answer = rumba_core::worker::block_on(session.load_rows(rows, &values[..6])).unwrap();
+    assert_eq!((answer.affected, int(&mut *session, "SELECT count(*) FROM t")), (2, 2));
+}

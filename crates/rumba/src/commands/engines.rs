@@ -1,40 +1,76 @@
-//! `rumba engines`.
+//! `rumba engines`: what can run here, and `rumba engines install`.
 
 use std::process::ExitCode;
 
-use rumba_core::engine::{Asked, Engine};
+use rumba_core::engine::{Asked, Availability, Engine};
+use rumba_core::server::ServerInfo;
 use rumba_lab::registry::Registry;
 use serde_json::json;
 
-use crate::cli::ListArgs;
+use crate::cli::{EnginesArgs, EnginesCommand, ListArgs};
 use crate::problem::Problem;
 
-/// Lists the engines, or the settings of one.
-pub fn run(args: &ListArgs, registry: &Registry) -> super::Result {
+/// Lists the engines, or the settings of one; or installs a server.
+pub fn run(args: &EnginesArgs, registry: &Registry) -> super::Result {
+    match &args.command {
+        Some(EnginesCommand::Install { server }) => install(server, registry),
+        None => list(&args.list, registry),
+    }
+}
+
+fn list(args: &ListArgs, registry: &Registry) -> super::Result {
+    let servers: Vec<ServerInfo> = registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).collect();
     if let Some(name) = &args.name {
         let engine = registry.engine(name).ok_or_else(|| {
             Problem::mistake(format!("there is no engine `{name}`"), Registry::suggest(name, &registry.engine_names()))
         })?;
-        return one(engine, args.json);
+        return one(engine, &servers, args.json);
     }
     if args.json {
-        return super::print_json(&registry.engines.iter().map(|engine| as_json(engine.as_ref())).collect());
+        return super::print_json(&registry.engines.iter().map(|engine| as_json(engine.as_ref(), &servers)).collect());
     }
     for engine in &registry.engines {
         say!("{:<12} {}", engine.name(), engine.about());
-        let here = engine.availability(Asked::default());
-        match (&here.missing, here.version.as_deref().unwrap_or("version not told")) {
-            (None, version) => say!("{:<12} {version}, {}", "", here.source),
-            (Some(missing), _) => say!("{:<12} MISSING: {}; install it: {}", "", missing.what, missing.install),
+        if engine.runs_server() {
+            show_servers(engine.as_ref(), &servers);
+        } else {
+            say!("{:<12} {}", "", line(&engine.availability(Asked::default())));
         }
     }
     say!("\n`rumba engines NAME` lists the settings of one.");
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_json(engine: &dyn Engine) -> serde_json::Value {
+/// The servers of the catalogue that have an engine.
+fn of<'a>(engine: &dyn Engine, servers: &'a [ServerInfo]) -> Vec<&'a ServerInfo> {
+    servers.iter().filter(|server| engine.runs_server() && has(server, engine)).collect()
+}
+
+fn has(server: &ServerInfo, engine: &dyn Engine) -> bool {
+    server.engines.iter().any(|name| name == engine.name())
+}
+
+fn show_servers(engine: &dyn Engine, servers: &[ServerInfo]) {
+    let having = of(engine, servers);
+    if having.is_empty() {
+        say!("{:<12} {}", "", line(&engine.availability(Asked::default())));
+    }
+    for server in having {
+        say!("{:<12} {:<14} {}", "", server.name, line(&server.availability));
+    }
+}
+
+fn line(here: &Availability) -> String {
+    match (&here.missing, here.version.as_deref()) {
+        (None, Some(version)) => format!("{version}, {}", here.source),
+        (None, None) => format!("version not told, {}", here.source),
+        (Some(missing), _) => format!("MISSING: {}; install it: {}", missing.what, missing.install),
+    }
+}
+
+fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
     let here = engine.availability(Asked::default());
-    json!({
+    let mut value = json!({
         "name": engine.name(),
         "about": engine.about(),
         "version": here.version,
@@ -42,14 +78,32 @@ fn as_json(engine: &dyn Engine) -> serde_json::Value {
         "missing": here.missing,
         "compressions": engine.compressions(),
         "settings": engine.settings().iter().map(super::setting_json).collect::<Vec<_>>(),
-    })
+    });
+    if engine.runs_server() {
+        let servers = of(engine, servers).into_iter().map(|server| {
+            json!({
+                "name": server.name,
+                "version": server.availability.version,
+                "source": server.availability.source,
+                "missing": server.availability.missing,
+                "install": format!("rumba engines install {}", server.name),
+            })
+        });
+        value["servers"] = servers.collect();
+    }
+    value
 }
 
-fn one(engine: &dyn Engine, json: bool) -> super::Result {
+fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result {
     if json {
-        return super::print_json(&as_json(engine));
+        return super::print_json(&as_json(engine, servers));
     }
     say!("{}: {}\n", engine.name(), engine.about());
+    if engine.runs_server() {
+        say!("Servers ([[engine]] server = NAME, a base directory, or a DSN without its password):");
+        show_servers(engine, servers);
+        say!("");
+    }
     say!("Common settings ([common] or [[engine]]):");
     say!("  cache                        the database's own cache, a size [default: 64MiB]");
     say!("  durability                   what a commit promises [none | no-sync | sync; default: no-sync]");
@@ -58,5 +112,29 @@ fn one(engine: &dyn Engine, json: bool) -> super::Result {
     for info in engine.settings() {
         say!("{}", super::setting_line(info));
     }
+    if engine.runs_server() {
+        say!("and every variable of the server, by its own name.");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn install(name: &str, registry: &Registry) -> super::Result {
+    let known = registry.catalogues.iter().find_map(|catalogue| {
+        let server = catalogue.list().into_iter().find(|server| server.name == name)?;
+        Some((catalogue, server))
+    });
+    let Some((catalogue, _)) = known else {
+        let names: Vec<String> =
+            registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).map(|server| server.name).collect();
+        let remedy = match rumba_core::nearest(name, names.iter().map(String::as_str)) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None => format!("known are: {}", names.join(", ")),
+        };
+        return Err(Problem::mistake(format!("there is no server `{name}` to install"), remedy));
+    };
+    let mut say = |what: &str| say!("{name}: {what}");
+    catalogue.install(name, &mut say).map_err(|error| {
+        Problem::failure(error.to_string(), "see that apt-get, dpkg-deb, npm and the network are there, then try again")
+    })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ macro_rules! say {
 pub mod compare;
 pub mod doctor;
 pub mod engines;
+pub mod null_server;
 pub mod report;
 pub mod run;
 pub mod workloads;

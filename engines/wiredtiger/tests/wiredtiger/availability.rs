@@ -56,6 +56,7 @@ fn a_library_that_is_something_else_is_refused() {
         eprintln!("skipped: no libm at its usual place");
         return;
     };
-    let missing = WiredTiger.availability(Asked { library: Some(Path::new(other)), ..Asked::default() }).missing.unwrap();
+    let missing =
+        WiredTiger.availability(Asked { library: Some(Path::new(other)), ..Asked::default() }).missing.unwrap();
     assert!(missing.what.contains("it is not WiredTiger"), "{}", missing.what);
 }
