@@ -47,6 +47,19 @@ export interface Warning {
   remedy: string;
 }
 
+/** A claim of the experiment with its verdict. */
+export interface Judgement {
+  text: string;
+  source: string | null;
+  holds: string;
+  measure: string | null;
+  published: number | null;
+  verdict: "holds" | "fails" | "undecided";
+  reason: string;
+  measured: Metric;
+  interval: [number, number] | null;
+}
+
 export interface TrialName {
   trial: number;
   engine: string;
@@ -133,6 +146,7 @@ export interface PageData {
     rows: Row[];
     unfinished: TrialName[];
     remarks: (TrialName & Warning)[];
+    claims: Judgement[];
   };
   /** Whom the others are compared with until the reader chooses. */
   baseline: string | null;

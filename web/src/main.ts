@@ -2,6 +2,7 @@
 
 import "./style.css";
 import { dispose } from "./chart";
+import { claimsSection } from "./claims";
 import { conditionsSection, debtTable } from "./conditions";
 import { Context } from "./context";
 import { clientCounts, readData } from "./data";
@@ -50,6 +51,7 @@ interface Part {
 const PARTS: Part[] = [
   { needs: ["clients"], render: headerSection },
   { needs: [], render: problemsSection },
+  { needs: [], render: claimsSection },
   { needs: ["clients", "baseline", "hidden"], render: toolbar },
   { needs: ["clients", "baseline"], render: costSection },
   { needs: ["clients", "hidden"], render: rumSection },

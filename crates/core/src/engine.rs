@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeySpace, KvSession};
+use crate::limits::Limits;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::SqlSession;
 
@@ -59,6 +60,9 @@ pub struct EngineConfig {
     /// from a catalogue (`mariadb@10.11`), a base directory, or a DSN without its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// What of the host it may use.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
     /// The engine's own settings.
     pub settings: Settings,
 }

@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
 use rumba_core::record::{Record, Status, TrialPlan};
+use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 use crate::kept::Kept;
+use crate::limits::{Enforcement, LimitError};
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
@@ -68,6 +70,9 @@ pub enum ConductError {
     /// A data directory cannot be had.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
+    /// A limit cannot be put into force, or not be undone.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// A trial's process cannot be started, or results cannot be written.
     #[error("{what}: {cause}")]
     Io {
@@ -112,10 +117,14 @@ impl Conduct<'_> {
         let name = crate::plan::directory(trial);
         let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
         let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
-        let mut data = DataDir::create(&self.data_base.join(&name), &owner, self.managed)?;
-        let order = Order { plan: trial.clone(), data_dir: data.engine_dir(), parent: std::process::id() };
+        let volume = self.data_base.join(volume_name(&name));
+        let limited = Enforcement::begin(&trial.engine.limits, &volume, &owner, self.managed)?;
+        let base = limited.storage_dir().unwrap_or(self.data_base);
+        let mut data = DataDir::create(&base.join(&name), &owner, self.managed)?;
+        let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
+        let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id() };
         let log = writer.directory().join("engine.log");
-        let end = self.process(&order, &data.mark(), &log, &mut |event| {
+        let end = self.process(&order, &limited, &data.mark(), &log, &mut |event| {
             // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
             writer.take(event.clone());
             watch.event(trial, &event);
@@ -124,6 +133,7 @@ impl Conduct<'_> {
             writer.interrupted();
         }
         finish(end, &log, &mut writer);
+        tell_of_memory(&limited, &mut writer);
         // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
         let vacated = data.vacate();
         let mut kept = Kept::of(&order.data_dir);
@@ -137,6 +147,7 @@ impl Conduct<'_> {
         let record = writer.finish().map_err(io(format!("writing the results of {name}")))?;
         vacated?;
         provisioned?;
+        limited.end()?;
         Ok(record)
     }
 
@@ -144,11 +155,12 @@ impl Conduct<'_> {
     fn process(
         &self,
         order: &Order,
+        limited: &Enforcement,
         mark: &str,
         log: &Path,
         take: &mut dyn FnMut(Event),
     ) -> std::io::Result<ExitStatus> {
-        let mut command = (self.child)()?;
+        let mut command = limited.command((self.child)()?).map_err(std::io::Error::other)?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
         command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(std::fs::File::create(log)?).spawn()?;
@@ -177,6 +189,22 @@ impl Conduct<'_> {
                 child.kill()?;
             }
         }
+    }
+}
+
+/// The directory below the base that holds a trial's limited storage.
+pub fn volume_name(trial: &str) -> String {
+    format!("{trial}.storage")
+}
+
+/// The most memory that the group ever held; and that it was the kernel that
+/// ended the trial, where it was.
+fn tell_of_memory(limited: &Enforcement, writer: &mut TrialWriter) {
+    if let Some(why) = limited.verdict("cache") {
+        writer.explained(&why);
+    }
+    if let Some(peak) = limited.memory().and_then(|memory| memory.peak_bytes.value()) {
+        writer.condition("memory, peak of the group", show_bytes(peak));
     }
 }
 

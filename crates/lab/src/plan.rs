@@ -60,7 +60,7 @@ pub fn data_over_cache(
     registry: &Registry,
 ) -> Vec<(String, String)> {
     let data = bound.expected_logical_bytes();
-    let label = |cache: u64| match memory_bytes {
+    let label = |cache: u64, memory: Option<u64>| match memory {
         _ if data <= cache => "cached",
         Some(memory) if data <= memory => {
             "larger than the cache, smaller than memory: the page cache serves buffered reads"
@@ -77,9 +77,15 @@ pub fn data_over_cache(
                 return (name, "it has no cache of its own".to_owned());
             }
             let ratio = data as f64 / engine.cache as f64;
-            (name, format!("{ratio:.1}, {}", label(engine.cache)))
+            (name, format!("{ratio:.1}, {}", label(engine.cache, memory_of(engine, memory_bytes))))
         })
         .collect()
+}
+
+/// The memory that an engine may use: the host's, unless it is limited to less.
+fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
+    let limit = engine.limits.memory_bytes;
+    limit.map(|limit| host_bytes.map_or(limit, |host| host.min(limit))).or(host_bytes)
 }
 
 /// What breaks parity between the engines, or makes all their numbers mean
@@ -127,16 +133,17 @@ pub fn warnings(
         ));
     }
     let data = bound.expected_logical_bytes();
-    if let Some(memory) = memory_bytes.filter(|memory| *memory > data) {
+    let most = engines.iter().filter_map(|engine| memory_of(engine, memory_bytes)).max();
+    if let Some(memory) = most.filter(|memory| *memory > data) {
         warnings.push(Warning::new(
             "page-cache",
             format!(
-                "the data (about {}) fits into the host's memory ({}): reads that miss an engine's cache are mostly \
-                 served by the page cache, not by the device",
+                "the data (about {}) fits into the memory that an engine has ({}): reads that miss its cache are \
+                 mostly served by the page cache, not by the device",
                 show_bytes(data as f64),
                 show_bytes(memory as f64)
             ),
-            "use more data than memory, or direct I/O where the engine has it",
+            "limit the memory (limits.memory = \"data/4\"), use more data, or direct I/O where the engine has it",
         ));
     }
     if experiment.run.repeats == 1 {

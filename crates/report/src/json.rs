@@ -41,8 +41,6 @@ pub struct Document {
     pub warnings: Vec<Warning>,
     /// What could not be read: trials not run, files cut off.
     pub missing: Vec<String>,
-    /// The claims that the experiment tests, with what came of them.
-    pub claims: Vec<serde_json::Value>,
 }
 
 /// How a trial ended, in a word.
@@ -136,7 +134,6 @@ pub fn json(results: &Results, summary: &Summary) -> serde_json::Value {
         summary: summary.clone(),
         warnings: results.warnings.clone(),
         missing: results.missing.clone(),
-        claims: Vec::new(),
     };
     serde_json::to_value(document).expect("plain values with text keys always serialise")
 }

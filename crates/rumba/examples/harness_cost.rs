@@ -53,6 +53,7 @@ fn main() {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     };
     let instance = Null.open(Path::new("."), &config, &bound.spaces()).expect("null opens anywhere");

@@ -20,7 +20,7 @@ Start here:
   rumba report results/DIR --html page.html
 
 Exit codes: 0 done; 1 a trial failed; 2 a mistake in the command or the experiment;
-130 interrupted, results kept."
+3 a claim does not hold (--check); 130 interrupted, results kept."
 )]
 pub struct Cli {
     /// What to do.
@@ -62,6 +62,8 @@ pub enum Command {
   --set loops=3 --set loop=20s --set warmup=5s --set repeats=3 --set rate=5000
   --set cache=256MiB --set durability=sync
   --set rocksdb.write_buffer_size=8MiB         an engine's own setting, by its own name
+  --set memory=1GiB --set storage=slow-ssd     limits: what of the host every trial gets
+  --set cache=data/12 --set memory=data/4      sizes that grow with the workload's data
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy")]
 pub struct RunArgs {
     /// An experiment's .toml file, or the name of a workload
@@ -75,6 +77,12 @@ pub struct RunArgs {
     /// Where results go; must be new or empty [default: results/NAME-TIMESTAMP]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Run although a limit cannot be enforced here: it is left out, and the results warn of it
+    #[arg(long)]
+    pub allow_unlimited: bool,
+    /// End with exit code 3 unless every claim of the experiment holds
+    #[arg(long)]
+    pub check: bool,
     /// Print the trials that would run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -101,6 +109,9 @@ pub struct ReportArgs {
     /// The engine that relative figures are relative to [default: the first]
     #[arg(long, value_name = "ENGINE")]
     pub baseline: Option<String>,
+    /// End with exit code 3 unless every claim of the experiments holds
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// Arguments of `compare`.

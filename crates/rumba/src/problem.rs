@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
+use rumba_lab::limits::LimitError;
 use rumba_lab::provision::ProvisionError;
 use rumba_lab::spec::{Origin, SpecError};
 
 /// A mistake of the command or the experiment.
 pub const MISTAKE: u8 = 2;
+/// A claim does not hold, and was to be checked.
+pub const REFUTED: u8 = 3;
 /// A trial, or the machine, failed.
 pub const FAILURE: u8 = 1;
 
@@ -43,6 +46,13 @@ impl Problem {
 impl From<ProvisionError> for Problem {
     fn from(error: ProvisionError) -> Self {
         // These errors carry their remedy in their own words.
+        Self { message: error.to_string(), remedy: None, source: None, exit: MISTAKE }
+    }
+}
+
+impl From<LimitError> for Problem {
+    fn from(error: LimitError) -> Self {
+        // Likewise.
         Self { message: error.to_string(), remedy: None, source: None, exit: MISTAKE }
     }
 }

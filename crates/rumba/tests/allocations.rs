@@ -87,6 +87,7 @@ fn nothing_is_allocated_per_operation() {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     };
     let instance = Null.open(Path::new("."), &config, &bound.spaces()).unwrap();

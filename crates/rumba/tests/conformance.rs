@@ -20,6 +20,7 @@ fn conforms(engine: &dyn Engine, compression: Option<&str>, durability: Durabili
             compression: compression.map(str::to_owned),
             library: None,
             server: None,
+            limits: Default::default(),
             settings: Settings::default(),
         };
         engine.check(&config).unwrap();

@@ -26,6 +26,7 @@ fn main() {
             compression: None,
             library: None,
             server: None,
+            limits: Default::default(),
             settings: Settings(BTreeMap::from([("writemap".to_owned(), Value::Bool(writemap))])),
         };
         let instance =

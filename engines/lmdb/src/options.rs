@@ -190,6 +190,7 @@ mod tests {
             compression: None,
             library: None,
             server: None,
+            limits: Default::default(),
             settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
         }
     }

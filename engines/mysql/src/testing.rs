@@ -13,6 +13,7 @@ pub fn config(engine: &str) -> EngineConfig {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     }
 }

@@ -54,6 +54,7 @@ fn run(statistics: bool) -> Result<(), Box<dyn Error>> {
         compression: Some("none".into()),
         library: std::env::args_os().nth(1).map(Into::into),
         server: None,
+        limits: Default::default(),
         settings: Settings(BTreeMap::from([("statistics".into(), Value::Bool(statistics))])),
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 8, derived });

@@ -22,6 +22,7 @@ fn config(library: Option<&Path>) -> EngineConfig {
         compression: None,
         library: library.map(Path::to_owned),
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     }
 }

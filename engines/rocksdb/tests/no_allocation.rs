@@ -70,6 +70,7 @@ fn nothing_on_the_load_path_allocates() {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 2, derived });

@@ -30,6 +30,7 @@ fn main() {
             compression: None,
             library: None,
             server: None,
+            limits: Default::default(),
             settings: Settings(BTreeMap::from([("mmap_size".to_owned(), Value::Text(mmap_size.to_owned()))])),
         };
         let instance = Sqlite.open(dir.path(), &config, &[]).unwrap();

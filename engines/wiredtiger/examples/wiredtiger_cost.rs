@@ -32,6 +32,7 @@ fn measure(durability: Durability) -> Result<(), Box<dyn Error>> {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     };
     let dir = tempfile::tempdir()?;

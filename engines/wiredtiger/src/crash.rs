@@ -65,6 +65,7 @@ fn commit_and_die() {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings,
     };
     let spaces = [KeySpace { name: "rows", scan_prefix: 0, derived: false }];

@@ -69,7 +69,9 @@ fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
         let found = arrows("engines/lmdb", "rumba-engine-lmdb", &format!("[{kind}]\nrumba-engine-null.path = \"x\"\n"));
         assert_eq!(
             found,
-            ["engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core and on its client library alone"],
+            [
+                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core and on its client library alone"
+            ],
             "{kind}"
         );
     }

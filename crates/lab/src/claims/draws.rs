@@ -14,8 +14,8 @@ use crate::compare::median;
 /// The bootstrap's seed: a verdict must not depend on when it is asked for.
 const SEED: u64 = 0x636c_6169_6d73;
 
-/// Repeats as drawn: for each row, which of its repeats are taken; all of them at first.
-type Picks = Vec<Vec<usize>>;
+/// Repeats as drawn: for each row, the numbers of the trials that are taken; all of them at first.
+type Picks = Vec<Vec<u32>>;
 
 /// The figures of a run, drawn again and again.
 pub struct Draws {
@@ -27,28 +27,28 @@ pub struct Draws {
 impl Draws {
     /// The figures of all repeats.
     pub fn new(rows: &[Row]) -> Self {
-        let picks = rows.iter().map(|row| (0..repeats(row)).collect()).collect();
+        let picks = rows.iter().map(|row| trials(row).to_vec()).collect();
         Self { rows: rows.into(), picks: Rc::new(RefCell::new(picks)), random: Xoshiro256PlusPlus::seed_from_u64(SEED) }
     }
 
     /// The fewest repeats that any row has.
     pub fn fewest_repeats(&self) -> Option<usize> {
-        self.rows.iter().map(repeats).min()
+        self.rows.iter().map(|row| trials(row).len()).min()
     }
 
     /// Draws the repeats of every row again, with replacement. One draw serves
     /// all metrics of a row, so that figures of one trial stay together.
     pub fn again(&mut self) {
-        for pick in self.picks.borrow_mut().iter_mut() {
-            let repeats = pick.len();
-            pick.fill_with(|| self.random.random_range(0..repeats));
+        for (row, pick) in self.rows.iter().zip(self.picks.borrow_mut().iter_mut()) {
+            let trials = trials(row);
+            pick.fill_with(|| trials[self.random.random_range(0..trials.len())]);
         }
     }
 }
 
-fn repeats(row: &Row) -> usize {
-    let trials = |figures: &Option<PhaseFigures>| figures.as_ref().map_or(0, |figures| figures.trials.len());
-    trials(&row.run).max(trials(&row.load))
+/// The trials to draw from: those that ended their loops; where none did, their load.
+fn trials(row: &Row) -> &[u32] {
+    row.run.as_ref().or(row.load.as_ref()).map_or(&[], |figures| &figures.trials)
 }
 
 impl Lookup for Draws {
@@ -65,9 +65,12 @@ impl Lookup for Draws {
         Box::new(move |asked| {
             let place = rows.iter().position(|row| row.engine == asked.engine && row.clients == asked.clients);
             let place = place.ok_or_else(|| Trouble::Absent(format!("{} has not run", asked.engine)))?;
-            let figure = figure(&rows[place], asked)?;
-            let numbers: Vec<f64> =
-                picks.borrow()[place].iter().filter_map(|&pick| figure.values.get(pick)?.value()).collect();
+            let (phase, figure) = figure(&rows[place], asked)?;
+            let of_trial = |trial: &u32| {
+                let index = phase.trials.iter().position(|known| known == trial)?;
+                figure.values.get(index)?.value()
+            };
+            let numbers: Vec<f64> = picks.borrow()[place].iter().filter_map(of_trial).collect();
             median(&numbers).ok_or_else(|| {
                 let why = figure.median.reason().unwrap_or("too few repeats have it");
                 Trouble::Absent(format!("{} of {}: {why}", asked.metric, asked.engine))
@@ -76,15 +79,17 @@ impl Lookup for Draws {
     }
 }
 
-fn figure<'a>(row: &'a Row, asked: &Asked<'_>) -> Result<&'a Figure, Trouble> {
+/// A figure, and the phase whose trials it has values of.
+fn figure<'a>(row: &'a Row, asked: &Asked<'_>) -> Result<(&'a PhaseFigures, &'a Figure), Trouble> {
     let absent = |what: &str| Trouble::Absent(format!("{} of {}: {what}", asked.metric, asked.engine));
     let phase = if asked.load { &row.load } else { &row.run };
     let phase = phase.as_ref().ok_or_else(|| absent("no repeat came to its end"))?;
-    match asked.op {
-        None => phase.metrics.get(asked.metric).ok_or_else(|| absent("it was not measured")),
+    let found = match asked.op {
+        None => phase.metrics.get(asked.metric),
         Some(op) => {
             let figures = phase.op_types.get(op).ok_or_else(|| absent(&format!("no operation `{op}` was run")))?;
-            figures.response.get(asked.metric).ok_or_else(|| absent("it was not measured"))
+            figures.response.get(asked.metric)
         }
-    }
+    };
+    found.map(|figure| (phase, figure)).ok_or_else(|| absent("it was not measured"))
 }

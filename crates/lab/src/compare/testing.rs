@@ -51,6 +51,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     };
     let run = RunPlan {

@@ -54,6 +54,31 @@ pub fn check(limits: &Limits, volumes: &Path) -> Result<(), LimitError> {
     if limits.is_none() { Ok(()) } else { Means::gather(volumes)?.check(limits) }
 }
 
+/// What of some limits this host can enforce, and a warning of each that it cannot.
+///
+/// # Errors
+/// When the host cannot be asked, or a limit can be enforced but not met: too little room.
+pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warning>), LimitError> {
+    let memory = Limits { memory_bytes: limits.memory_bytes, storage: None };
+    let storage = Limits { memory_bytes: None, storage: limits.storage.clone() };
+    let mut enforced = Limits::default();
+    let mut warnings = Vec::new();
+    for part in [memory, storage] {
+        match check(&part, volumes) {
+            Ok(()) => {
+                enforced.memory_bytes = enforced.memory_bytes.or(part.memory_bytes);
+                enforced.storage = enforced.storage.or(part.storage);
+            }
+            Err(LimitError::Unenforceable { limit, problem, remedy }) => {
+                let message = format!("{limit} is not in force: {problem}");
+                warnings.push(Warning::new("limit-not-enforced", message, remedy));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((enforced, warnings))
+}
+
 /// Measures throttled storage, for the conditions: 4 KiB random direct reads at
 /// depths 1 and 8, about six seconds. To be called in the trial's own process,
 /// before the engine is opened: version 2's throttle holds for the trial's group alone.

@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
+use rumba_core::limits::Limits;
 use rumba_core::record::DriverKind;
 use rumba_core::setting::{SettingError, Settings, Value};
 
 use super::claim::claims;
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
-use super::{Experiment, RunSpec, expand, set, take};
+use super::{Experiment, RunSpec, expand, limits, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
-const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "common", "engine", "claim"];
+const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "claim"];
 /// The keys of `[run]`.
 pub const RUN_KEYS: &[&str] = &[
     "load_clients",
@@ -35,11 +36,7 @@ pub const RUN_KEYS: &[&str] = &[
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
 /// The keys of an `[[engine]]`.
 pub const ENGINE_KEYS: &[&str] =
-    &["name", "use", "cache", "durability", "compression", "library", "server", "settings"];
-/// Tables that the format foresees and this version does not act on: refused
-/// rather than ignored, because an ignored limit would falsify every number.
-pub const LATER_KEYS: &[(&str, &str)] =
-    &[("limits", "this version cannot limit memory or storage; run it on a machine or volume of that size")];
+    &["name", "use", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
 
@@ -49,16 +46,12 @@ const DEFAULT_CACHE: u64 = 64 << 20;
 /// The first mistake, at its place.
 pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result<Experiment, SpecError> {
     let table = root.table("experiment")?;
-    for (key, why) in LATER_KEYS {
-        if let Some(node) = table.get(*key) {
-            return Err(SpecError::new(&node.key_origin, format!("`{key}` is not supported yet"), *why));
-        }
-    }
     take::only(table, "an experiment", TOP_KEYS)?;
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
-    let (workload, workload_settings) = workload(table, root, registry)?;
-    let engines = engines(table, root, wanted, &workload, registry)?;
+    let (workload, workload_settings, data_bytes) = workload(table, root, registry)?;
+    let asked = Asked { wanted, workload: &workload, data_bytes, registry };
+    let engines = engines(table, root, &asked)?;
     let run = run(table.get("run"))?;
     let claims = claims(table, &engines, &run.clients, !wanted.is_empty())?;
     let as_run = super::build_text::write(root);
@@ -85,7 +78,17 @@ fn required<'a>(table: &'a Table, key: &str, at: &Node, example: &str) -> Result
         .ok_or_else(|| SpecError::new(&at.origin, format!("`{key}` is missing"), format!("add for example: {example}")))
 }
 
-fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings), SpecError> {
+/// What every engine of an experiment is read with.
+struct Asked<'a> {
+    wanted: &'a [String],
+    workload: &'a str,
+    /// The workload's data, as [`rumba_core::workload::Bound::expected_logical_bytes`] has it.
+    data_bytes: u64,
+    registry: &'a Registry,
+}
+
+/// The workload's name, its settings, and the bytes of its data.
+fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings, u64), SpecError> {
     let node = required(table, "workload", root, "[workload.linkbench]")?;
     let workloads = node.table("workload.linkbench")?;
     let mut entries = workloads.iter();
@@ -106,11 +109,11 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, 
     })?;
     let body = body.table(&format!("workload.{name}"))?;
     let settings = settings(body)?.as_described(workload.settings());
-    settings
+    let bound = settings
         .check(name, workload.settings())
-        .and_then(|()| workload.bind(&settings).map(drop))
+        .and_then(|()| workload.bind(&settings))
         .map_err(|error| at_setting(error, body, root))?;
-    Ok((name.clone(), settings))
+    Ok((name.clone(), settings, bound.expected_logical_bytes()))
 }
 
 fn settings(table: &Table) -> Result<Settings, SpecError> {
@@ -150,13 +153,8 @@ fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError 
     SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
 }
 
-fn engines(
-    table: &Table,
-    root: &Node,
-    wanted: &[String],
-    workload: &str,
-    registry: &Registry,
-) -> Result<Vec<EngineConfig>, SpecError> {
+fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Vec<EngineConfig>, SpecError> {
+    let Asked { wanted, registry, .. } = *asked;
     let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
@@ -177,12 +175,15 @@ fn engines(
             merged.remove("server");
         }
         merged.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
+        if let Some(limits) = limits::of_engine(table.get("limits"), own.get("limits"))? {
+            merged.insert("limits".to_owned(), limits);
+        }
         for variant in expand::expand(&merged)? {
             let (base, name) = engine_name(&variant, node)?;
             if !set::keeps(wanted, &base, &name) {
                 continue;
             }
-            let config = engine(&variant, name, node, workload, registry)?;
+            let config = engine(&variant, name, node, asked)?;
             if engines.iter().any(|known| known.name == config.name) {
                 return Err(SpecError::new(
                     own.get("name").map_or(&node.origin, |name| &name.origin),
@@ -233,13 +234,8 @@ fn unnamed(node: &Node) -> SpecError {
     SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
 }
 
-fn engine(
-    variant: &expand::Variant,
-    name: String,
-    node: &Node,
-    workload: &str,
-    registry: &Registry,
-) -> Result<EngineConfig, SpecError> {
+fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<EngineConfig, SpecError> {
+    let Asked { workload, data_bytes, registry, .. } = *asked;
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
     let engine_name = take::text("use", used)?;
@@ -257,11 +253,12 @@ fn engine(
     let config = EngineConfig {
         name,
         engine: engine_name.to_owned(),
-        cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node))?,
+        cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node, data_bytes))?,
         durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
         library: table.get("library").map(|node| library(engine, node)).transpose()?,
         server: table.get("server").map(|node| server(engine, node)).transpose()?,
+        limits: table.get("limits").map_or(Ok(Limits::default()), |node| limits::limits(node, data_bytes))?,
         settings: own,
     };
     has_adapter(engine, workload, used, registry)?;

@@ -18,6 +18,15 @@ pub fn claims_of(experiment: &str) -> Vec<Claim> {
     nodes(table).iter().filter_map(|node| claim(node).ok()).map(|(claim, _)| claim).collect()
 }
 
+/// An experiment as it was run, less its claims.
+pub fn without_claims(experiment: &str) -> String {
+    let Ok(mut root) = node::parse(experiment) else { return experiment.to_owned() };
+    if let Tree::Table(table) = &mut root.tree {
+        table.remove("claim");
+    }
+    super::build_text::write(&root)
+}
+
 fn nodes(table: &Table) -> &[Node] {
     match table.get("claim").map(|node| &node.tree) {
         Some(Tree::List(nodes)) => nodes,

@@ -6,6 +6,7 @@ mod build_text;
 mod claim;
 mod error;
 mod expand;
+mod limits;
 mod node;
 mod set;
 mod take;
@@ -17,8 +18,8 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::record::DriverKind;
 use rumba_core::setting::Settings;
 
-pub use build::{LATER_KEYS, RUN_KEYS};
-pub use claim::claims_of;
+pub use build::RUN_KEYS;
+pub use claim::{claims_of, without_claims};
 pub use error::{Origin, SpecError};
 
 use crate::registry::Registry;

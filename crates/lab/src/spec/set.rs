@@ -4,6 +4,7 @@ use rumba_core::setting::Value;
 
 use super::build::{COMMON_KEYS, ENGINE_KEYS, RUN_KEYS};
 use super::error::{Origin, SpecError};
+use super::limits::LIMIT_KEYS;
 use super::node::{Node, Table, Tree, from_value};
 use crate::registry::Registry;
 
@@ -155,8 +156,12 @@ fn resolve(root: &Node, key: &str, origin: &Origin, registry: &Registry) -> Resu
     if COMMON_KEYS.contains(&bare("common")) {
         found.push(vec!["common", bare("common")]);
     }
+    // `limits.storage.size` changes one thing of a storage that is described by a table.
+    if LIMIT_KEYS.contains(&bare("limits").split('.').next().unwrap_or_default()) {
+        found.push([vec!["limits"], bare("limits").split('.').collect()].concat());
+    }
     let workload = workload_name(table);
-    let mut known: Vec<&'static str> = [RUN_KEYS, COMMON_KEYS].concat();
+    let mut known: Vec<&'static str> = [RUN_KEYS, COMMON_KEYS, LIMIT_KEYS].concat();
     if let Some(workload) = workload.and_then(|name| registry.workload(name)) {
         let rest = key.strip_prefix("workload.").unwrap_or(key);
         let rest = rest.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(rest);
@@ -235,6 +240,14 @@ fn insert(node: &mut Node, path: &[Step], value: Node) {
             if let Some(node) = nodes.get_mut(*index) {
                 insert(node, rest, value);
             }
+        }
+        // `storage = "slow-ssd"` is short for a table with a tier.
+        (Step::Key(_), Tree::Scalar(Value::Text(_))) => {
+            let tier = std::mem::replace(node, Node::at(Tree::Table(Table::new()), origin));
+            if let Tree::Table(table) = &mut node.tree {
+                table.insert("tier".to_owned(), tier);
+            }
+            insert(node, path, value);
         }
         // A value of the wrong shape stands there: the reader will say so at its place.
         _ => {}

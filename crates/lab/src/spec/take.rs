@@ -84,15 +84,34 @@ pub fn seconds(key: &str, node: &Node) -> Result<f64, SpecError> {
     }
 }
 
-/// A size in bytes.
-pub fn bytes(key: &str, node: &Node) -> Result<u64, SpecError> {
-    match scalar(key, node)? {
+/// A size in bytes: so many, or a share or multiple of the workload's data
+/// (`"data/8"`, `"data*3"`), rounded up to whole MiB.
+pub fn bytes(key: &str, node: &Node, data_bytes: u64) -> Result<u64, SpecError> {
+    let value = scalar(key, node)?;
+    match value {
         Value::Int(number) if *number > 0 => Ok(*number as u64),
-        Value::Text(text) => parse_bytes(text).map_err(|why| {
-            SpecError::new(&node.origin, format!("{key}: {why}"), "write a number and its unit, as in \"64MiB\"")
-        }),
-        _ => Err(wrong(key, node, "a size such as \"64MiB\"")),
+        Value::Text(text) => match text.trim().strip_prefix("data") {
+            Some(factor) => of_data(factor, data_bytes).ok_or_else(|| wrong(key, node, SIZE)),
+            None => parse_bytes(text)
+                .map_err(|why| SpecError::new(&node.origin, format!("{key}: {why}"), format!("{key} takes {SIZE}"))),
+        },
+        _ => Err(wrong(key, node, SIZE)),
     }
+}
+
+const SIZE: &str = "a size such as \"64MiB\", or one that grows with the data such as \"data/8\" or \"data*3\"";
+
+fn of_data(factor: &str, data_bytes: u64) -> Option<u64> {
+    const MIB: f64 = (1 << 20) as f64;
+    let factor = factor.trim();
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    let bytes = match (factor.strip_prefix('/'), factor.strip_prefix('*')) {
+        (Some(divisor), _) => data_bytes as f64 / number(divisor)?,
+        (_, Some(multiple)) => data_bytes as f64 * number(multiple)?,
+        _ if factor.is_empty() => data_bytes as f64,
+        _ => return None,
+    };
+    Some(((bytes / MIB).ceil() * MIB) as u64)
 }
 
 /// One value or a list of them.

@@ -215,8 +215,51 @@ fn what_cannot_run_is_refused_before_anything_is_created() {
     assert!(problem.contains("brotli") && remedy.contains("none, zstd"), "{problem} {remedy}");
     let (_, _, remedy) = mistake("use = \"rocksdb\"", "use = \"rocksbd\"");
     assert!(remedy.contains("rocksdb"), "{remedy}");
-    let (_, problem, _) = mistake("[run]", "[limits]\nmemory = \"1GiB\"\n[run]");
-    assert!(problem.contains("limits"), "an ignored limit would falsify every number: {problem}");
+}
+
+#[test]
+fn limits_hold_for_every_engine_unless_it_has_its_own() {
+    let limits = "[limits]\nmemory = \"1GiB\"\nstorage = [\"fast-ssd\", \"disk-array\"]\n[run]";
+    let experiment = read(&GOOD.replacen("[run]", limits, 1)).unwrap();
+    let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
+    let made = ["rocks.fast-ssd.4k", "rocks.fast-ssd.16k", "rocks.disk-array.4k", "rocks.disk-array.16k"];
+    assert_eq!(names, made, "a list of storages makes an engine of each");
+    let last = &experiment.engines[3].limits;
+    assert_eq!(last.memory_bytes, Some(1 << 30));
+    assert_eq!(last.storage.as_ref().and_then(|storage| storage.read_iops), Some(1000));
+    let own = GOOD.replacen("[run]", limits, 1).replacen(
+        "use = \"rocksdb\"",
+        "use = \"rocksdb\"\nlimits.storage = \"slow-ssd\"",
+        1,
+    );
+    let experiment = read(&own).unwrap();
+    assert_eq!(experiment.engines.len(), 2);
+    assert_eq!(experiment.engines[0].limits.memory_bytes, Some(1 << 30), "the experiment's memory stays");
+    let set = ["limits.memory=2GiB", "storage=slow-ssd", "limits.storage.size=1GiB"];
+    let storage = with(&GOOD.replacen("[run]", limits, 1), &set).unwrap().engines[0].limits.storage.clone().unwrap();
+    assert_eq!((storage.read_iops, storage.size_bytes), (Some(10_000), 1 << 30));
+}
+
+#[test]
+fn sizes_may_grow_with_the_data() {
+    let limits = "[limits]\nmemory = \"data/3\"\nstorage.size = \"data*4\"\n[run]";
+    let engine = with(&GOOD.replacen("[run]", limits, 1), &["cache=data / 16"]).unwrap().engines.remove(0);
+    // The workload of these tests has 1 GiB of data; a third of it is rounded up to whole MiB.
+    assert_eq!(engine.cache, 64 << 20);
+    assert_eq!(engine.limits.memory_bytes, Some(342 << 20));
+    assert_eq!(engine.limits.storage.map(|storage| storage.size_bytes), Some(4 << 30));
+}
+
+#[test]
+fn a_mistake_in_the_limits_is_named_at_its_place() {
+    let (place, problem, remedy) = mistake("[run]", "[limits]\nmemroy = \"1GiB\"\n[run]");
+    assert_eq!((place.as_str(), remedy.as_str()), ("e.toml:8:1", "did you mean `memory`?"), "{problem}");
+    let (_, _, remedy) = mistake("[run]", "[limits]\nstorage = \"fastssd\"\n[run]");
+    assert!(remedy.contains("did you mean \"fast-ssd\"?"), "{remedy}");
+    let (place, problem, _) = mistake("[run]", "[limits]\nstorage = { iops = 1, size = \"data/0\" }\n[run]");
+    assert!(place.starts_with("e.toml:8:") && problem.contains("data/0"), "{place} {problem}");
+    let (_, problem, _) = mistake("[run]", "[limits]\nmemory = \"1k\"\n[run]");
+    assert!(problem.contains("too little"), "{problem}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ fn trial_plan() -> TrialPlan {
             compression: None,
             library: None,
             server: None,
+            limits: Default::default(),
             settings: Settings::default(),
         },
         workload: "linkbench".into(),

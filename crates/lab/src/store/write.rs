@@ -124,6 +124,18 @@ impl TrialWriter {
         }
     }
 
+    /// Names the cause behind the one that a failed trial itself has seen.
+    pub fn explained(&mut self, why: &str) {
+        if let Status::Failed { cause, .. } = &mut self.record.status {
+            *cause = format!("{why}; what the trial saw: {cause}");
+        }
+    }
+
+    /// Adds a condition that is known only at the end.
+    pub fn condition(&mut self, name: &str, value: String) {
+        self.record.conditions.insert(name.to_owned(), value);
+    }
+
     /// Writes whatever is not on disk yet and gives the record.
     ///
     /// # Errors

@@ -23,6 +23,8 @@ pub struct Order {
     pub plan: TrialPlan,
     /// An existing, empty directory for the instance.
     pub data_dir: PathBuf,
+    /// The limits in force, in words.
+    pub limits: Vec<String>,
     /// The process that gives the order and takes the events.
     pub parent: u32,
 }
@@ -56,8 +58,8 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return Ok(());
     };
-    let (plan, data_dir) = (&order.plan, order.data_dir.as_path());
-    super::run(Job { plan, engine, workload, data_dir, stop: &stop, emit: &mut emit });
+    let Order { plan, data_dir, limits, .. } = &order;
+    super::run(Job { plan, engine, workload, data_dir, limits, stop: &stop, emit: &mut emit });
     // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.
     // SAFETY: it ends the process; the events are flushed with every event.
     unsafe { libc::_exit(0) }

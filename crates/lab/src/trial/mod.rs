@@ -4,6 +4,7 @@
 //! writes nothing itself, so that the process's meters see the engine alone.
 
 pub mod child;
+mod limited;
 mod metrics;
 mod phases;
 mod remarks;
@@ -36,6 +37,8 @@ pub struct Job<'a> {
     pub workload: &'a dyn Workload,
     /// An existing, empty directory for the instance.
     pub data_dir: &'a Path,
+    /// The limits in force, in words.
+    pub limits: &'a [String],
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
     /// Takes the events.
@@ -105,6 +108,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         .workload
         .bind(&job.plan.workload_settings)
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
+    let limited = limited::prepare(job);
     let instance = job.engine.open(job.data_dir, &job.plan.engine, &bound.spaces())?;
     let availability = job.engine.availability((&job.plan.engine).into());
     let effective_settings = instance.effective_settings();
@@ -123,7 +127,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         version: instance.version().or(availability.version).unwrap_or_else(|| "unknown".to_owned()),
         source: availability.source,
         effective_settings,
-        conditions: bound.conditions().into_iter().chain(drivers).collect(),
+        conditions: bound.conditions().into_iter().chain(drivers).chain(limited).collect(),
     });
     Ok((Arc::from(bound), Arc::new(instance)))
 }

@@ -1,5 +1,6 @@
 //! Terminal tables with the columns of the published ones.
 
+mod claims;
 mod columns;
 mod comparison;
 mod grid;
@@ -71,6 +72,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run));
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run));
     text.push_str(&relative(summary, options));
+    text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
     text.push_str(&notes::servers(results));
     text.push_str(&notes::all(results, summary));

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use rumba_core::claim::Verdict;
 use rumba_core::results::Results;
 use rumba_lab::store::ReadError;
-use rumba_lab::{compare, store};
+use rumba_lab::{compare, spec, store};
 use rumba_report::{TableOptions, tables};
 
 use crate::cli::ReportArgs;
@@ -20,13 +21,26 @@ pub fn run(args: &ReportArgs) -> super::Result {
         write_page(&results, page)?;
         tell(&format!("page: {}", page.display()));
     }
+    let verdict = if args.check { claims_exit(&results)? } else { ExitCode::SUCCESS };
     if args.json {
-        return super::print_json(&as_json(&results));
+        super::print_json(&as_json(&results))?;
+    } else if args.html.is_none() {
+        super::print(as_tables(&results, baseline)?)?;
     }
-    if args.html.is_some() {
-        return Ok(ExitCode::SUCCESS);
+    Ok(verdict)
+}
+
+/// The exit code of `--check`: whether every claim holds.
+pub fn claims_exit(results: &Results) -> super::Result {
+    let claims = compare::summarise(results).claims;
+    if claims.is_empty() {
+        return Err(Problem::mistake(
+            "there is no claim to check",
+            "add a [[claim]] to the experiment, or leave out --check",
+        ));
     }
-    super::print(as_tables(&results, baseline)?)
+    let all_hold = claims.iter().all(|judged| judged.verdict == Verdict::Holds);
+    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(crate::problem::REFUTED) })
 }
 
 /// Reads one results directory.
@@ -60,6 +74,8 @@ fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem
         return Ok(merged);
     }
     rename(&mut merged, &first_name);
+    // They speak of engines by the names that these had in their own run.
+    merged.experiment = spec::without_claims(&merged.experiment);
     for (name, mut results) in rest {
         rename(&mut results, &name);
         merged.name = format!("{} + {}", merged.name, results.name);

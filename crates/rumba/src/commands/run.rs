@@ -5,14 +5,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use rumba_core::engine::EngineConfig;
 use rumba_core::record::TrialPlan;
 use rumba_core::units::{show_bytes, show_duration};
-use rumba_lab::conduct::{Conduct, Outcome};
+use rumba_core::warning::Warning;
+use rumba_lab::conduct::{Conduct, Outcome, volume_name};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{self, ResultsDir};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{host, plan, provision};
+use rumba_lab::{host, limits, plan, provision};
 
 use crate::cli::RunArgs;
 use crate::problem::Problem;
@@ -26,10 +28,15 @@ const ROOM: u64 = 3;
 
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
-    let experiment = read(args, registry)?;
-    let trials = plan::plan(&experiment);
+    let mut experiment = read(args, registry)?;
+    if args.check && experiment.claims.is_empty() {
+        return Err(Problem::mistake(
+            "there is no claim to check",
+            "add a [[claim]] to the experiment, or leave out --check",
+        ));
+    }
     if args.dry_run {
-        return dry_run(&experiment, &trials);
+        return dry_run(&experiment, &plan::plan(&experiment));
     }
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -37,10 +44,12 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     };
     refuse_used(&out)?;
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
+    let unlimited = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
+    let trials = plan::plan(&experiment);
     refuse_unmanaged(&data_base, &trials)?;
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
-    let results = prepare(&experiment, &trials, &out, &data_base, registry)?;
+    let results = prepare(&experiment, &trials, &out, &data_base, registry, unlimited)?;
     let outcome = conduct(args, &experiment, &trials, &results, &data_base, &managed)?;
     show(args, &out, outcome)
 }
@@ -75,10 +84,33 @@ fn refuse_used(out: &Path) -> Result<(), Problem> {
     }
 }
 
+/// Refuses limits that this host cannot enforce; or, where the user allows it,
+/// takes them out of the experiment and returns what to warn of.
+fn enforce(experiment: &mut Experiment, data_base: &Path, allow_unlimited: bool) -> Result<Vec<Warning>, Problem> {
+    let mut unlimited = Vec::new();
+    for engine in &mut experiment.engines {
+        let (enforced, warnings) = limits::enforceable(&engine.limits, data_base)?;
+        if let Some(warning) = warnings.first().filter(|_| !allow_unlimited) {
+            let remedy = format!("{}; or add --allow-unlimited to run without this limit", warning.remedy);
+            return Err(Problem::mistake(format!("{}: {}", engine.name, warning.message), remedy));
+        }
+        limits::check(&enforced, data_base)?;
+        engine.limits = enforced;
+        for warning in warnings {
+            if !unlimited.contains(&warning) {
+                unlimited.push(warning);
+            }
+        }
+    }
+    Ok(unlimited)
+}
+
 /// Refuses data directories that hold something that rumba did not create, before anything is created.
 fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
     for trial in trials {
-        provision::DataDir::check(&base.join(plan::directory(trial)))?;
+        let directory = plan::directory(trial);
+        provision::DataDir::check(&base.join(&directory))?;
+        provision::VolumeDir::check(&base.join(volume_name(&directory)))?;
     }
     Ok(())
 }
@@ -99,26 +131,56 @@ fn prepare(
     out: &Path,
     data_base: &Path,
     registry: &Registry,
+    unlimited: Vec<Warning>,
 ) -> Result<ResultsDir, Problem> {
     let bound = registry
         .workload(&experiment.workload)
         .ok_or_else(|| Problem::failure("the workload is gone", "report this"))?
         .bind(&experiment.workload_settings)
         .map_err(|error| Problem::mistake(error.to_string(), error.remedy))?;
-    let keeps = experiment.engines.iter().filter_map(|engine| registry.engine(&engine.engine));
-    if keeps.into_iter().any(|engine| engine.keeps_data()) {
-        let kept_at_once = if experiment.run.keep_data { trials.len() as u64 } else { 1 };
-        refuse_full(data_base, bound.expected_logical_bytes().saturating_mul(kept_at_once))?;
-    }
+    refuse_too_small(experiment, trials.len() as u64, bound.expected_logical_bytes(), data_base, registry)?;
     let facts = host::Facts::gather(data_base);
     let mut conditions = facts.conditions();
     conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
     let mut warnings = facts.warnings();
+    warnings.extend(unlimited);
     warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     conditions.extend(plan::data_over_cache(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     ResultsDir::create(out, experiment, trials, conditions, warnings).map_err(|error| {
         Problem::failure(format!("{} cannot be written: {error}", out.display()), "choose another --out")
     })
+}
+
+/// Refuses data that would not fit where it is to be.
+fn refuse_too_small(
+    experiment: &Experiment,
+    trials: u64,
+    logical: u64,
+    data_base: &Path,
+    registry: &Registry,
+) -> Result<(), Problem> {
+    let keeps_data = |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.keeps_data());
+    let keeping: Vec<&EngineConfig> = experiment.engines.iter().filter(keeps_data).collect();
+    for engine in &keeping {
+        let Some(storage) = &engine.limits.storage else { continue };
+        if storage.size_bytes < logical.saturating_mul(ROOM) {
+            return Err(Problem::mistake(
+                format!(
+                    "{}: limits.storage.size is {}; this data set may need {} ({} of rows, and engines take up to {ROOM} times that)",
+                    engine.name,
+                    show_bytes(storage.size_bytes as f64),
+                    show_bytes(logical.saturating_mul(ROOM) as f64),
+                    show_bytes(logical as f64)
+                ),
+                "set limits.storage.size to \"data*4\", or lower maxid1",
+            ));
+        }
+    }
+    if keeping.iter().any(|engine| engine.limits.storage.is_none()) {
+        let kept_at_once = if experiment.run.keep_data { trials } else { 1 };
+        refuse_full(data_base, logical.saturating_mul(kept_at_once))?;
+    }
+    Ok(())
 }
 
 fn refuse_full(data_base: &Path, logical: u64) -> Result<(), Problem> {
@@ -195,6 +257,7 @@ fn show(args: &RunArgs, out: &Path, outcome: Outcome) -> super::Result {
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
         Outcome { failed: 1.., .. } => ExitCode::from(crate::problem::FAILURE),
+        _ if args.check => super::report::claims_exit(&results)?,
         _ => ExitCode::SUCCESS,
     })
 }

@@ -26,6 +26,7 @@ pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfi
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings(settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<BTreeMap<_, _>>()),
     }
 }

@@ -36,6 +36,7 @@ fn config() -> EngineConfig {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         settings: Settings::default(),
     }
 }

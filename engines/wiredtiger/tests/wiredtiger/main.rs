@@ -33,6 +33,7 @@ fn config() -> EngineConfig {
         compression: None,
         library: None,
         server: None,
+        limits: Default::default(),
         // Three log files of the usual 100 MB each are allocated otherwise, per test.
         settings: settings(&[("log.file_max", Value::Text("1MiB".into()))]),
     }

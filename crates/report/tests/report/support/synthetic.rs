@@ -144,6 +144,22 @@ const OPS: [(&str, f64, f64); 6] = [
     ("update_node", 0.05, 1.2),
 ];
 
+/// One that holds, one that fails, one that cannot be decided.
+const CLAIMS: &str = r#"
+[[claim]]
+text = "An LSM writes an eighth of what a copy-on-write tree writes."
+source = "an imagined post"
+holds = 'wkb_per_op("lmdb") >= 8 * wkb_per_op("rocksdb.none")'
+measure = 'wkb_per_op("lmdb") / wkb_per_op("rocksdb.none")'
+published = 9.5
+[[claim]]
+text = "It is three times as fast."
+holds = 'ops_per_s("rocksdb.none") >= 3 * ops_per_s("lmdb")'
+[[claim]]
+text = "It is twice as fast."
+holds = 'ops_per_s("rocksdb.none") >= 2 * ops_per_s("lmdb")'
+"#;
+
 /// Results of these engines under this plan; the same every time.
 pub fn results(shapes: &[Shape], plan: Plan) -> Results {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2017);
@@ -229,6 +245,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         compression: s.name.split_once('.').map(|(_, compression)| compression.to_owned()),
         library: None,
         server: s.server.map(str::to_owned),
+        limits: Default::default(),
         settings: Settings::default(),
     };
     let workload_settings = BTreeMap::from([
@@ -432,6 +449,7 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
 pub fn sample() -> Results {
     let plan = Plan { clients: &[16], repeats: 3, loops: 3, loop_s: 120 };
     let mut results = results(&[LSM, LSM_ZSTD, BTREE, COPY_ON_WRITE], plan);
+    results.experiment += CLAIMS;
     for trial in results.trials.iter_mut().filter(|trial| trial.record.plan.engine.name == "lmdb") {
         let cause = "the library starts no threads of its own; its CPU is in client_cpu_us_per_op";
         for phase in &mut trial.record.phases {

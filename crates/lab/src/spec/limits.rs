@@ -1,0 +1,70 @@
+//! `[limits]`: how much memory and what storage every trial gets. An engine's
+//! own `limits` go before the experiment's, key by key; a list makes trials.
+
+use rumba_core::limits::{Limits, StorageLimit, parse_memory};
+use rumba_core::setting::{SettingError, Settings, Value};
+
+use super::error::SpecError;
+use super::node::{Node, Table, Tree};
+use super::take;
+
+/// The keys of `[limits]`.
+pub const LIMIT_KEYS: &[&str] = &["memory", "storage"];
+
+/// What an engine is limited to: the experiment's limits with its own before them.
+///
+/// # Errors
+/// One of them that is no table.
+pub fn of_engine(everyones: Option<&Node>, own: Option<&Node>) -> Result<Option<Node>, SpecError> {
+    let Some(whole) = own.or(everyones) else { return Ok(None) };
+    let mut merged = Table::new();
+    for node in [everyones, own].into_iter().flatten() {
+        let table = node.table("limits")?;
+        take::only(table, "[limits]", LIMIT_KEYS)?;
+        merged.extend(table.iter().map(|(key, node)| (key.clone(), node.clone())));
+    }
+    Ok(Some(Node { tree: Tree::Table(merged), ..whole.clone() }))
+}
+
+/// The limits of one engine, every list replaced by one of its values.
+///
+/// # Errors
+/// The first value that cannot be accepted.
+pub fn limits(node: &Node, data_bytes: u64) -> Result<Limits, SpecError> {
+    let table = node.table("limits")?;
+    let memory = table.get("memory").map(|node| memory(node, data_bytes)).transpose()?;
+    let storage = table.get("storage").map(|node| storage(node, data_bytes)).transpose()?;
+    Ok(Limits { memory_bytes: memory, storage })
+}
+
+fn memory(node: &Node, data_bytes: u64) -> Result<u64, SpecError> {
+    let bytes = take::bytes("limits.memory", node, data_bytes)?;
+    parse_memory(&whole(bytes)).map_err(|error| at(node, error))
+}
+
+fn storage(node: &Node, data_bytes: u64) -> Result<StorageLimit, SpecError> {
+    let table = match &node.tree {
+        Tree::Scalar(Value::Text(tier)) => return StorageLimit::tier(tier).map_err(|error| at(node, error)),
+        _ => node.table("limits.storage")?,
+    };
+    let mut settings = Settings::default();
+    for (key, node) in table {
+        let value = match key.as_str() {
+            "size" => whole(take::bytes("limits.storage.size", node, data_bytes)?),
+            _ => take::scalar(key, node)?.clone(),
+        };
+        settings.0.insert(key.clone(), value);
+    }
+    StorageLimit::from_settings(&settings).map_err(|error| {
+        let key = error.key.rsplit('.').next().and_then(|key| table.get(key));
+        at(key.unwrap_or(node), error)
+    })
+}
+
+fn whole(bytes: u64) -> Value {
+    Value::Int(i64::try_from(bytes).unwrap_or(i64::MAX))
+}
+
+fn at(node: &Node, error: SettingError) -> SpecError {
+    SpecError::new(&node.origin, error.to_string(), error.remedy)
+}

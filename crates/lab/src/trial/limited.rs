@@ -1,0 +1,48 @@
+//! What a trial does about its limits before the engine is opened: storage is
+//! measured as it is now, and what others have cached is not to be read for free.
+
+use std::path::Path;
+
+use rumba_core::event::Event;
+use rumba_core::warning::Warning;
+
+use super::Job;
+use crate::limits;
+
+/// Returns the conditions that follow from the limits.
+pub fn prepare(job: &mut Job<'_>) -> Vec<(String, String)> {
+    let asked = &job.plan.engine.limits;
+    let mut conditions: Vec<(String, String)> = Vec::new();
+    conditions.extend((1..).zip(job.limits).map(|(number, words)| (format!("limit {number}"), words.clone())));
+    if asked.memory_bytes.is_some() {
+        evict_software(job);
+    }
+    let Some(storage) = &asked.storage else { return conditions };
+    let warning = match limits::calibrate(job.data_dir) {
+        Ok(points) => {
+            let words: Vec<String> = points.iter().map(ToString::to_string).collect();
+            conditions.push(("storage, measured before the trial".to_owned(), words.join("; ")));
+            limits::slower_than_asked(storage, &points)
+        }
+        Err(error) => Some(Warning::new(
+            "not-calibrated",
+            format!("the limited storage could not be measured before the trial: {error}"),
+            "read its throughput out of the trial's own reads per second",
+        )),
+    };
+    if let Some(warning) = warning {
+        (job.emit)(Event::Warning(warning));
+    }
+    conditions
+}
+
+/// The engine's own program or library: pages of it that were cached outside
+/// the memory group would not be charged to it.
+fn evict_software(job: &Job<'_>) {
+    let source = job.engine.availability((&job.plan.engine).into()).source;
+    let path = Path::new(&source);
+    if path.is_file() {
+        // A program of root's may be unreadable for this user: then its pages stay where they are.
+        let _ = limits::evict(path);
+    }
+}
