@@ -94,9 +94,10 @@ pub fn is_owned(path: &Path, owner: &Owner) -> bool {
 
 /// Ends the processes of a group and removes it.
 pub fn clean(path: &Path) -> Result<(), ProvisionError> {
-    vacate(path)?;
     let deadline = Instant::now() + PATIENCE;
     loop {
+        // Every time: a process whose parent was killed at its birth enters its group a moment later.
+        vacate(path)?;
         match fs::remove_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             // A process that has ended leaves its group a moment later.
