@@ -5,7 +5,7 @@ import { dispose } from "./chart";
 import { claimsSection } from "./claims";
 import { conditionsSection, debtTable } from "./conditions";
 import { Context } from "./context";
-import { clientCounts, readData } from "./data";
+import { clientCounts, readData, value } from "./data";
 import { choice, h, section } from "./dom";
 import { headerSection, problemsSection } from "./header";
 import { latencySection } from "./latency";
@@ -42,6 +42,12 @@ const LOAD: Column[] = [
   { head: "resident", metric: "rss_bytes", unit: "of memory" },
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
+
+const WRITTEN: Column[] = ["redo", "doublewrite", "pages", "wal", "flush", "compaction", "binlog"].map((head) => ({
+  head,
+  metric: `${head}_kb_per_op`,
+  share: true,
+}));
 
 interface Part {
   needs: Key[];
@@ -100,7 +106,22 @@ function costSection(context: Context): HTMLElement {
     figureTable(context, "cost", COST, (row) => row.run),
     notes.length > 0 && h("p", { class: "about" }, notes.join(" ")),
     spreadTable(context, COST, (row) => row.run),
+    writtenTable(context),
     debtTable(context),
+  );
+}
+
+/** What the engines themselves say that bytes were written for. */
+function writtenTable(context: Context): HTMLElement | null {
+  const rows = context.rows();
+  const counted = WRITTEN.filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
+  if (counted.length === 0) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, "What was written, by the engines' own counters"),
+    h("p", { class: "about" }, "Drain charged: from the start of the warmup to the end of the drain, per operation of warmup and loops."),
+    figureTable(context, "written", counted, (row) => row.run),
   );
 }
 

@@ -50,6 +50,30 @@ pub const CHARGED: &[MetricInfo] = &[
         better: Better::Less,
         help: "CPU microseconds of clients and engine in warmup, loops and drain per operation of warmup and loops.",
     },
+    written_for("redo_kb_per_op", "KB of the redo log (InnoDB)"),
+    written_for("doublewrite_kb_per_op", "KB of pages written to the doublewrite buffer (InnoDB)"),
+    written_for("pages_kb_per_op", "KB of pages of tables, indexes and undo written in place (InnoDB)"),
+    written_for("wal_kb_per_op", "KB of the write-ahead log (MyRocks)"),
+    written_for("flush_kb_per_op", "KB of memtables written to level 0 (MyRocks)"),
+    written_for("compaction_kb_per_op", "KB written by compactions (MyRocks)"),
+    written_for("binlog_kb_per_op", "KB of the server's binary log"),
+];
+
+/// A metric of what bytes were written for, as the engine itself counts them,
+/// over warmup, loops and drain.
+const fn written_for(name: &'static str, help: &'static str) -> MetricInfo {
+    MetricInfo { name, unit: "KB/op", better: Better::Less, help }
+}
+
+/// The engine's counter of bytes behind each metric of what was written for what.
+pub const WRITTEN: &[(&str, &str)] = &[
+    ("redo_kb_per_op", "written_redo_bytes"),
+    ("doublewrite_kb_per_op", "written_doublewrite_bytes"),
+    ("pages_kb_per_op", "written_pages_bytes"),
+    ("wal_kb_per_op", "written_wal_bytes"),
+    ("flush_kb_per_op", "written_flush_bytes"),
+    ("compaction_kb_per_op", "written_compaction_bytes"),
+    ("binlog_kb_per_op", "written_binlog_bytes"),
 ];
 
 /// The description of a metric of a phase or of a whole trial.

@@ -1,5 +1,6 @@
 //! The charged metrics: what rows and operations cost once their debt is paid.
 
+use rumba_core::comparison::WRITTEN;
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
 
@@ -49,7 +50,24 @@ pub fn charged_run(record: &Record) -> Charged {
         Ok((working, drain)) => per_op(working, drain, cost).map(|value| value * scale),
         Err(reason) => Metric::absent(reason.clone()),
     };
-    vec![("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)), ("cpu_us_per_op_with_drain", over(cpu_s, 1e6))]
+    let mut charged =
+        vec![("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)), ("cpu_us_per_op_with_drain", over(cpu_s, 1e6))];
+    charged.extend(WRITTEN.iter().map(|(metric, counter)| match &spans {
+        Ok((working, drain)) => (*metric, counted_kb(record, working, drain, counter)),
+        Err(reason) => (*metric, Metric::absent(reason.clone())),
+    }));
+    charged
+}
+
+/// KB per operation by a counter of the engine's own, from the end of the settle to that of the drain.
+fn counted_kb(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter: &str) -> Metric {
+    let at_end = |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
+    let before = record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)));
+    let ops: u64 = working.iter().map(|phase| phase.ops).sum();
+    match (before.last().and_then(at_end), at_end(drain)) {
+        (Some(before), Some(after)) => Metric::from((after - before) / 1024.0).per(ops as f64, "operations"),
+        _ => Metric::absent("the engine does not count it"),
+    }
 }
 
 /// The same sum as in `cpu_us_per_op`.

@@ -1,6 +1,6 @@
 //! The columns of the published tables: their heads, meanings and digits.
 
-use rumba_core::comparison::{PhaseFigures, Row};
+use rumba_core::comparison::{PhaseFigures, Row, WRITTEN, metric_info};
 use rumba_core::metric::Metric;
 
 use crate::format::{SizeUnit, fixed, milliseconds};
@@ -161,6 +161,18 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
         Column::metric("space", "space_amp", 2, "bytes allocated on disk per byte of keys and payloads"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the loops"),
     ]
+}
+
+/// What the engines themselves say that bytes were written for; only what some engine counts.
+pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let counted = |metric: &str| rows.iter().filter_map(pick).any(|figures| figures.median(metric).value() > Some(0.0));
+    let heads = WRITTEN.iter().filter(|(metric, _)| counted(metric));
+    heads
+        .map(|(metric, _)| {
+            let head = metric.trim_end_matches("_kb_per_op");
+            Column::metric(head, metric, 2, metric_info(metric).map_or("", |info| info.help))
+        })
+        .collect()
 }
 
 /// What is worth knowing of the repeats' spread; JSON has it of every metric.

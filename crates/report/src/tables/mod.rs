@@ -71,6 +71,10 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     section(&mut text, "Transactions", summary, run, &columns::transactions(workload, &summary.rows, run));
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run));
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run));
+    let written = columns::written(&summary.rows, run);
+    if !written.is_empty() {
+        section(&mut text, "KB written per operation by the engine's own counters, drain charged", summary, run, &written);
+    }
     text.push_str(&relative(summary, options));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
