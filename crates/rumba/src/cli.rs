@@ -33,6 +33,8 @@ pub struct Cli {
 pub enum Command {
     /// Run an experiment, or a workload on named engines
     Run(RunArgs),
+    /// List the published experiments, or run one and judge its claims
+    Reproduce(ReproduceArgs),
     /// Show the results of one or more runs: tables, a page, or JSON
     Report(ReportArgs),
     /// Compare a run against a base, engine by engine
@@ -68,6 +70,29 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy")]
 pub struct RunArgs {
     /// An experiment's .toml file, or the name of a workload
     pub experiment: String,
+    /// How it is run
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba reproduce                              the published experiments and their claims
+  rumba reproduce storage-tiers                run one as it is scaled here
+  rumba reproduce storage-tiers --set maxid1=5000000 --set repeats=3     larger, and with intervals
+  rumba reproduce storage-tiers --dry-run      what would run")]
+pub struct ReproduceArgs {
+    /// The experiment; without it, they are listed
+    pub name: Option<String>,
+    /// How it is run
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// How an experiment is run.
+#[derive(Args)]
+pub struct RunOptions {
     /// Only these engines of the experiment, or the engines to run a workload on
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub engine: Vec<String>,

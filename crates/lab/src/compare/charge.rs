@@ -61,8 +61,10 @@ pub fn charged_run(record: &Record) -> Charged {
 
 /// KB per operation by a counter of the engine's own, from the end of the settle to that of the drain.
 fn counted_kb(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter: &str) -> Metric {
-    let at_end = |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
-    let before = record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)));
+    let at_end =
+        |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
+    let before =
+        record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)));
     let ops: u64 = working.iter().map(|phase| phase.ops).sum();
     match (before.last().and_then(at_end), at_end(drain)) {
         (Some(before), Some(after)) => Metric::from((after - before) / 1024.0).per(ops as f64, "operations"),

@@ -18,6 +18,13 @@ pub fn claims_of(experiment: &str) -> Vec<Claim> {
     nodes(table).iter().filter_map(|node| claim(node).ok()).map(|(claim, _)| claim).collect()
 }
 
+/// Where an experiment was published.
+pub fn source_of(experiment: &str) -> Option<String> {
+    let root = node::parse(experiment).ok()?;
+    let Tree::Table(table) = &root.tree else { return None };
+    take::text("source", table.get("source")?).ok().map(str::to_owned)
+}
+
 /// An experiment as it was run, less its claims.
 pub fn without_claims(experiment: &str) -> String {
     let Ok(mut root) = node::parse(experiment) else { return experiment.to_owned() };

@@ -19,7 +19,7 @@ use rumba_core::record::DriverKind;
 use rumba_core::setting::Settings;
 
 pub use build::RUN_KEYS;
-pub use claim::{claims_of, without_claims};
+pub use claim::{claims_of, source_of, without_claims};
 pub use error::{Origin, SpecError};
 
 use crate::registry::Registry;

@@ -73,7 +73,13 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run));
     let written = columns::written(&summary.rows, run);
     if !written.is_empty() {
-        section(&mut text, "KB written per operation by the engine's own counters, drain charged", summary, run, &written);
+        section(
+            &mut text,
+            "KB written per operation by the engine's own counters, drain charged",
+            summary,
+            run,
+            &written,
+        );
     }
     text.push_str(&relative(summary, options));
     text.push_str(&claims::claims(summary));

@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod engines;
 pub mod null_server;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod workloads;
 

@@ -16,7 +16,7 @@ use rumba_lab::store::{self, ResultsDir};
 use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{host, limits, plan, provision};
 
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
 use crate::progress::{Progress, tell};
 
@@ -28,7 +28,16 @@ const ROOM: u64 = 3;
 
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
-    let mut experiment = read(args, registry)?;
+    run_experiment(read(args, registry)?, &args.options, registry)
+}
+
+/// What the command line adds to an experiment.
+pub fn overrides(options: &RunOptions) -> Overrides {
+    Overrides { engines: options.engine.clone(), set: options.set.clone() }
+}
+
+/// Runs the trials of an experiment, shows the results.
+pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
     if args.check && experiment.claims.is_empty() {
         return Err(Problem::mistake(
             "there is no claim to check",
@@ -55,7 +64,7 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
-    let overrides = Overrides { engines: args.engine.clone(), set: args.set.clone() };
+    let overrides = overrides(&args.options);
     let path = Path::new(&args.experiment);
     let is_workload = registry.workload(&args.experiment).is_some();
     if is_workload && !path.is_file() {
@@ -202,7 +211,7 @@ fn refuse_full(data_base: &Path, logical: u64) -> Result<(), Problem> {
 }
 
 fn conduct(
-    args: &RunArgs,
+    args: &RunOptions,
     experiment: &Experiment,
     trials: &[TrialPlan],
     results: &ResultsDir,
@@ -244,7 +253,7 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     Ok(stops)
 }
 
-fn show(args: &RunArgs, out: &Path, outcome: Outcome) -> super::Result {
+fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     let results = super::report::read(out)?;
     let page = out.join("report.html");
     super::report::write_page(&results, &page)?;
