@@ -34,6 +34,12 @@ impl Receive {
         Self { buffer, start: 0, end: 0, needed: HEADER, longest: 0, modest: 0, sequence: 0 }
     }
 
+    /// Whether anything came that is not taken yet.
+    #[inline]
+    pub(crate) fn has_some(&self) -> bool {
+        self.start < self.end
+    }
+
     /// The next packet, if all of it is there; [`Receive::at`] shows it until the next is filled in.
     #[inline]
     pub(crate) fn packet(&mut self) -> Option<Range<usize>> {
@@ -124,11 +130,5 @@ impl Receive {
         self.end -= self.start;
         self.start = 0;
         self.buffer = buffer;
-    }
-
-    /// How many bytes the buffer holds.
-    #[cfg(test)]
-    pub(crate) fn capacity(&self) -> usize {
-        self.buffer.capacity()
     }
 }

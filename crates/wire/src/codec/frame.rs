@@ -29,18 +29,18 @@ pub enum Framed {
 /// Looks at the packet that starts `bytes`.
 #[inline]
 pub fn framed(bytes: &[u8]) -> Framed {
-    let Some(&[a, b, c, sequence]) = bytes.first_chunk::<HEADER>() else {
+    let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else {
         return Framed::Short(HEADER);
     };
-    let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+    let header = u32::from_le_bytes(*header);
+    let length = header as usize & FULL;
     if length == FULL {
         return split(bytes);
     }
-    let whole = HEADER + length;
-    if bytes.len() < whole {
-        return Framed::Short(whole);
+    if rest.len() < length {
+        return Framed::Short(HEADER + length);
     }
-    Framed::Whole { length, sequence: sequence.wrapping_add(1) }
+    Framed::Whole { length, sequence: ((header >> 24) as u8).wrapping_add(1) }
 }
 
 #[cold]

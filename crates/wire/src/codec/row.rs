@@ -32,11 +32,9 @@ pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -
     const WHAT: &str = "binary row";
     places.clear();
     let mut reader = Reader::new(packet);
-    reader.u8(WHAT)?;
     // The bitmap's first two bits are not used.
-    let nulls = reader.take((columns.len() + 9) / 8, WHAT)?;
-    for (number, layout) in columns.iter().enumerate() {
-        let bit = number + 2;
+    let nulls = reader.take(1 + (columns.len() + 9) / 8, WHAT)?;
+    for (bit, layout) in (8 + 2..).zip(columns) {
         if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
             places.push(NULL);
             continue;

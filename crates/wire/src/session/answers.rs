@@ -1,6 +1,7 @@
 //! Taking answers: what arrives, is read where it lies, and is shown row by row.
 
 use std::io;
+use std::ops::Range;
 use std::task::Poll;
 
 use rumba_core::engine::EngineError;
@@ -15,7 +16,8 @@ use super::{WireSession, load};
 use crate::WireError;
 use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
 use crate::codec::row::{self, BinaryRow, TextRow};
-use crate::codec::{Malformed, column};
+use crate::codec::column::{self, Layout};
+use crate::codec::Malformed;
 use crate::connection::lost_while_reading;
 use crate::error::lost;
 use crate::stream::Ready;
@@ -52,6 +54,16 @@ enum Taken {
     Complete,
 }
 
+/// What the packets of rows left over.
+enum Came {
+    /// Nothing: the next packet is not here yet.
+    Nothing,
+    /// The rows are over; the session's status flags.
+    End(u16),
+    /// A packet that has to do with something else.
+    Other(Range<usize>),
+}
+
 impl WireSession {
     /// Sends what is to be sent, takes what has come, and waits in between.
     #[inline]
@@ -60,33 +72,32 @@ impl WireSession {
             if !matches!(self.link, Link::Up) {
                 return self.without_link();
             }
-            match self.take(visit) {
-                Ok(Some(result)) => return Poll::Ready(result),
-                Ok(None) => {}
-                Err(error) => {
-                    self.lose(&error);
-                    continue;
+            let statement = match self.queue.front() {
+                Some(first) if first.kind != Kind::Nothing => first.statement,
+                _ => return Poll::Ready(self.nothing_was_sent()),
+            };
+            if self.connection.receive.has_some() {
+                match self.take(statement, visit) {
+                    Ok(Taken::Complete) if self.complete() => return Poll::Ready(self.result()),
+                    // The next part of the same call is to be sent now.
+                    Ok(_) => {}
+                    Err(error) => {
+                        self.lose(&error);
+                        continue;
+                    }
                 }
             }
             let mut ready = Ready::ToRead;
             if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
                 ready = Ready::ToWrite;
             }
-            if self.waited {
-                match self.connection.receive.fill(&mut self.connection.stream) {
-                    Ok(more) => {
-                        self.waited = more;
-                        continue;
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => {
-                        self.lose(&lost_while_reading(error));
-                        continue;
-                    }
-                }
-            }
-            if self.wait(ready) {
+            if !self.waited && self.wait(ready) {
                 return Poll::Pending;
+            }
+            match self.connection.receive.fill(&mut self.connection.stream) {
+                Ok(more) => self.waited = more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
+                Err(error) => self.lose(&lost_while_reading(error)),
             }
         }
     }
@@ -127,29 +138,72 @@ impl WireSession {
 
     /// Takes packets until the first statement is answered, or nothing is left.
     #[inline]
-    fn take(&mut self, visit: Visit<'_>) -> Result<Option<Result<Answer, EngineError>>, WireError> {
-        if self.queue.front().is_none_or(|first| first.kind == Kind::Nothing) {
-            return Ok(Some(self.nothing_was_sent()));
-        }
-        while let Some(packet) = self.connection.receive.packet() {
-            let taken = match self.stage {
-                Stage::Rows { count } => self.take_row(packet, count, visit)?,
-                Stage::Head => self.take_head(packet)?,
-                Stage::Columns { count, left } => self.take_column(packet, count, left)?,
-                Stage::ColumnsEnd { count } => {
-                    self.stage = Stage::Rows { count };
-                    Taken::Part
-                }
+    fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+        loop {
+            let taken = match self.take_rows(statement, visit)? {
+                Came::Nothing => return Ok(Taken::Part),
+                Came::End(status) => self.end(status),
+                Came::Other(packet) => self.take_other(packet)?,
             };
             if matches!(taken, Taken::Complete) {
-                if let Some(result) = self.complete() {
-                    return Ok(Some(result));
-                }
-                // The next part of the same call is to be sent now.
-                break;
+                return Ok(taken);
             }
         }
-        Ok(None)
+    }
+
+    /// Takes the packets that rows are made of, so far as they have come.
+    #[inline]
+    fn take_rows(&mut self, statement: usize, visit: Visit<'_>) -> Result<Came, WireError> {
+        let mut columns = match self.statements.get_mut(statement) {
+            Some(Plan::Binary(binary)) => Some(&mut binary.columns),
+            _ => None,
+        };
+        let wording = self.connection.wording;
+        let receive = &mut self.connection.receive;
+        while let Some(place) = receive.packet() {
+            let packet = receive.at(place.clone());
+            match self.stage {
+                Stage::Head => match answer::head_of_rows(packet, wording)? {
+                    None => return Ok(Came::Other(place)),
+                    Some((count, true)) => self.stage = Stage::Columns { count, left: count },
+                    Some((count, false)) if columns.as_ref().is_some_and(|columns| columns.len() == count) => {
+                        self.stage = Stage::Rows { count };
+                    }
+                    Some(_) => return Err(Malformed("rows of columns that were never defined").into()),
+                },
+                Stage::Columns { count, left } => {
+                    if let Some(columns) = &mut columns {
+                        define(columns, count, left, column::layout(packet)?);
+                    }
+                    self.stage = match left - 1 {
+                        0 if wording.deprecate_eof => Stage::Rows { count },
+                        0 => Stage::ColumnsEnd { count },
+                        left => Stage::Columns { count, left },
+                    };
+                }
+                Stage::ColumnsEnd { count } => self.stage = Stage::Rows { count },
+                Stage::Rows { count } => {
+                    match (&columns, packet.first()) {
+                        // Nothing but a row starts so.
+                        (Some(columns), Some(0)) => {
+                            row::find_binary(packet, columns, &mut self.places)?;
+                            visit(&BinaryRow { packet, columns, places: &self.places });
+                        }
+                        _ => match answer::next(packet, wording)? {
+                            Next::End { status } => return Ok(Came::End(status)),
+                            Next::Refused(_) => return Ok(Came::Other(place)),
+                            Next::Row if columns.is_some() => return Err(Malformed("binary row").into()),
+                            Next::Row => {
+                                row::find_text(packet, count, &mut self.places)?;
+                                visit(&TextRow { packet, places: &self.places });
+                            }
+                        },
+                    }
+                    self.answer.rows += 1;
+                }
+            }
+        }
+        Ok(Came::Nothing)
     }
 
     #[cold]
@@ -160,58 +214,18 @@ impl WireSession {
         }
     }
 
-    #[inline]
-    fn take_row(&mut self, packet: std::ops::Range<usize>, count: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+    /// Takes a packet that is an answer without rows, a refusal, or asks for a file.
+    #[inline(never)]
+    fn take_other(&mut self, packet: Range<usize>) -> Result<Taken, WireError> {
         let packet = self.connection.receive.at(packet);
-        match answer::next(packet, self.connection.wording)? {
-            Next::Row => {
-                self.answer.rows += 1;
-                let first = self.queue.front().map(|first| (first.kind, self.statements.get(first.statement)));
-                if let Some((Kind::Binary, Some(Plan::Binary(binary)))) = first {
-                    row::find_binary(packet, &binary.columns, &mut self.places)?;
-                    visit(&BinaryRow { packet, columns: &binary.columns, places: &self.places });
-                } else {
-                    row::find_text(packet, count, &mut self.places)?;
-                    visit(&TextRow { packet, places: &self.places });
-                }
-                Ok(Taken::Part)
-            }
-            Next::End { status, .. } => Ok(self.end(status)),
-            Next::Refused(refusal) => {
-                let failure = self.refused(&refusal)?;
-                self.fail(failure);
-                Ok(Taken::Complete)
-            }
-        }
-    }
-
-    #[inline]
-    fn take_head(&mut self, packet: std::ops::Range<usize>) -> Result<Taken, WireError> {
-        let wording = self.connection.wording;
-        let packet = self.connection.receive.at(packet);
-        match answer::head(packet, wording)? {
-            Head::Rows { columns: count, defined } => {
-                let binary = match self.queue.front().map(|first| self.statements.get_mut(first.statement)) {
-                    Some(Some(Plan::Binary(binary))) => Some(binary),
-                    _ => None,
-                };
-                if defined {
-                    binary.into_iter().for_each(|binary| binary.columns.clear());
-                    self.stage = Stage::Columns { count, left: count };
-                } else if binary.is_some_and(|binary| binary.columns.len() == count) {
-                    self.stage = Stage::Rows { count };
-                } else {
-                    return Err(Malformed("rows of columns that were never defined").into());
-                }
-                Ok(Taken::Part)
-            }
+        let kind = self.queue.front().map(|first| first.kind);
+        match answer::head(packet, self.connection.wording)? {
             Head::Done(done) => {
                 let (count, status) = (counts(&done), done.status);
-                let kind = self.queue.front().map(|first| first.kind);
-                if let Some(Kind::Load { rows }) = kind {
-                    if let Some(failure) = load::loaded_less(&done, rows) {
-                        self.fail(failure);
-                    }
+                if let Some(Kind::Load { rows }) = kind
+                    && let Some(failure) = load::loaded_less(&done, rows)
+                {
+                    self.fail(failure);
                 }
                 self.answer.affected += count.affected;
                 self.answer.matched += count.matched;
@@ -226,26 +240,13 @@ impl WireSession {
                 Ok(Taken::Complete)
             }
             Head::WantsFile => {
-                let asked = matches!(self.queue.front().map(|first| first.kind), Some(Kind::Load { .. }));
-                if !asked || !self.outbox.feed() {
+                if !matches!(kind, Some(Kind::Load { .. })) || !self.outbox.feed() {
                     return Err(WireError::Protocol("the server asks for a file that nobody wants to load".into()));
                 }
                 Ok(Taken::Part)
             }
+            Head::Rows { .. } => Err(Malformed("rows in the place of an answer without rows").into()),
         }
-    }
-
-    fn take_column(&mut self, packet: std::ops::Range<usize>, count: usize, left: usize) -> Result<Taken, WireError> {
-        let first = self.queue.front().map(|first| self.statements.get_mut(first.statement));
-        if let Some(Some(Plan::Binary(binary))) = first {
-            binary.columns.push(column::column(self.connection.receive.at(packet))?.layout);
-        }
-        self.stage = match left - 1 {
-            0 if self.connection.wording.deprecate_eof => Stage::Rows { count },
-            0 => Stage::ColumnsEnd { count },
-            left => Stage::Columns { count, left },
-        };
-        Ok(Taken::Part)
     }
 
     /// One answer of the server's is over.
@@ -256,26 +257,29 @@ impl WireSession {
         if status & MORE_RESULTS != 0 { Taken::Part } else { Taken::Complete }
     }
 
-    /// The first statement is answered; the result, when it is the last of its call.
+    /// The first statement is answered; whether its call is as well.
     #[inline]
-    fn complete(&mut self) -> Option<Result<Answer, EngineError>> {
+    fn complete(&mut self) -> bool {
         self.stage = Stage::Head;
         self.connection.receive.answered();
-        let first = self.queue.pop_front()?;
+        let Some(first) = self.queue.pop_front() else { return true };
         if first.is_barrier() {
             self.outbox.barriers -= 1;
             if matches!(first.kind, Kind::Load { .. }) {
                 self.outbox.fed();
             }
         }
-        if !first.last && !self.leave_out_the_rest() {
-            return None;
-        }
+        first.last || self.leave_out_the_rest()
+    }
+
+    /// What the call came to that is answered.
+    #[inline]
+    fn result(&mut self) -> Result<Answer, EngineError> {
         let answer = std::mem::take(&mut self.answer);
-        Some(match self.failure.take() {
+        match self.failure.take() {
             Some(failure) => Err(failure),
             None => Ok(answer),
-        })
+        }
     }
 
     /// A part of a call failed: what follows it of the same call is not sent.
@@ -317,6 +321,18 @@ impl WireSession {
         }
         let statement = self.queue.front().and_then(|first| self.statements.get(first.statement));
         Ok(refused(refusal, statement.map_or("", Plan::sql)))
+    }
+}
+
+/// Notes the layout of a column: where so many of all are still to come, it is the first of them.
+#[inline]
+fn define(columns: &mut Vec<Layout>, count: usize, left: usize, layout: Layout) {
+    if left == count && columns.len() != count {
+        columns.clear();
+    }
+    match columns.get_mut(count - left) {
+        Some(column) => *column = layout,
+        None => columns.push(layout),
     }
 }
 
