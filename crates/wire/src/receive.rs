@@ -24,7 +24,7 @@ pub(crate) struct Receive {
     longest: usize,
     /// Answers in a row that would have fitted into an ample buffer.
     modest: u32,
-    /// The order number that the next frame has.
+    /// The order number of the frame that answers the packet taken last by [`Receive::packet`].
     pub(crate) sequence: u8,
 }
 
@@ -63,6 +63,34 @@ impl Receive {
                 None
             }
         }
+    }
+
+    /// What came and is not taken yet, for whom takes packets by [`frame::next`]
+    /// and says with [`Receive::leave`] how far.
+    #[inline]
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.buffer.get(self.start..self.end).unwrap_or_default()
+    }
+
+    /// All but the last `left` bytes are taken.
+    #[inline]
+    pub(crate) fn leave(&mut self, left: usize) {
+        self.start = self.end - left;
+    }
+
+    /// Takes these bytes, if what came starts with them.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
+        let is_next = !bytes.is_empty() && self.rest().starts_with(bytes);
+        if is_next {
+            self.start += bytes.len();
+        }
+        is_next
+    }
+
+    /// A packet with its frame; nothing of one that came in several.
+    pub(crate) fn framed(&self, packet: Range<usize>) -> &[u8] {
+        if packet.len() < frame::FULL { &self.buffer[packet.start - HEADER..packet.end] } else { &[] }
     }
 
     /// The bytes of a packet.

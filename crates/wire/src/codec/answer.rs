@@ -79,33 +79,21 @@ pub enum Next<'a> {
 /// # Errors
 /// The packet is cut off or is none of the known kinds.
 pub fn head(packet: &[u8], wording: Wording) -> Result<Head<'_>, Malformed> {
-    if let Some((columns, defined)) = head_of_rows(packet, wording)? {
-        return Ok(Head::Rows { columns, defined });
-    }
     match packet.first() {
         Some(0x00) => Ok(Head::Done(done(packet)?)),
         Some(0xff) => Ok(Head::Refused(refusal(packet)?)),
-        _ => Ok(Head::WantsFile),
+        Some(0xfb) => Ok(Head::WantsFile),
+        _ => {
+            let mut reader = Reader::new(packet);
+            let columns = usize::try_from(reader.length("number of columns")?).unwrap_or(usize::MAX);
+            // The server allows 4,096 columns in a table, and as many in an answer.
+            if columns == 0 || columns > usize::from(u16::MAX) {
+                return Err(Malformed("number of columns"));
+            }
+            let defined = !wording.cache_metadata || reader.u8("metadata follows")? != 0;
+            Ok(Head::Rows { columns, defined })
+        }
     }
-}
-
-/// Reads the first packet of an answer if rows follow: of how many columns, and
-/// whether their definitions come before them. `None` for everything else.
-///
-/// # Errors
-/// The packet is cut off or is none of the known kinds.
-#[inline]
-pub fn head_of_rows(packet: &[u8], wording: Wording) -> Result<Option<(usize, bool)>, Malformed> {
-    if let Some(0x00 | 0xfb | 0xff) = packet.first() {
-        return Ok(None);
-    }
-    let mut reader = Reader::new(packet);
-    let columns = usize::try_from(reader.length("number of columns")?).unwrap_or(usize::MAX);
-    // The server allows 4,096 columns in a table, and as many in an answer.
-    if columns == 0 || columns > usize::from(u16::MAX) {
-        return Err(Malformed("number of columns"));
-    }
-    Ok(Some((columns, !wording.cache_metadata || reader.u8("metadata follows")? != 0)))
 }
 
 /// Reads a packet where a row may be.
@@ -119,10 +107,6 @@ pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
         // A text row that starts so has 16 MiB or more in its first column.
         Some(0xfe) if packet.len() < 0x00ff_ffff => {
             if wording.deprecate_eof {
-                // Most often both numbers are small, and take a byte each.
-                if let &[_, 0..=0xfa, 0..=0xfa, low, high, ..] = packet {
-                    return Ok(Next::End { status: u16::from_le_bytes([low, high]) });
-                }
                 let mut reader = Reader::new(&packet[1..]);
                 let _affected = reader.length("end of rows")?;
                 let _last_insert_id = reader.length("end of rows")?;

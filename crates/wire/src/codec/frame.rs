@@ -43,6 +43,19 @@ pub fn framed(bytes: &[u8]) -> Framed {
     Framed::Whole { length, sequence: ((header >> 24) as u8).wrapping_add(1) }
 }
 
+/// Takes the first packet off `bytes`, if it is there and in one piece.
+#[inline]
+pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (header, after) = bytes.split_first_chunk::<HEADER>()?;
+    let length = u32::from_le_bytes(*header) as usize & FULL;
+    if length == FULL {
+        return None;
+    }
+    let (packet, after) = after.split_at_checked(length)?;
+    *bytes = after;
+    Some(packet)
+}
+
 #[cold]
 fn split(bytes: &[u8]) -> Framed {
     let mut span = 0;

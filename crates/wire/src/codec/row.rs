@@ -14,15 +14,6 @@ pub struct Place {
 
 const NULL: Place = Place { start: u32::MAX, length: 0 };
 
-/// Where the bytes that `reader` takes next would lie in its packet.
-fn place(packet: &[u8], left: usize, length: usize) -> Result<Place, Malformed> {
-    let start = packet.len() - left;
-    match (u32::try_from(start), u32::try_from(length)) {
-        (Ok(start), Ok(length)) => Ok(Place { start, length }),
-        _ => Err(Malformed("a row of 4 GiB or more")),
-    }
-}
-
 /// Finds the columns of a binary row.
 ///
 /// # Errors
@@ -31,6 +22,9 @@ fn place(packet: &[u8], left: usize, length: usize) -> Result<Place, Malformed> 
 pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -> Result<(), Malformed> {
     const WHAT: &str = "binary row";
     places.clear();
+    if packet.len() > u32::MAX as usize {
+        return Err(Malformed("a row of 4 GiB or more"));
+    }
     let mut reader = Reader::new(packet);
     // The bitmap's first two bits are not used.
     let nulls = reader.take(1 + (columns.len() + 9) / 8, WHAT)?;
@@ -39,16 +33,18 @@ pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -
             places.push(NULL);
             continue;
         }
-        let length = match layout {
-            Layout::Bytes => usize::try_from(reader.length(WHAT)?).map_err(|_| Malformed(WHAT))?,
-            Layout::Int { width, .. } => usize::from(*width),
+        let length = match *layout {
+            Layout::Bytes => reader.length(WHAT)?,
+            Layout::Int { width, .. } => u64::from(width),
             Layout::Float => 4,
             Layout::Double => 8,
-            Layout::Time => usize::from(reader.u8(WHAT)?),
+            Layout::Time => u64::from(reader.u8(WHAT)?),
             Layout::Null => 0,
         };
-        places.push(place(packet, reader.len(), length)?);
-        reader.take(length, WHAT)?;
+        let start = packet.len() - reader.len();
+        reader.take(usize::try_from(length).unwrap_or(usize::MAX), WHAT)?;
+        // Both lie in the packet, whose length fits.
+        places.push(Place { start: start as u32, length: length as u32 });
     }
     Ok(())
 }
@@ -60,6 +56,9 @@ pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -
 pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Result<(), Malformed> {
     const WHAT: &str = "text row";
     places.clear();
+    if packet.len() > u32::MAX as usize {
+        return Err(Malformed("a row of 4 GiB or more"));
+    }
     let mut reader = Reader::new(packet);
     for _ in 0..columns {
         let mut ahead = reader;
@@ -68,9 +67,9 @@ pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Resu
             places.push(NULL);
             continue;
         }
-        let length = usize::try_from(reader.length(WHAT)?).map_err(|_| Malformed(WHAT))?;
-        places.push(place(packet, reader.len(), length)?);
-        reader.take(length, WHAT)?;
+        let bytes = reader.bytes(WHAT)?;
+        let start = packet.len() - reader.len() - bytes.len();
+        places.push(Place { start: start as u32, length: bytes.len() as u32 });
     }
     Ok(())
 }

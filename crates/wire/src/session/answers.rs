@@ -11,14 +11,14 @@ use rumba_core::wait::{Wait, wait_for};
 use super::failure::{call_failed, refused, usual};
 use super::lost::Link;
 use super::outbox::Kind;
-use super::statement::Plan;
+use super::statement::{Binary, Plan};
 use super::{WireSession, load};
 use crate::WireError;
 use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
-use crate::codec::row::{self, BinaryRow, TextRow};
-use crate::codec::column::{self, Layout};
-use crate::codec::Malformed;
-use crate::connection::lost_while_reading;
+use crate::codec::row::{self, BinaryRow, Place, TextRow};
+use crate::codec::column;
+use crate::codec::{Malformed, frame};
+use crate::connection::{Connection, lost_while_reading};
 use crate::error::lost;
 use crate::stream::Ready;
 
@@ -52,16 +52,6 @@ enum Taken {
     Part,
     /// The answer to the statement is complete.
     Complete,
-}
-
-/// What the packets of rows left over.
-enum Came {
-    /// Nothing: the next packet is not here yet.
-    Nothing,
-    /// The rows are over; the session's status flags.
-    End(u16),
-    /// A packet that has to do with something else.
-    Other(Range<usize>),
 }
 
 impl WireSession {
@@ -139,71 +129,106 @@ impl WireSession {
     /// Takes packets until the first statement is answered, or nothing is left.
     #[inline]
     fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+        if self.stage == Stage::Head
+            && let Some(Plan::Binary(binary)) = self.statements.get(statement)
+            && self.connection.receive.skip(&binary.prologue)
+        {
+            self.stage = Stage::Rows { count: binary.columns.len() };
+        }
         loop {
-            let taken = match self.take_rows(statement, visit)? {
-                Came::Nothing => return Ok(Taken::Part),
-                Came::End(status) => self.end(status),
-                Came::Other(packet) => self.take_other(packet)?,
-            };
-            if matches!(taken, Taken::Complete) {
-                return Ok(taken);
+            if let Stage::Rows { .. } = self.stage
+                && let Some(Plan::Binary(binary)) = self.statements.get(statement)
+                && let Some(status) =
+                    take_rows(&mut self.connection, binary, &mut self.places, &mut self.answer.rows, visit)?
+            {
+                self.connection.status = status;
+                if status & MORE_RESULTS == 0 {
+                    return Ok(Taken::Complete);
+                }
+                self.stage = Stage::Head;
+            }
+            match self.connection.receive.packet() {
+                None => return Ok(Taken::Part),
+                Some(packet) => {
+                    if let Taken::Complete = self.take_packet(statement, packet, visit)? {
+                        return Ok(Taken::Complete);
+                    }
+                }
             }
         }
     }
 
-    /// Takes the packets that rows are made of, so far as they have come.
-    #[inline]
-    fn take_rows(&mut self, statement: usize, visit: Visit<'_>) -> Result<Came, WireError> {
-        let mut columns = match self.statements.get_mut(statement) {
-            Some(Plan::Binary(binary)) => Some(&mut binary.columns),
+    /// Takes any packet.
+    #[inline(never)]
+    fn take_packet(
+        &mut self,
+        statement: usize,
+        place: Range<usize>,
+        visit: Visit<'_>,
+    ) -> Result<Taken, WireError> {
+        let wording = self.connection.wording;
+        let receive = &self.connection.receive;
+        let packet = receive.at(place.clone());
+        let mut binary = match self.statements.get_mut(statement) {
+            Some(Plan::Binary(binary)) => Some(binary),
             _ => None,
         };
-        let wording = self.connection.wording;
-        let receive = &mut self.connection.receive;
-        while let Some(place) = receive.packet() {
-            let packet = receive.at(place.clone());
-            match self.stage {
-                Stage::Head => match answer::head_of_rows(packet, wording)? {
-                    None => return Ok(Came::Other(place)),
-                    Some((count, true)) => self.stage = Stage::Columns { count, left: count },
-                    Some((count, false)) if columns.as_ref().is_some_and(|columns| columns.len() == count) => {
-                        self.stage = Stage::Rows { count };
+        self.stage = match self.stage {
+            Stage::Head => match answer::head(packet, wording)? {
+                Head::Rows { columns: count, defined } => {
+                    let known = binary.as_ref().is_some_and(|binary| binary.columns.len() == count);
+                    if let Some(binary) = &mut binary {
+                        binary.begin_prologue(receive.framed(place), defined);
                     }
-                    Some(_) => return Err(Malformed("rows of columns that were never defined").into()),
-                },
-                Stage::Columns { count, left } => {
-                    if let Some(columns) = &mut columns {
-                        define(columns, count, left, column::layout(packet)?);
+                    match (defined, known) {
+                        (true, _) => Stage::Columns { count, left: count },
+                        (false, true) => Stage::Rows { count },
+                        (false, false) => return Err(Malformed("rows of columns that were never defined").into()),
                     }
-                    self.stage = match left - 1 {
-                        0 if wording.deprecate_eof => Stage::Rows { count },
-                        0 => Stage::ColumnsEnd { count },
-                        left => Stage::Columns { count, left },
-                    };
                 }
-                Stage::ColumnsEnd { count } => self.stage = Stage::Rows { count },
-                Stage::Rows { count } => {
-                    match (&columns, packet.first()) {
-                        // Nothing but a row starts so.
-                        (Some(columns), Some(0)) => {
-                            row::find_binary(packet, columns, &mut self.places)?;
-                            visit(&BinaryRow { packet, columns, places: &self.places });
-                        }
-                        _ => match answer::next(packet, wording)? {
-                            Next::End { status } => return Ok(Came::End(status)),
-                            Next::Refused(_) => return Ok(Came::Other(place)),
-                            Next::Row if columns.is_some() => return Err(Malformed("binary row").into()),
-                            Next::Row => {
-                                row::find_text(packet, count, &mut self.places)?;
-                                visit(&TextRow { packet, places: &self.places });
-                            }
-                        },
-                    }
-                    self.answer.rows += 1;
+                _ => return self.take_other(place),
+            },
+            Stage::Columns { count, left } => {
+                if let Some(binary) = &mut binary {
+                    binary.columns.push(column::layout(packet)?);
+                    binary.add_to_prologue(receive.framed(place));
+                }
+                match left - 1 {
+                    0 if wording.deprecate_eof => Stage::Rows { count },
+                    0 => Stage::ColumnsEnd { count },
+                    left => Stage::Columns { count, left },
                 }
             }
-        }
-        Ok(Came::Nothing)
+            Stage::ColumnsEnd { count } => {
+                if let Some(binary) = &mut binary {
+                    binary.add_to_prologue(receive.framed(place));
+                }
+                Stage::Rows { count }
+            }
+            Stage::Rows { count } => match answer::next(packet, wording)? {
+                Next::End { status } => return Ok(self.end(status)),
+                Next::Refused(refusal) => {
+                    let failure = self.refused(&refusal)?;
+                    self.fail(failure);
+                    return Ok(Taken::Complete);
+                }
+                Next::Row => {
+                    self.answer.rows += 1;
+                    match &binary {
+                        Some(binary) => {
+                            row::find_binary(packet, &binary.columns, &mut self.places)?;
+                            visit(&BinaryRow { packet, columns: &binary.columns, places: &self.places });
+                        }
+                        None => {
+                            row::find_text(packet, count, &mut self.places)?;
+                            visit(&TextRow { packet, places: &self.places });
+                        }
+                    }
+                    self.stage
+                }
+            },
+        };
+        Ok(Taken::Part)
     }
 
     #[cold]
@@ -276,10 +301,7 @@ impl WireSession {
     #[inline]
     fn result(&mut self) -> Result<Answer, EngineError> {
         let answer = std::mem::take(&mut self.answer);
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok(answer),
-        }
+        if self.failure.is_none() { Ok(answer) } else { self.failure.take().map_or(Ok(answer), Err) }
     }
 
     /// A part of a call failed: what follows it of the same call is not sent.
@@ -324,16 +346,40 @@ impl WireSession {
     }
 }
 
-/// Notes the layout of a column: where so many of all are still to come, it is the first of them.
+/// Takes the rows of a prepared statement, each of which came in one piece, and
+/// the packet that ends them; the session's status flags, if that has come.
+/// Whatever else comes is left.
 #[inline]
-fn define(columns: &mut Vec<Layout>, count: usize, left: usize, layout: Layout) {
-    if left == count && columns.len() != count {
-        columns.clear();
+fn take_rows(
+    connection: &mut Connection,
+    binary: &Binary,
+    places: &mut Vec<Place>,
+    count: &mut u64,
+    visit: Visit<'_>,
+) -> Result<Option<u16>, WireError> {
+    let mut rest = connection.receive.rest();
+    let mut left = rest.len();
+    let mut status = None;
+    while let Some(packet) = frame::next(&mut rest) {
+        match packet {
+            // Nothing but a row starts so.
+            [0, ..] => {
+                row::find_binary(packet, &binary.columns, places)?;
+                visit(&BinaryRow { packet, columns: &binary.columns, places });
+                *count += 1;
+            }
+            // Most often, both numbers of the last packet are small and take a byte each.
+            &[0xfe, 0..=0xfa, 0..=0xfa, low, high, ..] if connection.wording.deprecate_eof => {
+                left = rest.len();
+                status = Some(u16::from_le_bytes([low, high]));
+                break;
+            }
+            _ => break,
+        }
+        left = rest.len();
     }
-    match columns.get_mut(count - left) {
-        Some(column) => *column = layout,
-        None => columns.push(layout),
-    }
+    connection.receive.leave(left);
+    Ok(status)
 }
 
 /// What an OK packet says was done.

@@ -73,6 +73,10 @@ pub(super) struct Binary {
     pub(super) id: u32,
     /// How the columns of its rows are laid out, as the server said last.
     pub(super) columns: Vec<Layout>,
+    /// What the last answer had before its first row, frames included. An
+    /// answer that starts with the same bytes has the same columns, and they
+    /// need not be read again. Empty where that is not kept.
+    pub(super) prologue: Vec<u8>,
     /// The types that the server takes the parameters for.
     types: Vec<u8>,
     /// Whether the server knows [`Binary::types`].
@@ -107,12 +111,32 @@ impl Binary {
         opening[frame::HEADER + 1..frame::HEADER + 5].copy_from_slice(&prepared.id.to_le_bytes());
         opening[frame::HEADER + 6] = 1;
         let types = vec![VAR_STRING; params];
-        Ok(Self { sql: sql.to_owned(), id: prepared.id, columns, types, bound: false, opening })
+        Ok(Self { sql: sql.to_owned(), id: prepared.id, columns, prologue: Vec::new(), types, bound: false, opening })
     }
 
     /// How many parameters it has.
     pub(super) fn params(&self) -> usize {
         self.types.len()
+    }
+
+    /// An answer with rows begins with this packet.
+    pub(super) fn begin_prologue(&mut self, framed: &[u8], defined: bool) {
+        if defined {
+            self.columns.clear();
+        }
+        self.prologue.clear();
+        self.prologue.extend_from_slice(framed);
+    }
+
+    /// One more packet before the rows.
+    pub(super) fn add_to_prologue(&mut self, framed: &[u8]) {
+        // What is longer costs more memory than reading it costs time.
+        const LONGEST: usize = 1 << 10;
+        if !self.prologue.is_empty() && !framed.is_empty() && self.prologue.len() + framed.len() <= LONGEST {
+            self.prologue.extend_from_slice(framed);
+        } else {
+            self.prologue.clear();
+        }
     }
 
     /// Appends the command that runs the statement with these parameters.
