@@ -18,35 +18,46 @@ const NULL: Place = Place { start: u32::MAX, length: 0 };
 ///
 /// # Errors
 /// The row is cut off.
-#[inline]
 pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -> Result<(), Malformed> {
-    const WHAT: &str = "binary row";
-    places.clear();
-    if packet.len() > u32::MAX as usize {
-        return Err(Malformed("a row of 4 GiB or more"));
+    const CUT_OFF: Malformed = Malformed("binary row");
+    if places.len() != columns.len() {
+        places.resize(columns.len(), NULL);
     }
-    let mut reader = Reader::new(packet);
     // The bitmap's first two bits are not used.
-    let nulls = reader.take(1 + (columns.len() + 9) / 8, WHAT)?;
-    for (bit, layout) in (8 + 2..).zip(columns) {
+    let mut at = 1 + (columns.len() + 9) / 8;
+    let nulls = packet.get(..at).ok_or(CUT_OFF)?;
+    for ((bit, layout), place) in (8 + 2..).zip(columns).zip(places) {
         if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
-            places.push(NULL);
+            *place = NULL;
             continue;
         }
-        let length = match *layout {
-            Layout::Bytes => reader.length(WHAT)?,
-            Layout::Int { width, .. } => u64::from(width),
-            Layout::Float => 4,
-            Layout::Double => 8,
-            Layout::Time => u64::from(reader.u8(WHAT)?),
-            Layout::Null => 0,
+        let length = match (*layout, packet.get(at)) {
+            (Layout::Bytes | Layout::Time, Some(&short @ 0..=0xfa)) => {
+                at += 1;
+                usize::from(short)
+            }
+            (layout, _) => long_or_fixed(layout, packet, &mut at)?,
         };
-        let start = packet.len() - reader.len();
-        reader.take(usize::try_from(length).unwrap_or(usize::MAX), WHAT)?;
-        // Both lie in the packet, whose length fits.
-        places.push(Place { start: start as u32, length: length as u32 });
+        // Both lie in the packet, which is checked below for the last and so for all.
+        *place = Place { start: at as u32, length: length as u32 };
+        at += length;
     }
-    Ok(())
+    if at > packet.len() || packet.len() > u32::MAX as usize { Err(CUT_OFF) } else { Ok(()) }
+}
+
+/// The length of a value at `at`, which is moved behind what tells it; no more than the packet's.
+fn long_or_fixed(layout: Layout, packet: &[u8], at: &mut usize) -> Result<usize, Malformed> {
+    const CUT_OFF: Malformed = Malformed("binary row");
+    let mut reader = Reader::new(packet.get(*at..).ok_or(CUT_OFF)?);
+    let length = match layout {
+        Layout::Bytes | Layout::Time => reader.bytes(CUT_OFF.0)?.len(),
+        Layout::Int { width, .. } => return Ok(usize::from(width)),
+        Layout::Float => return Ok(4),
+        Layout::Double => return Ok(8),
+        Layout::Null => return Ok(0),
+    };
+    *at = packet.len() - reader.len() - length;
+    Ok(length)
 }
 
 /// Finds the columns of a text row.

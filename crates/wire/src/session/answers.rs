@@ -77,19 +77,28 @@ impl WireSession {
                     }
                 }
             }
-            let mut ready = Ready::ToRead;
-            if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
-                ready = Ready::ToWrite;
-            }
-            if !self.waited && self.wait(ready) {
+            if self.exchange().is_pending() {
                 return Poll::Pending;
             }
-            match self.connection.receive.fill(&mut self.connection.stream) {
-                Ok(more) => self.waited = more,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
-                Err(error) => self.lose(&lost_while_reading(error)),
-            }
         }
+    }
+
+    /// Sends what may be sent and takes what has come, after a wait if nothing has; pending when a driver waits.
+    #[inline(never)]
+    fn exchange(&mut self) -> Poll<()> {
+        let mut ready = Ready::ToRead;
+        if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
+            ready = Ready::ToWrite;
+        }
+        if !self.waited && self.wait(ready) {
+            return Poll::Pending;
+        }
+        match self.connection.receive.fill(&mut self.connection.stream) {
+            Ok(more) => self.waited = more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
+            Err(error) => self.lose(&lost_while_reading(error)),
+        }
+        Poll::Ready(())
     }
 
     /// Whether room to write must be waited for. While the server owes an
@@ -233,7 +242,7 @@ impl WireSession {
 
     #[cold]
     fn nothing_was_sent(&mut self) -> Result<Answer, EngineError> {
-        match self.queue.pop_front() {
+        match self.queue.pop() {
             Some(_) => Ok(Answer::default()),
             None => Err(call_failed("poll_answer", "no statement waits for an answer")),
         }
@@ -287,7 +296,7 @@ impl WireSession {
     fn complete(&mut self) -> bool {
         self.stage = Stage::Head;
         self.connection.receive.answered();
-        let Some(first) = self.queue.pop_front() else { return true };
+        let Some(first) = self.queue.pop() else { return true };
         if first.is_barrier() {
             self.outbox.barriers -= 1;
             if matches!(first.kind, Kind::Load { .. }) {
@@ -300,8 +309,16 @@ impl WireSession {
     /// What the call came to that is answered.
     #[inline]
     fn result(&mut self) -> Result<Answer, EngineError> {
+        if self.failure.is_some() {
+            return self.failed();
+        }
+        Ok(std::mem::take(&mut self.answer))
+    }
+
+    #[cold]
+    fn failed(&mut self) -> Result<Answer, EngineError> {
         let answer = std::mem::take(&mut self.answer);
-        if self.failure.is_none() { Ok(answer) } else { self.failure.take().map_or(Ok(answer), Err) }
+        self.failure.take().map_or(Ok(answer), Err)
     }
 
     /// A part of a call failed: what follows it of the same call is not sent.
@@ -310,7 +327,7 @@ impl WireSession {
         if self.failure.is_none() {
             return false;
         }
-        while let Some(part) = self.queue.pop_front() {
+        while let Some(part) = self.queue.pop() {
             self.outbox.barriers -= usize::from(part.is_barrier());
             if part.last {
                 self.outbox.skip_to(&mut self.connection, part.end);

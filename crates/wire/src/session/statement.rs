@@ -1,11 +1,8 @@
 //! Prepared statements.
 
-use rumba_core::engine::EngineError;
 use rumba_core::sql::Param;
 
-use super::failure::call_failed;
 use super::load::Rows;
-use super::outbox::Kind;
 use super::template::Template;
 use crate::WireError;
 use crate::codec::answer;
@@ -139,12 +136,9 @@ impl Binary {
         }
     }
 
-    /// Appends the command that runs the statement with these parameters.
+    /// Appends the command that runs the statement with these parameters, as many as it has.
     #[inline]
-    pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Result<Kind, EngineError> {
-        if params.len() != self.types.len() {
-            return Err(call_failed("submit", "not as many parameters as the statement has"));
-        }
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         let at = out.len();
         out.extend_from_slice(&self.opening);
         if !self.bound {
@@ -168,13 +162,17 @@ impl Binary {
             };
             if wanted != *have {
                 // Another kind of value than before: once more, with the types.
-                out.truncate(at);
-                self.bound = false;
-                return self.write(out, params);
+                return self.write_again(out, at, params);
             }
         }
         frame::finish(out, at, 0);
-        Ok(Kind::Binary)
+    }
+
+    #[cold]
+    fn write_again(&mut self, out: &mut Vec<u8>, at: usize, params: &[Param<'_>]) {
+        out.truncate(at);
+        self.bound = false;
+        self.write(out, params);
     }
 
     /// Notes the types of the parameters and tells them to the server.
