@@ -69,7 +69,7 @@ impl Receive {
     /// and says with [`Receive::leave`] how far.
     #[inline]
     pub(crate) fn rest(&self) -> &[u8] {
-        self.buffer.get(self.start..self.end).unwrap_or_default()
+        &self.buffer[self.start..self.end]
     }
 
     /// All but the last `left` bytes are taken.

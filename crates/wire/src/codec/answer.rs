@@ -124,6 +124,18 @@ pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
     }
 }
 
+/// The status flags of a packet that ends rows as it most often does: both of
+/// its numbers take a byte, and no other answer follows. `None` for all others.
+#[inline]
+pub fn plain_end(packet: &[u8], wording: Wording) -> Option<u16> {
+    match *packet {
+        [0xfe, 0..=0xfa, 0..=0xfa, low, high, ..] if wording.deprecate_eof && packet.len() < 0x00ff_ffff => {
+            Some(u16::from_le_bytes([low, high])).filter(|status| status & MORE_RESULTS == 0)
+        }
+        _ => None,
+    }
+}
+
 /// Reads an OK packet, whatever its first byte.
 ///
 /// # Errors

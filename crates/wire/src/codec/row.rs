@@ -26,17 +26,22 @@ pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -
     // The bitmap's first two bits are not used.
     let mut at = 1 + (columns.len() + 9) / 8;
     let nulls = packet.get(..at).ok_or(CUT_OFF)?;
-    for ((bit, layout), place) in (8 + 2..).zip(columns).zip(places) {
+    for (column, (layout, place)) in columns.iter().zip(places).enumerate() {
+        let bit = 8 + 2 + column;
         if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
             *place = NULL;
             continue;
         }
-        let length = match (*layout, packet.get(at)) {
-            (Layout::Bytes | Layout::Time, Some(&short @ 0..=0xfa)) => {
+        let length = match packet.get(at) {
+            Some(&short @ 0..=0xfa) if *layout == Layout::Bytes => {
                 at += 1;
                 usize::from(short)
             }
-            (layout, _) => long_or_fixed(layout, packet, &mut at)?,
+            _ => {
+                let (start, length) = long_or_fixed(*layout, packet, at)?;
+                at = start;
+                length
+            }
         };
         // Both lie in the packet, which is checked below for the last and so for all.
         *place = Place { start: at as u32, length: length as u32 };
@@ -45,19 +50,21 @@ pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -
     if at > packet.len() || packet.len() > u32::MAX as usize { Err(CUT_OFF) } else { Ok(()) }
 }
 
-/// The length of a value at `at`, which is moved behind what tells it; no more than the packet's.
-fn long_or_fixed(layout: Layout, packet: &[u8], at: &mut usize) -> Result<usize, Malformed> {
+/// Where a value that comes at `at` starts, behind what tells its length, and that length.
+fn long_or_fixed(layout: Layout, packet: &[u8], at: usize) -> Result<(usize, usize), Malformed> {
     const CUT_OFF: Malformed = Malformed("binary row");
-    let mut reader = Reader::new(packet.get(*at..).ok_or(CUT_OFF)?);
     let length = match layout {
-        Layout::Bytes | Layout::Time => reader.bytes(CUT_OFF.0)?.len(),
-        Layout::Int { width, .. } => return Ok(usize::from(width)),
-        Layout::Float => return Ok(4),
-        Layout::Double => return Ok(8),
-        Layout::Null => return Ok(0),
+        Layout::Bytes | Layout::Time => {
+            let mut reader = Reader::new(packet.get(at..).ok_or(CUT_OFF)?);
+            let length = reader.bytes(CUT_OFF.0)?.len();
+            return Ok((packet.len() - reader.len() - length, length));
+        }
+        Layout::Int { width, .. } => usize::from(width),
+        Layout::Float => 4,
+        Layout::Double => 8,
+        Layout::Null => 0,
     };
-    *at = packet.len() - reader.len() - length;
-    Ok(length)
+    Ok((at, length))
 }
 
 /// Finds the columns of a text row.

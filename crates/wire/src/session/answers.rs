@@ -142,33 +142,37 @@ impl WireSession {
             && let Some(Plan::Binary(binary)) = self.statements.get(statement)
             && self.connection.receive.skip(&binary.prologue)
         {
+            let (places, rows) = (&mut self.places, &mut self.answer.rows);
+            if take_rows(&mut self.connection, binary, places, rows, visit)? {
+                return Ok(Taken::Complete);
+            }
+            // Rows are still to come, or end in another way.
             self.stage = Stage::Rows { count: binary.columns.len() };
         }
-        loop {
+        self.take_more(statement, visit)
+    }
+
+    /// Takes packets of any kind.
+    #[inline(never)]
+    fn take_more(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+        while let Some(packet) = self.connection.receive.packet() {
+            if let Taken::Complete = self.take_packet(statement, packet, visit)? {
+                return Ok(Taken::Complete);
+            }
             if let Stage::Rows { .. } = self.stage
                 && let Some(Plan::Binary(binary)) = self.statements.get(statement)
-                && let Some(status) =
-                    take_rows(&mut self.connection, binary, &mut self.places, &mut self.answer.rows, visit)?
             {
-                self.connection.status = status;
-                if status & MORE_RESULTS == 0 {
+                let (places, rows) = (&mut self.places, &mut self.answer.rows);
+                if take_rows(&mut self.connection, binary, places, rows, visit)? {
                     return Ok(Taken::Complete);
-                }
-                self.stage = Stage::Head;
-            }
-            match self.connection.receive.packet() {
-                None => return Ok(Taken::Part),
-                Some(packet) => {
-                    if let Taken::Complete = self.take_packet(statement, packet, visit)? {
-                        return Ok(Taken::Complete);
-                    }
                 }
             }
         }
+        Ok(Taken::Part)
     }
 
-    /// Takes any packet.
-    #[inline(never)]
+    /// Takes one packet of any kind.
+    #[inline]
     fn take_packet(
         &mut self,
         statement: usize,
@@ -364,7 +368,7 @@ impl WireSession {
 }
 
 /// Takes the rows of a prepared statement, each of which came in one piece, and
-/// the packet that ends them; the session's status flags, if that has come.
+/// the packet that ends the statement's answer: then, its status flags.
 /// Whatever else comes is left.
 #[inline]
 fn take_rows(
@@ -373,10 +377,10 @@ fn take_rows(
     places: &mut Vec<Place>,
     count: &mut u64,
     visit: Visit<'_>,
-) -> Result<Option<u16>, WireError> {
+) -> Result<bool, WireError> {
     let mut rest = connection.receive.rest();
     let mut left = rest.len();
-    let mut status = None;
+    let mut complete = false;
     while let Some(packet) = frame::next(&mut rest) {
         match packet {
             // Nothing but a row starts so.
@@ -385,18 +389,19 @@ fn take_rows(
                 visit(&BinaryRow { packet, columns: &binary.columns, places });
                 *count += 1;
             }
-            // Most often, both numbers of the last packet are small and take a byte each.
-            &[0xfe, 0..=0xfa, 0..=0xfa, low, high, ..] if connection.wording.deprecate_eof => {
-                left = rest.len();
-                status = Some(u16::from_le_bytes([low, high]));
+            _ => {
+                if let Some(status) = answer::plain_end(packet, connection.wording) {
+                    connection.status = status;
+                    left = rest.len();
+                    complete = true;
+                }
                 break;
             }
-            _ => break,
         }
         left = rest.len();
     }
     connection.receive.leave(left);
-    Ok(status)
+    Ok(complete)
 }
 
 /// What an OK packet says was done.

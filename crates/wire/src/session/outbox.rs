@@ -75,6 +75,11 @@ impl Queue {
 
     #[inline]
     pub(super) fn push(&mut self, pending: Pending) {
+        if self.pending.len() == self.pending.capacity() {
+            // A pipeline that never runs dry must not grow.
+            self.pending.drain(..self.answered);
+            self.answered = 0;
+        }
         self.pending.push(pending);
     }
 

@@ -67,7 +67,7 @@ fn a_parameter_may_change_its_kind_from_one_execution_to_the_next() {
     for _ in 0..2 {
         assert_eq!(told(Param::Int(7), Param::Bytes(b"x")), [b"7", b"x"]);
         assert_eq!(told(Param::Bytes(b"y"), Param::Int(-8)), [&b"y"[..], b"-8"]);
-        assert_eq!(told(Param::Null, Param::Bytes(b"z")), [&b""[..], b""][..1].iter().chain([&&b"z"[..]]).copied().collect::<Vec<_>>());
+assert_eq!(told(Param::Null, Param::Bytes(b"z")), [&b""[..], b"z"]);
     }
 }
 
@@ -204,7 +204,7 @@ fn a_table_that_is_altered_is_read_with_its_new_columns() {
     let mut session = server.session(&SessionOptions::default());
     session.run("CREATE OR REPLACE TABLE altered (a INT, b INT); INSERT INTO altered VALUES (1, 2)").unwrap();
     let select = session.prepare("SELECT * FROM altered WHERE a >= ?").unwrap();
-    let mut told = |session: &mut WireSession, columns| {
+    let told = |session: &mut WireSession, columns| {
         session.submit(select, &[Param::Int(0)]).unwrap();
         let mut row_read = Vec::new();
         block(session, &mut |row| row_read = (0..columns).map(|column| row.int(column)).collect()).unwrap();
