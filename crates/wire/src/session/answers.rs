@@ -15,8 +15,8 @@ use super::statement::{Binary, Plan};
 use super::{WireSession, load};
 use crate::WireError;
 use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
-use crate::codec::row::{self, BinaryRow, Place, TextRow};
 use crate::codec::column;
+use crate::codec::row::{self, BinaryRow, Place, TextRow};
 use crate::codec::{Malformed, frame};
 use crate::connection::{Connection, lost_while_reading};
 use crate::error::lost;
@@ -173,12 +173,7 @@ impl WireSession {
 
     /// Takes one packet of any kind.
     #[inline]
-    fn take_packet(
-        &mut self,
-        statement: usize,
-        place: Range<usize>,
-        visit: Visit<'_>,
-    ) -> Result<Taken, WireError> {
+    fn take_packet(&mut self, statement: usize, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, WireError> {
         let wording = self.connection.wording;
         let receive = &self.connection.receive;
         let packet = receive.at(place.clone());

@@ -71,7 +71,9 @@ fn rows_beyond_the_servers_packet_come_in_as_many_as_it_takes() {
     let Some(server) = Server::start(&["--max-allowed-packet=1M"]) else { return };
     for way in WAYS {
         for mut session in server.sessions(&by(way)) {
-            session.run("CREATE OR REPLACE TEMPORARY TABLE much (id INT PRIMARY KEY, b LONGBLOB) ENGINE=InnoDB").unwrap();
+            session
+                .run("CREATE OR REPLACE TEMPORARY TABLE much (id INT PRIMARY KEY, b LONGBLOB) ENGINE=InnoDB")
+                .unwrap();
             let rows = session.prepare_rows("much", &["id", "b"]).unwrap();
             // Every byte of it is escaped in text.
             let blob = vec![b'\''; 100_000];

@@ -83,7 +83,8 @@ fn in_the_open_the_password_goes_under_the_servers_key() {
     login.step(&[1, 4]).unwrap();
     let Step::Send(hidden) = login.step(&[&[1], &public[..]].concat()).unwrap() else { panic!("nothing is sent") };
     std::fs::write(at("hidden"), hidden).unwrap();
-    let decrypt = ["pkeyutl", "-decrypt", "-inkey", &at("key"), "-in", &at("hidden"), "-pkeyopt", "rsa_padding_mode:oaep"];
+    let decrypt =
+        ["pkeyutl", "-decrypt", "-inkey", &at("key"), "-in", &at("hidden"), "-pkeyopt", "rsa_padding_mode:oaep"];
     let shown: Vec<u8> = run("openssl", decrypt).iter().zip(NONCE).map(|(byte, nonce)| byte ^ nonce).collect();
     assert_eq!(shown, b"sesame\0");
 }

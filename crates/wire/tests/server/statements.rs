@@ -67,7 +67,7 @@ fn a_parameter_may_change_its_kind_from_one_execution_to_the_next() {
     for _ in 0..2 {
         assert_eq!(told(Param::Int(7), Param::Bytes(b"x")), [b"7", b"x"]);
         assert_eq!(told(Param::Bytes(b"y"), Param::Int(-8)), [&b"y"[..], b"-8"]);
-assert_eq!(told(Param::Null, Param::Bytes(b"z")), [&b""[..], b"z"]);
+        assert_eq!(told(Param::Null, Param::Bytes(b"z")), [&b""[..], b"z"]);
     }
 }
 
@@ -94,8 +94,24 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
         let mut found = Vec::new();
         block(&mut session, &mut |row| found = (0..18).map(|column| row.int(column)).collect()).unwrap();
         let expected = [
-            -3, -128, 255, -32768, 65535, -8_388_608, 16_777_215, -2_147_483_648, 4_294_967_295, i64::MIN, i64::MAX,
-            2026, -2, 1_000_000_000_000_000, -7, 257, 4, -12,
+            -3,
+            -128,
+            255,
+            -32768,
+            65535,
+            -8_388_608,
+            16_777_215,
+            -2_147_483_648,
+            4_294_967_295,
+            i64::MIN,
+            i64::MAX,
+            2026,
+            -2,
+            1_000_000_000_000_000,
+            -7,
+            257,
+            4,
+            -12,
         ];
         // As text a double may come as 1e15.
         let upto = if options.text { 13 } else { 18 };
@@ -113,7 +129,9 @@ fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
     for options in [SessionOptions::default(), text()] {
         for mut session in server.sessions(&options) {
             let echo = session.prepare("SELECT 1, ?, 2").unwrap();
-            for length in [250, 251, 65_535, 65_536, (16 << 20) - 20, (16 << 20) - 9, (16 << 20) - 1, 16 << 20, 20 << 20] {
+            for length in
+                [250, 251, 65_535, 65_536, (16 << 20) - 20, (16 << 20) - 9, (16 << 20) - 1, 16 << 20, 20 << 20]
+            {
                 let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
                 let (done, rows) = ask(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
                 assert_eq!(done.rows, 1);
@@ -137,9 +155,16 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
             let select = session.prepare("SELECT id FROM line WHERE id <= ? ORDER BY id").unwrap();
             assert_eq!(session.pipeline(), 8);
             for round in 0..3 {
-                for (statement, param) in
-                    [(insert, 1), (select, 9), (insert, 1), (select, 9), (insert, 2), (select, 9), (insert, 3), (select, 9)]
-                {
+                for (statement, param) in [
+                    (insert, 1),
+                    (select, 9),
+                    (insert, 1),
+                    (select, 9),
+                    (insert, 2),
+                    (select, 9),
+                    (insert, 3),
+                    (select, 9),
+                ] {
                     session.submit(statement, &[Param::Int(param)]).unwrap();
                 }
                 let rows: Vec<Result<u64, EngineError>> =

@@ -37,6 +37,7 @@ impl Launch {
         command.arg("--no-defaults").arg("--user=root").arg("--bind-address=127.0.0.1").arg("--skip-name-resolve");
         for (option, value) in [
             ("datadir", at("data")),
+            ("tmpdir", dir.display().to_string()),
             ("socket", at("s")),
             ("pid-file", at("pid")),
             ("port", port.to_string()),
@@ -228,9 +229,10 @@ fn found(program: &str) -> Option<PathBuf> {
 
 fn install(dir: &Path) {
     let data = format!("--datadir={}", dir.join("data").display());
+    let tmp = format!("--tmpdir={}", dir.display());
     run(
         "mariadb-install-db",
-        ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
+        ["--no-defaults", &data, &tmp, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
     );
 }
 
