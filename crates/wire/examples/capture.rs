@@ -73,7 +73,9 @@ fn capture(relay: &Path, directory: &Path, who: &[String], said: &Said) -> Resul
     let target = Target { address, user: user.into(), password, database: None, tls: Tls::Off };
     let options = SessionOptions { load: LoadWay::Insert, ..SessionOptions::default() };
     let mut session = WireSession::connect(&target, &options)?;
-    let name = session.server_version().split('-').next().unwrap_or_default().to_owned();
+    // MariaDB puts this before its version, for clients that take it for MySQL.
+    let version = session.server_version().trim_start_matches("5.5.5-");
+    let name = version.split('-').next().unwrap_or_default().to_owned();
     let wording =
         if session.server_version().contains("MariaDB") { DEPRECATE_EOF | CACHE_METADATA } else { DEPRECATE_EOF };
     let keep = |target: &str, what: &str, how: u8| -> std::io::Result<()> {

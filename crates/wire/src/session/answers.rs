@@ -54,51 +54,67 @@ enum Taken {
     Complete,
 }
 
+/// How an exchange with the server went.
+enum Exchanged {
+    /// Something was sent, or received, or waited for.
+    Done,
+    /// A driver waits.
+    Pending,
+    /// The connection is lost.
+    Lost,
+}
+
 impl WireSession {
     /// Sends what is to be sent, takes what has come, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
-        loop {
-            if !matches!(self.link, Link::Up) {
-                return self.without_link();
-            }
+        while matches!(self.link, Link::Up) {
             let statement = match self.queue.front() {
                 Some(first) if first.kind != Kind::Nothing => first.statement,
                 _ => return Poll::Ready(self.nothing_was_sent()),
             };
-            if self.connection.receive.has_some() {
-                match self.take(statement, visit) {
-                    Ok(Taken::Complete) if self.complete() => return Poll::Ready(self.result()),
-                    // The next part of the same call is to be sent now.
-                    Ok(_) => {}
-                    Err(error) => {
-                        self.lose(&error);
-                        continue;
+            loop {
+                if self.connection.receive.has_some() {
+                    match self.take(statement, visit) {
+                        Ok(Taken::Part) => {}
+                        Ok(Taken::Complete) if self.complete() => return Poll::Ready(self.result()),
+                        // The next part of the same call is to be sent now.
+                        Ok(Taken::Complete) => break,
+                        Err(error) => {
+                            self.lose(&error);
+                            break;
+                        }
                     }
                 }
-            }
-            if self.exchange().is_pending() {
-                return Poll::Pending;
+                match self.exchange() {
+                    Exchanged::Done => {}
+                    Exchanged::Pending => return Poll::Pending,
+                    Exchanged::Lost => break,
+                }
             }
         }
+        self.without_link()
     }
 
-    /// Sends what may be sent and takes what has come, after a wait if nothing has; pending when a driver waits.
+    /// Sends what may be sent and takes what has come, after a wait if nothing has.
     #[inline(never)]
-    fn exchange(&mut self) -> Poll<()> {
+    fn exchange(&mut self) -> Exchanged {
         let mut ready = Ready::ToRead;
         if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
             ready = Ready::ToWrite;
         }
         if !self.waited && self.wait(ready) {
-            return Poll::Pending;
+            return Exchanged::Pending;
         }
         match self.connection.receive.fill(&mut self.connection.stream) {
             Ok(more) => self.waited = more,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
-            Err(error) => self.lose(&lost_while_reading(error)),
+            Err(error) => {
+                self.lose(&lost_while_reading(error));
+                return Exchanged::Lost;
+            }
         }
-        Poll::Ready(())
+        Exchanged::Done
     }
 
     /// Whether room to write must be waited for. While the server owes an

@@ -84,6 +84,9 @@ pub(super) struct Binary {
     opening: Vec<u8>,
 }
 
+/// How long an opening is with one to eight parameters: copied so often that its length is worth knowing.
+const USUAL: usize = NULLS + 2;
+
 /// Where in [`Binary::opening`] the bits of NULLs are.
 const NULLS: usize = frame::HEADER + 10;
 
@@ -140,7 +143,10 @@ impl Binary {
     #[inline]
     pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         let at = out.len();
-        out.extend_from_slice(&self.opening);
+        match self.opening.first_chunk::<USUAL>() {
+            Some(opening) if self.opening.len() == USUAL => out.extend_from_slice(opening),
+            _ => out.extend_from_slice(&self.opening),
+        }
         if !self.bound {
             self.bind(out, params);
         }
