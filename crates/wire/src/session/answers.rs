@@ -239,6 +239,7 @@ impl WireSession {
                 Next::Row => {
                     self.answer.rows += 1;
                     match &binary {
+                        Some(_) if packet.first() != Some(&0) => return Err(Malformed("binary row").into()),
                         Some(binary) => {
                             row::find_binary(packet, &binary.columns, &mut self.places)?;
                             visit(&BinaryRow { packet, columns: &binary.columns, places: &self.places });

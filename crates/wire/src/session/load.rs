@@ -134,7 +134,7 @@ impl Rows {
         values: &[Param<'_>],
         backslashes: bool,
     ) -> Result<(), EngineError> {
-        if values.len() % self.columns != 0 {
+        if !values.len().is_multiple_of(self.columns) {
             return Err(call_failed("submit_rows", "the values do not fill their last row"));
         }
         let rows = values.chunks_exact(self.columns);

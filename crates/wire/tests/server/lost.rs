@@ -25,7 +25,7 @@ fn kill_connection(server: &Server, session: &mut WireSession) {
 fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
     let Some(server) = Server::start(&[]) else { return };
     let options = options(OnLost::Fail);
-    for way in 0..2 {
+    for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
         let select = session.prepare("SELECT ?").unwrap();
         ask(&mut session, select, &[Param::Int(1)], 1).unwrap();
@@ -38,14 +38,14 @@ fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
         server.start_again();
         assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
     }
-    assert_eq!(counted(&options.counts), (2, 0));
+    assert_eq!(counted(&options.counts), (3, 0));
 }
 
 #[test]
 fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
     let Some(server) = Server::start(&[]) else { return };
     let options = options(OnLost::Reconnect);
-    for way in 0..2 {
+    for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
         server.admin().query("CREATE OR REPLACE TABLE test.kept (id INT PRIMARY KEY) ENGINE=InnoDB").unwrap();
         let early = session.prepare("SELECT CONCAT(@kept, ?)").unwrap();
@@ -67,7 +67,7 @@ fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
         assert_eq!(crate::support::load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
         server.admin().query("DROP TABLE test.kept").unwrap();
     }
-    assert_eq!(counted(&options.counts), (2, 2));
+    assert_eq!(counted(&options.counts), (3, 3));
 }
 
 #[test]

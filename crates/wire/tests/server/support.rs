@@ -142,12 +142,13 @@ impl Server {
         WireSession::connect(&self.test(), options).unwrap()
     }
 
-    /// A session over either way to the server.
-    pub fn sessions(&self, options: &SessionOptions) -> [WireSession; 2] {
+    /// A session over each way to the server: its socket, TCP, encrypted TCP.
+    pub fn sessions(&self, options: &SessionOptions) -> [WireSession; 3] {
         self.admin().query("CREATE USER IF NOT EXISTS root@'127.0.0.1'").unwrap();
         self.admin().query("GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION").unwrap();
         let tcp = Target { address: self.tcp(), ..self.test() };
-        [self.session(options), WireSession::connect(&tcp, options).unwrap()]
+        let tls = Target { tls: Tls::Verified { ca: Some(self.ca()) }, ..tcp.clone() };
+        [self.test(), tcp, tls].map(|target| WireSession::connect(&target, options).unwrap())
     }
 
     /// kill -9.
@@ -164,19 +165,22 @@ impl Drop for Server {
     }
 }
 
+/// A row's columns as bytes.
+pub type Values = Vec<Vec<u8>>;
+
 /// Runs a statement; its rows are so many columns as bytes.
 pub fn ask(
     session: &mut WireSession,
     statement: Statement,
     params: &[Param<'_>],
     columns: usize,
-) -> Result<(Answer, Vec<Vec<Vec<u8>>>), EngineError> {
+) -> Result<(Answer, Vec<Values>), EngineError> {
     session.submit(statement, params)?;
     answer(session, columns)
 }
 
 /// Takes an answer; its rows are so many columns as bytes.
-pub fn answer(session: &mut WireSession, columns: usize) -> Result<(Answer, Vec<Vec<Vec<u8>>>), EngineError> {
+pub fn answer(session: &mut WireSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
     let session: &mut dyn SqlSession = session;
     let mut rows = Vec::new();
     let answer = block_on(session.answer(&mut |row| {
