@@ -57,7 +57,7 @@ fn answer(connection: &mut Connection, deadline: Option<Instant>) -> Result<Rows
         let packet = connection.receive.at(packet);
         match answer::next(packet, connection.wording)? {
             Next::Row => rows.rows.push(row(packet, count)?),
-            Next::End { status, .. } => {
+            Next::End { status } => {
                 connection.status = status;
                 return Ok(rows);
             }

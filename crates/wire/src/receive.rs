@@ -24,7 +24,7 @@ pub(crate) struct Receive {
     longest: usize,
     /// Answers in a row that would have fitted into an ample buffer.
     modest: u32,
-    /// The order number that the next frame has.
+    /// The order number of the frame that answers the packet taken last by [`Receive::packet`].
     pub(crate) sequence: u8,
 }
 
@@ -32,6 +32,12 @@ impl Receive {
     pub(crate) fn new() -> Self {
         let buffer = vec![0; FIRST];
         Self { buffer, start: 0, end: 0, needed: HEADER, longest: 0, modest: 0, sequence: 0 }
+    }
+
+    /// Whether anything came that is not taken yet.
+    #[inline]
+    pub(crate) fn has_some(&self) -> bool {
+        self.start < self.end
     }
 
     /// The next packet, if all of it is there; [`Receive::at`] shows it until the next is filled in.
@@ -57,6 +63,34 @@ impl Receive {
                 None
             }
         }
+    }
+
+    /// What came and is not taken yet, for whom takes packets by [`frame::next`]
+    /// and says with [`Receive::leave`] how far.
+    #[inline]
+    pub(crate) fn rest(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// All but the last `left` bytes are taken.
+    #[inline]
+    pub(crate) fn leave(&mut self, left: usize) {
+        self.start = self.end - left;
+    }
+
+    /// Takes these bytes, if what came starts with them.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: &[u8]) -> bool {
+        let is_next = !bytes.is_empty() && self.rest().starts_with(bytes);
+        if is_next {
+            self.start += bytes.len();
+        }
+        is_next
+    }
+
+    /// A packet with its frame; nothing of one that came in several.
+    pub(crate) fn framed(&self, packet: Range<usize>) -> &[u8] {
+        if packet.len() < frame::FULL { &self.buffer[packet.start - HEADER..packet.end] } else { &[] }
     }
 
     /// The bytes of a packet.
@@ -124,11 +158,5 @@ impl Receive {
         self.end -= self.start;
         self.start = 0;
         self.buffer = buffer;
-    }
-
-    /// How many bytes the buffer holds.
-    #[cfg(test)]
-    pub(crate) fn capacity(&self) -> usize {
-        self.buffer.capacity()
     }
 }

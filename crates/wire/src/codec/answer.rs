@@ -69,8 +69,6 @@ pub enum Next<'a> {
     End {
         /// The session's status flags.
         status: u16,
-        /// How many warnings there are.
-        warnings: u16,
     },
     /// The rows are cut off by an error.
     Refused(Refusal<'a>),
@@ -109,18 +107,32 @@ pub fn next(packet: &[u8], wording: Wording) -> Result<Next<'_>, Malformed> {
         // A text row that starts so has 16 MiB or more in its first column.
         Some(0xfe) if packet.len() < 0x00ff_ffff => {
             if wording.deprecate_eof {
-                let done = done(packet)?;
-                Ok(Next::End { status: done.status, warnings: done.warnings })
+                let mut reader = Reader::new(&packet[1..]);
+                let _affected = reader.length("end of rows")?;
+                let _last_insert_id = reader.length("end of rows")?;
+                Ok(Next::End { status: reader.u16("end of rows")? })
             } else if packet.len() < 9 {
                 let mut reader = Reader::new(&packet[1..]);
-                let warnings = reader.u16("end of rows")?;
-                Ok(Next::End { status: reader.u16("end of rows")?, warnings })
+                let _warnings = reader.u16("end of rows")?;
+                Ok(Next::End { status: reader.u16("end of rows")? })
             } else {
                 Ok(Next::Row)
             }
         }
         Some(0xff) => Ok(Next::Refused(refusal(packet)?)),
         Some(_) => Ok(Next::Row),
+    }
+}
+
+/// The status flags of a packet that ends rows as it most often does: both of
+/// its numbers take a byte, and no other answer follows. `None` for all others.
+#[inline]
+pub fn plain_end(packet: &[u8], wording: Wording) -> Option<u16> {
+    match *packet {
+        [0xfe, 0..=0xfa, 0..=0xfa, low, high, ..] if wording.deprecate_eof && packet.len() < 0x00ff_ffff => {
+            Some(u16::from_le_bytes([low, high])).filter(|status| status & MORE_RESULTS == 0)
+        }
+        _ => None,
     }
 }
 
@@ -221,6 +233,6 @@ mod tests {
         assert_eq!(next(&packet, Wording::default()), Ok(Next::Row));
         assert_eq!(next(&packet, Wording { deprecate_eof: true, ..Wording::default() }), Ok(Next::Row));
         let end = next(b"\xfe\x01\x00\x22\x00", Wording::default());
-        assert_eq!(end, Ok(Next::End { status: 0x22, warnings: 1 }));
+        assert_eq!(end, Ok(Next::End { status: 0x22 }));
     }
 }

@@ -41,6 +41,12 @@ impl Layout {
     }
 }
 
+/// The length of a definition's fields of fixed length, and of all of them with their length.
+const LENGTH: u8 = 12;
+const FIXED: usize = LENGTH as usize + 1;
+/// In the lower byte of a column's flags: it has no sign.
+const UNSIGNED: u8 = 0x20;
+
 /// A column's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column<'a> {
@@ -56,7 +62,6 @@ pub struct Column<'a> {
 /// The packet is cut off.
 pub fn column(packet: &[u8]) -> Result<Column<'_>, Malformed> {
     const WHAT: &str = "column definition";
-    const UNSIGNED: u16 = 0x20;
     let mut reader = Reader::new(packet);
     for _catalog_schema_table_original_table in 0..4 {
         reader.bytes(WHAT)?;
@@ -67,8 +72,21 @@ pub fn column(packet: &[u8]) -> Result<Column<'_>, Malformed> {
     let _character_set = fixed.u16(WHAT)?;
     let _width = fixed.u32(WHAT)?;
     let type_number = fixed.u8(WHAT)?;
-    let flags = fixed.u16(WHAT)?;
+    let [flags, _] = fixed.array(WHAT)?;
     Ok(Column { name, layout: Layout::of(type_number, flags & UNSIGNED != 0) })
+}
+
+/// Reads of a column's definition only how its values are laid out.
+///
+/// # Errors
+/// The packet is cut off.
+#[inline]
+pub fn layout(packet: &[u8]) -> Result<Layout, Malformed> {
+    // The fields of fixed length are the last, so nothing before them need be looked at.
+    match packet.last_chunk::<FIXED>() {
+        Some(fixed @ [LENGTH, ..]) => Ok(Layout::of(fixed[7], fixed[8] & UNSIGNED != 0)),
+        _ => Ok(column(packet)?.layout),
+    }
 }
 
 /// What a server answers to the preparing of a statement.

@@ -29,18 +29,31 @@ pub enum Framed {
 /// Looks at the packet that starts `bytes`.
 #[inline]
 pub fn framed(bytes: &[u8]) -> Framed {
-    let Some(&[a, b, c, sequence]) = bytes.first_chunk::<HEADER>() else {
+    let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else {
         return Framed::Short(HEADER);
     };
-    let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+    let header = u32::from_le_bytes(*header);
+    let length = header as usize & FULL;
     if length == FULL {
         return split(bytes);
     }
-    let whole = HEADER + length;
-    if bytes.len() < whole {
-        return Framed::Short(whole);
+    if rest.len() < length {
+        return Framed::Short(HEADER + length);
     }
-    Framed::Whole { length, sequence: sequence.wrapping_add(1) }
+    Framed::Whole { length, sequence: ((header >> 24) as u8).wrapping_add(1) }
+}
+
+/// Takes the first packet off `bytes`, if it is there and in one piece.
+#[inline]
+pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (header, after) = bytes.split_first_chunk::<HEADER>()?;
+    let length = u32::from_le_bytes(*header) as usize & FULL;
+    if length == FULL {
+        return None;
+    }
+    let (packet, after) = after.split_at_checked(length)?;
+    *bytes = after;
+    Some(packet)
 }
 
 #[cold]
@@ -130,8 +143,8 @@ fn part(out: &mut Vec<u8>, at: usize, mut sequence: u8, size: usize, count: usiz
 
 #[inline]
 fn write_header(out: &mut [u8], at: usize, length: usize, sequence: u8) {
-    let [a, b, c, ..] = (length as u32).to_le_bytes();
-    out[at..at + HEADER].copy_from_slice(&[a, b, c, sequence]);
+    let header = length as u32 | u32::from(sequence) << 24;
+    out[at..at + HEADER].copy_from_slice(&header.to_le_bytes());
 }
 
 /// Appends bytes with their length before them.

@@ -14,45 +14,57 @@ pub struct Place {
 
 const NULL: Place = Place { start: u32::MAX, length: 0 };
 
-/// Where the bytes that `reader` takes next would lie in its packet.
-fn place(packet: &[u8], left: usize, length: usize) -> Result<Place, Malformed> {
-    let start = packet.len() - left;
-    match (u32::try_from(start), u32::try_from(length)) {
-        (Ok(start), Ok(length)) => Ok(Place { start, length }),
-        _ => Err(Malformed("a row of 4 GiB or more")),
-    }
-}
-
 /// Finds the columns of a binary row.
 ///
 /// # Errors
 /// The row is cut off.
-#[inline]
 pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -> Result<(), Malformed> {
-    const WHAT: &str = "binary row";
-    places.clear();
-    let mut reader = Reader::new(packet);
-    reader.u8(WHAT)?;
+    const CUT_OFF: Malformed = Malformed("binary row");
+    if places.len() != columns.len() {
+        places.resize(columns.len(), NULL);
+    }
     // The bitmap's first two bits are not used.
-    let nulls = reader.take((columns.len() + 9) / 8, WHAT)?;
-    for (number, layout) in columns.iter().enumerate() {
-        let bit = number + 2;
+    let mut at = 1 + (columns.len() + 9) / 8;
+    let nulls = packet.get(..at).ok_or(CUT_OFF)?;
+    for (column, (layout, place)) in columns.iter().zip(places).enumerate() {
+        let bit = 8 + 2 + column;
         if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
-            places.push(NULL);
+            *place = NULL;
             continue;
         }
-        let length = match layout {
-            Layout::Bytes => usize::try_from(reader.length(WHAT)?).map_err(|_| Malformed(WHAT))?,
-            Layout::Int { width, .. } => usize::from(*width),
-            Layout::Float => 4,
-            Layout::Double => 8,
-            Layout::Time => usize::from(reader.u8(WHAT)?),
-            Layout::Null => 0,
+        let length = match packet.get(at) {
+            Some(&short @ 0..=0xfa) if *layout == Layout::Bytes => {
+                at += 1;
+                usize::from(short)
+            }
+            _ => {
+                let (start, length) = long_or_fixed(*layout, packet, at)?;
+                at = start;
+                length
+            }
         };
-        places.push(place(packet, reader.len(), length)?);
-        reader.take(length, WHAT)?;
+        // Both lie in the packet, which is checked below for the last and so for all.
+        *place = Place { start: at as u32, length: length as u32 };
+        at += length;
     }
-    Ok(())
+    if at > packet.len() || packet.len() > u32::MAX as usize { Err(CUT_OFF) } else { Ok(()) }
+}
+
+/// Where a value that comes at `at` starts, behind what tells its length, and that length.
+fn long_or_fixed(layout: Layout, packet: &[u8], at: usize) -> Result<(usize, usize), Malformed> {
+    const CUT_OFF: Malformed = Malformed("binary row");
+    let length = match layout {
+        Layout::Bytes | Layout::Time => {
+            let mut reader = Reader::new(packet.get(at..).ok_or(CUT_OFF)?);
+            let length = reader.bytes(CUT_OFF.0)?.len();
+            return Ok((packet.len() - reader.len() - length, length));
+        }
+        Layout::Int { width, .. } => usize::from(width),
+        Layout::Float => 4,
+        Layout::Double => 8,
+        Layout::Null => 0,
+    };
+    Ok((at, length))
 }
 
 /// Finds the columns of a text row.
@@ -62,6 +74,9 @@ pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -
 pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Result<(), Malformed> {
     const WHAT: &str = "text row";
     places.clear();
+    if packet.len() > u32::MAX as usize {
+        return Err(Malformed("a row of 4 GiB or more"));
+    }
     let mut reader = Reader::new(packet);
     for _ in 0..columns {
         let mut ahead = reader;
@@ -70,9 +85,9 @@ pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Resu
             places.push(NULL);
             continue;
         }
-        let length = usize::try_from(reader.length(WHAT)?).map_err(|_| Malformed(WHAT))?;
-        places.push(place(packet, reader.len(), length)?);
-        reader.take(length, WHAT)?;
+        let bytes = reader.bytes(WHAT)?;
+        let start = packet.len() - reader.len() - bytes.len();
+        places.push(Place { start: start as u32, length: bytes.len() as u32 });
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Taking answers: what arrives, is read where it lies, and is shown row by row.
 
 use std::io;
+use std::ops::Range;
 use std::task::Poll;
 
 use rumba_core::engine::EngineError;
@@ -10,13 +11,14 @@ use rumba_core::wait::{Wait, wait_for};
 use super::failure::{call_failed, refused, usual};
 use super::lost::Link;
 use super::outbox::Kind;
-use super::statement::Plan;
+use super::statement::{Binary, Plan};
 use super::{WireSession, load};
 use crate::WireError;
 use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
-use crate::codec::row::{self, BinaryRow, TextRow};
-use crate::codec::{Malformed, column};
-use crate::connection::lost_while_reading;
+use crate::codec::column;
+use crate::codec::row::{self, BinaryRow, Place, TextRow};
+use crate::codec::{Malformed, frame};
+use crate::connection::{Connection, lost_while_reading};
 use crate::error::lost;
 use crate::stream::Ready;
 
@@ -52,43 +54,67 @@ enum Taken {
     Complete,
 }
 
+/// How an exchange with the server went.
+enum Exchanged {
+    /// Something was sent, or received, or waited for.
+    Done,
+    /// A driver waits.
+    Pending,
+    /// The connection is lost.
+    Lost,
+}
+
 impl WireSession {
     /// Sends what is to be sent, takes what has come, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
-        loop {
-            if !matches!(self.link, Link::Up) {
-                return self.without_link();
-            }
-            match self.take(visit) {
-                Ok(Some(result)) => return Poll::Ready(result),
-                Ok(None) => {}
-                Err(error) => {
-                    self.lose(&error);
-                    continue;
-                }
-            }
-            let mut ready = Ready::ToRead;
-            if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
-                ready = Ready::ToWrite;
-            }
-            if self.waited {
-                match self.connection.receive.fill(&mut self.connection.stream) {
-                    Ok(more) => {
-                        self.waited = more;
-                        continue;
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => {
-                        self.lose(&lost_while_reading(error));
-                        continue;
+        while matches!(self.link, Link::Up) {
+            let statement = match self.queue.front() {
+                Some(first) if first.kind != Kind::Nothing => first.statement,
+                _ => return Poll::Ready(self.nothing_was_sent()),
+            };
+            loop {
+                if self.connection.receive.has_some() {
+                    match self.take(statement, visit) {
+                        Ok(Taken::Part) => {}
+                        Ok(Taken::Complete) if self.complete() => return Poll::Ready(self.result()),
+                        // The next part of the same call is to be sent now.
+                        Ok(Taken::Complete) => break,
+                        Err(error) => {
+                            self.lose(&error);
+                            break;
+                        }
                     }
                 }
-            }
-            if self.wait(ready) {
-                return Poll::Pending;
+                match self.exchange() {
+                    Exchanged::Done => {}
+                    Exchanged::Pending => return Poll::Pending,
+                    Exchanged::Lost => break,
+                }
             }
         }
+        self.without_link()
+    }
+
+    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    #[inline(never)]
+    fn exchange(&mut self) -> Exchanged {
+        let mut ready = Ready::ToRead;
+        if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
+            ready = Ready::ToWrite;
+        }
+        if !self.waited && self.wait(ready) {
+            return Exchanged::Pending;
+        }
+        match self.connection.receive.fill(&mut self.connection.stream) {
+            Ok(more) => self.waited = more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
+            Err(error) => {
+                self.lose(&lost_while_reading(error));
+                return Exchanged::Lost;
+            }
+        }
+        Exchanged::Done
     }
 
     /// Whether room to write must be waited for. While the server owes an
@@ -127,91 +153,129 @@ impl WireSession {
 
     /// Takes packets until the first statement is answered, or nothing is left.
     #[inline]
-    fn take(&mut self, visit: Visit<'_>) -> Result<Option<Result<Answer, EngineError>>, WireError> {
-        if self.queue.front().is_none_or(|first| first.kind == Kind::Nothing) {
-            return Ok(Some(self.nothing_was_sent()));
+    fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+        if self.stage == Stage::Head
+            && let Some(Plan::Binary(binary)) = self.statements.get(statement)
+            && self.connection.receive.skip(&binary.prologue)
+        {
+            let (places, rows) = (&mut self.places, &mut self.answer.rows);
+            if take_rows(&mut self.connection, binary, places, rows, visit)? {
+                return Ok(Taken::Complete);
+            }
+            // Rows are still to come, or end in another way.
+            self.stage = Stage::Rows { count: binary.columns.len() };
         }
+        self.take_more(statement, visit)
+    }
+
+    /// Takes packets of any kind.
+    #[inline(never)]
+    fn take_more(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
         while let Some(packet) = self.connection.receive.packet() {
-            let taken = match self.stage {
-                Stage::Rows { count } => self.take_row(packet, count, visit)?,
-                Stage::Head => self.take_head(packet)?,
-                Stage::Columns { count, left } => self.take_column(packet, count, left)?,
-                Stage::ColumnsEnd { count } => {
-                    self.stage = Stage::Rows { count };
-                    Taken::Part
+            if let Taken::Complete = self.take_packet(statement, packet, visit)? {
+                return Ok(Taken::Complete);
+            }
+            if let Stage::Rows { .. } = self.stage
+                && let Some(Plan::Binary(binary)) = self.statements.get(statement)
+            {
+                let (places, rows) = (&mut self.places, &mut self.answer.rows);
+                if take_rows(&mut self.connection, binary, places, rows, visit)? {
+                    return Ok(Taken::Complete);
                 }
-            };
-            if matches!(taken, Taken::Complete) {
-                if let Some(result) = self.complete() {
-                    return Ok(Some(result));
-                }
-                // The next part of the same call is to be sent now.
-                break;
             }
         }
-        Ok(None)
+        Ok(Taken::Part)
+    }
+
+    /// Takes one packet of any kind.
+    #[inline]
+    fn take_packet(&mut self, statement: usize, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, WireError> {
+        let wording = self.connection.wording;
+        let receive = &self.connection.receive;
+        let packet = receive.at(place.clone());
+        let mut binary = match self.statements.get_mut(statement) {
+            Some(Plan::Binary(binary)) => Some(binary),
+            _ => None,
+        };
+        self.stage = match self.stage {
+            Stage::Head => match answer::head(packet, wording)? {
+                Head::Rows { columns: count, defined } => {
+                    let known = binary.as_ref().is_some_and(|binary| binary.columns.len() == count);
+                    if let Some(binary) = &mut binary {
+                        binary.begin_prologue(receive.framed(place), defined);
+                    }
+                    match (defined, known) {
+                        (true, _) => Stage::Columns { count, left: count },
+                        (false, true) => Stage::Rows { count },
+                        (false, false) => return Err(Malformed("rows of columns that were never defined").into()),
+                    }
+                }
+                _ => return self.take_other(place),
+            },
+            Stage::Columns { count, left } => {
+                if let Some(binary) = &mut binary {
+                    binary.columns.push(column::layout(packet)?);
+                    binary.add_to_prologue(receive.framed(place));
+                }
+                match left - 1 {
+                    0 if wording.deprecate_eof => Stage::Rows { count },
+                    0 => Stage::ColumnsEnd { count },
+                    left => Stage::Columns { count, left },
+                }
+            }
+            Stage::ColumnsEnd { count } => {
+                if let Some(binary) = &mut binary {
+                    binary.add_to_prologue(receive.framed(place));
+                }
+                Stage::Rows { count }
+            }
+            Stage::Rows { count } => match answer::next(packet, wording)? {
+                Next::End { status } => return Ok(self.end(status)),
+                Next::Refused(refusal) => {
+                    let failure = self.refused(&refusal)?;
+                    self.fail(failure);
+                    return Ok(Taken::Complete);
+                }
+                Next::Row => {
+                    self.answer.rows += 1;
+                    match &binary {
+                        Some(_) if packet.first() != Some(&0) => return Err(Malformed("binary row").into()),
+                        Some(binary) => {
+                            row::find_binary(packet, &binary.columns, &mut self.places)?;
+                            visit(&BinaryRow { packet, columns: &binary.columns, places: &self.places });
+                        }
+                        None => {
+                            row::find_text(packet, count, &mut self.places)?;
+                            visit(&TextRow { packet, places: &self.places });
+                        }
+                    }
+                    self.stage
+                }
+            },
+        };
+        Ok(Taken::Part)
     }
 
     #[cold]
     fn nothing_was_sent(&mut self) -> Result<Answer, EngineError> {
-        match self.queue.pop_front() {
+        match self.queue.pop() {
             Some(_) => Ok(Answer::default()),
             None => Err(call_failed("poll_answer", "no statement waits for an answer")),
         }
     }
 
-    #[inline]
-    fn take_row(&mut self, packet: std::ops::Range<usize>, count: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+    /// Takes a packet that is an answer without rows, a refusal, or asks for a file.
+    #[inline(never)]
+    fn take_other(&mut self, packet: Range<usize>) -> Result<Taken, WireError> {
         let packet = self.connection.receive.at(packet);
-        match answer::next(packet, self.connection.wording)? {
-            Next::Row => {
-                self.answer.rows += 1;
-                let first = self.queue.front().map(|first| (first.kind, self.statements.get(first.statement)));
-                if let Some((Kind::Binary, Some(Plan::Binary(binary)))) = first {
-                    row::find_binary(packet, &binary.columns, &mut self.places)?;
-                    visit(&BinaryRow { packet, columns: &binary.columns, places: &self.places });
-                } else {
-                    row::find_text(packet, count, &mut self.places)?;
-                    visit(&TextRow { packet, places: &self.places });
-                }
-                Ok(Taken::Part)
-            }
-            Next::End { status, .. } => Ok(self.end(status)),
-            Next::Refused(refusal) => {
-                let failure = self.refused(&refusal)?;
-                self.fail(failure);
-                Ok(Taken::Complete)
-            }
-        }
-    }
-
-    #[inline]
-    fn take_head(&mut self, packet: std::ops::Range<usize>) -> Result<Taken, WireError> {
-        let wording = self.connection.wording;
-        let packet = self.connection.receive.at(packet);
-        match answer::head(packet, wording)? {
-            Head::Rows { columns: count, defined } => {
-                let binary = match self.queue.front().map(|first| self.statements.get_mut(first.statement)) {
-                    Some(Some(Plan::Binary(binary))) => Some(binary),
-                    _ => None,
-                };
-                if defined {
-                    binary.into_iter().for_each(|binary| binary.columns.clear());
-                    self.stage = Stage::Columns { count, left: count };
-                } else if binary.is_some_and(|binary| binary.columns.len() == count) {
-                    self.stage = Stage::Rows { count };
-                } else {
-                    return Err(Malformed("rows of columns that were never defined").into());
-                }
-                Ok(Taken::Part)
-            }
+        let kind = self.queue.front().map(|first| first.kind);
+        match answer::head(packet, self.connection.wording)? {
             Head::Done(done) => {
                 let (count, status) = (counts(&done), done.status);
-                let kind = self.queue.front().map(|first| first.kind);
-                if let Some(Kind::Load { rows }) = kind {
-                    if let Some(failure) = load::loaded_less(&done, rows) {
-                        self.fail(failure);
-                    }
+                if let Some(Kind::Load { rows }) = kind
+                    && let Some(failure) = load::loaded_less(&done, rows)
+                {
+                    self.fail(failure);
                 }
                 self.answer.affected += count.affected;
                 self.answer.matched += count.matched;
@@ -226,26 +290,13 @@ impl WireSession {
                 Ok(Taken::Complete)
             }
             Head::WantsFile => {
-                let asked = matches!(self.queue.front().map(|first| first.kind), Some(Kind::Load { .. }));
-                if !asked || !self.outbox.feed() {
+                if !matches!(kind, Some(Kind::Load { .. })) || !self.outbox.feed() {
                     return Err(WireError::Protocol("the server asks for a file that nobody wants to load".into()));
                 }
                 Ok(Taken::Part)
             }
+            Head::Rows { .. } => Err(Malformed("rows in the place of an answer without rows").into()),
         }
-    }
-
-    fn take_column(&mut self, packet: std::ops::Range<usize>, count: usize, left: usize) -> Result<Taken, WireError> {
-        let first = self.queue.front().map(|first| self.statements.get_mut(first.statement));
-        if let Some(Some(Plan::Binary(binary))) = first {
-            binary.columns.push(column::column(self.connection.receive.at(packet))?.layout);
-        }
-        self.stage = match left - 1 {
-            0 if self.connection.wording.deprecate_eof => Stage::Rows { count },
-            0 => Stage::ColumnsEnd { count },
-            left => Stage::Columns { count, left },
-        };
-        Ok(Taken::Part)
     }
 
     /// One answer of the server's is over.
@@ -256,26 +307,34 @@ impl WireSession {
         if status & MORE_RESULTS != 0 { Taken::Part } else { Taken::Complete }
     }
 
-    /// The first statement is answered; the result, when it is the last of its call.
+    /// The first statement is answered; whether its call is as well.
     #[inline]
-    fn complete(&mut self) -> Option<Result<Answer, EngineError>> {
+    fn complete(&mut self) -> bool {
         self.stage = Stage::Head;
         self.connection.receive.answered();
-        let first = self.queue.pop_front()?;
+        let Some(first) = self.queue.pop() else { return true };
         if first.is_barrier() {
             self.outbox.barriers -= 1;
             if matches!(first.kind, Kind::Load { .. }) {
                 self.outbox.fed();
             }
         }
-        if !first.last && !self.leave_out_the_rest() {
-            return None;
+        first.last || self.leave_out_the_rest()
+    }
+
+    /// What the call came to that is answered.
+    #[inline]
+    fn result(&mut self) -> Result<Answer, EngineError> {
+        if self.failure.is_some() {
+            return self.failed();
         }
+        Ok(std::mem::take(&mut self.answer))
+    }
+
+    #[cold]
+    fn failed(&mut self) -> Result<Answer, EngineError> {
         let answer = std::mem::take(&mut self.answer);
-        Some(match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => Ok(answer),
-        })
+        self.failure.take().map_or(Ok(answer), Err)
     }
 
     /// A part of a call failed: what follows it of the same call is not sent.
@@ -284,7 +343,7 @@ impl WireSession {
         if self.failure.is_none() {
             return false;
         }
-        while let Some(part) = self.queue.pop_front() {
+        while let Some(part) = self.queue.pop() {
             self.outbox.barriers -= usize::from(part.is_barrier());
             if part.last {
                 self.outbox.skip_to(&mut self.connection, part.end);
@@ -318,6 +377,43 @@ impl WireSession {
         let statement = self.queue.front().and_then(|first| self.statements.get(first.statement));
         Ok(refused(refusal, statement.map_or("", Plan::sql)))
     }
+}
+
+/// Takes the rows of a prepared statement, each of which came in one piece, and
+/// the packet that ends the statement's answer: then, its status flags.
+/// Whatever else comes is left.
+#[inline]
+fn take_rows(
+    connection: &mut Connection,
+    binary: &Binary,
+    places: &mut Vec<Place>,
+    count: &mut u64,
+    visit: Visit<'_>,
+) -> Result<bool, WireError> {
+    let mut rest = connection.receive.rest();
+    let mut left = rest.len();
+    let mut complete = false;
+    while let Some(packet) = frame::next(&mut rest) {
+        match packet {
+            // Nothing but a row starts so.
+            [0, ..] => {
+                row::find_binary(packet, &binary.columns, places)?;
+                visit(&BinaryRow { packet, columns: &binary.columns, places });
+                *count += 1;
+            }
+            _ => {
+                if let Some(status) = answer::plain_end(packet, connection.wording) {
+                    connection.status = status;
+                    left = rest.len();
+                    complete = true;
+                }
+                break;
+            }
+        }
+        left = rest.len();
+    }
+    connection.receive.leave(left);
+    Ok(complete)
 }
 
 /// What an OK packet says was done.

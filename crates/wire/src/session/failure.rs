@@ -17,10 +17,10 @@ pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
 /// What a call failed with, on the way from or to the server.
 #[cold]
 pub(super) fn wire_failed(call: &'static str, error: &WireError) -> EngineError {
-    if let WireError::Server { code, message, .. } = error {
-        if is_disk_full(*code, message.as_bytes()) {
-            return EngineError::DiskFull(format!("{call}: {error}"));
-        }
+    if let WireError::Server { code, message, .. } = error
+        && is_disk_full(*code, message.as_bytes())
+    {
+        return EngineError::DiskFull(format!("{call}: {error}"));
     }
     EngineError::failed(call, error.to_string())
 }

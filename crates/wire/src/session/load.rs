@@ -1,6 +1,5 @@
 //! Loading many rows: three ways, each as one answer.
 
-use std::collections::VecDeque;
 use std::slice::ChunksExact;
 
 use rumba_core::engine::EngineError;
@@ -8,7 +7,7 @@ use rumba_core::sql::Param;
 
 use super::failure::call_failed;
 use super::literal::{put_escaped, put_int, put_quoted, quoted_name};
-use super::outbox::{Kind, Outbox, Pending};
+use super::outbox::{Kind, Outbox, Pending, Queue};
 use super::statement::{Binary, LONG_LONG, VAR_STRING};
 use super::{LoadWay, SessionOptions};
 use crate::WireError;
@@ -51,13 +50,13 @@ enum Way {
 pub(super) struct Sink<'a> {
     pub(super) out: &'a mut Vec<u8>,
     pub(super) outbox: &'a mut Outbox,
-    pub(super) queue: &'a mut VecDeque<Pending>,
+    pub(super) queue: &'a mut Queue,
 }
 
 impl Sink<'_> {
     fn push(&mut self, statement: usize, kind: Kind) {
         let end = self.outbox.end(self.out);
-        self.queue.push_back(Pending { statement, end, kind, last: false });
+        self.queue.push(Pending { statement, end, kind, last: false });
     }
 }
 
@@ -135,7 +134,7 @@ impl Rows {
         values: &[Param<'_>],
         backslashes: bool,
     ) -> Result<(), EngineError> {
-        if values.len() % self.columns != 0 {
+        if !values.len().is_multiple_of(self.columns) {
             return Err(call_failed("submit_rows", "the values do not fill their last row"));
         }
         let rows = values.chunks_exact(self.columns);

@@ -9,7 +9,6 @@ mod outbox;
 mod statement;
 mod template;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
@@ -26,7 +25,7 @@ use crate::query::query;
 use answers::Stage;
 use failure::{call_failed, wire_failed};
 use lost::Link;
-use outbox::{Outbox, Pending};
+use outbox::{Kind, Outbox, Pending, Queue};
 use statement::Plan;
 
 /// latin1_swedish_ci: what goes in and out of latin1 columns stays as it is.
@@ -100,7 +99,7 @@ pub struct WireSession {
     link: Link,
     statements: Vec<Plan>,
     /// Statements sent or about to be, in the order of their answers.
-    queue: VecDeque<Pending>,
+    queue: Queue,
     outbox: Outbox,
     /// Where in its answer the first statement of the queue is.
     stage: Stage,
@@ -126,7 +125,7 @@ impl WireSession {
             connection,
             link: Link::Up,
             statements: Vec::new(),
-            queue: VecDeque::with_capacity(PIPELINE),
+            queue: Queue::with_capacity(PIPELINE),
             outbox: Outbox::default(),
             stage: Stage::Head,
             answer: Answer::default(),
@@ -144,7 +143,7 @@ impl WireSession {
     /// Makes sure that the connection is there and nothing is under way on it.
     fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
         self.link_up()?;
-        if self.queue.is_empty() {
+        if self.queue.front().is_none() {
             return Ok(());
         }
         Err(call_failed(call, "answers to earlier statements have not been taken yet"))
@@ -152,6 +151,34 @@ impl WireSession {
 
     fn backslashes(&self) -> bool {
         self.connection.status & NO_BACKSLASH_ESCAPES == 0
+    }
+
+    /// Submits what is not prepared, or while the connection is not there.
+    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.link_up()?;
+        let backslashes = self.backslashes();
+        let out = &mut self.connection.send;
+        let kind = match self.statements.get_mut(statement.0) {
+            Some(Plan::Binary(binary)) if binary.params() == params.len() => {
+                binary.write(out, params);
+                Kind::Binary
+            }
+            Some(Plan::Text(template)) if template.params() == params.len() => {
+                template.write(out, params, backslashes);
+                Kind::Text
+            }
+            Some(Plan::Rows(_)) => return Err(call_failed("submit", "this is for rows: submit_rows")),
+            Some(_) => return Err(call_failed("submit", "not as many parameters as the statement has")),
+            None => return Err(call_failed("submit", "a statement of another session")),
+        };
+        self.submitted(statement, kind);
+        Ok(())
+    }
+
+    #[inline]
+    fn submitted(&mut self, statement: Statement, kind: Kind) {
+        let end = self.outbox.end(&self.connection.send);
+        self.queue.push(Pending { statement: statement.0, end, kind, last: true });
     }
 
     fn keep(&mut self, plan: Plan) -> Statement {
@@ -191,18 +218,14 @@ impl SqlSession for WireSession {
 
     #[inline]
     fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
-        self.link_up()?;
-        let backslashes = self.backslashes();
-        let out = &mut self.connection.send;
-        let kind = match self.statements.get_mut(statement.0) {
-            Some(Plan::Binary(binary)) => binary.write(out, params)?,
-            Some(Plan::Text(template)) => template.write(out, params, backslashes)?,
-            Some(Plan::Rows(_)) => return Err(call_failed("submit", "this is for rows: submit_rows")),
-            None => return Err(call_failed("submit", "a statement of another session")),
-        };
-        let end = self.outbox.end(out);
-        self.queue.push_back(Pending { statement: statement.0, end, kind, last: true });
-        Ok(())
+        match self.statements.get_mut(statement.0) {
+            Some(Plan::Binary(binary)) if matches!(self.link, Link::Up) && binary.params() == params.len() => {
+                binary.write(&mut self.connection.send, params);
+                self.submitted(statement, Kind::Binary);
+                Ok(())
+            }
+            _ => self.submit_other(statement, params),
+        }
     }
 
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
@@ -211,7 +234,7 @@ impl SqlSession for WireSession {
         let Some(Plan::Rows(plan)) = self.statements.get_mut(rows.0) else {
             return Err(call_failed("submit_rows", "this statement is not for rows: submit"));
         };
-        let before = self.queue.len();
+        let before = self.queue.iter().len();
         let connection = &mut self.connection;
         let mut sink = load::Sink { out: &mut connection.send, outbox: &mut self.outbox, queue: &mut self.queue };
         plan.write(&mut sink, rows.0, values, backslashes)?;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::slice::Iter;
 
 use crate::connection::Connection;
 
@@ -44,6 +45,62 @@ impl Pending {
     #[inline]
     pub(super) fn is_barrier(&self) -> bool {
         !self.last || matches!(self.kind, Kind::Load { .. })
+    }
+}
+
+/// Statements sent or about to be, in the order of their answers.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pending: Vec<Pending>,
+    /// How many of them are answered already.
+    answered: usize,
+}
+
+impl Queue {
+    /// With room for so many statements.
+    pub(super) fn with_capacity(statements: usize) -> Self {
+        Self { pending: Vec::with_capacity(statements), answered: 0 }
+    }
+
+    /// The statement whose answer comes next.
+    #[inline]
+    pub(super) fn front(&self) -> Option<&Pending> {
+        self.pending.get(self.answered)
+    }
+
+    /// The statement submitted last.
+    pub(super) fn back_mut(&mut self) -> Option<&mut Pending> {
+        self.pending[self.answered..].last_mut()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, pending: Pending) {
+        if self.pending.len() == self.pending.capacity() {
+            // A pipeline that never runs dry must not grow.
+            self.pending.drain(..self.answered);
+            self.answered = 0;
+        }
+        self.pending.push(pending);
+    }
+
+    /// Takes the statement that is answered.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Pending> {
+        let first = *self.front()?;
+        self.answered += 1;
+        if self.answered == self.pending.len() {
+            self.clear();
+        }
+        Some(first)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pending.clear();
+        self.answered = 0;
+    }
+
+    pub(super) fn iter(&self) -> Iter<'_, Pending> {
+        self.pending[self.answered..].iter()
     }
 }
 
@@ -114,7 +171,7 @@ impl Outbox {
 
     /// Sends what may be sent, as far as there is room; `WouldBlock` when there is no more.
     #[inline]
-    pub(super) fn flush(&mut self, connection: &mut Connection, queue: &VecDeque<Pending>) -> io::Result<()> {
+    pub(super) fn flush(&mut self, connection: &mut Connection, queue: &Queue) -> io::Result<()> {
         if self.barriers > 0 {
             return self.flush_to_barrier(connection, queue);
         }
@@ -126,7 +183,7 @@ impl Outbox {
     }
 
     #[cold]
-    fn flush_to_barrier(&mut self, connection: &mut Connection, queue: &VecDeque<Pending>) -> io::Result<()> {
+    fn flush_to_barrier(&mut self, connection: &mut Connection, queue: &Queue) -> io::Result<()> {
         if let (Some(fed), Some(file)) = (&mut self.fed, self.files.front()) {
             while *fed < file.len() || connection.stream.holds_back() {
                 *fed += connection.stream.write(&file[*fed..])?;

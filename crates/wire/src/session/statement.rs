@@ -1,14 +1,11 @@
 //! Prepared statements.
 
-use rumba_core::engine::EngineError;
 use rumba_core::sql::Param;
 
-use super::failure::call_failed;
 use super::load::Rows;
-use super::outbox::Kind;
 use super::template::Template;
 use crate::WireError;
-use crate::codec::answer::{self, Head};
+use crate::codec::answer;
 use crate::codec::column::{self, Layout};
 use crate::codec::frame;
 use crate::connection::Connection;
@@ -73,16 +70,25 @@ pub(super) struct Binary {
     pub(super) id: u32,
     /// How the columns of its rows are laid out, as the server said last.
     pub(super) columns: Vec<Layout>,
-    /// The types that the server takes the parameters for; empty types are not sent yet.
+    /// What the last answer had before its first row, frames included. An
+    /// answer that starts with the same bytes has the same columns, and they
+    /// need not be read again. Empty where that is not kept.
+    pub(super) prologue: Vec<u8>,
+    /// The types that the server takes the parameters for.
     types: Vec<u8>,
     /// Whether the server knows [`Binary::types`].
     bound: bool,
-    /// What every execution starts with, frame included.
-    opening: [u8; OPENING],
+    /// What every execution starts with: frame, command, number of the
+    /// statement, flags, a count that is always 1; if there are parameters, a
+    /// bit for each that is NULL, and whether their types follow.
+    opening: Vec<u8>,
 }
 
-/// Frame, command, number of the statement, flags, and a count that is always 1.
-const OPENING: usize = frame::HEADER + 10;
+/// How long an opening is with one to eight parameters: copied so often that its length is worth knowing.
+const USUAL: usize = NULLS + 2;
+
+/// Where in [`Binary::opening`] the bits of NULLs are.
+const NULLS: usize = frame::HEADER + 10;
 
 impl Binary {
     /// Prepares a statement, blocking.
@@ -92,21 +98,20 @@ impl Binary {
         let packet = connection.read(None)?;
         let packet = connection.receive.at(packet);
         if let Some(0xff) = packet.first() {
-            if let Head::Refused(refusal) = answer::head(packet, connection.wording)? {
-                return Err(WireError::refused(&refusal));
-            }
+            return Err(WireError::refused(&answer::refusal(packet)?));
         }
         let prepared = column::prepared(packet)?;
         definitions(connection, prepared.params, |_| {})?;
         let mut columns = Vec::with_capacity(usize::from(prepared.columns));
         definitions(connection, prepared.columns, |layout| columns.push(layout))?;
         connection.receive.answered();
-        let mut opening = [0; OPENING];
+        let params = usize::from(prepared.params);
+        let mut opening = vec![0; NULLS + if params > 0 { params.div_ceil(8) + 1 } else { 0 }];
         opening[frame::HEADER] = EXECUTE;
         opening[frame::HEADER + 1..frame::HEADER + 5].copy_from_slice(&prepared.id.to_le_bytes());
         opening[frame::HEADER + 6] = 1;
-        let types = vec![VAR_STRING; usize::from(prepared.params)];
-        Ok(Self { sql: sql.to_owned(), id: prepared.id, columns, types, bound: false, opening })
+        let types = vec![VAR_STRING; params];
+        Ok(Self { sql: sql.to_owned(), id: prepared.id, columns, prologue: Vec::new(), types, bound: false, opening })
     }
 
     /// How many parameters it has.
@@ -114,51 +119,83 @@ impl Binary {
         self.types.len()
     }
 
-    /// Appends the command that runs the statement with these parameters.
-    #[inline]
-    pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Result<Kind, EngineError> {
-        if params.len() != self.types.len() {
-            return Err(call_failed("submit", "not as many parameters as the statement has"));
+    /// An answer with rows begins with this packet.
+    pub(super) fn begin_prologue(&mut self, framed: &[u8], defined: bool) {
+        if defined {
+            self.columns.clear();
         }
+        self.prologue.clear();
+        self.prologue.extend_from_slice(framed);
+    }
+
+    /// One more packet before the rows.
+    pub(super) fn add_to_prologue(&mut self, framed: &[u8]) {
+        // What is longer costs more memory than reading it costs time.
+        const LONGEST: usize = 1 << 10;
+        if !self.prologue.is_empty() && !framed.is_empty() && self.prologue.len() + framed.len() <= LONGEST {
+            self.prologue.extend_from_slice(framed);
+        } else {
+            self.prologue.clear();
+        }
+    }
+
+    /// Appends the command that runs the statement with these parameters, as many as it has.
+    #[inline]
+    pub(super) fn write(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         let at = out.len();
-        out.extend_from_slice(&self.opening);
-        if !params.is_empty() {
-            let nulls = out.len();
-            let bitmap = params.len().div_ceil(8);
-            out.resize(nulls + bitmap + 1, 0);
-            if !self.knows_types(params) {
-                out[nulls + bitmap] = 1;
-                for &number in &self.types {
-                    out.extend_from_slice(&[number, 0]);
+        match self.opening.first_chunk::<USUAL>() {
+            Some(opening) if self.opening.len() == USUAL => out.extend_from_slice(opening),
+            _ => out.extend_from_slice(&self.opening),
+        }
+        if !self.bound {
+            self.bind(out, params);
+        }
+        for (number, (param, have)) in params.iter().zip(&self.types).enumerate() {
+            let wanted = match param {
+                Param::Null => {
+                    // The bit says it all, whatever the type.
+                    out[at + NULLS + number / 8] |= 1 << (number % 8);
+                    continue;
                 }
-            }
-            for (number, param) in params.iter().enumerate() {
-                match param {
-                    Param::Null => out[nulls + number / 8] |= 1 << (number % 8),
-                    Param::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
-                    Param::Bytes(bytes) => frame::put_bytes(out, bytes),
+                Param::Int(value) => {
+                    out.extend_from_slice(&value.to_le_bytes());
+                    LONG_LONG
                 }
+                Param::Bytes(bytes) => {
+                    frame::put_bytes(out, bytes);
+                    VAR_STRING
+                }
+            };
+            if wanted != *have {
+                // Another kind of value than before: once more, with the types.
+                return self.write_again(out, at, params);
             }
         }
         frame::finish(out, at, 0);
-        Ok(Kind::Binary)
     }
 
-    /// Whether the server takes the parameters for what they are; notes what they are.
-    #[inline]
-    fn knows_types(&mut self, params: &[Param<'_>]) -> bool {
-        let mut known = std::mem::replace(&mut self.bound, true);
-        for (have, param) in self.types.iter_mut().zip(params) {
-            let wanted = match param {
-                // The bitmap says it all.
-                Param::Null => continue,
-                Param::Int(_) => LONG_LONG,
-                Param::Bytes(_) => VAR_STRING,
-            };
-            known &= *have == wanted;
-            *have = wanted;
+    #[cold]
+    fn write_again(&mut self, out: &mut Vec<u8>, at: usize, params: &[Param<'_>]) {
+        out.truncate(at);
+        self.bound = false;
+        self.write(out, params);
+    }
+
+    /// Notes the types of the parameters and tells them to the server.
+    #[cold]
+    fn bind(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
+        self.bound = true;
+        for (number, param) in self.types.iter_mut().zip(params) {
+            match param {
+                Param::Null => {}
+                Param::Int(_) => *number = LONG_LONG,
+                Param::Bytes(_) => *number = VAR_STRING,
+            }
         }
-        known
+        if let (Some(follow), false) = (out.last_mut(), params.is_empty()) {
+            *follow = 1;
+            out.extend(self.types.iter().flat_map(|&number| [number, 0]));
+        }
     }
 }
 
@@ -166,7 +203,7 @@ impl Binary {
 fn definitions(connection: &mut Connection, count: u16, mut each: impl FnMut(Layout)) -> Result<(), WireError> {
     for _ in 0..count {
         let packet = connection.read(None)?;
-        each(column::column(connection.receive.at(packet))?.layout);
+        each(column::layout(connection.receive.at(packet))?);
     }
     if count > 0 && !connection.wording.deprecate_eof {
         connection.read(None)?;

@@ -1,8 +1,7 @@
 //! A MariaDB of the tests' own: private directory, Unix socket, a port on loopback, TLS.
-#![allow(dead_code, clippy::unwrap_used)]
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::{Duration, Instant};
 
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+use rumba_core::worker::block_on;
 use rumba_wire::{Address, Admin, Secret, SessionOptions, Target, Tls, WireSession};
 
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,8 +19,46 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// A running server; it is killed and removed when the last test drops it.
 pub struct Server {
     child: Mutex<Child>,
+    launch: Launch,
     dir: tempfile::TempDir,
     pub port: u16,
+}
+
+/// How it is started.
+struct Launch {
+    mariadbd: PathBuf,
+    options: Vec<String>,
+}
+
+impl Launch {
+    fn command(&self, dir: &Path, port: u16) -> Command {
+        let mut command = Command::new(&self.mariadbd);
+        let at = |name: &str| dir.join(name).display().to_string();
+        command.arg("--no-defaults").arg("--user=root").arg("--bind-address=127.0.0.1").arg("--skip-name-resolve");
+        for (option, value) in [
+            ("datadir", at("data")),
+            ("tmpdir", dir.display().to_string()),
+            ("socket", at("s")),
+            ("pid-file", at("pid")),
+            ("port", port.to_string()),
+            ("ssl-ca", at("ca.pem")),
+            ("ssl-cert", at("server.pem")),
+            ("ssl-key", at("server.key")),
+            ("plugin-load-add", "auth_ed25519".into()),
+            ("plugin-maturity", "unknown".into()),
+            ("local-infile", "1".into()),
+            ("max-allowed-packet", "64M".into()),
+            ("innodb-buffer-pool-size", "64M".into()),
+            ("innodb-log-file-size", "192M".into()),
+            ("innodb-flush-log-at-trx-commit", "0".into()),
+            ("sql-mode", "STRICT_TRANS_TABLES".into()),
+        ] {
+            command.arg(format!("--{option}={value}"));
+        }
+        command.args(&self.options).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(OpenOptions::new().create(true).append(true).open(dir.join("log")).unwrap());
+        command
+    }
 }
 
 impl Server {
@@ -44,33 +84,18 @@ impl Server {
         install(dir.path());
         certify(dir.path());
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let mut command = Command::new(mariadbd);
-        let at = |name: &str| dir.path().join(name).display().to_string();
-        command.arg("--no-defaults").arg("--user=root").arg("--bind-address=127.0.0.1").arg("--skip-name-resolve");
-        for (option, value) in [
-            ("datadir", at("data")),
-            ("socket", at("s")),
-            ("pid-file", at("pid")),
-            ("port", port.to_string()),
-            ("ssl-ca", at("ca.pem")),
-            ("ssl-cert", at("server.pem")),
-            ("ssl-key", at("server.key")),
-            ("plugin-load-add", "auth_ed25519".into()),
-            ("plugin-maturity", "unknown".into()),
-            ("local-infile", "1".into()),
-            ("max-allowed-packet", "64M".into()),
-            ("innodb-buffer-pool-size", "64M".into()),
-            ("innodb-log-file-size", "192M".into()),
-            ("innodb-flush-log-at-trx-commit", "0".into()),
-            ("sql-mode", "STRICT_TRANS_TABLES".into()),
-        ] {
-            command.arg(format!("--{option}={value}"));
-        }
-        command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(File::create(dir.path().join("log")).unwrap());
-        let server = Self { child: Mutex::new(spawn(command)), dir, port };
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        let launch = Launch { mariadbd, options };
+        let child = Mutex::new(spawn(launch.command(dir.path(), port)));
+        let server = Self { child, launch, dir, port };
         server.wait();
         Some(server)
+    }
+
+    /// Starts it again after [`Server::kill`], where it was.
+    pub fn start_again(&self) {
+        *self.child.lock().unwrap() = spawn(self.launch.command(self.dir.path(), self.port));
+        self.wait();
     }
 
     fn wait(&self) {
@@ -117,6 +142,15 @@ impl Server {
         WireSession::connect(&self.test(), options).unwrap()
     }
 
+    /// A session over each way to the server: its socket, TCP, encrypted TCP.
+    pub fn sessions(&self, options: &SessionOptions) -> [WireSession; 3] {
+        self.admin().query("CREATE USER IF NOT EXISTS root@'127.0.0.1'").unwrap();
+        self.admin().query("GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION").unwrap();
+        let tcp = Target { address: self.tcp(), ..self.test() };
+        let tls = Target { tls: Tls::Verified { ca: Some(self.ca()) }, ..tcp.clone() };
+        [self.test(), tcp, tls].map(|target| WireSession::connect(&target, options).unwrap())
+    }
+
     /// kill -9.
     pub fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -129,6 +163,46 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// A row's columns as bytes.
+pub type Values = Vec<Vec<u8>>;
+
+/// Runs a statement; its rows are so many columns as bytes.
+pub fn ask(
+    session: &mut WireSession,
+    statement: Statement,
+    params: &[Param<'_>],
+    columns: usize,
+) -> Result<(Answer, Vec<Values>), EngineError> {
+    session.submit(statement, params)?;
+    answer(session, columns)
+}
+
+/// Takes an answer; its rows are so many columns as bytes.
+pub fn answer(session: &mut WireSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
+    let session: &mut dyn SqlSession = session;
+    let mut rows = Vec::new();
+    let answer = block_on(session.answer(&mut |row| {
+        rows.push((0..columns).map(|column| row.bytes(column).to_vec()).collect());
+    }))?;
+    Ok((answer, rows))
+}
+
+/// Runs a statement and takes its rows' first columns as integers.
+pub fn ints(session: &mut WireSession, sql: &str) -> Result<Vec<i64>, EngineError> {
+    let statement = session.prepare(sql)?;
+    session.submit(statement, &[])?;
+    let session: &mut dyn SqlSession = session;
+    let mut found = Vec::new();
+    block_on(session.answer(&mut |row| found.push(row.int(0))))?;
+    Ok(found)
+}
+
+/// Loads rows.
+pub fn load(session: &mut WireSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+    let session: &mut dyn SqlSession = session;
+    block_on(session.load_rows(rows, values))
 }
 
 /// Starts a process that ends when this one does, however this one ends. The
@@ -159,9 +233,10 @@ fn found(program: &str) -> Option<PathBuf> {
 
 fn install(dir: &Path) {
     let data = format!("--datadir={}", dir.join("data").display());
+    let tmp = format!("--tmpdir={}", dir.display());
     run(
         "mariadb-install-db",
-        ["--no-defaults", &data, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
+        ["--no-defaults", &data, &tmp, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
     );
 }
 

@@ -1,9 +1,6 @@
 //! Being let in, and being refused: every way of authentication, with and without encryption.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{Server, TIMEOUT};
+use crate::support::{Server, TIMEOUT};
 use rumba_wire::{Address, Admin, Target, Tls, WireError};
 
 fn refusal(target: &Target) -> WireError {
