@@ -1,0 +1,138 @@
+//! Limits and claims, through the binary.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use common::{Place, is_root, text};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// Whether this host enforces them; says what is skipped otherwise.
+fn are_enforced(place: &Place, limits: &[&str]) -> bool {
+    if !is_root("a limit of storage") {
+        return false;
+    }
+    let mut command = place.short_run("null", limits);
+    let refused = text(&command.args(["--set", "loops=1", "--set", "loop=10ms", "--quiet"]).output().unwrap());
+    let _ = std::fs::remove_dir_all(place.path("out"));
+    let why = refused.lines().find(|line| line.contains("is not in force"));
+    why.inspect(|why| eprintln!("skipped: {why}")).is_none()
+}
+
+const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=128MiB"];
+
+fn mounts_below(place: &Place) -> usize {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    mounts.lines().filter(|line| line.contains(place.path("").to_str().unwrap().trim_end_matches('/'))).count()
+}
+
+#[test]
+fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
+    let place = Place::new();
+    if !are_enforced(&place, &STORAGE) {
+        return;
+    }
+    let limits = [&STORAGE[..], &["--set", "memory=256MiB"]].concat();
+    let output = place.short_run("sqlite", &limits).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let trial = &place.report()["trials"][0];
+    let conditions = trial["conditions"].as_object().unwrap();
+    let enforced = |number: u32| conditions[&format!("limit {number}")].as_str().unwrap();
+    assert!(enforced(1).contains("10000 reads/s") && enforced(2).contains("256.0 MiB"), "{conditions:?}");
+    assert!(conditions["storage, measured before the trial"].as_str().unwrap().contains("depth 8"));
+    assert!(conditions.contains_key("memory, peak of the group") || enforced(2).contains("systemd"));
+    assert_eq!(trial["engine_settings"]["limits"]["storage"]["tier"], "slow-ssd");
+    assert!(place.is_clean());
+    assert_eq!(mounts_below(&place), 0);
+}
+
+#[test]
+fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
+    let place = Place::new();
+    if !are_enforced(&place, &STORAGE) {
+        return;
+    }
+    let mut run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat()).spawn().unwrap();
+    let since = Instant::now();
+    while !place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson").exists() {
+        assert!(since.elapsed() < Duration::from_secs(60), "the loops do not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(mounts_below(&place) > 0, "the storage is mounted");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let doctor = place.rumba(&["doctor", "--clean"]).output().unwrap();
+    assert!(doctor.status.success(), "{}", text(&doctor));
+    assert!(place.is_clean(), "{}", text(&doctor));
+    assert_eq!(mounts_below(&place), 0, "{}", text(&doctor));
+}
+
+#[test]
+fn a_trial_that_outgrows_its_memory_is_named_as_that() {
+    let place = Place::new();
+    // Less than RocksDB's memtables alone, which are within its cache.
+    let limits = ["--set", "memory=16MiB"];
+    if !are_enforced(&place, &limits) {
+        return;
+    }
+    let more = ["--set", "maxid1=200000", "--set", "cache=1GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
+    let output = place.short_run("rocksdb", &[&limits[..], &more[..]].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
+    assert!(cause.contains("killed by the memory group") && cause.contains("limit 16.0 MiB"), "{cause}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn storage_too_small_for_the_data_is_refused_before_anything_starts() {
+    let place = Place::new();
+    let output = place.short_run("sqlite", &["--set", "maxid1=1000000", "--set", "storage={size=\"64MiB\"}"]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(!place.path("out").exists());
+}
+
+fn claims(holds: &str) -> (Place, Output) {
+    let place = Place::new();
+    let experiment = format!(
+        "name = \"claims\"\nworkload.linkbench.maxid1 = 1000\nrun = {{ loops = 1, loop = \"200ms\", warmup = \"0s\" }}\n\
+         [[engine]]\nname = \"null\"\n[[claim]]\ntext = \"It holds.\"\nholds = '{holds}'\n"
+    );
+    std::fs::write(place.path("claims.toml"), experiment).unwrap();
+    let output = place.rumba(&["run", "claims.toml", "--check", "--quiet", "--out", "out"]).output().unwrap();
+    (place, output)
+}
+
+#[test]
+fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
+    let (place, output) = claims("ops_per_s(\"null\") > 1");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("Claims\n") && text(&output).contains("holds"), "{}", text(&output));
+    let again = |args: &[&str]| place.rumba(args).output().unwrap().status.code();
+    assert_eq!(again(&["report", "out", "--check"]), Some(0));
+    let (_, output) = claims("ops_per_s(\"null\") < 1");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+    let (_, output) = claims("wal_kb_per_op(\"null\") < 1");
+    assert_eq!(output.status.code(), Some(3), "an absent figure decides nothing: {}", text(&output));
+    assert!(text(&output).contains("absent because"), "{}", text(&output));
+    let (_, output) = claims("ops_per_s(\"nil\") < 1");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("claims.toml:7:"), "{}", text(&output));
+}
+
+#[test]
+fn every_published_experiment_is_read_and_says_where_it_comes_from() {
+    let place = Place::new();
+    let listed = text(&place.rumba(&["reproduce"]).output().unwrap());
+    let names: Vec<&str> = listed.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    assert_eq!(names.len(), 6, "{listed}");
+    let has_servers = Command::new("mariadbd").arg("--version").output().is_ok();
+    for name in names {
+        let output = place.rumba(&["reproduce", name, "--dry-run"]).output().unwrap();
+        if !has_servers && text(&output).contains("is not installed") {
+            eprintln!("skipped: {name}, because MariaDB is not here");
+            continue;
+        }
+        assert!(output.status.success(), "{name}: {}", text(&output));
+    }
+}
