@@ -333,9 +333,7 @@ impl Engine for MySqlEngine {
                 Err(error) => absent(error.to_string(), "name the directory that holds bin/mysqld and share".into()),
             },
             Ok(Server::Release(release)) => match release.software() {
-                Some(software)
-                    if self.name == "myrocks" && release.has(self.name) && !software.has_plugin("ha_rocksdb") =>
-                {
+                Some(software) if release.has(self.name) && !software.holds(self.name) => {
                     absent(
                         format!("{} is here without its plugin ha_rocksdb", release.about),
                         release.install_command(),

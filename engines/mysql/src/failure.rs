@@ -1,5 +1,7 @@
 //! Why a server did not start: its last words, and the setting they are about.
 
+use rumba_core::engine::EngineError;
+
 /// The last lines of a log that are not empty.
 pub fn last_lines(log: &str, count: usize) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -58,6 +60,17 @@ fn contains_word(line: &str, name: &str) -> bool {
     })
 }
 
+/// A failure; told apart from a full device, for which servers write `Errcode: 28`
+/// or `OS errno 28` and apt "enough free space".
+pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
+    let lower = message.to_ascii_lowercase();
+    let is_full =
+        ["errcode: 28", "errno 28", "errno: 28", "error number 28", "no space left", "disk is full", "disk full", "enough free space"]
+            .iter()
+            .any(|mark| lower.contains(mark));
+    if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +93,13 @@ mod tests {
     #[test]
     fn a_log_without_errors_is_shown_by_its_end() {
         assert_eq!(explain("one\n\ntwo\n", [].into_iter()), "its log says:\none\ntwo");
+    }
+
+    #[test]
+    fn a_full_device_is_known_by_the_servers_own_words() {
+        let full =
+            full_or_failed("start", "[ERROR] Error writing file 'x' (Errcode: 28 \"No space left on device\")".into());
+        assert!(matches!(full, EngineError::DiskFull(_)));
+        assert!(matches!(full_or_failed("start", "Errcode: 13".into()), EngineError::Failed { .. }));
     }
 }

@@ -15,7 +15,7 @@ use rumba_core::engine::{EngineError, KEPT};
 use rumba_wire::{Address, Admin, Secret, Target, Tls, WireError};
 
 use crate::cache;
-use crate::failure;
+use crate::failure::{self, full_or_failed};
 use crate::process::{LOOK, Process};
 use crate::software::{Brand, Software, Version};
 
@@ -222,16 +222,6 @@ impl Launch<'_> {
 
 const ACCESS_DENIED: u16 = 1045;
 
-/// Servers write `Errcode: 28` or `OS errno 28` where the system says that the device is full.
-pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
-    let lower = message.to_ascii_lowercase();
-    let is_full =
-        ["errcode: 28", "errno 28", "errno: 28", "error number 28", "no space left", "disk is full", "disk full"]
-            .iter()
-            .any(|mark| lower.contains(mark));
-    if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
-}
-
 /// A value of an option file: quoted where it would be cut short otherwise.
 fn quoted(value: &str) -> String {
     if value.contains(['#', '"', '\'', '\\']) || value.trim() != value {
@@ -279,13 +269,5 @@ mod tests {
         assert_eq!(quoted("O_DIRECT"), "O_DIRECT");
         assert_eq!(quoted("a=1;b={c=2}"), "a=1;b={c=2}");
         assert_eq!(quoted("a#b"), "\"a#b\"");
-    }
-
-    #[test]
-    fn a_full_device_is_known_by_the_servers_own_words() {
-        let full =
-            full_or_failed("start", "[ERROR] Error writing file 'x' (Errcode: 28 \"No space left on device\")".into());
-        assert!(matches!(full, EngineError::DiskFull(_)));
-        assert!(matches!(full_or_failed("start", "Errcode: 13".into()), EngineError::Failed { .. }));
     }
 }

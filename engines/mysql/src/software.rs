@@ -87,7 +87,7 @@ pub struct Software {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoftwareError {
     /// No program of a server.
-    #[error("{0} holds no server: there is no mysqld or mariadbd in its bin, sbin or libexec")]
+    #[error("{0} holds no server: there is no mysqld or mariadbd in it, nor in its bin, sbin or libexec")]
     NoProgram(String),
     /// The program does not run.
     #[error("{program} does not tell its version: {cause}")]
@@ -102,8 +102,8 @@ pub enum SoftwareError {
     NoShare(String),
 }
 
-const PROGRAMS: [&str; 6] =
-    ["bin/mariadbd", "sbin/mariadbd", "libexec/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"];
+const PROGRAMS: [&str; 7] =
+    ["bin/mariadbd", "sbin/mariadbd", "libexec/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld", "mysqld"];
 const SHARES: [&str; 4] = ["share/mysql", "share/mariadb", "share", "share/mysql-8.0"];
 const PLUGINS: [&str; 7] = [
     "lib/mysql/plugin",
@@ -218,6 +218,11 @@ impl Software {
             options.push(("user".to_owned(), "root".to_owned()));
         }
         options
+    }
+
+    /// Whether it has what an engine of rumba's needs, as far as that is in plugins.
+    pub fn holds(&self, engine: &str) -> bool {
+        engine != "myrocks" || self.has_plugin("ha_rocksdb")
     }
 
     /// Whether a plugin's library is there: `ha_rocksdb`.
