@@ -203,8 +203,10 @@ impl Launch<'_> {
         lines.push(own("socket", SOCKET.into()));
         lines.push(own("pid_file", "pid".into()));
         lines.push(own("init_file", self.layout.first_statements().display().to_string()));
-        // A listener of MySQL's second protocol, where a server has it.
-        lines.push(own("loose_mysqlx", "0".into()));
+        if self.software.brand == Brand::MySql && self.software.version >= Version(8, 0, 0) {
+            // A listener of MySQL's second protocol, where it was built in.
+            lines.push(own("loose_mysqlx", "0".into()));
+        }
         match port {
             Some(port) => lines.extend([own("bind_address", "127.0.0.1".into()), own("port", port.to_string())]),
             None => lines.push(("skip_networking".into(), None)),

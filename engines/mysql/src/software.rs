@@ -213,6 +213,10 @@ impl Software {
         if let Some(plugins) = &self.plugins {
             options.push(("plugin_dir".to_owned(), plugins.display().to_string()));
         }
+        // Where the server's maker would have it, which need not exist here; a server without it does not start.
+        if self.brand == Brand::MySql && self.version >= Version(5, 7, 0) {
+            options.push(("secure_file_priv".to_owned(), "NULL".to_owned()));
+        }
         // Servers refuse to run as root unless they are told to.
         if rustix::process::geteuid().is_root() {
             options.push(("user".to_owned(), "root".to_owned()));

@@ -41,7 +41,9 @@ impl Package {
         say(&format!("downloading {name} with npm"));
         let mut pack = Command::new("npm");
         // Runs no script of the package: it is only fetched.
-        pack.args(["pack", &name, "--ignore-scripts", "--silent", "--pack-destination"]).arg(draft);
+        pack.args(["pack", &name, "--ignore-scripts", "--loglevel=error", "--pack-destination"]).arg(draft);
+        let cache = draft.join("npm-cache");
+        pack.arg("--cache").arg(&cache);
         let printed = output_of(pack.current_dir(draft), "install")?;
         let file = draft.join(printed.lines().last().unwrap_or_default().trim());
         let archive = fs::read(&file).map_err(|error| failed(&file, &error))?;
@@ -50,6 +52,7 @@ impl Package {
         let mut unpack = Command::new("tar");
         unpack.args(["--extract", "--gzip", "--no-same-owner", "--exclude=package/server/data", "--file"]).arg(&file);
         output_of(unpack.arg("--directory").arg(draft), "install")?;
+        fs::remove_dir_all(&cache).map_err(|error| failed(&cache, &error))?;
         fs::remove_file(&file).map_err(|error| failed(&file, &error))
     }
 }
