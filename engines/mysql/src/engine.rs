@@ -207,7 +207,7 @@ impl MySqlEngine {
         let launch = Launch { software: &software, layout: &layout, lines: &lines, tcp: plan.tcp };
         let running = launch.start()?;
         let mut admin = connect(&running.target)?;
-        let mut settings = facts(&software, &plan, &capabilities, running.process.pid());
+        let mut settings = facts(&software, &plan, &capabilities, running.watch.pid());
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
         let parts = Parts {
             target: running.target.clone(),

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,10 @@ use rumba_core::engine::{EngineError, KEPT};
 use rumba_wire::{Address, Admin, Secret, Target, Tls, WireError};
 
 use crate::cache;
-use crate::failure::{self, full_or_failed};
+use crate::failure::last_lines;
 use crate::process::{LOOK, Process};
 use crate::software::{Brand, Software, Version};
+use crate::watch::Watch;
 
 /// How long a server may take to start. One that gives up ends, and is noticed at once.
 const START: Duration = Duration::from_secs(300);
@@ -71,12 +73,19 @@ pub type Line = (String, Option<String>);
 
 /// A server that answers.
 pub struct Running {
-    /// Its process.
-    pub process: Process,
+    /// Its process and its log.
+    pub watch: Arc<Watch>,
     /// Where it listens, and as whom to come.
     pub target: Target,
     /// Keeps the short way to the socket open.
     _data: Option<OwnedFd>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Sessions may still hold it; it ends with its instance all the same.
+        self.watch.kill();
+    }
 }
 
 /// What is to be started.
@@ -120,8 +129,10 @@ impl Launch<'_> {
         let target =
             Target { address, user: "root".into(), password: Secret::new(password), database: None, tls: Tls::Off };
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
-        let mut running = Running { process, target, _data: data };
-        let answers = self.wait(&mut running);
+        let told = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
+        let watch = Arc::new(Watch::new(process, layout.log(), told.collect()));
+        let mut running = Running { watch, target, _data: data };
+        let answers = wait(&running);
         let removed = fs::remove_file(layout.first_statements());
         answers?;
         removed.map_err(|error| failed("first.sql", error))?;
@@ -138,44 +149,6 @@ impl Launch<'_> {
             command.env("LD_PRELOAD", allocator);
         }
         Process::start(&mut command)
-    }
-
-    /// Waits until it takes a connection. A connection is refused until it has
-    /// run the first statements, which set the password.
-    fn wait(&self, running: &mut Running) -> Result<(), EngineError> {
-        let call = "start of the server";
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = running.process.ended() {
-                let explained = failure::explain(&self.log(), self.lines.iter().map(|(name, _)| name.as_str()));
-                return Err(full_or_failed(call, format!("it ended with {status}; {explained}")));
-            }
-            let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
-                Ok(_) => return Ok(()),
-                Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
-                    return Err(EngineError::failed(
-                        call,
-                        format!("it does not take the password that it was given: {error}"),
-                    ));
-                }
-                Err(error) => error,
-            };
-            if begun.elapsed() > START {
-                let words = format!(
-                    "it does not answer after {} s ({last}); its log says:\n{}",
-                    START.as_secs(),
-                    failure::last_lines(&self.log(), 10)
-                );
-                return Err(EngineError::failed(call, words));
-            }
-            sleep(LOOK);
-        }
-    }
-
-    fn log(&self) -> String {
-        let mut bytes = Vec::new();
-        let _ = File::open(self.layout.log()).and_then(|mut file| file.read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Run by the server before it takes a connection, each on a line of its own.
@@ -219,6 +192,37 @@ impl Launch<'_> {
             }
         }
         text
+    }
+}
+
+/// Waits until a server takes a connection. A connection is refused until it has
+/// run the first statements, which set the password.
+fn wait(running: &Running) -> Result<(), EngineError> {
+    let call = "start of the server";
+    let begun = Instant::now();
+    loop {
+        if let Some(end) = running.watch.end(call) {
+            return Err(end);
+        }
+        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
+            Ok(_) => return Ok(()),
+            Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
+                return Err(EngineError::failed(
+                    call,
+                    format!("it does not take the password that it was given: {error}"),
+                ));
+            }
+            Err(error) => error,
+        };
+        if begun.elapsed() > START {
+            let words = format!(
+                "it does not answer after {} s ({last}); its log says:\n{}",
+                START.as_secs(),
+                last_lines(&running.watch.log(), 10)
+            );
+            return Err(EngineError::failed(call, words));
+        }
+        sleep(LOOK);
     }
 }
 
