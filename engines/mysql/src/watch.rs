@@ -19,6 +19,9 @@ use crate::process::{LOOK, Process};
 /// How long a server that has closed its connections may take until it has ended.
 const ENDING: Duration = Duration::from_secs(5);
 
+/// Bytes below which a server cannot have gone on writing.
+const LEAST_ROOM: u64 = 1 << 20;
+
 /// A server's process, and what is needed to say why it ended.
 pub struct Watch {
     process: Mutex<Process>,
@@ -68,7 +71,17 @@ impl Watch {
 
     fn ended(&self, call: &'static str, status: ExitStatus) -> EngineError {
         let told: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        full_or_failed(call, format!("the server ended with {status}; {}", explain(&self.log(), &told)))
+        let message = format!("the server ended with {status}; {}", explain(&self.log(), &told));
+        if self.is_device_full() {
+            return EngineError::DiskFull(format!("{call}: {message}"));
+        }
+        full_or_failed(call, message)
+    }
+
+    /// Whether the log's device is full, which is the data's: then the log, too,
+    /// breaks off before it says so. MyRocks aborts when it cannot write.
+    fn is_device_full(&self) -> bool {
+        rustix::fs::statvfs(&self.log).is_ok_and(|volume| volume.f_bavail * volume.f_frsize < LEAST_ROOM)
     }
 
     /// The error that a client met, or the end of the server where that is behind it.
