@@ -104,7 +104,8 @@ fn myrocks_compresses_as_the_published_runs_did() {
     let place = Place::new();
     for server in servers_here(&place, "myrocks") {
         let place = Place::new();
-        let engine = format!("[[engine]]\nname = \"r\"\nuse = \"myrocks\"\nserver = \"{server}\"\ncompression = \"zstd\"\n");
+        let engine =
+            format!("[[engine]]\nname = \"r\"\nuse = \"myrocks\"\nserver = \"{server}\"\ncompression = \"zstd\"\n");
         let output = experiment(&place, &engine);
         assert!(output.status.success(), "{server}: {}", text(&output));
         let options = in_force(&place, "001-r-c2-r1", "rocksdb_default_cf_options");

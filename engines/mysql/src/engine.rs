@@ -311,12 +311,10 @@ impl Engine for MySqlEngine {
                 Err(error) => absent(error.to_string(), "name the directory that holds bin/mysqld and share".into()),
             },
             Ok(Server::Release(release)) => match release.software() {
-                Some(software) if release.has(self.name) && !software.holds(self.name) => {
-                    absent(
-                        format!("{} is here without its plugin ha_rocksdb", release.about),
-                        release.install_command(),
-                    )
-                }
+                Some(software) if release.has(self.name) && !software.holds(self.name) => absent(
+                    format!("{} is here without its plugin ha_rocksdb", release.about),
+                    release.install_command(),
+                ),
                 _ if self.name == "tokudb" && asked.server.is_none() => Availability {
                     version: None,
                     source: "a server of your own (server = …): none in the catalogue has it".to_owned(),

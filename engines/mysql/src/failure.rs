@@ -76,10 +76,18 @@ fn contains_word(line: &str, name: &str) -> bool {
 /// or `OS errno 28` and apt "enough free space".
 pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
     let lower = message.to_ascii_lowercase();
-    let is_full =
-        ["errcode: 28", "errno 28", "errno: 28", "error number 28", "no space left", "disk is full", "disk full", "enough free space"]
-            .iter()
-            .any(|mark| lower.contains(mark));
+    let is_full = [
+        "errcode: 28",
+        "errno 28",
+        "errno: 28",
+        "error number 28",
+        "no space left",
+        "disk is full",
+        "disk full",
+        "enough free space",
+    ]
+    .iter()
+    .any(|mark| lower.contains(mark));
     if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
 }
 

@@ -163,7 +163,13 @@ pub fn files_holding(directory: &Path, text: &str) -> Vec<PathBuf> {
     entries
         .flat_map(|path| match path.is_dir() {
             true => files_holding(&path, text),
-            false => if holds(&path) { vec![path] } else { Vec::new() },
+            false => {
+                if holds(&path) {
+                    vec![path]
+                } else {
+                    Vec::new()
+                }
+            }
         })
         .collect()
 }
