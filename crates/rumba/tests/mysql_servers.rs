@@ -113,3 +113,39 @@ fn myrocks_compresses_as_the_published_runs_did() {
         assert!(options.contains(levels) && options.contains("bottommost_compression=kZSTD"), "{server}: {options}");
     }
 }
+
+#[test]
+fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
+    let place = Place::new();
+    let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
+    // Nobody listens there, so that npm cannot fetch it.
+    install.env("npm_config_registry", "http://127.0.0.1:1").env("npm_config_fetch_retries", "0");
+    let output = install.env("RUMBA_CACHE", place.path("cache")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("nothing was installed"), "{}", text(&output));
+    assert_eq!(std::fs::read_dir(place.path("cache/servers")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
+    if !common::is_root("the full-disk test of installs") {
+        return;
+    }
+    let place = Place::new();
+    let Some(disk) = common::SmallDisk::new(&place, 4) else { return };
+    disk.fill();
+    let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
+    let output = install.env("RUMBA_CACHE", disk.mount.join("cache")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("device is full") && text(&output).contains("RUMBA_CACHE"), "{}", text(&output));
+}
+
+#[test]
+fn a_server_that_is_here_is_not_fetched_again() {
+    let place = Place::new();
+    let Some(server) = servers_here(&place, "innodb").into_iter().next() else { return };
+    let mut install = place.rumba(&["engines", "install", &server]);
+    // A fetch would fail.
+    let output = install.env("RUMBA_DEBIAN_MIRROR", "http://127.0.0.1:1").output().unwrap();
+    assert!(output.status.success() && text(&output).contains("it is here already"), "{}", text(&output));
+}

@@ -88,10 +88,10 @@ pub struct Software {
 pub enum SoftwareError {
     /// No program of a server.
     #[error("{0} holds no server: there is no mysqld or mariadbd in it, nor in its bin, sbin or libexec")]
-    NoProgram(String),
+    Program(String),
     /// The program does not run.
     #[error("{program} does not tell its version: {cause}")]
-    NoVersion {
+    Version {
         /// The program.
         program: String,
         /// What it said.
@@ -99,7 +99,7 @@ pub enum SoftwareError {
     },
     /// The messages are missing.
     #[error("{0} holds no share directory with english/errmsg.sys, without which its server does not start")]
-    NoShare(String),
+    Share(String),
 }
 
 const PROGRAMS: [&str; 7] =
@@ -144,12 +144,10 @@ impl Software {
     fn look(base: &Path, loader: Option<Loader>) -> Result<Self, SoftwareError> {
         let there = |names: &[&str]| names.iter().map(|name| base.join(name)).filter(|path| path.exists()).collect();
         let programs: Vec<PathBuf> = there(&PROGRAMS);
-        let program =
-            programs.into_iter().next().ok_or_else(|| SoftwareError::NoProgram(base.display().to_string()))?;
+        let program = programs.into_iter().next().ok_or_else(|| SoftwareError::Program(base.display().to_string()))?;
         let shares: Vec<PathBuf> = there(&SHARES);
         let having = |what: &str| shares.iter().find(|share| share.join(what).exists()).cloned();
-        let messages =
-            having("english/errmsg.sys").ok_or_else(|| SoftwareError::NoShare(base.display().to_string()))?;
+        let messages = having("english/errmsg.sys").ok_or_else(|| SoftwareError::Share(base.display().to_string()))?;
         let charsets = having("charsets/Index.xml").unwrap_or_else(|| messages.clone()).join("charsets");
         let plugins: Vec<PathBuf> = there(&PLUGINS);
         let mut software = Self {
@@ -171,7 +169,7 @@ impl Software {
 
     /// The words of `--version` are `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
     fn ask_version(&mut self) -> Result<(), SoftwareError> {
-        let wrong = |cause: String| SoftwareError::NoVersion { program: self.program.display().to_string(), cause };
+        let wrong = |cause: String| SoftwareError::Version { program: self.program.display().to_string(), cause };
         let mut command = self.command();
         command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
         let output = command.output().map_err(|error| wrong(error.to_string()))?;
