@@ -4,47 +4,10 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, SmallDisk, is_root, phase, text};
-
-/// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
-fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Child {
-    let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
-    command.arg(out);
-    for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
-        command.args(["--set", set]);
-    }
-    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let stderr = BufReader::new(child.stderr.take().unwrap());
-    // Whoever writes to a closed pipe dies of it, so it is read to its end.
-    let said = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
-    let intervals = out.join(format!("trials/001-{engine}-c2-r1/intervals.ndjson"));
-    // Events decide when that is, not a clock.
-    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
-        assert!(child.try_wait().unwrap().is_none(), "{engine} ended early: {}", said.join().unwrap());
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    child
-}
-
-fn kill(signal: &str, pid: u32) {
-    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
-}
-
-/// The pids of a process's children.
-fn children(pid: u32) -> Vec<u32> {
-    let file = format!("/proc/{pid}/task/{pid}/children");
-    std::fs::read_to_string(file).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
-}
-
-fn is_alive(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
-}
+use common::{Place, SmallDisk, children, is_alive, is_root, kill, phase, start_long_run, text};
 
 #[test]
 fn an_interrupt_keeps_what_was_measured_and_exits_130() {

@@ -255,7 +255,8 @@ mod tests {
         assert_eq!(tls("tls=required"), Ok(Tls::Required));
         assert_eq!(tls("ca=/ca.pem"), Ok(Tls::Verified { ca: Some("/ca.pem".into()) }));
         assert!(tls("tls=maybe").unwrap_err().remedy.contains("verified"));
-        assert_eq!(tls("tsl=off").unwrap_err().remedy, "did you mean `tls`?");
+        assert_eq!(tls("tsl=off").unwrap_err().remedy, "it may have: tls, ca, socket, defaults-file");
+        assert_eq!(tls("defaults_file=/x").unwrap_err().remedy, "did you mean `defaults-file`?");
     }
 
     #[test]

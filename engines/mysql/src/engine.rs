@@ -207,7 +207,7 @@ impl MySqlEngine {
         let launch = Launch { software: &software, layout: &layout, lines: &lines, tcp: plan.tcp };
         let running = launch.start()?;
         let mut admin = connect(&running.target)?;
-        let mut settings = facts(&software, &plan, &capabilities, running.process.pid());
+        let mut settings = facts(&software, &plan, &capabilities, running.watch.pid());
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
         let parts = Parts {
             target: running.target.clone(),
@@ -232,7 +232,6 @@ impl MySqlEngine {
             ("table_options".to_owned(), plan.table_options.clone()),
         ];
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
-        settings.extend(worth_knowing(&capabilities));
         let place = external::place(&target, &mut admin);
         let taken = external::take(&mut admin, &dsn.schema)?;
         let host = Host::Brought { taken, place };
@@ -270,27 +269,6 @@ fn facts(software: &Software, plan: &Plan, capabilities: &Capabilities, pid: u32
         ("table_options".to_owned(), plan.table_options.clone()),
         ("session_setup".to_owned(), plan.setup.join("; ")),
     ]
-}
-
-/// The variables of a server of the user's that decide what its figures mean.
-fn worth_knowing(capabilities: &Capabilities) -> Vec<(String, String)> {
-    const NAMES: [&str; 13] = [
-        "innodb_buffer_pool_size",
-        "innodb_flush_log_at_trx_commit",
-        "innodb_doublewrite",
-        "innodb_flush_method",
-        "innodb_page_size",
-        "innodb_log_file_size",
-        "innodb_redo_log_capacity",
-        "rocksdb_block_cache_size",
-        "rocksdb_flush_log_at_trx_commit",
-        "rocksdb_default_cf_options",
-        "log_bin",
-        "sync_binlog",
-        "performance_schema",
-    ];
-    let value = |name: &str| Some((name.to_owned(), capabilities.variables.get(name)?.value.clone()));
-    NAMES.iter().filter_map(|name| value(name)).collect()
 }
 
 impl Engine for MySqlEngine {
@@ -333,14 +311,10 @@ impl Engine for MySqlEngine {
                 Err(error) => absent(error.to_string(), "name the directory that holds bin/mysqld and share".into()),
             },
             Ok(Server::Release(release)) => match release.software() {
-                Some(software)
-                    if self.name == "myrocks" && release.has(self.name) && !software.has_plugin("ha_rocksdb") =>
-                {
-                    absent(
-                        format!("{} is here without its plugin ha_rocksdb", release.about),
-                        release.install_command(),
-                    )
-                }
+                Some(software) if release.has(self.name) && !software.holds(self.name) => absent(
+                    format!("{} is here without its plugin ha_rocksdb", release.about),
+                    release.install_command(),
+                ),
                 _ if self.name == "tokudb" && asked.server.is_none() => Availability {
                     version: None,
                     source: "a server of your own (server = …): none in the catalogue has it".to_owned(),

@@ -12,7 +12,6 @@ const MARKER: &str = "rumba_marker";
 /// How long connecting, and an answer, may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-const BAD_SCHEMA: u16 = 1049;
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
 

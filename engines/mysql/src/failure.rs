@@ -1,17 +1,19 @@
 //! Why a server did not start: its last words, and the setting they are about.
 
+use rumba_core::engine::EngineError;
+
 /// The last lines of a log that are not empty.
 pub fn last_lines(log: &str, count: usize) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// What to tell of a server that did not start; `names` are the variables that
-/// the experiment sets.
-pub fn explain<'a>(log: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+/// What to tell of a server that did not start; `settings` are the variables
+/// that it was given, and their values.
+pub fn explain(log: &str, settings: &[(&str, &str)]) -> String {
     let telling: Vec<&str> = log.lines().filter(|line| is_error(line)).collect();
     let shown = if telling.is_empty() { last_lines(log, 10) } else { last_lines(&telling.join("\n"), 10) };
-    match culprit(&telling, names) {
+    match culprit(&telling, settings) {
         Some(name) => format!("the setting `{name}` seems to be why; its log says:\n{shown}"),
         None => format!("its log says:\n{shown}"),
     }
@@ -32,21 +34,33 @@ const ALIASES: &[(&str, &[&str])] = &[
         &["default_cf_options", "default cf options", "column family option", "cf_options", "cf options"],
     ),
     ("rocksdb_override_cf_options", &["override_cf_options", "override options"]),
-    ("innodb_data_file_path", &["data_file_path", "data file size"]),
+    ("innodb_data_file_path", &["data_file_path", "data file size", "tablespace size"]),
 ];
 
-/// The first setting that the log's errors name; longer names first, since one may be part of another.
-fn culprit<'a>(lines: &[&str], names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut names: Vec<&str> = names.collect();
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+/// The first setting that the log's errors name, or whose value they repeat;
+/// longer names first, since one may be part of another.
+fn culprit<'a>(lines: &[&str], settings: &[(&'a str, &'a str)]) -> Option<&'a str> {
+    let mut settings = settings.to_vec();
+    settings.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     let lines: Vec<String> = lines.iter().map(|line| line.to_ascii_lowercase()).collect();
-    lines.iter().find_map(|line| {
+    let named = lines.iter().find_map(|line| {
         let spelt = line.replace('-', "_");
-        names.iter().copied().find(|name| {
+        settings.iter().find(|(name, _)| {
             let aliases = ALIASES.iter().filter(|(of, _)| of == name).flat_map(|(_, words)| words.iter());
             contains_word(&spelt, name) || aliases.into_iter().any(|words| line.contains(words))
         })
-    })
+    });
+    let repeated = || {
+        lines.iter().find_map(|line| {
+            settings.iter().find(|(_, value)| is_telling(value) && line.contains(&value.to_ascii_lowercase()))
+        })
+    };
+    named.or_else(repeated).map(|(name, _)| *name)
+}
+
+/// Whether a value is one that a log does not repeat by chance: no number, no switch.
+fn is_telling(value: &str) -> bool {
+    value.len() >= 5 && value.contains(|c: char| !c.is_ascii_digit())
 }
 
 fn contains_word(line: &str, name: &str) -> bool {
@@ -58,19 +72,45 @@ fn contains_word(line: &str, name: &str) -> bool {
     })
 }
 
+/// A failure; told apart from a full device, for which servers write `Errcode: 28`
+/// or `OS errno 28` and apt "enough free space".
+pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
+    let lower = message.to_ascii_lowercase();
+    let is_full = [
+        "errcode: 28",
+        "errno 28",
+        "errno: 28",
+        "error number 28",
+        "no space left",
+        "disk is full",
+        "disk full",
+        "enough free space",
+    ]
+    .iter()
+    .any(|mark| lower.contains(mark));
+    if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_offending_setting_is_named() {
-        let names = ["innodb_page_size", "port", "innodb_flush_method", "rocksdb_default_cf_options"];
-        let explained = |log: &str| explain(log, names.iter().copied());
+        let settings = [
+            ("innodb_page_size", "16384"),
+            ("port", "3306"),
+            ("innodb_flush_method", "O_DIRECT"),
+            ("rocksdb_default_cf_options", "a=1"),
+            ("innodb_log_group_home_dir", "/nowhere"),
+        ];
+        let explained = |log: &str| explain(log, &settings);
         for (log, name) in [
             ("[ERROR] mariadbd: unknown variable 'innodb-page-size=x'", "innodb_page_size"),
             ("mysqld: unknown option '--port'", "port"),
             ("[ERROR] mysqld: Error while setting value 'x' to 'innodb_flush_method'", "innodb_flush_method"),
             ("[ERROR] RocksDB: Invalid default_cf_options", "rocksdb_default_cf_options"),
+            ("[ERROR] InnoDB: File /nowhere/ib_logfile0 was not found", "innodb_log_group_home_dir"),
         ] {
             assert!(explained(log).contains(&format!("`{name}`")), "{}", explained(log));
         }
@@ -79,6 +119,14 @@ mod tests {
 
     #[test]
     fn a_log_without_errors_is_shown_by_its_end() {
-        assert_eq!(explain("one\n\ntwo\n", [].into_iter()), "its log says:\none\ntwo");
+        assert_eq!(explain("one\n\ntwo\n", &[]), "its log says:\none\ntwo");
+    }
+
+    #[test]
+    fn a_full_device_is_known_by_the_servers_own_words() {
+        let full =
+            full_or_failed("start", "[ERROR] Error writing file 'x' (Errcode: 28 \"No space left on device\")".into());
+        assert!(matches!(full, EngineError::DiskFull(_)));
+        assert!(matches!(full_or_failed("start", "Errcode: 13".into()), EngineError::Failed { .. }));
     }
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use rumba_core::engine::EngineError;
 
 use crate::cache::{self, Draft};
-use crate::failure::last_lines;
+use crate::failure::{explain, full_or_failed};
 use crate::process;
 use crate::software::{Brand, Software, Version};
 
@@ -103,8 +103,9 @@ fn initialise(software: &Software, settings: &[(String, String)], data: &Path, l
         return Ok(());
     }
     let text = fs::read_to_string(log).unwrap_or_default();
-    let message = format!("{} ended with {status}:\n{}", software.program.display(), last_lines(&text, 10));
-    Err(EngineError::failed("initialise", message))
+    let told: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let explained = explain(&text, &told);
+    Err(full_or_failed("initialise", format!("{} ended with {status}; {explained}", software.program.display())))
 }
 
 /// A small log makes a small template; it gets its size at the start.

@@ -13,6 +13,7 @@ use crate::launch::{Running, STOP};
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::upkeep::{self, Patience};
+use crate::watch::{Watch, Watched};
 
 /// How long a server may take to say a counter.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -97,7 +98,18 @@ impl ServerInstance {
         admin.set_timeout(None);
         let result = upkeep(&mut admin);
         admin.set_timeout(Some(ANSWER));
-        result
+        match self.watch() {
+            Some(watch) => watch.explained(result),
+            None => result,
+        }
+    }
+
+    /// The server, if rumba runs it.
+    fn watch(&self) -> Option<&Arc<Watch>> {
+        match &self.host {
+            Host::Own { running, .. } => Some(&running.watch),
+            Host::Brought { .. } => None,
+        }
     }
 
     fn counted(&self) -> [(&'static str, u64); 4] {
@@ -114,7 +126,11 @@ impl ServerInstance {
 
 impl Instance for ServerInstance {
     fn session(&self) -> Result<Session, EngineError> {
-        Ok(Session::Sql(Box::new(WireSession::connect(&self.target, &self.session)?)))
+        let connected = WireSession::connect(&self.target, &self.session);
+        Ok(Session::Sql(match self.watch() {
+            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
+            None => Box::new(connected?),
+        }))
     }
 
     fn settle(&self) -> Result<(), EngineError> {
@@ -150,7 +166,7 @@ impl Instance for ServerInstance {
     fn place(&self) -> Place {
         match &self.host {
             Host::Own { running, data } => {
-                Place::Server { pid: Some(running.process.pid()), data_dir: Some(data.clone()) }
+                Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
             Host::Brought { place: (pid, data_dir), .. } => Place::Server { pid: *pid, data_dir: data_dir.clone() },
         }
@@ -161,7 +177,7 @@ impl Instance for ServerInstance {
         match self.host {
             Host::Own { running, .. } => {
                 drop(admin);
-                running.process.stop(STOP)
+                running.watch.stop(STOP)
             }
             Host::Brought { taken, .. } => {
                 admin.set_timeout(None);

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,10 @@ use rumba_core::engine::{EngineError, KEPT};
 use rumba_wire::{Address, Admin, Secret, Target, Tls, WireError};
 
 use crate::cache;
-use crate::failure;
+use crate::failure::last_lines;
 use crate::process::{LOOK, Process};
 use crate::software::{Brand, Software, Version};
+use crate::watch::Watch;
 
 /// How long a server may take to start. One that gives up ends, and is noticed at once.
 const START: Duration = Duration::from_secs(300);
@@ -71,12 +73,19 @@ pub type Line = (String, Option<String>);
 
 /// A server that answers.
 pub struct Running {
-    /// Its process.
-    pub process: Process,
+    /// Its process and its log.
+    pub watch: Arc<Watch>,
     /// Where it listens, and as whom to come.
     pub target: Target,
     /// Keeps the short way to the socket open.
     _data: Option<OwnedFd>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Sessions may still hold it; it ends with its instance all the same.
+        self.watch.kill();
+    }
 }
 
 /// What is to be started.
@@ -120,8 +129,10 @@ impl Launch<'_> {
         let target =
             Target { address, user: "root".into(), password: Secret::new(password), database: None, tls: Tls::Off };
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
-        let mut running = Running { process, target, _data: data };
-        let answers = self.wait(&mut running);
+        let told = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
+        let watch = Arc::new(Watch::new(process, layout.log(), told.collect()));
+        let mut running = Running { watch, target, _data: data };
+        let answers = wait(&running);
         let removed = fs::remove_file(layout.first_statements());
         answers?;
         removed.map_err(|error| failed("first.sql", error))?;
@@ -138,44 +149,6 @@ impl Launch<'_> {
             command.env("LD_PRELOAD", allocator);
         }
         Process::start(&mut command)
-    }
-
-    /// Waits until it takes a connection. A connection is refused until it has
-    /// run the first statements, which set the password.
-    fn wait(&self, running: &mut Running) -> Result<(), EngineError> {
-        let call = "start of the server";
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = running.process.ended() {
-                let explained = failure::explain(&self.log(), self.lines.iter().map(|(name, _)| name.as_str()));
-                return Err(full_or_failed(call, format!("it ended with {status}; {explained}")));
-            }
-            let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
-                Ok(_) => return Ok(()),
-                Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
-                    return Err(EngineError::failed(
-                        call,
-                        format!("it does not take the password that it was given: {error}"),
-                    ));
-                }
-                Err(error) => error,
-            };
-            if begun.elapsed() > START {
-                let words = format!(
-                    "it does not answer after {} s ({last}); its log says:\n{}",
-                    START.as_secs(),
-                    failure::last_lines(&self.log(), 10)
-                );
-                return Err(EngineError::failed(call, words));
-            }
-            sleep(LOOK);
-        }
-    }
-
-    fn log(&self) -> String {
-        let mut bytes = Vec::new();
-        let _ = File::open(self.layout.log()).and_then(|mut file| file.read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Run by the server before it takes a connection, each on a line of its own.
@@ -203,8 +176,10 @@ impl Launch<'_> {
         lines.push(own("socket", SOCKET.into()));
         lines.push(own("pid_file", "pid".into()));
         lines.push(own("init_file", self.layout.first_statements().display().to_string()));
-        // A listener of MySQL's second protocol, where a server has it.
-        lines.push(own("loose_mysqlx", "0".into()));
+        if self.software.brand == Brand::MySql && self.software.version >= Version(8, 0, 0) {
+            // A listener of MySQL's second protocol, where it was built in.
+            lines.push(own("loose_mysqlx", "0".into()));
+        }
         match port {
             Some(port) => lines.extend([own("bind_address", "127.0.0.1".into()), own("port", port.to_string())]),
             None => lines.push(("skip_networking".into(), None)),
@@ -220,17 +195,38 @@ impl Launch<'_> {
     }
 }
 
-const ACCESS_DENIED: u16 = 1045;
-
-/// Servers write `Errcode: 28` or `OS errno 28` where the system says that the device is full.
-pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
-    let lower = message.to_ascii_lowercase();
-    let is_full =
-        ["errcode: 28", "errno 28", "errno: 28", "error number 28", "no space left", "disk is full", "disk full"]
-            .iter()
-            .any(|mark| lower.contains(mark));
-    if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
+/// Waits until a server takes a connection. A connection is refused until it has
+/// run the first statements, which set the password.
+fn wait(running: &Running) -> Result<(), EngineError> {
+    let call = "start of the server";
+    let begun = Instant::now();
+    loop {
+        if let Some(end) = running.watch.end(call) {
+            return Err(end);
+        }
+        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
+            Ok(_) => return Ok(()),
+            Err(error @ WireError::Server { code: ACCESS_DENIED, .. }) => {
+                return Err(EngineError::failed(
+                    call,
+                    format!("it does not take the password that it was given: {error}"),
+                ));
+            }
+            Err(error) => error,
+        };
+        if begun.elapsed() > START {
+            let words = format!(
+                "it does not answer after {} s ({last}); its log says:\n{}",
+                START.as_secs(),
+                last_lines(&running.watch.log(), 10)
+            );
+            return Err(EngineError::failed(call, words));
+        }
+        sleep(LOOK);
+    }
 }
+
+const ACCESS_DENIED: u16 = 1045;
 
 /// A value of an option file: quoted where it would be cut short otherwise.
 fn quoted(value: &str) -> String {
@@ -279,13 +275,5 @@ mod tests {
         assert_eq!(quoted("O_DIRECT"), "O_DIRECT");
         assert_eq!(quoted("a=1;b={c=2}"), "a=1;b={c=2}");
         assert_eq!(quoted("a#b"), "\"a#b\"");
-    }
-
-    #[test]
-    fn a_full_device_is_known_by_the_servers_own_words() {
-        let full =
-            full_or_failed("start", "[ERROR] Error writing file 'x' (Errcode: 28 \"No space left on device\")".into());
-        assert!(matches!(full, EngineError::DiskFull(_)));
-        assert!(matches!(full_or_failed("start", "Errcode: 13".into()), EngineError::Failed { .. }));
     }
 }

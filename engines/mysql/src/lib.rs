@@ -25,6 +25,7 @@ mod software;
 #[cfg(test)]
 mod testing;
 mod upkeep;
+mod watch;
 
 pub use catalogue::Servers;
 pub use engine::MySqlEngine;

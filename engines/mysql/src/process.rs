@@ -63,7 +63,7 @@ impl Process {
     ///
     /// # Errors
     /// When it had to be killed, or ended otherwise than well.
-    pub fn stop(mut self, patience: Duration) -> Result<(), EngineError> {
+    pub fn stop(&mut self, patience: Duration) -> Result<(), EngineError> {
         let call = "stop of the server";
         if let Some(status) = self.ended() {
             return Err(EngineError::failed(call, format!("it had ended before, with {status}")));
@@ -81,18 +81,24 @@ impl Process {
                 };
             }
             if asked.elapsed() > patience {
+                self.kill();
                 let words = format!("it had not ended {} s after it was asked to, and was killed", patience.as_secs());
                 return Err(EngineError::failed(call, words));
             }
             sleep(LOOK);
         }
     }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        // It may have ended already; either way it is waited for, so that nothing of it is left.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended already; either way it is waited for, so that nothing of it is left.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }

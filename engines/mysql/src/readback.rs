@@ -13,14 +13,32 @@ use crate::plan::{Line, Plan};
 /// By how much a server may round a number that it was told.
 const ROUNDING: f64 = 0.1;
 
-/// Reads back what was set; gives the settings in force.
+/// Variables that decide what a server's figures mean, whoever has set them.
+const TELLING: [&str; 13] = [
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_doublewrite",
+    "innodb_flush_method",
+    "innodb_page_size",
+    "innodb_log_file_size",
+    "innodb_redo_log_capacity",
+    "rocksdb_block_cache_size",
+    "rocksdb_flush_log_at_trx_commit",
+    "rocksdb_default_cf_options",
+    "log_bin",
+    "sync_binlog",
+    "performance_schema",
+];
+
+/// Reads back what was set; gives the settings in force, and those that tell
+/// what figures mean.
 ///
 /// # Errors
 /// The first setting that the server changed or ignored.
 pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
     let call = "reading the settings back";
     let variables = global_variables(admin).map_err(|error| EngineError::failed(call, error.to_string()))?;
-    let mut in_force = Vec::new();
+    let mut in_force: Vec<(String, String)> = Vec::new();
     for line in &plan.lines {
         let Some((name, asked)) = variable_of(line) else { continue };
         let Some((name, found)) = name.iter().find_map(|name| variables.get_key_value(*name)) else { continue };
@@ -37,6 +55,10 @@ pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, 
     }
     if plan.kind == Kind::RocksDb {
         families(admin, plan, call)?;
+    }
+    for name in TELLING {
+        let value = variables.get(name).filter(|_| in_force.iter().all(|(known, _)| known != name));
+        in_force.extend(value.map(|value| (name.to_owned(), value.clone())));
     }
     Ok(in_force)
 }

@@ -87,11 +87,11 @@ pub struct Software {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoftwareError {
     /// No program of a server.
-    #[error("{0} holds no server: there is no mysqld or mariadbd in its bin, sbin or libexec")]
-    NoProgram(String),
+    #[error("{0} holds no server: there is no mysqld or mariadbd in it, nor in its bin, sbin or libexec")]
+    Program(String),
     /// The program does not run.
     #[error("{program} does not tell its version: {cause}")]
-    NoVersion {
+    Version {
         /// The program.
         program: String,
         /// What it said.
@@ -99,11 +99,11 @@ pub enum SoftwareError {
     },
     /// The messages are missing.
     #[error("{0} holds no share directory with english/errmsg.sys, without which its server does not start")]
-    NoShare(String),
+    Share(String),
 }
 
-const PROGRAMS: [&str; 6] =
-    ["bin/mariadbd", "sbin/mariadbd", "libexec/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"];
+const PROGRAMS: [&str; 7] =
+    ["bin/mariadbd", "sbin/mariadbd", "libexec/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld", "mysqld"];
 const SHARES: [&str; 4] = ["share/mysql", "share/mariadb", "share", "share/mysql-8.0"];
 const PLUGINS: [&str; 7] = [
     "lib/mysql/plugin",
@@ -144,12 +144,10 @@ impl Software {
     fn look(base: &Path, loader: Option<Loader>) -> Result<Self, SoftwareError> {
         let there = |names: &[&str]| names.iter().map(|name| base.join(name)).filter(|path| path.exists()).collect();
         let programs: Vec<PathBuf> = there(&PROGRAMS);
-        let program =
-            programs.into_iter().next().ok_or_else(|| SoftwareError::NoProgram(base.display().to_string()))?;
+        let program = programs.into_iter().next().ok_or_else(|| SoftwareError::Program(base.display().to_string()))?;
         let shares: Vec<PathBuf> = there(&SHARES);
         let having = |what: &str| shares.iter().find(|share| share.join(what).exists()).cloned();
-        let messages =
-            having("english/errmsg.sys").ok_or_else(|| SoftwareError::NoShare(base.display().to_string()))?;
+        let messages = having("english/errmsg.sys").ok_or_else(|| SoftwareError::Share(base.display().to_string()))?;
         let charsets = having("charsets/Index.xml").unwrap_or_else(|| messages.clone()).join("charsets");
         let plugins: Vec<PathBuf> = there(&PLUGINS);
         let mut software = Self {
@@ -171,7 +169,7 @@ impl Software {
 
     /// The words of `--version` are `mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …`.
     fn ask_version(&mut self) -> Result<(), SoftwareError> {
-        let wrong = |cause: String| SoftwareError::NoVersion { program: self.program.display().to_string(), cause };
+        let wrong = |cause: String| SoftwareError::Version { program: self.program.display().to_string(), cause };
         let mut command = self.command();
         command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
         let output = command.output().map_err(|error| wrong(error.to_string()))?;
@@ -213,11 +211,20 @@ impl Software {
         if let Some(plugins) = &self.plugins {
             options.push(("plugin_dir".to_owned(), plugins.display().to_string()));
         }
+        // Where the server's maker would have it, which need not exist here; a server without it does not start.
+        if self.brand == Brand::MySql && self.version >= Version(5, 7, 0) {
+            options.push(("secure_file_priv".to_owned(), "NULL".to_owned()));
+        }
         // Servers refuse to run as root unless they are told to.
         if rustix::process::geteuid().is_root() {
             options.push(("user".to_owned(), "root".to_owned()));
         }
         options
+    }
+
+    /// Whether it has what an engine of rumba's needs, as far as that is in plugins.
+    pub fn holds(&self, engine: &str) -> bool {
+        engine != "myrocks" || self.has_plugin("ha_rocksdb")
     }
 
     /// Whether a plugin's library is there: `ha_rocksdb`.

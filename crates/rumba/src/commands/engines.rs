@@ -1,10 +1,14 @@
 //! `rumba engines`: what can run here, and `rumba engines install`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_core::engine::{Asked, Availability, Engine};
+use rumba_core::engine::{Asked, Availability, Engine, EngineError};
 use rumba_core::server::ServerInfo;
 use rumba_lab::registry::Registry;
+use rumba_lab::trial::child::stop_signals;
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 
 use crate::cli::{EnginesArgs, EnginesCommand, ListArgs};
@@ -132,9 +136,47 @@ fn install(name: &str, registry: &Registry) -> super::Result {
         };
         return Err(Problem::mistake(format!("there is no server `{name}` to install"), remedy));
     };
+    let interrupted = end_children_when_interrupted()?;
     let mut say = |what: &str| say!("{name}: {what}");
-    catalogue.install(name, &mut say).map_err(|error| {
-        Problem::failure(error.to_string(), "see that apt-get, dpkg-deb, npm and the network are there, then try again")
-    })?;
-    Ok(ExitCode::SUCCESS)
+    match catalogue.install(name, &mut say) {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(_) if interrupted.load(Relaxed) => {
+            say!("{name}: interrupted; nothing was installed");
+            Ok(ExitCode::from(super::run::INTERRUPTED))
+        }
+        Err(error @ EngineError::DiskFull(_)) => Err(Problem::failure(
+            error.to_string(),
+            "nothing was installed: make room, or let RUMBA_CACHE name a directory on a larger volume",
+        )),
+        Err(error) => Err(Problem::failure(
+            error.to_string(),
+            "nothing was installed: see that apt-get, dpkg-deb, npm and the network are there, then try again",
+        )),
+    }
+}
+
+/// Makes an interrupt end what the install has started instead of rumba itself,
+/// which then fails and so removes what is there of the server by then.
+fn end_children_when_interrupted() -> Result<Arc<AtomicBool>, Problem> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    let mut signals = signal_hook::iterator::Signals::new(stop_signals())
+        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            flag.store(true, Relaxed);
+            children().into_iter().filter_map(Pid::from_raw).for_each(|pid| {
+                // It may have ended by itself.
+                let _ = rustix::process::kill_process(pid, Signal::TERM);
+            });
+        }
+    });
+    Ok(interrupted)
+}
+
+/// The processes that this one has started.
+fn children() -> Vec<i32> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let listed = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    listed.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect()
 }

@@ -20,7 +20,8 @@ use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
 use crate::progress::{Progress, tell};
 
-const INTERRUPTED: u8 = 130;
+/// The exit code of what was interrupted.
+pub const INTERRUPTED: u8 = 130;
 /// How much larger a database may get than its logical bytes before a run that
 /// fits only its logical bytes would fill the device: B-trees after random
 /// inserts, with their log, stay below three.

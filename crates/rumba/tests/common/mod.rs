@@ -1,8 +1,10 @@
 //! What the tests of the binary share.
 #![allow(dead_code)] // Each test file uses its part.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -49,6 +51,42 @@ impl Place {
         let doctor: Value = serde_json::from_slice(&output.stdout).unwrap();
         doctor["leftovers"].as_array().unwrap().is_empty() && !self.path("out/data").exists()
     }
+}
+
+/// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
+pub fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Child {
+    let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
+    command.arg(out);
+    for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
+        command.args(["--set", set]);
+    }
+    let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    // Whoever writes to a closed pipe dies of it, so it is read to its end.
+    let said = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
+    let intervals = out.join(format!("trials/001-{engine}-c2-r1/intervals.ndjson"));
+    // Events decide when that is, not a clock.
+    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
+        assert!(child.try_wait().unwrap().is_none(), "{engine} ended early: {}", said.join().unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child
+}
+
+pub fn kill(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// The pids of a process's children.
+pub fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    lists.flat_map(|list| list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>()).collect()
+}
+
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 pub fn text(output: &Output) -> String {
@@ -116,4 +154,22 @@ fn path(path: &Path) -> &str {
 fn run(program: &str, args: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() { Ok(()) } else { Err(text(&output)) }
+}
+
+/// The files below a directory that hold a text.
+pub fn files_holding(directory: &Path, text: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let holds = |file: &Path| String::from_utf8_lossy(&std::fs::read(file).unwrap()).contains(text);
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => files_holding(&path, text),
+            false => {
+                if holds(&path) {
+                    vec![path]
+                } else {
+                    Vec::new()
+                }
+            }
+        })
+        .collect()
 }

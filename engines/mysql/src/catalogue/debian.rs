@@ -13,7 +13,7 @@ use rumba_core::engine::EngineError;
 use rumba_core::units::show_bytes;
 use serde::Deserialize;
 
-use super::output_of;
+use super::{failed, output_of, progress_of};
 
 /// The unpacked tree within a server's place.
 pub const TREE: &str = "tree";
@@ -40,36 +40,52 @@ impl Packages {
         let apt = Apt::new(&draft.join("apt"), &self.suite)?;
         say(&format!("fetching the list of packages of {}", self.origin()));
         output_of(apt.command("apt-get").arg("update"), "install")?;
-        say(&format!("downloading {} and what they need", self.packages.join(", ")));
-        let mut download = apt.command("apt-get");
-        output_of(download.args(["--yes", "--download-only", "install"]).args(&self.packages), "install")?;
-        let archives = apt.archives().map_err(failed)?;
-        let bytes: u64 = archives.iter().filter_map(|file| file.metadata().ok()).map(|meta| meta.len()).sum();
-        say(&format!(
-            "{} packages, {}, signature and checksums verified by apt",
-            archives.len(),
-            show_bytes(bytes as f64)
-        ));
-        say("unpacking");
+        self.download(&apt, say)?;
+        say("signature and checksums verified by apt; unpacking");
+        let archives = apt.archives().map_err(|error| failed(&apt.root, &error))?;
         let tree = draft.join(TREE);
-        fs::create_dir(&tree).map_err(failed)?;
+        fs::create_dir(&tree).map_err(|error| failed(&tree, &error))?;
         let mut names = Vec::new();
         for archive in &archives {
             output_of(Command::new("dpkg-deb").arg("--extract").arg(archive).arg(&tree), "install")?;
             names.extend(archive.file_name().map(|name| name.to_string_lossy().into_owned()));
         }
         names.sort();
-        fs::write(draft.join("packages"), names.join("\n") + "\n").map_err(failed)?;
+        let list = draft.join("packages");
+        fs::write(&list, names.join("\n") + "\n").map_err(|error| failed(&list, &error))?;
         // Documents are of no use to a server, and apt's files have done their work.
         for superfluous in ["usr/share/doc", "usr/share/man", "usr/share/locale"] {
             let _ = fs::remove_dir_all(tree.join(superfluous));
         }
-        fs::remove_dir_all(draft.join("apt")).map_err(failed)
+        fs::remove_dir_all(&apt.root).map_err(|error| failed(&apt.root, &error))
+    }
+
+    fn download(&self, apt: &Apt, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        let mut listing = apt.command("apt-get");
+        let listed = output_of(listing.args(["--yes", "--print-uris", "install"]).args(&self.packages), "install")?;
+        let sizes: Vec<u64> = listed.lines().filter_map(size_listed).collect();
+        let bytes: u64 = sizes.iter().sum();
+        let what = self.packages.join(", ");
+        say(&format!("downloading {what} and what they need: {} packages, {}", sizes.len(), show_bytes(bytes as f64)));
+        let mut download = apt.command("apt-get");
+        download.args(["--yes", "--download-only", "install"]).args(&self.packages);
+        let mut count = 0;
+        progress_of(&mut download, "install", &mut |line| {
+            count += usize::from(line.starts_with("Get:"));
+            if line.starts_with("Get:") && count.is_multiple_of(PACKAGES_PER_LINE) {
+                say(&format!("{count} of {} packages", sizes.len()));
+            }
+        })?;
+        Ok(())
     }
 }
 
-fn failed(error: io::Error) -> EngineError {
-    EngineError::failed("install", error.to_string())
+/// How many packages are downloaded between two lines of progress.
+const PACKAGES_PER_LINE: usize = 10;
+
+/// The size in a line of `'address' file size checksum`.
+fn size_listed(line: &str) -> Option<u64> {
+    line.strip_prefix('\'')?.split_whitespace().nth(2)?.parse().ok()
 }
 
 /// apt with a root of its own.
@@ -88,13 +104,14 @@ impl Apt {
         }
         let mirror = mirror()?;
         for directory in ["state/lists/partial", "cache/archives/partial", "etc"] {
-            fs::create_dir_all(root.join(directory)).map_err(failed)?;
+            fs::create_dir_all(root.join(directory)).map_err(|error| failed(root, &error))?;
         }
         // Nothing is installed as far as this apt knows, so it fetches everything that is needed.
-        fs::write(root.join("state/status"), "").map_err(failed)?;
+        let write = |name: &str, text: &str| fs::write(root.join(name), text).map_err(|error| failed(root, &error));
+        write("state/status", "")?;
         let source = format!("Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n");
-        fs::write(root.join("etc/debian.sources"), source).map_err(failed)?;
-        fs::write(root.join("apt.conf"), configuration(root)?).map_err(failed)?;
+        write("etc/debian.sources", &source)?;
+        write("apt.conf", &configuration(root)?)?;
         Ok(Self { root: root.to_owned() })
     }
 
@@ -137,6 +154,8 @@ fn configuration(root: &Path) -> Result<String, EngineError> {
     }
     // The user apt would become cannot enter a private directory.
     text.push_str("APT::Sandbox::User \"root\";\nDebug::NoLocking \"true\";\nAPT::Install-Recommends \"false\";\n");
+    // Otherwise a list that could not be fetched is a warning only.
+    text.push_str("APT::Update::Error-Mode \"any\";\n");
     text.push_str("Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n");
     Ok(text)
 }
@@ -172,6 +191,13 @@ fn main_archive(targets: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_size_of_a_download_is_read_from_apts_list() {
+        let line = "'http://c.example/pool/libc6_2.41-12_amd64.deb' libc6_2.41-12_amd64.deb 2846000 SHA256:0a1b";
+        assert_eq!(size_listed(line), Some(2_846_000));
+        assert_eq!(size_listed("Need to get 57 MB of archives."), None);
+    }
 
     #[test]
     fn the_archive_is_not_taken_for_its_security_updates_nor_for_a_stranger() {

@@ -4,7 +4,9 @@
 mod debian;
 mod npm;
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use rumba_core::engine::{Availability, EngineError, Missing};
@@ -12,6 +14,7 @@ use rumba_core::server::{Catalogue, ServerInfo};
 use serde::Deserialize;
 
 use crate::cache::{self, Draft};
+use crate::failure::{full_or_failed, last_lines};
 use crate::software::{Software, SoftwareError};
 
 /// A release that rumba can have.
@@ -65,9 +68,17 @@ pub fn unknown(name: &str) -> String {
 }
 
 impl Release {
-    /// Its software, if it is here.
+    /// Its software, if it is here: one with all its engines rather than one without.
     pub fn software(&self) -> Option<Software> {
-        self.of_the_system().or_else(|| self.in_cache(&self.place().ok()?))
+        let system = self.of_the_system();
+        match system.as_ref().is_some_and(|software| self.is_whole(software)) {
+            true => system,
+            false => self.in_cache().or(system),
+        }
+    }
+
+    fn is_whole(&self, software: &Software) -> bool {
+        self.engines.iter().all(|engine| software.holds(engine))
     }
 
     /// Whether it has an engine of rumba's.
@@ -121,8 +132,8 @@ impl Release {
         Ok(cache::root()?.join("servers").join(&self.name))
     }
 
-    fn in_cache(&self, place: &Path) -> Option<Software> {
-        self.look_in(place).ok()
+    fn in_cache(&self) -> Option<Software> {
+        self.look_in(&self.place().ok()?).ok()
     }
 
     fn look_in(&self, place: &Path) -> Result<Software, SoftwareError> {
@@ -133,9 +144,15 @@ impl Release {
     }
 
     fn install(&self, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
-        let failed = |error: std::io::Error| EngineError::failed("install", error.to_string());
         let place = self.place()?;
-        let draft = Draft::new(&place).map_err(failed)?;
+        if let Some(here) = self.software().filter(|software| self.is_whole(software)) {
+            say(&format!("it is here already: {} in {}", here.version_text, here.base.display()));
+            if here.base.starts_with(&place) {
+                say(&format!("(to have it anew, remove {} first)", place.display()));
+            }
+            return Ok(());
+        }
+        let draft = Draft::new(&place).map_err(|error| failed(&place, &error))?;
         match (&self.debian, &self.npm) {
             (Some(debian), _) => debian.fetch(draft.path(), say)?,
             (None, Some(npm)) => npm.fetch(draft.path(), say)?,
@@ -154,7 +171,7 @@ impl Release {
             return Err(EngineError::failed("install", message));
         }
         say(&format!("it runs: {} {}", software.brand.name(), software.version_text));
-        draft.replace().map_err(failed)?;
+        draft.replace().map_err(|error| failed(&place, &error))?;
         say(&format!("installed in {}", place.display()));
         Ok(())
     }
@@ -183,20 +200,48 @@ impl Catalogue for Servers {
     }
 }
 
+fn failed(place: &Path, error: &std::io::Error) -> EngineError {
+    full_or_failed("install", format!("{}: {error}", place.display()))
+}
+
 /// Runs a command to its end and takes what it printed.
-fn output_of(command: &mut std::process::Command, what: &'static str) -> Result<String, EngineError> {
+fn output_of(command: &mut Command, what: &'static str) -> Result<String, EngineError> {
+    let mut text = String::new();
+    progress_of(command, what, &mut |line| {
+        text.push_str(line);
+        text.push('\n');
+    })?;
+    Ok(text)
+}
+
+/// Runs a command to its end and gives each line that it prints as it comes.
+fn progress_of(
+    command: &mut Command,
+    what: &'static str,
+    line_printed: &mut dyn FnMut(&str),
+) -> Result<(), EngineError> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|error| EngineError::failed(what, format!("{name} cannot be run: {error}")))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    let cannot = |error: std::io::Error| full_or_failed(what, format!("{name} cannot be run: {error}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(cannot)?;
+    let mut stderr = child.stderr.take();
+    let errors = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What cannot be read is not shown; the status says that it failed.
+        let _ = stderr.as_mut().map(|stderr| stderr.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            line_printed(&String::from_utf8_lossy(&line));
+        }
     }
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = last[last.len().saturating_sub(8)..].join("\n");
-    Err(EngineError::failed(what, format!("{name} ended with {}:\n{last}", output.status)))
+    let status = child.wait().map_err(cannot)?;
+    let errors = errors.join().unwrap_or_default();
+    if status.success() {
+        return Ok(());
+    }
+    Err(full_or_failed(what, format!("{name} ended with {status}:\n{}", last_lines(&errors, 8))))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rumba_core::engine::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha512};
 
-use super::output_of;
+use super::{failed, output_of};
 
 /// A package of npm's.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,22 +37,23 @@ impl Package {
 
     /// Fetches, verifies and unpacks it.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
-        let failed = |error: std::io::Error| EngineError::failed("install", error.to_string());
         let name = format!("{}@{}", self.package, self.version);
         say(&format!("downloading {name} with npm"));
         let mut pack = Command::new("npm");
         // Runs no script of the package: it is only fetched.
-        pack.args(["pack", &name, "--ignore-scripts", "--silent", "--pack-destination"]).arg(draft);
+        pack.args(["pack", &name, "--ignore-scripts", "--loglevel=error", "--pack-destination"]).arg(draft);
+        let cache = draft.join("npm-cache");
+        pack.arg("--cache").arg(&cache);
         let printed = output_of(pack.current_dir(draft), "install")?;
         let file = draft.join(printed.lines().last().unwrap_or_default().trim());
-        let archive = fs::read(&file).map_err(failed)?;
+        let archive = fs::read(&file).map_err(|error| failed(&file, &error))?;
         verify(&archive, &self.sha512, &name)?;
         say("its checksum is the one in the catalogue; unpacking");
         let mut unpack = Command::new("tar");
         unpack.args(["--extract", "--gzip", "--no-same-owner", "--exclude=package/server/data", "--file"]).arg(&file);
         output_of(unpack.arg("--directory").arg(draft), "install")?;
-        make_executable(&draft.join(&self.base).join("bin")).map_err(failed)?;
-        fs::remove_file(&file).map_err(failed)
+        fs::remove_dir_all(&cache).map_err(|error| failed(&cache, &error))?;
+        fs::remove_file(&file).map_err(|error| failed(&file, &error))
     }
 }
 
@@ -65,15 +66,6 @@ fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError>
         "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
     );
     Err(EngineError::failed("install", message))
-}
-
-/// npm drops the permission of files that are no programs of its own.
-fn make_executable(directory: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    for entry in fs::read_dir(directory)? {
-        fs::set_permissions(entry?.path(), fs::Permissions::from_mode(0o755))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

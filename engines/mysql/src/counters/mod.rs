@@ -49,11 +49,6 @@ impl Reading {
         self.gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
     }
 
-    /// Why a figure is not there.
-    pub fn reason(&self, name: &str) -> Option<&str> {
-        self.absent.iter().find(|absence| absence.name == name).map(|absence| absence.reason.as_str())
-    }
-
     fn put(&mut self, name: impl Into<String>, value: f64) {
         self.gauges.push(Gauge::new(name, value));
     }
@@ -124,17 +119,6 @@ pub fn counters(admin: &mut dyn Ask, server: &Server) -> Reading {
 }
 
 /// Bytes written since the server's start, by what they were written for.
-pub fn written(admin: &mut dyn Ask, server: &Server) -> Reading {
-    match Status::read_all(admin) {
-        Ok(status) => written_of(admin, server, &status),
-        Err(reason) => {
-            let mut reading = Reading::default();
-            reading.miss("all counters", reason);
-            reading
-        }
-    }
-}
-
 fn written_of(admin: &mut dyn Ask, server: &Server, status: &Status) -> Reading {
     let mut reading = Reading::default();
     match &server.kind {

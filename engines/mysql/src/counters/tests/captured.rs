@@ -4,7 +4,7 @@ use rumba_wire::{Rows, WireError};
 
 use crate::counters::innodb::{age_in_monitor, purge_is_done_in};
 use crate::counters::rocksdb::{UNFLUSHED, sums};
-use crate::counters::{Ask, Flavour, Kind, Levels, Reading, Server, debt, written};
+use crate::counters::{Ask, Flavour, Kind, Levels, Reading, Server, Status, debt, written_of};
 
 /// A server that gives captured answers, found by the beginning of the statement.
 struct Captured(Vec<(&'static str, &'static str)>);
@@ -70,8 +70,8 @@ fn mysql_5_6_tells_its_debt_by_metrics_and_monitor() {
     assert_eq!(reading.get("history_list_length"), Some(4.0));
     assert_eq!(reading.get("change_buffer_pages"), Some(0.0));
     assert_eq!(reading.get("checkpoint_age_bytes"), None, "unknown is not zero");
-    let reason = reading.reason("checkpoint_age_bytes").expect("a reason");
-    assert!(reason.contains("innodb_monitor_enable = 'log_lsn_checkpoint_age'"), "{reason}");
+    let absent = reading.absent.iter().find(|absence| absence.name == "checkpoint_age_bytes").expect("a reason");
+    assert!(absent.reason.contains("innodb_monitor_enable = 'log_lsn_checkpoint_age'"), "{absent:?}");
 }
 
 const MONITOR: &str = "---\nLOG\n---\nLog sequence number 182328655\nLog flushed up to   182328655\n\
@@ -107,7 +107,8 @@ fn pages_are_told_apart_from_redo_and_doublewrite() {
         [("5.6.24-log", mysql, 8630.0), ("9.7.4", newer, 26342.0), ("10.11.19-MariaDB", mariadb, 11271.0)]
     {
         let mut captured = Captured(vec![("SHOW GLOBAL STATUS", status), ("SHOW BINARY LOGS", "bin.000001 153979532")]);
-        let reading = written(&mut captured, &Server::new(Kind::InnoDb, version));
+        let status = Status::read_all(&mut captured).expect("status");
+        let reading = written_of(&mut captured, &Server::new(Kind::InnoDb, version), &status);
         let bytes = reading.get("written_pages_bytes").expect("pages");
         assert!((bytes / (pages * 16384.0) - 1.0).abs() < 0.001, "{version}: {bytes} for {pages} pages");
         assert!(reading.get("written_binlog_bytes").expect("binlog") > 1e8);

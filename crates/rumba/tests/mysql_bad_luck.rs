@@ -1,0 +1,183 @@
+//! Servers that refuse to start, die, are interrupted or run out of disk: the
+//! cause is told, what was measured is kept, no process and no directory is left.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Child, Output};
+use std::time::Duration;
+
+use common::{Place, SmallDisk, children, is_alive, is_root, kill, phase, start_long_run, text};
+
+/// Whether the server of the usual release is here; says what is skipped otherwise.
+fn mariadb_is_here() -> bool {
+    let there = Path::new("/usr/sbin/mariadbd").exists();
+    if !there {
+        eprintln!("skipped: no mariadbd in /usr/sbin; install the package mariadb-server");
+    }
+    there
+}
+
+fn failure(place: &Place) -> String {
+    place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The server of a run's trial.
+fn server_of(run: &Child) -> u32 {
+    let trial = children(run.id())[0];
+    children(trial)[0]
+}
+
+fn end_of(pid: u32) {
+    while is_alive(pid) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
+    if !mariadb_is_here() {
+        return;
+    }
+    for (set, name, words) in [
+        // Refused when the data directory is made.
+        ("innodb.innodb_data_file_path=ibdata1:1M", "innodb_data_file_path", "Tablespace size"),
+        // Refused at the start.
+        ("innodb.innodb_log_group_home_dir=/nowhere", "innodb_log_group_home_dir", "/nowhere/ib_logfile0"),
+    ] {
+        let place = Place::new();
+        let output = place.short_run("innodb", &["--set", set]).output().unwrap();
+        assert_eq!(code(&output), Some(1), "{}", text(&output));
+        let cause = failure(&place);
+        assert!(cause.contains(&format!("`{name}`")) && cause.contains(words), "{cause}");
+        assert!(place.is_clean(), "{set}");
+    }
+}
+
+#[test]
+fn a_value_that_the_server_would_move_to_a_bound_is_refused_before_anything_is_made() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let output = place.short_run("innodb", &["--set", "innodb.innodb_io_capacity=50"]).output().unwrap();
+    assert_eq!(code(&output), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("from 100 to"), "{}", text(&output));
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn a_value_that_the_server_changes_silently_is_refused_with_both() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    // Each is a number that the server takes; together, InnoDB lowers the first to the second.
+    let sets = ["--set", "innodb.innodb_io_capacity=3000", "--set", "innodb.innodb_io_capacity_max=1000"];
+    let output = place.short_run("innodb", &sets).output().unwrap();
+    assert_eq!(code(&output), Some(1), "{}", text(&output));
+    let cause = failure(&place);
+    let told = ["innodb_io_capacity was asked to be 3000", "is 1000"];
+    assert!(told.iter().all(|words| cause.contains(words)), "{cause}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let output = place.short_run("tokudb", &[]).output().unwrap();
+    assert_eq!(code(&output), Some(2), "{}", text(&output));
+    let words = text(&output);
+    assert!(words.contains("has no engine TokuDB") && words.contains("Aria"), "{words}");
+    assert!(!place.path("out").exists());
+}
+
+#[test]
+fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2"]);
+    kill("-KILL", server_of(&run));
+    while !place.path("out/trials/002-innodb-c2-r2/record.json").exists() {
+        assert!(is_alive(run.id()), "the run went on to its next trial");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    kill("-INT", run.id());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!((&trial["status"], &trial["failure"]["phase"]), (&"failed".into(), &"loop 1".into()));
+    let cause = failure(&place);
+    assert!(cause.contains("signal: 9"), "{cause}");
+    assert!(phase(trial, "load").is_some(), "the load is kept");
+    assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "the cut-off loop is kept");
+    assert!(place.path("out/trials/001-innodb-c2-r1/error.log").is_file(), "the server's log is kept");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn an_interrupt_leaves_no_server_no_directory_and_no_password() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &[]);
+    let server = server_of(&run);
+    for pid in [run.id(), children(run.id())[0], server] {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        assert!(!line.contains("Aa1-"), "generated passwords begin like that: {line}");
+    }
+    kill("-INT", run.id());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(!is_alive(server), "the server has ended before the run has");
+    assert!(place.is_clean());
+    let found = common::files_holding(&place.path("out"), "Aa1-");
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn a_killed_run_takes_its_server_with_it() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &[]);
+    let server = server_of(&run);
+    kill("-KILL", run.id());
+    run.wait().unwrap();
+    end_of(server);
+    let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_full_disk_under_a_server_is_told_as_that() {
+    if !mariadb_is_here() || !is_root("the full-disk test of servers") {
+        return;
+    }
+    for engine in ["innodb", "myrocks"] {
+        let place = Place::new();
+        let Some(disk) = SmallDisk::new(&place, 500) else { return };
+        let data = format!("data_dir={}", disk.mount.join("data").display());
+        let mut run = start_long_run(&place, engine, &place.path("out"), &["cache=16MiB", &data]);
+        disk.fill();
+        assert_eq!(run.wait().unwrap().code(), Some(1), "{engine}");
+        let report = place.report();
+        assert_eq!(report["trials"][0]["failure"]["phase"], "loop 1", "{engine}");
+        let cause = failure(&place);
+        assert!(cause.contains("the device is full"), "{engine}: {cause}");
+        assert!(phase(&report["trials"][0], "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "{engine}");
+        assert!(place.is_clean(), "{engine}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Every server of the catalogue that is here serves LinkBench from load to
+//! verify, with settings that it knows and keeps.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use common::{Place, phase, text};
+use serde_json::Value;
+
+/// The servers of an engine that are here; says which are skipped.
+fn servers_here(place: &Place, engine: &str) -> Vec<String> {
+    let output = place.rumba(&["engines", engine, "--json"]).output().unwrap();
+    let engine: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let servers = engine["servers"].as_array().unwrap();
+    let name = |server: &Value| server["name"].as_str().unwrap().to_owned();
+    for server in servers.iter().filter(|server| !server["missing"].is_null()) {
+        eprintln!("skipped: {} is not here; install it: {}", name(server), server["install"]);
+    }
+    servers.iter().filter(|server| server["missing"].is_null()).map(name).collect()
+}
+
+/// What servers say of variables that they do not know, or will not for long.
+const COMPLAINTS: [&str; 6] =
+    ["unknown variable", "unknown option", "deprecated", "obsolete", "option was set to", "is ignored"];
+
+/// What a server complains of although nobody has set it.
+const ITS_OWN: [&str; 1] = ["TIMESTAMP with implicit DEFAULT value"];
+
+fn is_complaint(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    COMPLAINTS.iter().any(|words| lower.contains(words)) && !ITS_OWN.iter().any(|words| line.contains(words))
+}
+
+#[test]
+fn every_server_runs_to_a_clean_verify_and_complains_of_no_variable() {
+    let place = Place::new();
+    for engine in ["innodb", "myrocks"] {
+        for server in servers_here(&place, engine) {
+            let place = Place::new();
+            let what = format!("{engine} of {server}");
+            let output = place.short_run(engine, &["--set", &format!("server={server}")]).output().unwrap();
+            assert!(output.status.success(), "{what}: {}", text(&output));
+            let report = place.report();
+            let trial = &report["trials"][0];
+            for check in phase(trial, "verify").unwrap()["checks"].as_array().unwrap() {
+                assert_eq!(check["wrong"], 0, "{what}: {check}");
+                assert!(check["examined"].as_u64().unwrap() > 0, "{what}: {check}");
+            }
+            let log = place.path(&format!("out/trials/001-{engine}-c2-r1/error.log"));
+            let log = std::fs::read_to_string(log).unwrap();
+            let complaints: Vec<&str> = log.lines().filter(|line| is_complaint(line)).collect();
+            assert!(complaints.is_empty(), "{what}: {complaints:#?}");
+            assert!(place.is_clean(), "{what}");
+        }
+    }
+}
+
+/// What a finished trial's record holds of a setting.
+fn in_force(place: &Place, trial: &str, name: &str) -> String {
+    let record = std::fs::read(place.path(&format!("out/trials/{trial}/record.json"))).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let found = find(&record, name).unwrap_or_else(|| panic!("{trial} has no {name}"));
+    found.as_str().unwrap().to_owned()
+}
+
+/// The value of a key, or of a pair that begins with it, wherever it is.
+fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(members) => {
+            members.get(name).filter(|found| found.is_string()).or_else(|| members.values().find_map(|v| find(v, name)))
+        }
+        Value::Array(items) if items.len() == 2 && items[0] == name => Some(&items[1]),
+        Value::Array(items) => items.iter().find_map(|item| find(item, name)),
+        _ => None,
+    }
+}
+
+fn experiment(place: &Place, engines: &str) -> std::process::Output {
+    let text = format!(
+        "name = \"servers\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nload_clients = 2\n\
+         warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\n{engines}"
+    );
+    std::fs::write(place.path("servers.toml"), text).unwrap();
+    place.rumba(&["run", "servers.toml", "--out", "out"]).output().unwrap()
+}
+
+#[test]
+fn a_list_of_page_sizes_makes_a_trial_of_each() {
+    let place = Place::new();
+    let Some(server) = servers_here(&place, "innodb").into_iter().next_back() else { return };
+    let engine = format!(
+        "[[engine]]\nname = \"pages\"\nuse = \"innodb\"\nserver = \"{server}\"\n\
+         settings.innodb_page_size = [\"4k\", \"16k\"]\n"
+    );
+    let output = experiment(&place, &engine);
+    assert!(output.status.success(), "{}", text(&output));
+    for (trial, bytes) in [("001-pages.4k-c2-r1", "4096"), ("002-pages.16k-c2-r1", "16384")] {
+        assert_eq!(in_force(&place, trial, "innodb_page_size"), bytes);
+    }
+}
+
+#[test]
+fn myrocks_compresses_as_the_published_runs_did() {
+    let place = Place::new();
+    for server in servers_here(&place, "myrocks") {
+        let place = Place::new();
+        let engine =
+            format!("[[engine]]\nname = \"r\"\nuse = \"myrocks\"\nserver = \"{server}\"\ncompression = \"zstd\"\n");
+        let output = experiment(&place, &engine);
+        assert!(output.status.success(), "{server}: {}", text(&output));
+        let options = in_force(&place, "001-r-c2-r1", "rocksdb_default_cf_options");
+        let levels = "compression_per_level=kNoCompression:kNoCompression:kNoCompression:kLZ4Compression";
+        assert!(options.contains(levels) && options.contains("bottommost_compression=kZSTD"), "{server}: {options}");
+    }
+}
+
+#[test]
+fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
+    let place = Place::new();
+    let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
+    // Nobody listens there, so that npm cannot fetch it.
+    install.env("npm_config_registry", "http://127.0.0.1:1").env("npm_config_fetch_retries", "0");
+    let output = install.env("RUMBA_CACHE", place.path("cache")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("nothing was installed"), "{}", text(&output));
+    assert_eq!(std::fs::read_dir(place.path("cache/servers")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
+    if !common::is_root("the full-disk test of installs") {
+        return;
+    }
+    let place = Place::new();
+    let Some(disk) = common::SmallDisk::new(&place, 4) else { return };
+    disk.fill();
+    let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
+    let output = install.env("RUMBA_CACHE", disk.mount.join("cache")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("device is full") && text(&output).contains("RUMBA_CACHE"), "{}", text(&output));
+}
+
+#[test]
+fn a_server_that_is_here_is_not_fetched_again() {
+    let place = Place::new();
+    let Some(server) = servers_here(&place, "innodb").into_iter().next() else { return };
+    let mut install = place.rumba(&["engines", "install", &server]);
+    // A fetch would fail.
+    let output = install.env("RUMBA_DEBIAN_MIRROR", "http://127.0.0.1:1").output().unwrap();
+    assert!(output.status.success() && text(&output).contains("it is here already"), "{}", text(&output));
+}

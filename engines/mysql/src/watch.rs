@@ -1,0 +1,156 @@
+//! A running server, watched: when it ends by itself, its clients learn only that
+//! their connections are lost. What it said last is told instead.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_wire::WireSession;
+
+use crate::failure::{explain, full_or_failed};
+use crate::process::{LOOK, Process};
+
+/// How long a server that has closed its connections may take until it has ended.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// Bytes below which a server cannot have gone on writing.
+const LEAST_ROOM: u64 = 1 << 20;
+
+/// A server's process, and what is needed to say why it ended.
+pub struct Watch {
+    process: Mutex<Process>,
+    log: PathBuf,
+    settings: Vec<(String, String)>,
+}
+
+impl Watch {
+    /// Over a process that writes to `log` and was given `settings`.
+    pub fn new(process: Process, log: PathBuf, settings: Vec<(String, String)>) -> Self {
+        Self { process: Mutex::new(process), log, settings }
+    }
+
+    fn process(&self) -> MutexGuard<'_, Process> {
+        // Nothing in a process is half done when somebody panics.
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.process().pid()
+    }
+
+    /// Asks it to end and waits; see [`Process::stop`].
+    ///
+    /// # Errors
+    /// When it had to be killed, or ended otherwise than well.
+    pub fn stop(&self, patience: Duration) -> Result<(), EngineError> {
+        self.process().stop(patience)
+    }
+
+    /// Ends it at once.
+    pub fn kill(&self) {
+        self.process().kill();
+    }
+
+    /// What it has written to its log.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
+    }
+
+    /// Why it has ended, if it has; `call` is what failed for that.
+    pub fn end(&self, call: &'static str) -> Option<EngineError> {
+        let status = self.process().ended()?;
+        Some(self.ended(call, status))
+    }
+
+    fn ended(&self, call: &'static str, status: ExitStatus) -> EngineError {
+        let told: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let message = format!("the server ended with {status}; {}", explain(&self.log(), &told));
+        if self.is_device_full() {
+            return EngineError::DiskFull(format!("{call}: {message}"));
+        }
+        full_or_failed(call, message)
+    }
+
+    /// Whether the log's device is full, which is the data's: then the log, too,
+    /// breaks off before it says so. MyRocks aborts when it cannot write.
+    fn is_device_full(&self) -> bool {
+        rustix::fs::statvfs(&self.log).is_ok_and(|volume| volume.f_bavail * volume.f_frsize < LEAST_ROOM)
+    }
+
+    /// The error that a client met, or the end of the server where that is behind it.
+    #[cold]
+    fn behind(&self, error: EngineError) -> EngineError {
+        if !matches!(error, EngineError::Failed { call: "connection", .. }) {
+            return error;
+        }
+        let since = Instant::now();
+        while since.elapsed() < ENDING {
+            if let Some(end) = self.end("connection") {
+                return end;
+            }
+            sleep(LOOK);
+        }
+        error
+    }
+
+    /// The same for what is no part of the load.
+    ///
+    /// # Errors
+    /// Those of the result, explained.
+    pub fn explained<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+        result.map_err(|error| self.behind(error))
+    }
+}
+
+/// A session on a watched server.
+pub struct Watched {
+    /// The session.
+    pub session: WireSession,
+    /// The server.
+    pub watch: Arc<Watch>,
+}
+
+impl SqlSession for Watched {
+    fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    fn table_options(&self) -> &str {
+        self.session.table_options()
+    }
+
+    fn pipeline(&self) -> usize {
+        self.session.pipeline()
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.watch.explained(self.session.prepare(sql))
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        self.watch.explained(self.session.prepare_rows(table, columns))
+    }
+
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.watch.explained(self.session.submit(statement, params))
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.watch.explained(self.session.submit_rows(rows, values))
+    }
+
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        self.session.poll_answer(context, visit).map(|answer| self.watch.explained(answer))
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.watch.explained(self.session.run(sql))
+    }
+}
