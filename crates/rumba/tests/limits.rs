@@ -75,7 +75,7 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
     if !are_enforced(&place, &limits) {
         return;
     }
-    let more = ["--set", "maxid1=200000", "--set", "cache=1GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
+    let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
     let output = place.short_run("rocksdb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
@@ -117,7 +117,7 @@ fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
     assert!(text(&output).contains("absent because"), "{}", text(&output));
     let (_, output) = claims("ops_per_s(\"nil\") < 1");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    assert!(text(&output).contains("claims.toml:7:"), "{}", text(&output));
+    assert!(text(&output).contains("claims.toml:8:"), "{}", text(&output));
 }
 
 #[test]
