@@ -2,7 +2,10 @@
 //! them, by rumba's sessions and drivers; prints what they cost. `make bench`
 //! runs it beside sysbench.
 //!
-//! `wire_clients SOCKET [clients=64] [seconds=5] [warmup=5] [driver=auto] [rows=100000] [user=root] [database=sbtest]`
+//! `wire_clients SOCKET [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
+//!
+//! With `queries=`, every client ends after so many, whatever the time: under callgrind the difference between N and
+//! 2N is instructions per query. `loops=` takes so many event loops, whatever the number of cores.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -25,13 +28,14 @@ struct PointSelect {
     statement: Statement,
     rows: u64,
     random: u64,
+    left: u64,
 }
 
 impl PointSelect {
-    fn new(target: &Target, rows: u64, at: ClientAddress) -> Result<Self, EngineError> {
+    fn new(target: &Target, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
         let mut session = WireSession::connect(target, &SessionOptions::default())?;
         let statement = session.prepare("SELECT c FROM sbtest1 WHERE id=?")?;
-        Ok(Self { session, statement, rows, random: u64::from(at.client) })
+        Ok(Self { session, statement, rows, random: u64::from(at.client), left: queries })
     }
 
     /// SplitMix64: uniform, and next to nothing to compute.
@@ -47,6 +51,7 @@ impl PointSelect {
 
 impl Worker for PointSelect {
     fn draw(&mut self) -> Option<OpKind> {
+        self.left = self.left.checked_sub(1)?;
         Some(0)
     }
 
@@ -96,10 +101,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         "loops" => DriverKind::Loops,
         _ => DriverKind::Auto,
     };
-    let driving = Driving::choose(kind, &Place::Server { pid: None, data_dir: None }, clients);
+    let driving = match asked.number("loops", 0)? {
+        0 => Driving::choose(kind, &Place::Server { pid: None, data_dir: None }, clients),
+        threads => Driving::Loops { threads: threads.min(clients) },
+    };
     let rows = u64::from(asked.number("rows", 100_000)?);
+    let queries = asked.number("queries", 0).map(|count| if count == 0 { u64::MAX } else { u64::from(count) })?;
     let make: Make = Arc::new(move |at| {
-        let client = PointSelect::new(&target, rows, at)?;
+        let client = PointSelect::new(&target, rows, queries, at)?;
         Ok(Box::new(client) as Box<dyn Client>)
     });
     let plan = Plan { clients, kinds: 1, schedule: Schedule { rate: None, seed: 1 }, driving };
