@@ -4,8 +4,9 @@
 //!
 //! `wire_clients SOCKET [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
 //!
-//! With `queries=`, every client ends after so many, whatever the time: under callgrind the difference between N and
-//! 2N is instructions per query. `loops=` takes so many event loops, whatever the number of cores.
+//! `loops=` takes so many event loops, whatever the number of cores. With `queries=`, one client makes so many on the
+//! main thread, whatever the time, and nothing is printed: under callgrind, the difference between N and 2N is
+//! instructions per query.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,10 +16,12 @@ use std::time::{Duration, Instant};
 use rumba_core::engine::{EngineError, Place};
 use rumba_core::record::DriverKind;
 use rumba_core::sql::{Param, SqlSession, Statement};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
+use rumba_lab::run::cells::Cells;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule};
+use rumba_lab::run::pace::ClientPace;
 use rumba_lab::run::stats::percentiles;
 use rumba_wire::{Address, Secret, SessionOptions, Target, Tls, WireSession};
 
@@ -106,14 +109,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads => Driving::Loops { threads: threads.min(clients) },
     };
     let rows = u64::from(asked.number("rows", 100_000)?);
-    let queries = asked.number("queries", 0).map(|count| if count == 0 { u64::MAX } else { u64::from(count) })?;
+    match asked.number("queries", 0)? {
+        0 => {}
+        queries => return alone(PointSelect::new(&target, rows, u64::from(queries), FIRST)?),
+    }
     let make: Make = Arc::new(move |at| {
-        let client = PointSelect::new(&target, rows, queries, at)?;
+        let client = PointSelect::new(&target, rows, u64::MAX, at)?;
         Ok(Box::new(client) as Box<dyn Client>)
     });
     let plan = Plan { clients, kinds: 1, schedule: Schedule { rate: None, seed: 1 }, driving };
     let running = Made::new(&plan, &make, &CpuRoll::new())?.start();
     measure(running, warmup, seconds, driving)
+}
+
+/// The first of one client.
+const FIRST: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+
+/// Runs a client on this thread to the end of its stream, with its pace and its records.
+fn alone(mut client: PointSelect) -> Result<(), Box<dyn Error>> {
+    let mut pace = ClientPace::new(Arc::new(Cells::new(1)), Arc::default(), None, 1);
+    block_on(client.run(&mut pace)).map_err(|error| error.to_string().into())
 }
 
 fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) -> Result<(), Box<dyn Error>> {

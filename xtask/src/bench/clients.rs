@@ -1,6 +1,5 @@
 //! What driving a server costs: rumba's clients beside sysbench, in turns, in one run.
 
-use std::process::Command;
 use std::time::Duration;
 
 use super::measure::{Bench, Spread, callgrind, json, number};
@@ -106,36 +105,21 @@ impl Compared {
 
 /// Instructions of a point select, with all that the harness does around it.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const QUERIES: u64 = 50_000;
     let server = Server::null(bench, &Cores::FREE, &["--threads", "1"])?;
-    let count = |clients: u64, queries: u64, driver: &str| {
-        let set = [format!("clients={clients}"), "warmup=0".into(), "seconds=0".into(), format!("driver={driver}")];
-        callgrind(queries, &|command: &mut Command, queries| {
-            command.arg(bench.example("wire_clients")).arg(&server.socket).args(&set);
-            command.arg(format!("queries={}", queries / clients));
-        })
-    };
-    [(1, 100_000, "threads"), (64, 128_000, "loops")]
-        .into_iter()
-        .map(|(clients, queries, driver)| {
-            let instructions = count(clients, queries, driver)?;
-            let each = queries / clients;
-            Ok(Line {
-                what: format!(
-                    "user instructions per prepared point select, {driver}, {clients} connection{}: drawn, sent, \
-                     answered, recorded",
-                    if clients == 1 { "" } else { "s" }
-                ),
-                goal: "≤ 600 (sysbench 1.0.20: 4,303)".into(),
-                measured: format!("{instructions:.0} instructions"),
-                met: Some(instructions <= 600.0),
-                command: format!(
-                    "valgrind --tool=callgrind wire_clients SOCKET clients={clients} driver={driver} queries={}, \
-                     less the same with {each}",
-                    2 * each
-                ),
-            })
-        })
-        .collect()
+    let count = callgrind(QUERIES, &|command, queries| {
+        command.arg(bench.example("wire_clients")).arg(&server.socket).arg(format!("queries={queries}"));
+    })?;
+    Ok(vec![Line {
+        what: "user instructions per prepared point select: drawn, sent, answered, recorded".into(),
+        goal: "≤ 600 (sysbench 1.0.20: 4,303)".into(),
+        measured: format!("{count:.0} instructions"),
+        met: Some(count <= 600.0),
+        command: format!(
+            "valgrind --tool=callgrind wire_clients SOCKET queries={}, less the same with {QUERIES}",
+            2 * QUERIES
+        ),
+    }])
 }
 
 /// Against a server that costs next to nothing, the client is all there is.
