@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clients = asked.number("clients", 64)?;
     let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
     let target = Target {
-        address: Address::Socket(socket.into()),
+        address: Address::Socket(socket.clone().into()),
         user: asked.text("user", "root"),
         password: Secret::default(),
         database: Some(asked.text("database", "sbtest")),
@@ -105,7 +107,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => DriverKind::Auto,
     };
     let driving = match asked.number("loops", 0)? {
-        0 => Driving::choose(kind, &Place::Server { pid: None, data_dir: None }, clients),
+        0 => Driving::choose(kind, &Place::Server { pid: Some(server_at(&socket)?), data_dir: None }, clients),
         threads => Driving::Loops { threads: threads.min(clients) },
     };
     let rows = u64::from(asked.number("rows", 100_000)?);
@@ -120,6 +122,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan { clients, kinds: 1, schedule: Schedule { rate: None, seed: 1 }, driving };
     let running = Made::new(&plan, &make, &CpuRoll::new())?.start();
     measure(running, warmup, seconds, driving)
+}
+
+/// The process that listens at a socket.
+fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
+    let stream = UnixStream::connect(socket).map_err(|error| format!("{socket}: {error}"))?;
+    let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let option = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the kernel fills the structure, and is told how long it is.
+    match unsafe { libc::getsockopt(stream.as_raw_fd(), option.0, option.1, (&raw mut told).cast(), &mut length) } {
+        0 => Ok(u32::try_from(told.pid)?),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
 }
 
 /// The first of one client.
