@@ -35,7 +35,7 @@ impl Driving {
     /// The driver that is asked for; `auto` chooses by what this machine has.
     ///
     /// Over an embedded engine the client's thread does the engine's work, and
-    /// never waits: a thread each. Over a wire docs/method.md has the rule and its figures.
+    /// never waits: a thread each. Over a wire docs/performance.md has the rule and its reason.
     pub fn choose(asked: DriverKind, place: &Place, clients: u32) -> Self {
         Self::choose_on(&Cores::of_this_process(), asked, place, clients)
     }
