@@ -2,20 +2,28 @@
 //! them, by rumba's sessions and drivers; prints what they cost. `make bench`
 //! runs it beside sysbench.
 //!
-//! `wire_clients SOCKET [clients=64] [seconds=5] [warmup=5] [driver=auto] [rows=100000] [user=root] [database=sbtest]`
+//! `wire_clients SOCKET [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
+//!
+//! `loops=` takes so many event loops, whatever the number of cores. With `queries=`, one client makes so many on the
+//! main thread, whatever the time, and nothing is printed: under callgrind, the difference between N and 2N is
+//! instructions per query.
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rumba_core::engine::{EngineError, Place};
 use rumba_core::record::DriverKind;
 use rumba_core::sql::{Param, SqlSession, Statement};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
+use rumba_lab::run::cells::Cells;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule};
+use rumba_lab::run::pace::ClientPace;
 use rumba_lab::run::stats::percentiles;
 use rumba_wire::{Address, Secret, SessionOptions, Target, Tls, WireSession};
 
@@ -25,13 +33,14 @@ struct PointSelect {
     statement: Statement,
     rows: u64,
     random: u64,
+    left: u64,
 }
 
 impl PointSelect {
-    fn new(target: &Target, rows: u64, at: ClientAddress) -> Result<Self, EngineError> {
+    fn new(target: &Target, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
         let mut session = WireSession::connect(target, &SessionOptions::default())?;
         let statement = session.prepare("SELECT c FROM sbtest1 WHERE id=?")?;
-        Ok(Self { session, statement, rows, random: u64::from(at.client) })
+        Ok(Self { session, statement, rows, random: u64::from(at.client), left: queries })
     }
 
     /// SplitMix64: uniform, and next to nothing to compute.
@@ -47,6 +56,7 @@ impl PointSelect {
 
 impl Worker for PointSelect {
     fn draw(&mut self) -> Option<OpKind> {
+        self.left = self.left.checked_sub(1)?;
         Some(0)
     }
 
@@ -85,7 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clients = asked.number("clients", 64)?;
     let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
     let target = Target {
-        address: Address::Socket(socket.into()),
+        address: Address::Socket(socket.clone().into()),
         user: asked.text("user", "root"),
         password: Secret::default(),
         database: Some(asked.text("database", "sbtest")),
@@ -96,15 +106,44 @@ fn main() -> Result<(), Box<dyn Error>> {
         "loops" => DriverKind::Loops,
         _ => DriverKind::Auto,
     };
-    let driving = Driving::choose(kind, &Place::Server { pid: None, data_dir: None }, clients);
+    let driving = match asked.number("loops", 0)? {
+        0 => Driving::choose(kind, &Place::Server { pid: Some(server_at(&socket)?), data_dir: None }, clients),
+        threads => Driving::Loops { threads: threads.min(clients) },
+    };
     let rows = u64::from(asked.number("rows", 100_000)?);
+    match asked.number("queries", 0)? {
+        0 => {}
+        queries => return alone(PointSelect::new(&target, rows, u64::from(queries), FIRST)?),
+    }
     let make: Make = Arc::new(move |at| {
-        let client = PointSelect::new(&target, rows, at)?;
+        let client = PointSelect::new(&target, rows, u64::MAX, at)?;
         Ok(Box::new(client) as Box<dyn Client>)
     });
     let plan = Plan { clients, kinds: 1, schedule: Schedule { rate: None, seed: 1 }, driving };
     let running = Made::new(&plan, &make, &CpuRoll::new())?.start();
     measure(running, warmup, seconds, driving)
+}
+
+/// The process that listens at a socket.
+fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
+    let stream = UnixStream::connect(socket).map_err(|error| format!("{socket}: {error}"))?;
+    let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let option = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the kernel fills the structure, and is told how long it is.
+    match unsafe { libc::getsockopt(stream.as_raw_fd(), option.0, option.1, (&raw mut told).cast(), &mut length) } {
+        0 => Ok(u32::try_from(told.pid)?),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
+}
+
+/// The first of one client.
+const FIRST: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+
+/// Runs a client on this thread to the end of its stream, with its pace and its records.
+fn alone(mut client: PointSelect) -> Result<(), Box<dyn Error>> {
+    let mut pace = ClientPace::new(Arc::new(Cells::new(1)), Arc::default(), None, 1);
+    block_on(client.run(&mut pace)).map_err(|error| error.to_string().into())
 }
 
 fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) -> Result<(), Box<dyn Error>> {

@@ -2,10 +2,16 @@
 //! measured by a command that is printed beside it; `--write` puts the table
 //! into docs/performance.md with the machine.
 
+mod clients;
+mod harness;
+mod linkbench;
 mod measure;
 mod page;
+mod servers;
 
 use std::path::Path;
+
+use measure::Bench;
 
 /// One goal and what was measured.
 pub struct Line {
@@ -24,14 +30,39 @@ pub struct Line {
 /// Something that kept a figure from being measured.
 pub type Failure = Box<dyn std::error::Error>;
 
-/// Measures everything; returns whether every goal was met.
+/// A measurement of one or more figures.
+type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
+
+/// All measurements, by name and in order.
+pub const STEPS: &[(&str, Step)] = &[
+    ("recording", harness::recording),
+    ("instructions", harness::instructions),
+    ("harness", harness::harness),
+    ("apart", harness::apart),
+    ("memory", harness::memory),
+    ("select-instructions", clients::instructions),
+    ("null-server", clients::null_server),
+    ("delay", clients::delay),
+    ("mariadb-pinned", clients::mariadb_pinned),
+    ("mariadb-free", clients::mariadb_free),
+    ("linkbench", linkbench::linkbench),
+];
+
+/// Measures the named steps, or everything; returns whether every goal was met.
 ///
 /// # Errors
 /// When a command fails or prints something else than it should.
-pub fn bench(root: &Path, write: bool) -> Result<bool, Failure> {
-    let bench = measure::Bench::new(root)?;
+pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> {
+    if let Some(unknown) = named.iter().find(|name| STEPS.iter().all(|(step, _)| step != *name)) {
+        let steps: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
+        return Err(format!("there is no measurement `{unknown}`; there are: {}", steps.join(" ")).into());
+    }
+    let bench = Bench::new(root)?;
     let mut lines = Vec::new();
-    for step in measure::STEPS {
+    for (name, step) in STEPS {
+        if !named.is_empty() && !named.contains(name) {
+            continue;
+        }
         for line in step(&bench)? {
             println!("{}", page::text(&line));
             lines.push(line);

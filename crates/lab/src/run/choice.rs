@@ -5,8 +5,16 @@ use std::fmt;
 use rumba_core::engine::Place;
 use rumba_core::record::DriverKind;
 
-/// Clients per core up to which `auto` takes a thread for each of them.
-const THREADS_PER_CORE: usize = 4;
+/// Clients per core up to which `auto` takes a thread for each of them, where the cores are the clients' own.
+const THREADS_PER_OWN_CORE: usize = 4;
+
+/// The same where the server has the same cores. There a loop waits behind the server's many threads for its turn on a
+/// core while they wait for it, and a thread per client gets more queries through; with hundreds of threads, what the
+/// clients measure is their own waiting.
+const THREADS_PER_SHARED_CORE: usize = 32;
+
+/// Clients below which a further loop does not pay: what a loop saves, it saves by taking many answers at once.
+const CLIENTS_PER_LOOP: usize = 8;
 
 /// A driver, with as many threads as it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,20 +35,25 @@ impl Driving {
     /// The driver that is asked for; `auto` chooses by what this machine has.
     ///
     /// Over an embedded engine the client's thread does the engine's work, and
-    /// never waits: a thread each. Over a wire docs/method.md has the rule and its figures.
+    /// never waits: a thread each. Over a wire docs/performance.md has the rule and its reason.
     pub fn choose(asked: DriverKind, place: &Place, clients: u32) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::choose_on(cores, asked, place, clients)
+        Self::choose_on(&Cores::of_this_process(), asked, place, clients)
     }
 
-    fn choose_on(cores: usize, asked: DriverKind, place: &Place, clients: u32) -> Self {
+    fn choose_on(cores: &Cores, asked: DriverKind, place: &Place, clients: u32) -> Self {
+        let threads_per_core = match place {
+            Place::Embedded => usize::MAX,
+            Place::Server { pid: Some(_), .. } if cores.are_all => THREADS_PER_SHARED_CORE,
+            Place::Server { .. } => THREADS_PER_OWN_CORE,
+        };
         let wants_loops = match asked {
             DriverKind::Threads => false,
             DriverKind::Loops => true,
-            DriverKind::Auto => *place != Place::Embedded && clients as usize > THREADS_PER_CORE * cores,
+            DriverKind::Auto => clients as usize > threads_per_core.saturating_mul(cores.count),
         };
         if wants_loops {
-            Driving::Loops { threads: clients.min(u32::try_from(cores).unwrap_or(u32::MAX)).max(1) }
+            let loops = (clients as usize / CLIENTS_PER_LOOP).clamp(1, cores.count);
+            Driving::Loops { threads: u32::try_from(loops).unwrap_or(u32::MAX) }
         } else {
             Driving::Threads { threads: clients }
         }
@@ -51,6 +64,22 @@ impl Driving {
         match self {
             Driving::Threads { threads } | Driving::Loops { threads } => threads,
         }
+    }
+}
+
+/// The cores that this process may run on.
+struct Cores {
+    count: usize,
+    /// Whether the host has no others: a server on it then shares them.
+    are_all: bool,
+}
+
+impl Cores {
+    fn of_this_process() -> Self {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        // SAFETY: it takes a number and gives one, which is negative where it does not know.
+        let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+        Self { count, are_all: usize::try_from(online).is_ok_and(|online| count >= online) }
     }
 }
 
@@ -70,10 +99,15 @@ impl fmt::Display for Driving {
 mod tests {
     use super::*;
 
-    const SERVER: Place = Place::Server { pid: None, data_dir: None };
+    const HERE: Place = Place::Server { pid: Some(1), data_dir: None };
+    const ELSEWHERE: Place = Place::Server { pid: None, data_dir: None };
+
+    fn told_on(are_all: bool, asked: DriverKind, place: &Place, clients: u32) -> String {
+        Driving::choose_on(&Cores { count: 4, are_all }, asked, place, clients).to_string()
+    }
 
     fn told(asked: DriverKind, place: &Place, clients: u32) -> String {
-        Driving::choose_on(4, asked, place, clients).to_string()
+        told_on(true, asked, place, clients)
     }
 
     #[test]
@@ -84,13 +118,22 @@ mod tests {
 
     #[test]
     fn auto_takes_loops_for_many_connections() {
-        assert_eq!(told(DriverKind::Auto, &SERVER, 16), "threads, 16 threads");
-        assert_eq!(told(DriverKind::Auto, &SERVER, 17), "loops, 4 threads");
+        assert_eq!(told(DriverKind::Auto, &ELSEWHERE, 16), "threads, 16 threads");
+        assert_eq!(told(DriverKind::Auto, &ELSEWHERE, 17), "loops, 2 threads");
+        assert_eq!(told(DriverKind::Auto, &ELSEWHERE, 256), "loops, 4 threads");
     }
 
     #[test]
-    fn what_is_asked_for_is_what_runs_and_no_loop_is_without_clients() {
-        assert_eq!(told(DriverKind::Loops, &Place::Embedded, 2), "loops, 2 threads");
-        assert_eq!(told(DriverKind::Threads, &SERVER, 1024), "threads, 1024 threads");
+    fn a_server_on_the_same_cores_makes_threads_the_better_choice_for_longer() {
+        assert_eq!(told(DriverKind::Auto, &HERE, 128), "threads, 128 threads");
+        assert_eq!(told(DriverKind::Auto, &HERE, 129), "loops, 4 threads");
+        assert_eq!(told_on(false, DriverKind::Auto, &HERE, 128), "loops, 4 threads", "the clients are pinned");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_runs_and_a_loop_is_worth_its_thread() {
+        assert_eq!(told(DriverKind::Loops, &Place::Embedded, 2), "loops, 1 thread");
+        assert_eq!(told(DriverKind::Loops, &HERE, 1), "loops, 1 thread");
+        assert_eq!(told(DriverKind::Threads, &HERE, 1024), "threads, 1024 threads");
     }
 }

@@ -98,6 +98,12 @@ impl Client {
         self.write(0, &command(0x03, sql.as_bytes()));
     }
 
+    /// The connection's number, as the greeting tells it behind the version.
+    pub fn number(&self) -> &[u8] {
+        let at = 1 + rumba_null_server::VERSION.len() + 1;
+        &self.greeting[at..at + 4]
+    }
+
     /// Whether the server has closed the connection.
     pub fn is_at_end(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0) | Err(_))

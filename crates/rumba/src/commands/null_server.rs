@@ -15,12 +15,21 @@ use crate::problem::Problem;
 /// Arguments of `null-server`.
 #[derive(Args)]
 #[command(after_help = "\
+A server without data, for measuring clients: it speaks the MySQL protocol and has its answers ready.
 Every statement is understood as far as its answer needs: a SELECT gives the fixed rows, INSERT,
-UPDATE and DELETE change one row, LOAD DATA LOCAL reads the file and drops it. Any user with any
-password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
+UPDATE and DELETE change one row, LOAD DATA LOCAL reads the file and drops it; as text or prepared.
+Any user with any password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
 
+Examples:
   rumba null-server --socket /tmp/null.sock &
-  mariadb --socket /tmp/null.sock -e 'select c from anything'")]
+  mariadb --socket /tmp/null.sock -e 'select c from anything'
+
+  what a client costs: the server on one core, the client on another
+  taskset -c 0 rumba null-server --socket /tmp/null.sock --threads 1 &
+  taskset -c 1 sysbench oltp_point_select --mysql-socket=/tmp/null.sock --threads=64 run
+
+  whether a client measures truly: it has to see 20 ms, however many connections it has
+  rumba null-server --port 3399 --delay 20ms")]
 pub struct NullServerArgs {
     /// Listen on a Unix socket at this path
     #[arg(long, value_name = "PATH", required_unless_present = "port", conflicts_with = "port")]

@@ -365,8 +365,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     let per_op = |value: f64| Metric::from(value).per(ops as f64, "operations");
     let per_s = |value: f64| Metric::from(value).per(seconds, "time");
     let read = reads * s.kb_per_read;
-    let mut metrics = Metrics::default();
-    metrics.ops_per_s = per_s(ops as f64);
+    let mut metrics = Metrics { ops_per_s: per_s(ops as f64), ..Metrics::default() };
     metrics.wkb_per_op = per_op(written / 1024.0);
     metrics.cpu_us_per_op = per_op(cpu * 1e6);
     let in_all = total(s, intervals);

@@ -1,0 +1,46 @@
+//! As many clients as a large test has.
+
+mod common;
+
+use common::*;
+use rumba_null_server::allow_many_connections;
+
+const CLIENTS: usize = 1000;
+const CHANGED: [u8; 7] = [0, 1, 0, 2, 0, 0, 0];
+
+/// Threads of this process, its test's and its servers'.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("Linux lists the threads of a process").count()
+}
+
+/// Every client asks before any looks at its answer.
+fn ask_all(clients: &mut [Client]) {
+    for client in &mut *clients {
+        client.query("UPDATE t SET a=1");
+    }
+    for client in clients {
+        assert_eq!(client.read(1), CHANGED);
+    }
+}
+
+#[test]
+fn a_thousand_clients_are_served_at_once_by_two_threads_and_may_come_and_go() {
+    allow_many_connections();
+    let place = Place::new(|_| {});
+    let before = threads();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| place.client(0)).collect();
+    assert!(threads() <= before, "a connection costs no thread");
+    for _ in 0..3 {
+        ask_all(&mut clients);
+    }
+    // The half that stays is served while the other half goes, and new ones take its places.
+    clients.truncate(CLIENTS / 2);
+    ask_all(&mut clients);
+    clients.extend((0..CLIENTS / 2).map(|_| place.client(0)));
+    ask_all(&mut clients);
+    // Numbers of connections are told in the greeting and never used twice while both live.
+    let numbers: std::collections::HashSet<&[u8]> = clients.iter().map(Client::number).collect();
+    assert_eq!(numbers.len(), clients.len());
+    place.server.stop().unwrap();
+    assert!(clients.iter_mut().all(Client::is_at_end), "the end of the server is the end of its connections");
+}

@@ -1,0 +1,187 @@
+//! What driving a server costs: rumba's clients beside sysbench, in turns, in one run.
+
+use std::time::Duration;
+
+use super::measure::{Bench, Spread, callgrind, json, number};
+use super::servers::{Cores, Server, Sysbench, Window, pinned};
+use super::{Failure, Line};
+
+/// sysbench needs it at 256 threads and more before it is compared with.
+const SYSBENCH_WARMUP: Duration = Duration::from_secs(10);
+/// Windows of each, one after the other in turns.
+const REPEATS: usize = 3;
+/// Seconds of a window.
+const WINDOW_S: u32 = 2;
+
+/// rumba's side of a comparison, as `wire_clients` tells it.
+struct Own {
+    window: Window,
+    p50_ms: f64,
+    rss_mb: f64,
+    driver: String,
+}
+
+impl Own {
+    fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
+        let mut command = pinned(cores.clients.as_ref(), &bench.example("wire_clients"));
+        let told = json(command.arg(&server.socket).args(args))?;
+        let figure = |name: &str| number(&told[name]);
+        let window =
+            Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? };
+        let rss_mb = figure("rss_bytes")? / 1_048_576.0;
+        let driver = told["driver"].as_str().unwrap_or_default().to_owned();
+        Ok(Self { window, p50_ms: figure("p50_ms")?, rss_mb, driver })
+    }
+}
+
+/// rumba and sysbench at one number of clients.
+struct Compared {
+    clients: u32,
+    /// rumba's CPU per query over sysbench's.
+    cpu_ratio: Spread,
+    cpu_us: [Spread; 2],
+    /// rumba's queries per second over sysbench's.
+    rate_ratio: Spread,
+    rates: [Spread; 2],
+    rss_mb: f64,
+    driver: String,
+}
+
+fn arguments(clients: u32) -> Vec<String> {
+    vec![format!("clients={clients}"), "warmup=1".into(), format!("seconds={WINDOW_S}")]
+}
+
+/// Alternates between the two; each ratio is of neighbours in time.
+fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32) -> Result<Compared, Failure> {
+    let sysbench = Sysbench::start(server, cores, clients, SYSBENCH_WARMUP)?;
+    let mut pairs = Vec::new();
+    for _ in 0..REPEATS {
+        let peer = sysbench.window(WINDOW_S)?;
+        pairs.push((Own::run(bench, server, cores, &arguments(clients))?, peer));
+    }
+    let over = |of: &dyn Fn(&(Own, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+    let driver = pairs[0].0.driver.clone();
+    Ok(Compared {
+        clients,
+        cpu_ratio: over(&|(own, peer)| own.window.cpu_us_per_query / peer.cpu_us_per_query),
+        cpu_us: [over(&|(own, _)| own.window.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
+        rate_ratio: over(&|(own, peer)| own.window.queries_per_s / peer.queries_per_s),
+        rates: [over(&|(own, _)| own.window.queries_per_s), over(&|(_, peer)| peer.queries_per_s)],
+        rss_mb: over(&|(own, _)| own.rss_mb).median,
+        driver,
+    })
+}
+
+impl Compared {
+    fn command(&self, cores: &Cores) -> String {
+        let own = format!("wire_clients SOCKET {}", arguments(self.clients).join(" "));
+        format!("{own}; in turns with sysbench oltp_point_select --threads={} ({})", self.clients, cores.told())
+    }
+
+    fn cpu(&self, what: &str, most: f64, cores: &Cores) -> Line {
+        let [own, peer] = self.cpu_us.map(|cpu| cpu.median);
+        let ratio = self.cpu_ratio.told(2);
+        Line {
+            what: format!("client CPU per query against {what}, {} connections, ratio to sysbench", self.clients),
+            goal: format!("≤ {most:.2}"),
+            measured: format!("{ratio}; {own:.2} µs over {peer:.2} µs; {}", self.driver),
+            met: Some(self.cpu_ratio.median <= most),
+            command: self.command(cores),
+        }
+    }
+
+    fn rate(&self, what: &str, least: f64, cores: &Cores) -> Line {
+        let [own, peer] = self.rates.map(|rate| rate.median);
+        let ratio = self.rate_ratio.told(2);
+        Line {
+            what: format!("queries per second against {what}, {} connections, ratio to sysbench", self.clients),
+            goal: format!("≥ {least:.1}"),
+            measured: format!("{ratio}; {own:.0} over {peer:.0}; {}", self.driver),
+            met: Some(self.rate_ratio.median >= least),
+            command: self.command(cores),
+        }
+    }
+}
+
+/// Instructions of a point select, with all that the harness does around it.
+pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const QUERIES: u64 = 50_000;
+    let server = Server::null(bench, &Cores::FREE, &["--threads", "1"])?;
+    let count = callgrind(QUERIES, &|command, queries| {
+        command.arg(bench.example("wire_clients")).arg(&server.socket).arg(format!("queries={queries}"));
+    })?;
+    Ok(vec![Line {
+        what: "user instructions per prepared point select: drawn, sent, answered, recorded".into(),
+        goal: "≤ 600 (sysbench 1.0.20: 4,303)".into(),
+        measured: format!("{count:.0} instructions"),
+        met: Some(count <= 600.0),
+        command: format!(
+            "valgrind --tool=callgrind wire_clients SOCKET queries={}, less the same with {QUERIES}",
+            2 * QUERIES
+        ),
+    }])
+}
+
+/// Against a server that costs next to nothing, the client is all there is.
+pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let cores = Cores::halves()?;
+    let server = Server::null(bench, &cores, &[])?;
+    let mut lines = Vec::new();
+    for (clients, most_cpu, least_rate) in [(8, 0.50, None), (64, 0.30, Some(3.0)), (256, 0.25, Some(3.0))] {
+        let compared = compare(bench, &server, &cores, clients)?;
+        lines.push(compared.cpu("the null server", most_cpu, &cores));
+        lines.extend(least_rate.map(|least| compared.rate("the null server", least, &cores)));
+    }
+    Ok(lines)
+}
+
+/// The client's CPU against a real server, which has cores of its own.
+pub fn mariadb_pinned(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let cores = Cores::halves()?;
+    let server = Server::mariadb(bench, &cores)?;
+    let mut lines = Vec::new();
+    for (clients, most) in [(8, 0.70), (64, 0.60), (256, 0.45), (1024, 0.45)] {
+        let compared = compare(bench, &server, &cores, clients)?;
+        lines.push(compared.cpu("MariaDB on its own cores", most, &cores));
+        if clients == 1024 {
+            lines.push(Line {
+                what: "resident memory, 1024 connections".into(),
+                goal: "≤ 64 MB".into(),
+                measured: format!("{:.1} MB", compared.rss_mb),
+                met: Some(compared.rss_mb <= 64.0),
+                command: compared.command(&cores),
+            });
+        }
+    }
+    Ok(lines)
+}
+
+/// What a user gets who pins nothing and chooses no driver.
+pub fn mariadb_free(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let server = Server::mariadb(bench, &Cores::FREE)?;
+    [8, 64, 256]
+        .into_iter()
+        .map(|clients| {
+            let compared = compare(bench, &server, &Cores::FREE, clients)?;
+            Ok(compared.rate("MariaDB, nothing pinned, driver auto", 1.0, &Cores::FREE))
+        })
+        .collect()
+}
+
+/// Whether clients that share a thread see the server's time and not each other's.
+pub fn delay(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const DELAY_MS: f64 = 20.0;
+    let cores = Cores::halves()?;
+    let server = Server::null(bench, &cores, &["--delay", "20ms"])?;
+    let args = arguments(256);
+    let p50 = || Ok(Own::run(bench, &server, &cores, &args)?.p50_ms);
+    let p50 = Spread::of((0..REPEATS).map(|_| p50()).collect::<Result<_, Failure>>()?);
+    let off = (p50.median / DELAY_MS - 1.0) * 100.0;
+    Ok(vec![Line {
+        what: "median response time seen by 256 connections of a server that answers after 20 ms".into(),
+        goal: "within 2% of the truth".into(),
+        measured: format!("{} ms, {off:+.1}%", p50.told(2)),
+        met: Some(off.abs() <= 2.0),
+        command: format!("rumba null-server --delay 20ms; wire_clients SOCKET {} ({})", args.join(" "), cores.told()),
+    }])
+}

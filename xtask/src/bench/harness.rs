@@ -1,0 +1,131 @@
+//! What the harness costs where the engine answers at once.
+
+use std::process::{Command, Stdio};
+
+use super::measure::{Bench, Spread, callgrind, json, number, over_trials, phase};
+use super::{Failure, Line};
+
+/// Clocks, histograms, counters.
+pub fn recording(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let run = || number(&json(Command::new(bench.example("record_cost")).arg("20000000"))?["cpu_ns_per_op"]);
+    let ns = Spread::of((0..5).map(|_| run()).collect::<Result<_, _>>()?);
+    Ok(vec![Line {
+        what: "recording one operation: two clock readings, two histograms, counters".into(),
+        goal: "≤ 45 ns".into(),
+        measured: format!("{} ns CPU", ns.told(1)),
+        met: Some(ns.median <= 45.0),
+        command: "record_cost 20000000".into(),
+    }])
+}
+
+/// The same and a whole operation, in instructions.
+pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const OPS: u64 = 200_000;
+    [("record_cost", "recording one operation"), ("harness_cost", "one LinkBench 2017 operation on null")]
+        .into_iter()
+        .map(|(example, what)| {
+            let count = callgrind(OPS, &|command, ops| {
+                command.arg(bench.example(example)).arg(ops.to_string());
+            })?;
+            Ok(Line {
+                what: format!("instructions: {what}"),
+                goal: "none; free of the machine's noise".into(),
+                measured: format!("{count:.0} instructions"),
+                met: None,
+                command: format!("valgrind --tool=callgrind {example} {}, less the same with {OPS}", 2 * OPS),
+            })
+        })
+        .collect()
+}
+
+/// How many clients are compared with one: a core each, and four at most.
+fn many() -> Result<usize, Failure> {
+    Ok(std::thread::available_parallelism()?.get().min(4))
+}
+
+/// LinkBench on null: one client, one per core, and the generation of rows.
+pub fn harness(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let many = many()?;
+    let clients = format!("clients=1,{many}");
+    let set = ["maxid1=1000000", &clients, "load_clients=1", "warmup=1s", "loops=1", "loop=3s", "repeats=3"];
+    let args: Vec<&str> =
+        ["linkbench", "--engine", "null"].into_iter().chain(set.into_iter().flat_map(|set| ["--set", set])).collect();
+    let report = bench.report("harness", &args)?;
+    let command = format!("rumba run {}", args.join(" "));
+    let of = |count: usize| move |trial: &serde_json::Value| trial["clients"] == count;
+    let cpu = |count| over_trials(&report, &of(count), &|trial| number(&phase(trial, "loops")?["cpu_us_per_op"]));
+    let (cpu, cpu_all) = (cpu(1)?, cpu(many)?);
+    let rate = |count| over_trials(&report, &of(count), &|trial| number(&phase(trial, "loops")?["ops_per_s"]));
+    let (one, all) = (rate(1)?, rate(many)?);
+    let load = over_trials(&report, &|_| true, &|trial| {
+        let load = phase(trial, "load")?;
+        Ok(number(&load["ops"])? / number(&load["spent"]["client_cpu_s"])? / 1e6)
+    })?;
+    let scaling = all.median / one.median;
+    let line = |what: String, goal: String, measured, met| Line { what, goal, measured, met, command: command.clone() };
+    Ok(vec![
+        line(
+            "harness cost on null, LinkBench 2017, one client".into(),
+            "≤ 0.6 µs CPU per operation".into(),
+            format!("{} µs CPU per operation; {:.0} operations/s", cpu.told(3), one.median),
+            Some(cpu.median <= 0.6),
+        ),
+        line(
+            format!("{many} clients against one, a core each"),
+            format!("≥ {:.2} × (3.5 × on 4 cores; this machine has {many})", 0.875 * many as f64),
+            // Clients that stood in each other's way would show it here, also where others take the cores away.
+            format!("{scaling:.2} ×; {:.0} operations/s; CPU per operation {} µs", all.median, cpu_all.told(3)),
+            (many > 1).then_some(scaling >= 0.875 * many as f64),
+        ),
+        line(
+            "generating LinkBench load rows into null".into(),
+            "≥ 3 M rows per second of CPU".into(),
+            format!("{} M", load.told(1)),
+            Some(load.median >= 3.0),
+        ),
+    ])
+}
+
+/// The machine's own limit: the same work in processes that share nothing at all.
+pub fn apart(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const OPS: &str = "10000000";
+    let many = many()?;
+    let seconds = |processes: usize| -> Result<f64, Failure> {
+        let start = std::time::Instant::now();
+        let children = (0..processes)
+            .map(|_| Command::new(bench.example("harness_cost")).arg(OPS).stdout(Stdio::null()).spawn())
+            .collect::<Result<Vec<_>, _>>()?;
+        for mut child in children {
+            child.wait()?;
+        }
+        Ok(start.elapsed().as_secs_f64())
+    };
+    let ratio = || Ok(many as f64 * seconds(1)? / seconds(many)?);
+    let ratios = Spread::of((0..3).map(|_| ratio()).collect::<Result<_, Failure>>()?);
+    Ok(vec![Line {
+        what: format!("the same work in {many} processes that share nothing, against one"),
+        goal: "none: the machine's own limit".into(),
+        measured: format!("{} ×", ratios.told(2)),
+        met: None,
+        command: format!("harness_cost {OPS}, {many} at once and one alone"),
+    }])
+}
+
+/// Memory that does not grow.
+pub fn memory(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let set = ["maxid1=10000000", "clients=64", "load_clients=2", "warmup=1s", "loops=6", "loop=10s"];
+    let args: Vec<&str> =
+        ["linkbench", "--engine", "null"].into_iter().chain(set.into_iter().flat_map(|set| ["--set", set])).collect();
+    let report = bench.report("memory", &args)?;
+    let rss = |name: &str| -> Result<f64, Failure> {
+        Ok(number(&phase(&report["trials"][0], name)?["rss_bytes"])? / 1_048_576.0)
+    };
+    let (first, last) = (rss("loop 1")?, rss("loop 6")?);
+    Ok(vec![Line {
+        what: "harness memory, 64 clients and 10 M ids".into(),
+        goal: "≤ 64 MB resident, flat over time".into(),
+        measured: format!("{first:.1} MB after 10 s, {last:.1} MB after 60 s"),
+        met: Some(last <= 64.0 && last <= first * 1.05),
+        command: format!("rumba run {}", args.join(" ")),
+    }])
+}

@@ -1,0 +1,227 @@
+//! Servers that the bench starts for itself, and sysbench as the peer.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use super::Failure;
+use super::measure::Bench;
+
+/// The longest wait for anything that a server or a client is to say.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Cores for the server and cores for its clients, as `taskset` writes them; `None` leaves both to the kernel.
+#[derive(Clone, Debug)]
+pub struct Cores {
+    /// The server's.
+    pub server: Option<String>,
+    /// The clients'.
+    pub clients: Option<String>,
+}
+
+impl Cores {
+    /// Nothing is pinned.
+    pub const FREE: Self = Self { server: None, clients: None };
+
+    /// One half of the cores each.
+    pub fn halves() -> Result<Self, Failure> {
+        let count = std::thread::available_parallelism()?.get();
+        if count < 2 {
+            return Err("server and clients are pinned apart, which takes two cores; this machine has one".into());
+        }
+        let half = count / 2;
+        let span = |from: usize, to: usize| Some(format!("{from}-{}", to - 1));
+        Ok(Self { server: span(0, half), clients: span(half, count) })
+    }
+
+    /// As the page says it.
+    pub fn told(&self) -> String {
+        match (&self.server, &self.clients) {
+            (Some(server), Some(clients)) => format!("server on cores {server}, clients on {clients}"),
+            _ => "nothing pinned".into(),
+        }
+    }
+}
+
+/// A command that dies with the bench, on these cores.
+pub fn pinned(cores: Option<&String>, program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]);
+    if let Some(cores) = cores {
+        command.args(["taskset", "-c", cores]);
+    }
+    command.arg(program);
+    command
+}
+
+/// A server of the bench's own; dropped, it is killed.
+pub struct Server {
+    child: Child,
+    /// Where it listens.
+    pub socket: PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It holds nothing that outlives this run.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Server {
+    /// rumba's null server, with a thread per core that it has.
+    pub fn null(bench: &Bench, cores: &Cores, more: &[&str]) -> Result<Self, Failure> {
+        let socket = bench.path("null.sock");
+        let _ = std::fs::remove_file(&socket);
+        let mut command = pinned(cores.server.as_ref(), &bench.rumba());
+        command.arg("null-server").arg("--socket").arg(&socket).args(more).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+        let server = Self { child, socket };
+        if line.starts_with("listening") { Ok(server) } else { Err(format!("{command:?} said {line:?}").into()) }
+    }
+
+    /// MariaDB with sysbench's table of 100,000 rows.
+    pub fn mariadb(bench: &Bench, cores: &Cores) -> Result<Self, Failure> {
+        let (data, socket) = (bench.path("mariadb"), bench.path("mariadb.sock"));
+        let user = format!("--user={}", std::env::var("USER").unwrap_or_else(|_| "root".into()));
+        let data_dir = format!("--datadir={}", data.display());
+        if !data.exists() {
+            let auth = "--auth-root-authentication-method=normal";
+            run(Command::new("mariadb-install-db").args(["--no-defaults", auth, &data_dir, &user, "--skip-test-db"]))?;
+        }
+        let _ = std::fs::remove_file(&socket);
+        let mut command = pinned(cores.server.as_ref(), Path::new("/usr/sbin/mariadbd"));
+        command.args(["--no-defaults", &data_dir, &user, "--skip-networking", "--max-connections=4096"]);
+        command.args([
+            "--innodb-buffer-pool-size=256M",
+            "--table-open-cache=8000",
+            "--innodb-flush-log-at-trx-commit=0",
+        ]);
+        command.arg(format!("--socket={}", socket.display()));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let server = Self { child, socket };
+        server.await_mariadb()?;
+        Ok(server)
+    }
+
+    fn await_mariadb(&self) -> Result<(), Failure> {
+        let deadline = Instant::now() + PATIENCE;
+        let ask = |sql: &str| {
+            let mut command = Command::new("mariadb");
+            command.args(["--no-defaults", "--user=root", "-e", sql, "--socket"]).arg(&self.socket);
+            run(&mut command)
+        };
+        while let Err(error) = ask("CREATE DATABASE IF NOT EXISTS sbtest") {
+            if Instant::now() > deadline {
+                return Err(error);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        if ask("SELECT 1 FROM sbtest.sbtest1 LIMIT 1").is_err() {
+            let mut command = Command::new("sysbench");
+            run(command.args(["oltp_point_select", "--table-size=100000"]).args(at(&self.socket)).arg("prepare"))?;
+        }
+        Ok(())
+    }
+}
+
+fn at(socket: &Path) -> [String; 3] {
+    [format!("--mysql-socket={}", socket.display()), "--mysql-user=root".into(), "--mysql-db=sbtest".into()]
+}
+
+fn run(command: &mut Command) -> Result<(), Failure> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    Err(format!("{command:?}: {told}").into())
+}
+
+/// What a client did in a window of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Queries per second.
+    pub queries_per_s: f64,
+    /// CPU time of the client, µs.
+    pub cpu_us_per_query: f64,
+}
+
+/// sysbench's oltp_point_select, prepared. It stays warm: between its windows it is stopped, not ended.
+pub struct Sysbench {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Sysbench {
+    /// Starts it and lets it run warm.
+    pub fn start(server: &Server, cores: &Cores, clients: u32, warmup: Duration) -> Result<Self, Failure> {
+        let mut command = pinned(cores.clients.as_ref(), Path::new("stdbuf"));
+        command.args(["-oL", "sysbench", "oltp_point_select", "--table-size=100000", "--rand-type=uniform"]);
+        command.args(at(&server.socket)).args(["--time=600", "--report-interval=1"]);
+        command.arg(format!("--threads={clients}")).arg("run").stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let output = child.stdout.take().ok_or("no output")?;
+        let (tell, lines) = channel();
+        std::thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).all(|line| tell.send(line).is_ok())
+        });
+        let sysbench = Self { child, lines };
+        sysbench.queries_per_s()?;
+        let warm = Instant::now() + warmup;
+        while Instant::now() < warm {
+            sysbench.queries_per_s()?;
+        }
+        Ok(sysbench)
+    }
+
+    /// The next second's rate.
+    fn queries_per_s(&self) -> Result<f64, Failure> {
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).map_err(|_| "sysbench says nothing any more")?;
+            if let Some((_, rest)) = line.split_once(" qps: ") {
+                return Ok(rest.split(' ').next().unwrap_or_default().parse()?);
+            }
+        }
+    }
+
+    /// What it does in so many seconds.
+    pub fn window(&self, seconds: u32) -> Result<Window, Failure> {
+        self.signal("CONT")?;
+        // The second that it was stopped in says nothing, and one more lets its threads find their places again.
+        for _ in 0..2 {
+            self.queries_per_s()?;
+        }
+        let (start, cpu) = (Instant::now(), cpu_us(self.child.id())?);
+        let rates = (0..seconds).map(|_| self.queries_per_s()).collect::<Result<Vec<_>, _>>()?;
+        let (span, cpu) = (start.elapsed().as_secs_f64(), cpu_us(self.child.id())? - cpu);
+        self.signal("STOP")?;
+        let queries_per_s = rates.iter().sum::<f64>() / rates.len() as f64;
+        Ok(Window { queries_per_s, cpu_us_per_query: cpu / (queries_per_s * span) })
+    }
+
+    fn signal(&self, name: &str) -> Result<(), Failure> {
+        run(Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()))
+    }
+}
+
+impl Drop for Sysbench {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// CPU time of a process and all its threads so far. The kernel counts it exactly and tells hundredths of a second.
+fn cpu_us(pid: u32) -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name")?;
+    let mut times = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+    let mut next = || times.next().ok_or("/proc/PID/stat is short")?.map_err(Failure::from);
+    Ok((next()? + next()?) * 1e4)
+}
