@@ -54,6 +54,8 @@ impl Engine for Unready {
     fn open(&self, dir: &Path, _: &EngineConfig, _: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
         std::fs::create_dir(dir.join(KEPT)).unwrap();
         std::fs::create_dir(dir.join("data")).unwrap();
+        // Not waited for, on purpose: it outlives the trial that started it.
+        #[allow(clippy::zombie_processes)]
         let server =
             Command::new("sleep").arg("1000").current_dir(dir.join("data")).stdin(Stdio::null()).spawn().unwrap();
         std::fs::write(dir.join(KEPT).join("error.log"), format!("{}", server.id())).unwrap();

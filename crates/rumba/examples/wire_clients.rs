@@ -50,7 +50,7 @@ impl PointSelect {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^= mixed >> 31;
-        (u128::from(mixed) * u128::from(self.rows) >> 64) as i64 + 1
+        ((u128::from(mixed) * u128::from(self.rows)) >> 64) as i64 + 1
     }
 }
 
