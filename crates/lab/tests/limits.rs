@@ -5,6 +5,7 @@
 //! Real control groups, loop devices and mounts; what this host cannot do is
 //! skipped and said. Times are checked in the direction alone that load on the
 //! machine cannot turn: a throttle may never let too much through.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[path = "limits/support.rs"]
 mod support;
@@ -282,6 +283,8 @@ fn child_touches_memory() {
 #[test]
 #[ignore = "a process that other tests start"]
 fn child_starts_a_server() {
+    // Not waited for, on purpose: it outlives this process.
+    #[allow(clippy::zombie_processes)]
     let server = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
     say(server.id());
 }
@@ -296,6 +299,8 @@ fn child_holds_limits() {
     let dir = enforcement.storage_dir().unwrap();
     let mut server = Command::new("sleep");
     server.arg("600").current_dir(dir);
+    // Not waited for, on purpose: it outlives this process.
+    #[allow(clippy::zombie_processes)]
     let server = enforcement.command(server).unwrap().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Something that must still be written when it is unmounted.
     fs::write(dir.join("dirty"), vec![1; 4 << 20]).unwrap();

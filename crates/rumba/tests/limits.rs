@@ -19,7 +19,7 @@ fn are_enforced(place: &Place, limits: &[&str]) -> bool {
     why.inspect(|why| eprintln!("skipped: {why}")).is_none()
 }
 
-const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=128MiB"];
+const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=1GiB"];
 
 fn mounts_below(place: &Place) -> usize {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
