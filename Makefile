@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench build fmt lint tidy deny web setup-demo setup-test setup-bench setup-web
+.PHONY: help setup demo test bench build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -17,7 +17,7 @@ demo: setup-demo ## Compare the embedded engines in two minutes and write the pa
 	cargo build --release -p rumba
 	@scripts/demo
 
-test: setup-test lint tidy deny web-if-there ## Run every check and every test, as CI does
+test: setup-test lint tidy deny web-if-there fuzz ## Run every check and every test, as CI does
 	@echo "test: running the tests of every crate"
 	@scripts/test
 
@@ -51,6 +51,12 @@ deny: ## Check licences and sources of all crates; installs cargo-deny if needed
 	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-deny; }
 	@echo "deny: licences, bans and sources of all crates"
 	@cargo deny --log-level error check licenses bans sources
+
+FUZZ_SECONDS := 20
+fuzz: ## Fuzz the wire client, FUZZ_SECONDS for each target; installs cargo-fuzz if needed
+	@command -v cargo-fuzz >/dev/null || { echo "fuzz: installing cargo-fuzz, about 60 CPU seconds"; \
+	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-fuzz || true; }
+	@scripts/fuzz $(FUZZ_SECONDS)
 
 PAGE := $(abspath $(or $(CARGO_TARGET_DIR),target))/page/sample.html
 
