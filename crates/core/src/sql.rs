@@ -4,7 +4,7 @@
 //! answer at once, and servers over a wire, which make the client wait; and so
 //! that it needs no allocation per statement.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
 
 use crate::engine::EngineError;
@@ -116,14 +116,21 @@ impl dyn SqlSession + '_ {
     ///
     /// # Errors
     /// [`EngineError::Conflict`] for deadlocks, lock waits and busy databases.
-    pub async fn execute(
+    pub fn execute(
         &mut self,
         statement: Statement,
         params: &[Param<'_>],
         visit: Visit<'_>,
-    ) -> Result<Answer, EngineError> {
-        self.submit(statement, params)?;
-        self.answer(visit).await
+    ) -> impl Future<Output = Result<Answer, EngineError>> {
+        // One future instead of three within each other: this runs once per statement.
+        let mut submitted = false;
+        poll_fn(move |context| {
+            if !submitted {
+                self.submit(statement, params)?;
+                submitted = true;
+            }
+            self.poll_answer(context, visit)
+        })
     }
 
     /// Loads rows, whose values follow each other row by row.
@@ -139,7 +146,7 @@ impl dyn SqlSession + '_ {
     ///
     /// # Errors
     /// Whatever the engine said.
-    pub async fn answer(&mut self, visit: Visit<'_>) -> Result<Answer, EngineError> {
-        poll_fn(|context| self.poll_answer(context, visit)).await
+    pub fn answer(&mut self, visit: Visit<'_>) -> impl Future<Output = Result<Answer, EngineError>> {
+        poll_fn(|context| self.poll_answer(context, visit))
     }
 }

@@ -5,8 +5,8 @@
 use rumba_core::sql::Row;
 use rumba_wire::WireError;
 use rumba_wire::codec::answer::{self, Head, MORE_RESULTS, Next, Wording};
-use rumba_wire::codec::column::{self, Layout};
-use rumba_wire::codec::row::{self, BinaryRow, TextRow};
+use rumba_wire::codec::column;
+use rumba_wire::codec::row::{self, BinaryRow, Column, TextRow};
 use rumba_wire::codec::{Malformed, frame};
 use rumba_wire::handshake::{Agreed, Caller, Login, Step, greeting};
 
@@ -67,7 +67,7 @@ fn answer_by_answer(
     wording: Wording,
     binary: bool,
 ) -> Result<(), Malformed> {
-    let mut columns: Vec<Layout> = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
     while let Some(packet) = packets.next() {
         let status = match answer::head(&packet, wording)? {
             Head::Done(done) => {
@@ -82,7 +82,7 @@ fn answer_by_answer(
                     columns.clear();
                     for packet in packets.take(count) {
                         column::column(&packet)?;
-                        columns.push(column::layout(&packet)?);
+                        columns.push(column::layout(&packet)?.into());
                     }
                     if !wording.deprecate_eof {
                         packets.next();
@@ -91,7 +91,7 @@ fn answer_by_answer(
                 if columns.len() != count {
                     return Ok(());
                 }
-                rows(packets, wording, &columns, binary)?
+                rows(packets, wording, &mut columns, binary)?
             }
         };
         if status & MORE_RESULTS == 0 {
@@ -105,7 +105,7 @@ fn answer_by_answer(
 fn rows(
     packets: &mut dyn Iterator<Item = Vec<u8>>,
     wording: Wording,
-    columns: &[Layout],
+    columns: &mut [Column],
     binary: bool,
 ) -> Result<u16, Malformed> {
     let mut places = Vec::new();
@@ -118,8 +118,8 @@ fn rows(
             }
             Next::Refused(_) => break,
             Next::Row if binary => {
-                row::find_binary(&packet, columns, &mut places)?;
-                visit(&BinaryRow { packet: &packet, columns, places: &places }, columns.len(), packet.len());
+                row::find_binary(&packet, columns)?;
+                visit(&BinaryRow { packet: &packet, columns }, columns.len(), packet.len());
             }
             Next::Row => {
                 row::find_text(&packet, columns.len(), &mut places)?;

@@ -27,6 +27,8 @@ pub(crate) enum Ready {
 pub(crate) struct Stream {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
+    /// How many bytes were last taken to be encrypted.
+    taken: usize,
 }
 
 impl Stream {
@@ -38,7 +40,7 @@ impl Stream {
             Address::Tcp { host, port } => connect_tcp(host, *port, deadline)
                 .map_err(|cause| WireError::io(format!("connecting to {host}:{port}"), cause))?,
         };
-        Ok(Self { socket, tls: None })
+        Ok(Self { socket, tls: None, taken: 0 })
     }
 
     /// From here on, everything is encrypted.
@@ -71,7 +73,10 @@ impl Stream {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => send(self.socket.as_fd(), bytes),
-            Some(tls) => write_encrypted(self.socket.as_fd(), tls, bytes),
+            Some(tls) => {
+                self.taken = write_encrypted(self.socket.as_fd(), tls, bytes)?;
+                Ok(self.taken)
+            }
         }
     }
 
@@ -79,6 +84,11 @@ impl Stream {
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// How many of the bytes that [`Stream::write`] took may still be held back.
+    pub(crate) fn held_back(&self) -> usize {
+        if self.holds_back() { self.taken } else { 0 }
     }
 
     /// Blocks until the socket is ready, or the deadline is over.
@@ -201,14 +211,19 @@ fn read_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, room: &mut
     }
 }
 
+/// Encrypts and sends. What is held back goes first, and so is never more than one call's bytes.
 fn write_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, bytes: &[u8]) -> io::Result<usize> {
+    send_encrypted(socket, tls)?;
     let taken = tls.writer().write(bytes)?;
-    while tls.wants_write() {
-        match tls.write_tls(&mut Below(socket)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && taken > 0 => break,
-            Err(error) => return Err(error),
-        }
+    match send_encrypted(socket, tls) {
+        Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+        _ => Ok(taken),
     }
-    Ok(taken)
+}
+
+fn send_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection) -> io::Result<()> {
+    while tls.wants_write() {
+        tls.write_tls(&mut Below(socket))?;
+    }
+    Ok(())
 }

@@ -143,8 +143,13 @@ fn part(out: &mut Vec<u8>, at: usize, mut sequence: u8, size: usize, count: usiz
 
 #[inline]
 fn write_header(out: &mut [u8], at: usize, length: usize, sequence: u8) {
-    let header = length as u32 | u32::from(sequence) << 24;
-    out[at..at + HEADER].copy_from_slice(&header.to_le_bytes());
+    out[at..at + HEADER].copy_from_slice(&header(length, sequence));
+}
+
+/// The header of a frame; its length is [`FULL`] or less.
+#[inline]
+pub fn header(length: usize, sequence: u8) -> [u8; HEADER] {
+    (length as u32 | u32::from(sequence) << 24).to_le_bytes()
 }
 
 /// Appends bytes with their length before them.

@@ -14,21 +14,32 @@ pub struct Place {
 
 const NULL: Place = Place { start: u32::MAX, length: 0 };
 
+/// A column of a prepared statement's rows: how it is laid out in each, and where in the row at hand it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    layout: Layout,
+    place: Place,
+}
+
+impl From<Layout> for Column {
+    fn from(layout: Layout) -> Self {
+        Self { layout, place: NULL }
+    }
+}
+
 /// Finds the columns of a binary row.
 ///
 /// # Errors
 /// The row is cut off.
-pub fn find_binary(packet: &[u8], columns: &[Layout], places: &mut Vec<Place>) -> Result<(), Malformed> {
+#[inline]
+pub fn find_binary(packet: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
     const CUT_OFF: Malformed = Malformed("binary row");
-    if places.len() != columns.len() {
-        places.resize(columns.len(), NULL);
-    }
     // The bitmap's first two bits are not used.
     let mut at = 1 + (columns.len() + 9) / 8;
-    let nulls = packet.get(..at).ok_or(CUT_OFF)?;
-    for (column, (layout, place)) in columns.iter().zip(places).enumerate() {
-        let bit = 8 + 2 + column;
-        if nulls[bit / 8] & (1 << (bit % 8)) != 0 {
+    let nulls = packet.get(1..at).ok_or(CUT_OFF)?;
+    let some_null = nulls.iter().any(|&bits| bits != 0);
+    for (number, Column { layout, place }) in columns.iter_mut().enumerate() {
+        if some_null && nulls[(number + 2) / 8] & (1 << ((number + 2) % 8)) != 0 {
             *place = NULL;
             continue;
         }
@@ -94,8 +105,7 @@ pub fn find_text(packet: &[u8], columns: usize, places: &mut Vec<Place>) -> Resu
 
 /// The bytes of a column; `None` is NULL.
 #[inline]
-pub fn value<'a>(packet: &'a [u8], places: &[Place], column: usize) -> Option<&'a [u8]> {
-    let place = places.get(column)?;
+fn value(packet: &[u8], place: Place) -> Option<&[u8]> {
     let start = place.start as usize;
     // NULL starts beyond any packet, so this finds nothing there.
     packet.get(start..start + place.length as usize)
@@ -107,28 +117,27 @@ pub fn value<'a>(packet: &'a [u8], places: &[Place], column: usize) -> Option<&'
 pub struct BinaryRow<'a> {
     /// The row's packet.
     pub packet: &'a [u8],
-    /// How its columns are laid out.
-    pub columns: &'a [Layout],
-    /// Where its columns lie.
-    pub places: &'a [Place],
+    /// Its columns, found in this packet.
+    pub columns: &'a [Column],
 }
 
 impl Row for BinaryRow<'_> {
     #[inline]
     fn int(&self, column: usize) -> i64 {
-        let Some(bytes) = value(self.packet, self.places, column) else { return 0 };
-        match self.columns.get(column) {
-            Some(Layout::Int { unsigned, .. }) => integer(bytes, *unsigned),
-            Some(Layout::Float) => bytes.try_into().map_or(0, |bytes| f32::from_le_bytes(bytes) as i64),
-            Some(Layout::Double) => bytes.try_into().map_or(0, |bytes| f64::from_le_bytes(bytes) as i64),
-            Some(Layout::Bytes) => decimal(bytes),
-            _ => 0,
+        let Some(&Column { layout, place }) = self.columns.get(column) else { return 0 };
+        let Some(bytes) = value(self.packet, place) else { return 0 };
+        match layout {
+            Layout::Int { unsigned, .. } => integer(bytes, unsigned),
+            Layout::Float => bytes.try_into().map_or(0, |bytes| f32::from_le_bytes(bytes) as i64),
+            Layout::Double => bytes.try_into().map_or(0, |bytes| f64::from_le_bytes(bytes) as i64),
+            Layout::Bytes => decimal(bytes),
+            Layout::Null | Layout::Time => 0,
         }
     }
 
     #[inline]
     fn bytes(&self, column: usize) -> &[u8] {
-        value(self.packet, self.places, column).unwrap_or_default()
+        self.columns.get(column).and_then(|column| value(self.packet, column.place)).unwrap_or_default()
     }
 }
 
@@ -143,11 +152,11 @@ pub struct TextRow<'a> {
 
 impl Row for TextRow<'_> {
     fn int(&self, column: usize) -> i64 {
-        value(self.packet, self.places, column).map_or(0, decimal)
+        decimal(self.bytes(column))
     }
 
     fn bytes(&self, column: usize) -> &[u8] {
-        value(self.packet, self.places, column).unwrap_or_default()
+        self.places.get(column).and_then(|&place| value(self.packet, place)).unwrap_or_default()
     }
 }
 

@@ -10,13 +10,13 @@ use rumba_core::wait::{Wait, wait_for};
 
 use super::failure::{call_failed, refused, usual};
 use super::lost::Link;
-use super::outbox::Kind;
-use super::statement::{Binary, Plan};
+use super::outbox::{Kind, Pending};
+use super::statement::Plan;
 use super::{WireSession, load};
 use crate::WireError;
 use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
 use crate::codec::column;
-use crate::codec::row::{self, BinaryRow, Place, TextRow};
+use crate::codec::row::{self, BinaryRow, Column, TextRow};
 use crate::codec::{Malformed, frame};
 use crate::connection::{Connection, lost_while_reading};
 use crate::error::lost;
@@ -68,6 +68,23 @@ impl WireSession {
     /// Sends what is to be sent, takes what has come, and waits in between.
     #[inline]
     pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        // What nearly every call comes to. A lost connection's queue is empty.
+        if let Some(&Pending { kind: Kind::Binary, statement, .. }) = self.queue.front() {
+            if !self.connection.receive.has_some()
+                && let Exchanged::Pending = self.exchange()
+            {
+                return Poll::Pending;
+            }
+            if self.take_usual(statement, visit) && self.complete() {
+                return Poll::Ready(self.result());
+            }
+        }
+        self.advance_any(visit)
+    }
+
+    /// Takes an answer of any kind, however it comes.
+    #[inline(never)]
+    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         while matches!(self.link, Link::Up) {
             let statement = match self.queue.front() {
                 Some(first) if first.kind != Kind::Nothing => first.statement,
@@ -151,37 +168,34 @@ impl WireSession {
         false
     }
 
-    /// Takes packets until the first statement is answered, or nothing is left.
+    /// Takes an answer that begins as the statement's last did, and so has the
+    /// same columns; whether all of it was there.
     #[inline]
-    fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+    fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
         if self.stage == Stage::Head
-            && let Some(Plan::Binary(binary)) = self.statements.get(statement)
+            && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
             && self.connection.receive.skip(&binary.prologue)
         {
-            let (places, rows) = (&mut self.places, &mut self.answer.rows);
-            if take_rows(&mut self.connection, binary, places, rows, visit)? {
-                return Ok(Taken::Complete);
+            if take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit) {
+                return true;
             }
             // Rows are still to come, or end in another way.
             self.stage = Stage::Rows { count: binary.columns.len() };
         }
-        self.take_more(statement, visit)
+        false
     }
 
-    /// Takes packets of any kind.
-    #[inline(never)]
-    fn take_more(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+    /// Takes packets of any kind until the first statement is answered, or nothing is left.
+    fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
         while let Some(packet) = self.connection.receive.packet() {
             if let Taken::Complete = self.take_packet(statement, packet, visit)? {
                 return Ok(Taken::Complete);
             }
             if let Stage::Rows { .. } = self.stage
-                && let Some(Plan::Binary(binary)) = self.statements.get(statement)
+                && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
+                && take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit)
             {
-                let (places, rows) = (&mut self.places, &mut self.answer.rows);
-                if take_rows(&mut self.connection, binary, places, rows, visit)? {
-                    return Ok(Taken::Complete);
-                }
+                return Ok(Taken::Complete);
             }
         }
         Ok(Taken::Part)
@@ -214,7 +228,7 @@ impl WireSession {
             },
             Stage::Columns { count, left } => {
                 if let Some(binary) = &mut binary {
-                    binary.columns.push(column::layout(packet)?);
+                    binary.columns.push(column::layout(packet)?.into());
                     binary.add_to_prologue(receive.framed(place));
                 }
                 match left - 1 {
@@ -238,11 +252,11 @@ impl WireSession {
                 }
                 Next::Row => {
                     self.answer.rows += 1;
-                    match &binary {
+                    match binary {
                         Some(_) if packet.first() != Some(&0) => return Err(Malformed("binary row").into()),
                         Some(binary) => {
-                            row::find_binary(packet, &binary.columns, &mut self.places)?;
-                            visit(&BinaryRow { packet, columns: &binary.columns, places: &self.places });
+                            row::find_binary(packet, &mut binary.columns)?;
+                            visit(&BinaryRow { packet, columns: &binary.columns });
                         }
                         None => {
                             row::find_text(packet, count, &mut self.places)?;
@@ -380,25 +394,18 @@ impl WireSession {
 }
 
 /// Takes the rows of a prepared statement, each of which came in one piece, and
-/// the packet that ends the statement's answer: then, its status flags.
+/// the packet that ends the statement's answer; whether that was there.
 /// Whatever else comes is left.
 #[inline]
-fn take_rows(
-    connection: &mut Connection,
-    binary: &Binary,
-    places: &mut Vec<Place>,
-    count: &mut u64,
-    visit: Visit<'_>,
-) -> Result<bool, WireError> {
+fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u64, visit: Visit<'_>) -> bool {
     let mut rest = connection.receive.rest();
     let mut left = rest.len();
     let mut complete = false;
     while let Some(packet) = frame::next(&mut rest) {
         match packet {
             // Nothing but a row starts so.
-            [0, ..] => {
-                row::find_binary(packet, &binary.columns, places)?;
-                visit(&BinaryRow { packet, columns: &binary.columns, places });
+            [0, ..] if row::find_binary(packet, columns).is_ok() => {
+                visit(&BinaryRow { packet, columns });
                 *count += 1;
             }
             _ => {
@@ -413,7 +420,7 @@ fn take_rows(
         left = rest.len();
     }
     connection.receive.leave(left);
-    Ok(complete)
+    complete
 }
 
 /// What an OK packet says was done.

@@ -106,7 +106,7 @@ pub struct WireSession {
     /// What that answer came to so far.
     answer: Answer,
     failure: Option<EngineError>,
-    /// Where the columns of the current row lie.
+    /// Where the columns of the current row lie, where it is text.
     places: Vec<Place>,
     /// The socket was waited for since bytes were last taken from it.
     waited: bool,

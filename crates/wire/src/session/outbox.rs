@@ -154,7 +154,9 @@ impl Outbox {
 
     /// Whether all of a statement is sent, its file included.
     pub(super) fn is_sent(&self, connection: &Connection, pending: &Pending) -> bool {
-        self.fed.is_none() && self.base + connection.sent as u64 >= pending.end
+        // What the encryption holds back counts as not sent: the server would never answer it.
+        let sent = connection.sent.saturating_sub(connection.stream.held_back());
+        self.fed.is_none() && self.base + sent as u64 >= pending.end
     }
 
     /// Leaves out what is not sent yet up to a position.

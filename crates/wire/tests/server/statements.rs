@@ -9,8 +9,8 @@ use crate::support::{Server, answer, ask, ints};
 use rumba_core::engine::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::wait::{Driver, Wait, drive_with};
-use rumba_wire::{SessionOptions, WireSession};
-use rustix::event::{PollFd, PollFlags, poll};
+use rumba_wire::{SessionOptions, Target, Tls, WireSession};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// What a value may be that a careless client would not bring through.
 const AWKWARD: &[u8] = b"it's \"q\" `n` \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
@@ -280,5 +280,39 @@ fn a_driver_is_told_what_to_wait_for_and_the_thread_is_never_held() {
         }
         assert_eq!(found, [7]);
         assert!((1..4).contains(&pending), "{pending} waits");
+    }
+}
+
+/// A session that had handed a whole statement to its encryption waited for the
+/// answer, though the end of the statement was still held back, for want of
+/// room in the socket: for ever, on a busy host.
+#[test]
+fn a_statement_whose_end_is_held_back_is_sent_before_its_answer_is_waited_for() {
+    let Some(server) = Server::start(&[]) else { return };
+    let target = Target { tls: Tls::Required, ..server.test() };
+    let mut session = WireSession::connect(&target, &SessionOptions::default()).unwrap();
+    let measure = session.prepare("SELECT LENGTH(?)").unwrap();
+    let last = Rc::new(Last::default());
+    let _driven = drive_with(last.clone());
+    let mut context = Context::from_waker(Waker::noop());
+    for length in (1..40).map(|step| step * (16 << 10)) {
+        let mut found = 0;
+        let value = vec![b'v'; length];
+        server.pause();
+        session.submit(measure, &[Param::Bytes(&value)]).unwrap();
+        while session.poll_answer(&mut context, &mut |row| found = row.int(0)).is_pending() {
+            server.go_on();
+            let (socket, ready) = match last.0.take() {
+                Some(Wait::Readable(socket)) => (socket, PollFlags::IN),
+                Some(Wait::Writable(socket)) => (socket, PollFlags::OUT),
+                other => panic!("{other:?} is waited for"),
+            };
+            // SAFETY: the session, which is alive, has the socket open.
+            let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+            let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+            let came = poll(&mut [PollFd::new(&socket, ready)], Some(&limit)).unwrap();
+            assert_eq!(came, 1, "{length} bytes: the server never makes the socket ready for {ready:?}");
+        }
+        assert_eq!(found, length as i64);
     }
 }

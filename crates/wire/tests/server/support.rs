@@ -151,6 +151,21 @@ impl Server {
         [self.test(), tcp, tls].map(|target| WireSession::connect(&target, options).unwrap())
     }
 
+    /// kill -STOP: it takes nothing from its sockets until [`Server::go_on`].
+    pub fn pause(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// kill -CONT.
+    pub fn go_on(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let child = self.child.lock().unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+    }
+
     /// kill -9.
     pub fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
