@@ -30,11 +30,12 @@ fn wait_for_a_lock(server: &Server, table: &str) {
         "SELECT COUNT(*) FROM information_schema.innodb_lock_waits w JOIN information_schema.innodb_locks l \
          ON l.lock_id = w.requested_lock_id WHERE l.lock_table LIKE '%`{table}`%'"
     );
-    for _ in 0..600 {
+    for _ in 0..200 {
         if admin.query(&waits).unwrap().rows[0][0].as_deref() == Some("1") {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        // InnoDB shows the same again to those who look more often than every 100 ms.
+        std::thread::sleep(std::time::Duration::from_millis(150));
     }
     panic!("nobody waits for a lock on {table}");
 }
