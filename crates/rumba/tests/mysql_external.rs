@@ -25,7 +25,10 @@ impl Theirs {
         let (data, socket) = (format!("--datadir={}", place.path("theirs").display()), place.path("theirs.sock"));
         let user = common::is_root("naming the server's user").then_some("--user=root");
         let mut install = Command::new("mariadb-install-db");
-        install.args(["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"]).args(user);
+        // Servers that start remove each other's files from a directory that they share.
+        let temporary = format!("--tmpdir={}", place.path("").display());
+        let auth = "--auth-root-authentication-method=normal";
+        install.args(["--no-defaults", &data, &temporary, auth, "--skip-test-db"]).args(user);
         let Ok(installed) = install.output() else {
             eprintln!("skipped: mariadb-install-db cannot be run; install the package mariadb-server");
             return None;
@@ -34,7 +37,7 @@ impl Theirs {
         let first = place.path("first.sql");
         std::fs::write(&first, format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{PASSWORD}';\n")).unwrap();
         let process = Command::new("/usr/sbin/mariadbd")
-            .args(["--no-defaults", &data, "--skip-networking"])
+            .args(["--no-defaults", &data, &temporary, "--skip-networking"])
             .arg(format!("--socket={}", socket.display()))
             .arg(format!("--pid-file={}", place.path("theirs.pid").display()))
             .arg(format!("--log-error={}", place.path("theirs.err").display()))

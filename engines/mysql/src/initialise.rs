@@ -64,8 +64,11 @@ fn template(software: &Software, settings: &[(String, String)]) -> Result<PathBu
     let draft = Draft::new(&place).map_err(failed)?;
     // The log is beside the data directory, which has to be empty when a server makes its own.
     let log = place.with_extension(format!("log-{}", std::process::id()));
-    let made = initialise(software, settings, draft.path(), &log);
-    let _ = fs::remove_file(&log);
+    let temporary = place.with_extension(format!("tmp-{}", std::process::id()));
+    let made = cache::make_private(&temporary)
+        .map_err(failed)
+        .and_then(|()| initialise(software, settings, draft.path(), &temporary, &log));
+    let _ = (fs::remove_file(&log), fs::remove_dir_all(&temporary));
     made?;
     draft.settle().map_err(failed)?;
     Ok(place)
@@ -74,13 +77,21 @@ fn template(software: &Software, settings: &[(String, String)]) -> Result<PathBu
 /// Changes with the recipes below, so that templates made by older ones are not used.
 const RECIPE: &str = "\nrecipe 2";
 
-fn initialise(software: &Software, settings: &[(String, String)], data: &Path, log: &Path) -> Result<(), EngineError> {
+fn initialise(
+    software: &Software,
+    settings: &[(String, String)],
+    data: &Path,
+    temporary: &Path,
+    log: &Path,
+) -> Result<(), EngineError> {
     let has_own_way = software.brand == Brand::MySql && software.version >= Version(5, 7, 0);
     let sql = if has_own_way { None } else { Some(bootstrap_sql(software)?) };
     let mut command = software.command();
     command.arg("--no-defaults").arg(if has_own_way { "--initialize-insecure" } else { "--bootstrap" });
     let mut options = software.options();
     options.push(("datadir".into(), data.display().to_string()));
+    // Another server that starts would remove what it has in a directory that they share.
+    options.push(("tmpdir".into(), temporary.display().to_string()));
     options.extend(small_log(software));
     options.extend(settings.iter().cloned());
     if sql.is_some() {

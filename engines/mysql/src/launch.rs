@@ -59,6 +59,12 @@ impl Layout {
         self.kept().join("error.log")
     }
 
+    /// The directory of its temporary files: a server that starts removes
+    /// every other server's from a directory that they share, such as `/tmp`.
+    fn temporary(&self) -> PathBuf {
+        self.dir.join("tmp")
+    }
+
     fn configuration(&self) -> PathBuf {
         self.dir.join("my.cnf")
     }
@@ -109,7 +115,9 @@ impl Launch<'_> {
         let failed =
             |what: &str, error: io::Error| EngineError::failed("start of the server", format!("{what}: {error}"));
         let layout = self.layout;
-        cache::make_private(&layout.kept()).map_err(|error| failed("its directory", error))?;
+        for dir in [layout.kept(), layout.temporary()] {
+            cache::make_private(&dir).map_err(|error| failed("its directory", error))?;
+        }
         let password = password().map_err(|error| failed("/dev/urandom", error))?;
         let port = match self.tcp {
             Some(0) => Some(free_port().map_err(|error| failed("a free port", error))?),
@@ -173,6 +181,7 @@ impl Launch<'_> {
         let mut lines: Vec<Line> =
             self.software.options().into_iter().map(|(name, value)| (name, Some(value))).collect();
         lines.push(own("datadir", self.layout.data().display().to_string()));
+        lines.push(own("tmpdir", self.layout.temporary().display().to_string()));
         lines.push(own("socket", SOCKET.into()));
         lines.push(own("pid_file", "pid".into()));
         lines.push(own("init_file", self.layout.first_statements().display().to_string()));

@@ -21,8 +21,10 @@ impl Private {
         let dir = tempfile::tempdir().expect("a directory");
         let path = |name: &str| dir.path().join(name).display().to_string();
         let data = format!("--datadir={}", path("data"));
+        // Servers that start remove each other's files from a directory that they share.
+        let temporary = format!("--tmpdir={}", dir.path().display());
         let installed = Command::new("mariadb-install-db")
-            .args(["--no-defaults", &data, "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .args(["--no-defaults", &data, &temporary, "--auth-root-authentication-method=normal", "--skip-test-db"])
             .args(user())
             .output();
         let Ok(installed) = installed else {
@@ -32,7 +34,7 @@ impl Private {
         let words = String::from_utf8_lossy(&installed.stderr);
         assert!(installed.status.success(), "mariadb-install-db: {words}");
         let process = Command::new("mariadbd")
-            .args(["--no-defaults", &data, "--skip-networking"])
+            .args(["--no-defaults", &data, &temporary, "--skip-networking"])
             .arg(format!("--socket={}", path("socket")))
             .arg(format!("--pid-file={}", path("pid")))
             .arg(format!("--log-error={}", path("log.err")))
