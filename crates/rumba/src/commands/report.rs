@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rumba_core::claim::Verdict;
+use rumba_core::comparison::Summary;
 use rumba_core::results::Results;
 use rumba_lab::store::ReadError;
 use rumba_lab::{compare, spec, store};
@@ -16,23 +17,24 @@ use crate::progress::tell;
 /// Shows results as tables, a page, or JSON.
 pub fn run(args: &ReportArgs) -> super::Result {
     let results = merge(names(&args.directories), &args.directories)?;
+    let summary = compare::summarise(&results);
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
-        write_page(&results, page)?;
+        write_page(&results, &summary, page)?;
         tell(&format!("page: {}", page.display()));
     }
-    let verdict = if args.check { claims_exit(&results)? } else { ExitCode::SUCCESS };
+    let verdict = if args.check { claims_exit(&summary)? } else { ExitCode::SUCCESS };
     if args.json {
-        super::print_json(&as_json(&results))?;
+        super::print_json(&rumba_report::json(&results, &summary))?;
     } else if args.html.is_none() {
-        super::print(as_tables(&results, baseline)?)?;
+        super::print(as_tables(&results, &summary, baseline)?)?;
     }
     Ok(verdict)
 }
 
 /// The exit code of `--check`: whether every claim holds.
-pub fn claims_exit(results: &Results) -> super::Result {
-    let claims = compare::summarise(results).claims;
+pub fn claims_exit(summary: &Summary) -> super::Result {
+    let claims = &summary.claims;
     if claims.is_empty() {
         return Err(Problem::mistake(
             "there is no claim to check",
@@ -98,25 +100,19 @@ fn rename(results: &mut Results, run: &str) {
 }
 
 /// The tables.
-pub fn as_tables(results: &Results, baseline: Option<&str>) -> Result<String, Problem> {
-    let summary = compare::summarise(results);
+pub fn as_tables(results: &Results, summary: &Summary, baseline: Option<&str>) -> Result<String, Problem> {
     let mut options = TableOptions::default();
     if let Some(baseline) = baseline {
         options = options
-            .with_baseline(baseline, &summary)
+            .with_baseline(baseline, summary)
             .map_err(|error| Problem::mistake(error.to_string(), "name an engine of these results"))?;
     }
-    Ok(tables(results, &summary, &options))
-}
-
-/// The JSON.
-pub fn as_json(results: &Results) -> serde_json::Value {
-    rumba_report::json(results, &compare::summarise(results))
+    Ok(tables(results, summary, &options))
 }
 
 /// Writes the page.
-pub fn write_page(results: &Results, page: &Path) -> Result<(), Problem> {
-    let html = rumba_report::html(results, &compare::summarise(results));
+pub fn write_page(results: &Results, summary: &Summary, page: &Path) -> Result<(), Problem> {
+    let html = rumba_report::html(results, summary);
     std::fs::write(page, html).map_err(|error| {
         Problem::failure(format!("{} cannot be written: {error}", page.display()), "choose another file for --html")
     })

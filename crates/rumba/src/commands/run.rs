@@ -14,7 +14,7 @@ use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{self, ResultsDir};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{host, limits, plan, provision};
+use rumba_lab::{compare, host, limits, plan, provision};
 
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
@@ -256,18 +256,19 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
 
 fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     let results = super::report::read(out)?;
+    let summary = compare::summarise(&results);
     let page = out.join("report.html");
-    super::report::write_page(&results, &page)?;
+    super::report::write_page(&results, &summary, &page)?;
     if args.json {
-        super::print_json(&super::report::as_json(&results))?;
+        super::print_json(&rumba_report::json(&results, &summary))?;
     } else {
-        say!("{}", super::report::as_tables(&results, None)?);
+        say!("{}", super::report::as_tables(&results, &summary, None)?);
         say!("results: {}\npage:    {}", out.display(), page.display());
     }
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
         Outcome { failed: 1.., .. } => ExitCode::from(crate::problem::FAILURE),
-        _ if args.check => super::report::claims_exit(&results)?,
+        _ if args.check => super::report::claims_exit(&summary)?,
         _ => ExitCode::SUCCESS,
     })
 }
