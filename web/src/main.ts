@@ -43,11 +43,13 @@ const LOAD: Column[] = [
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
 
-const WRITTEN: Column[] = ["redo", "doublewrite", "pages", "wal", "flush", "compaction", "binlog"].map((head) => ({
-  head,
-  metric: `${head}_kb_per_op`,
+const LEVELS = [1, 2, 3, 4, 5, 6].map((level) => ({
+  head: `into level ${level}`,
+  metric: `compaction_level${level}_kb_per_op`,
   share: true,
 }));
+const COUNTED = ["redo", "doublewrite", "pages", "wal", "flush", "binlog", "compaction"];
+const WRITTEN: Column[] = [...COUNTED.map((head) => ({ head, metric: `${head}_kb_per_op`, share: true })), ...LEVELS];
 
 interface Part {
   needs: Key[];

@@ -20,12 +20,17 @@ interface Panel {
 const RUN: Panel[] = [
   { series: "ops_per_s", title: "Operations", unit: "per second", height: 190 },
   { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic", height: 170, logarithmic: true },
+  { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic", height: 140, logarithmic: true },
   { series: "write_mb_s", title: "Written to the device", unit: "MB/s", height: 140 },
   { series: "read_mb_s", title: "Read from the device", unit: "MB/s", height: 140 },
   { series: "cpu_cores", title: "CPU of clients and engine", unit: "cores busy", height: 140 },
 ];
 const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((panel) =>
-  panel.series === "ops_per_s" ? { ...panel, title: "Rows inserted" } : panel,
+  panel.series === "ops_per_s"
+    ? { ...panel, title: "Rows inserted" }
+    : panel.series === "wkb_per_op"
+      ? { ...panel, title: "Written per row, the last 15 s together" }
+      : panel,
 );
 
 type Span = [name: string, start: number, end: number];
@@ -41,7 +46,7 @@ function spans(trial: Trial): Span[] {
   return of.map(([name, start, end]) => [name, start - origin, end - origin]);
 }
 
-function lines(context: Context, series: string): Line[] {
+function lines(context: Context, { series, logarithmic }: Panel): Line[] {
   const load = current().part === "load";
   return context.trials().flatMap(({ trial, main }) => {
     const values = trial.timeline.series.find(({ name }) => name === series)?.values ?? [];
@@ -57,7 +62,9 @@ function lines(context: Context, series: string): Line[] {
       const place = Math.round((at - origin) * 2) / 2;
       if (x.at(-1) === place) return;
       x.push(place);
-      y.push(values[index] ?? null);
+      const value = values[index] ?? null;
+      // Nothing, on a logarithmic scale, has no place.
+      y.push(logarithmic && value === 0 ? null : value);
     });
     return x.length > 0 ? [{ trial, main, x, y }] : [];
   });
@@ -141,12 +148,12 @@ function readout(context: Context, holder: HTMLElement, shown: Line[]): (plot: u
 function panel(context: Context, shown: Panel, first: boolean, last: boolean, phases: Span[]): HTMLElement {
   const reading = h("div", { class: "readings" });
   const head = h("div", { class: "panel-head" }, h("h3", {}, shown.title, h("span", { class: "unit" }, shown.unit)), reading);
-  const found = lines(context, shown.series);
+  const found = lines(context, shown);
   if (found.length === 0) {
-    if (context.trials().length === 0) return h("div", { class: "panel" }, head, h("p", { class: "nothing" }, "Every engine is hidden."));
+    if (context.trials().length === 0) return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, "Every engine is hidden."));
     const of = context.trials().flatMap(({ trial }) => trial.timeline.series.filter(({ name }) => name === shown.series));
     const why = of.find(({ absent }) => absent)?.absent ?? "no interval was kept";
-    return h("div", { class: "panel" }, head, h("p", { class: "nothing" }, `Nothing to draw: ${why}.`));
+    return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, `Nothing to draw: ${why}.`));
   }
   const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
   const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};
@@ -163,7 +170,7 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
       sync: "timeline",
     }),
   );
-  return h("div", { class: "panel" }, head, holder);
+  return h("div", { class: "panel", "data-series": shown.series }, head, holder);
 }
 
 /** Seconds between ticks. */

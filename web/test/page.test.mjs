@@ -45,7 +45,7 @@ test("it draws every section without an error and fetches nothing", { skip }, as
   for (const id of ["cost", "rum", "timeline", "spectrum", "latency", "load", "conditions", "problems"]) {
     assert.equal(await tab.locator(`section#${id}`).count(), 1, id);
   }
-  await charts(tab, 5);
+  await charts(tab, 6);
   assert.deepEqual(problems, []);
 });
 
@@ -91,7 +91,7 @@ test("the operation and the kind of time can be chosen", { skip }, async () => {
   await tab.locator("#timeline .switch button", { hasText: "Load" }).click();
   const hash = new URL(tab.url()).hash;
   for (const chosen of ["op=get_node", "time=service", "part=load"]) assert.ok(hash.includes(chosen), hash);
-  await charts(tab, 4);
+  await charts(tab, 5);
   assert.deepEqual(problems, []);
 });
 

@@ -56,6 +56,12 @@ pub const CHARGED: &[MetricInfo] = &[
     written_for("wal_kb_per_op", "KB of the write-ahead log (MyRocks)"),
     written_for("flush_kb_per_op", "KB of memtables written to level 0 (MyRocks)"),
     written_for("compaction_kb_per_op", "KB written by compactions (MyRocks)"),
+    written_for("compaction_level1_kb_per_op", "KB of the compactions into level 1 (MyRocks)"),
+    written_for("compaction_level2_kb_per_op", "KB of the compactions into level 2 (MyRocks)"),
+    written_for("compaction_level3_kb_per_op", "KB of the compactions into level 3 (MyRocks)"),
+    written_for("compaction_level4_kb_per_op", "KB of the compactions into level 4 (MyRocks)"),
+    written_for("compaction_level5_kb_per_op", "KB of the compactions into level 5 (MyRocks)"),
+    written_for("compaction_level6_kb_per_op", "KB of the compactions into level 6 (MyRocks)"),
     written_for("binlog_kb_per_op", "KB of the server's binary log"),
 ];
 
@@ -73,6 +79,12 @@ pub const WRITTEN: &[(&str, &str)] = &[
     ("wal_kb_per_op", "written_wal_bytes"),
     ("flush_kb_per_op", "written_flush_bytes"),
     ("compaction_kb_per_op", "written_compaction_bytes"),
+    ("compaction_level1_kb_per_op", "written_compaction_level1_bytes"),
+    ("compaction_level2_kb_per_op", "written_compaction_level2_bytes"),
+    ("compaction_level3_kb_per_op", "written_compaction_level3_bytes"),
+    ("compaction_level4_kb_per_op", "written_compaction_level4_bytes"),
+    ("compaction_level5_kb_per_op", "written_compaction_level5_bytes"),
+    ("compaction_level6_kb_per_op", "written_compaction_level6_bytes"),
     ("binlog_kb_per_op", "written_binlog_bytes"),
 ];
 

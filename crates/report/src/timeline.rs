@@ -32,15 +32,25 @@ pub struct Timeline {
     pub bucket_s: Option<f64>,
 }
 
-type Value = fn(&Interval) -> Metric;
+/// A series' value of every interval.
+type Values = fn(&[Interval]) -> Vec<Metric>;
 
-const SERIES: [(&str, Value); 5] = [
-    ("ops_per_s", |interval| Metric::from(interval.ops as f64).per(interval.seconds, "time")),
-    ("p99_ms", |interval| interval.p99_ms.clone()),
-    ("write_mb_s", |interval| megabytes(&interval.spent.device_write_bytes, interval)),
-    ("read_mb_s", |interval| megabytes(&interval.spent.device_read_bytes, interval)),
-    ("cpu_cores", cores),
+const SERIES: [(&str, Values); 6] = [
+    ("ops_per_s", |all| each(all, |interval| Metric::from(interval.ops as f64).per(interval.seconds, "time"))),
+    ("p99_ms", |all| each(all, |interval| interval.p99_ms.clone())),
+    ("wkb_per_op", written_per_op),
+    ("write_mb_s", |all| each(all, |interval| megabytes(&interval.spent.device_write_bytes, interval))),
+    ("read_mb_s", |all| each(all, |interval| megabytes(&interval.spent.device_read_bytes, interval))),
+    ("cpu_cores", |all| each(all, cores)),
 ];
+
+/// Seconds over which writes per operation are averaged: flushes and
+/// compactions write in bursts, and a second between two of them says nothing.
+const WINDOW_S: f64 = 15.0;
+
+fn each(intervals: &[Interval], value: impl Fn(&Interval) -> Metric) -> Vec<Metric> {
+    intervals.iter().map(value).collect()
+}
 
 fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
     bytes.map(|bytes| bytes / f64::from(1 << 20)).per(interval.seconds, "time")
@@ -49,6 +59,28 @@ fn megabytes(bytes: &Metric, interval: &Interval) -> Metric {
 /// Cores kept busy by clients and engine, a server's included.
 fn cores(interval: &Interval) -> Metric {
     interval.spent.cpu_s.per(interval.seconds, "time")
+}
+
+/// KB written to the device per operation (per row, in the load) over the last
+/// [`WINDOW_S`] seconds of the same part of the trial.
+fn written_per_op(intervals: &[Interval]) -> Vec<Metric> {
+    let parts = intervals.chunk_by(|a, b| (a.phase == PhaseKind::Load) == (b.phase == PhaseKind::Load));
+    parts.flat_map(|part| (0..part.len()).map(|at| written_until(part, at))).collect()
+}
+
+fn written_until(part: &[Interval], at: usize) -> Metric {
+    let last = &part[at];
+    if !matches!(last.phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_)) {
+        return Metric::absent("no operations in this phase");
+    }
+    let serves = |interval: &&Interval| {
+        let counts = matches!(interval.phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_));
+        counts && interval.start_s > last.start_s - WINDOW_S
+    };
+    let window: Vec<&Interval> = part[..=at].iter().rev().take_while(serves).collect();
+    let bytes = window.iter().fold(Metric::Value(0.0), |sum, interval| sum.plus(&interval.spent.device_write_bytes));
+    let ops: u64 = window.iter().map(|interval| interval.ops).sum();
+    bytes.map(|bytes| bytes / 1024.0).per(ops as f64, "operations")
 }
 
 /// A trial's timeline. Above [`POINTS`] intervals, buckets of neighbours within
@@ -68,9 +100,12 @@ pub fn timeline(intervals: &[Interval]) -> Timeline {
         None => intervals.iter().map(|interval| round(interval.start_s)).collect(),
         Some(buckets) => buckets.iter().flat_map(|bucket| ends(bucket)).collect(),
     };
-    let series = SERIES.map(|(name, value)| match &buckets {
-        None => series(name, intervals.iter().map(value).collect()),
-        Some(buckets) => series(name, buckets.iter().flat_map(|bucket| extremes(bucket, value)).collect()),
+    let series = SERIES.map(|(name, values)| {
+        let values = values(intervals);
+        match &buckets {
+            None => series(name, values),
+            Some(buckets) => series(name, thinned(&values, buckets)),
+        }
     });
     let bucket_s = buckets.map(|buckets| {
         let seconds: f64 = intervals.iter().map(|interval| interval.seconds).sum();
@@ -97,19 +132,27 @@ fn ends(bucket: &[Interval]) -> [f64; 2] {
     [round(start), round((start + end) / 2.0)]
 }
 
-fn extremes(bucket: &[Interval], value: Value) -> [Metric; 2] {
-    let numbers: Vec<f64> = bucket.iter().filter_map(|interval| value(interval).value()).collect();
+/// Two values for every bucket.
+fn thinned(values: &[Metric], buckets: &[&[Interval]]) -> Vec<Metric> {
+    let mut rest = values;
+    let mut kept = Vec::with_capacity(2 * buckets.len());
+    for bucket in buckets {
+        let (own, after) = rest.split_at(bucket.len());
+        kept.extend(extremes(own));
+        rest = after;
+    }
+    kept
+}
+
+fn extremes(values: &[Metric]) -> [Metric; 2] {
+    let numbers: Vec<f64> = values.iter().filter_map(Metric::value).collect();
     let smallest = numbers.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
     let largest = numbers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
     match (smallest, largest) {
         (Some(low), Some(high)) if low.0 <= high.0 => [Metric::from(*low.1), Metric::from(*high.1)],
         (Some(low), Some(high)) => [Metric::from(*high.1), Metric::from(*low.1)],
-        _ => [first_value(bucket, value), first_value(bucket, value)],
+        _ => [0, 0].map(|at| values.get(at).cloned().unwrap_or_default()),
     }
-}
-
-fn first_value(bucket: &[Interval], value: Value) -> Metric {
-    bucket.first().map_or_else(Metric::default, value)
 }
 
 fn series(name: &'static str, metrics: Vec<Metric>) -> Series {
@@ -204,6 +247,24 @@ mod tests {
         let written = named(&timeline, "write_mb_s");
         assert_eq!(written.absent.as_deref(), Some("not measured in this phase"));
         assert!(written.values.is_empty());
+    }
+
+    #[test]
+    fn writes_per_operation_are_averaged_over_seconds_and_start_anew_after_the_load() {
+        let mut all = intervals(PhaseKind::Load, 20, 0.0);
+        all.extend(intervals(PhaseKind::Warmup, 20, 20.0));
+        all.extend(intervals(PhaseKind::Drain, 3, 40.0));
+        for (second, interval) in all.iter_mut().enumerate() {
+            interval.ops = if interval.phase == PhaseKind::Drain { 0 } else { 100 };
+            // A burst of 30,000 KB every fifteenth second of the warmup.
+            let burst = interval.phase == PhaseKind::Warmup && second % 15 == 0;
+            interval.spent.device_write_bytes = Metric::Value(if burst { 30_000.0 * 1024.0 } else { 0.0 });
+        }
+        let values = written_per_op(&all);
+        assert_eq!(values[19], Metric::Value(0.0));
+        assert_eq!(values[34], Metric::Value(20.0), "1,500 operations carry one burst");
+        assert_eq!(values[39], Metric::Value(20.0), "so they do in every window");
+        assert_eq!(values[40], Metric::absent("no operations in this phase"));
     }
 
     #[test]

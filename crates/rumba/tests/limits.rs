@@ -19,6 +19,14 @@ fn are_enforced(place: &Place, limits: &[&str]) -> bool {
     why.inspect(|why| eprintln!("skipped: {why}")).is_none()
 }
 
+fn has_mariadb() -> bool {
+    let here = Command::new("mariadbd").arg("--version").output().is_ok();
+    if !here {
+        eprintln!("skipped: MariaDB is not here");
+    }
+    here
+}
+
 const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=1GiB"];
 
 fn mounts_below(place: &Place) -> usize {
@@ -46,25 +54,48 @@ fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
     assert_eq!(mounts_below(&place), 0);
 }
 
+/// Kills rumba once a trial's loops have begun; doctor must then find all that is left, and remove it.
+fn killed_and_cleaned(place: &Place, mut run: Command, trial: &str) {
+    let mut run = run.spawn().unwrap();
+    let since = Instant::now();
+    while !place.path("out/trials").join(trial).join("intervals.ndjson").exists() {
+        assert!(since.elapsed() < Duration::from_secs(60), "the loops do not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(mounts_below(place) > 0, "the storage is mounted");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let doctor = place.rumba(&["doctor", "--clean"]).output().unwrap();
+    assert!(doctor.status.success(), "{}", text(&doctor));
+    assert!(place.is_clean(), "{}", text(&doctor));
+    assert_eq!(mounts_below(place), 0, "{}", text(&doctor));
+}
+
 #[test]
 fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
     let place = Place::new();
     if !are_enforced(&place, &STORAGE) {
         return;
     }
-    let mut run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat()).spawn().unwrap();
-    let since = Instant::now();
-    while !place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson").exists() {
-        assert!(since.elapsed() < Duration::from_secs(60), "the loops do not begin");
-        std::thread::sleep(Duration::from_millis(50));
+    let run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
+    killed_and_cleaned(&place, run, "001-sqlite-c2-r1");
+}
+
+#[test]
+fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
+    let place = Place::new();
+    if !has_mariadb() || !are_enforced(&place, &STORAGE) {
+        return;
     }
-    assert!(mounts_below(&place) > 0, "the storage is mounted");
-    run.kill().unwrap();
-    run.wait().unwrap();
-    let doctor = place.rumba(&["doctor", "--clean"]).output().unwrap();
-    assert!(doctor.status.success(), "{}", text(&doctor));
-    assert!(place.is_clean(), "{}", text(&doctor));
-    assert_eq!(mounts_below(&place), 0, "{}", text(&doctor));
+    let small = ["reproduce", "storage-tiers", "--out", "out", "--quiet", "--set", "maxid1=50000", "--set"];
+    let sizes = ["cache=32MiB", "--set", "memory=512MiB", "--set", "storage.size=2GiB"];
+    let run = place.rumba(&[&small[..], &sizes[..]].concat());
+    killed_and_cleaned(&place, run, "001-innodb.fast-ssd-c16-r1");
+    let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains(place.path("out").to_str().unwrap())
+    });
+    assert!(!alive, "the server has ended with rumba");
 }
 
 #[test]
@@ -80,6 +111,21 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
     assert!(cause.contains("killed by the memory group") && cause.contains("limit 16.0 MiB"), "{cause}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_server_that_the_memory_group_kills_is_named_as_that() {
+    let place = Place::new();
+    let limits = ["--set", "memory=80MiB"];
+    if !has_mariadb() || !are_enforced(&place, &limits) {
+        return;
+    }
+    let more = ["--set", "maxid1=200000", "--set", "cache=512MiB"];
+    let output = place.short_run("innodb", &[&limits[..], &more[..]].concat()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
+    assert!(cause.contains("killed by the memory group") && cause.contains("limit 80.0 MiB"), "{cause}");
     assert!(place.is_clean());
 }
 
@@ -126,7 +172,7 @@ fn every_published_experiment_is_read_and_says_where_it_comes_from() {
     let listed = text(&place.rumba(&["reproduce"]).output().unwrap());
     let names: Vec<&str> = listed.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
     assert_eq!(names.len(), 6, "{listed}");
-    let has_servers = Command::new("mariadbd").arg("--version").output().is_ok();
+    let has_servers = has_mariadb();
     for name in names {
         let output = place.rumba(&["reproduce", name, "--dry-run"]).output().unwrap();
         if !has_servers && text(&output).contains("is not installed") {

@@ -24,6 +24,8 @@ pub struct Mistake {
     pub remedy: String,
     /// Where in the expression, in bytes.
     pub offset: usize,
+    /// The engine that it names and that is not there, if that is the mistake.
+    pub unknown_engine: Option<String>,
 }
 
 /// What keeps an expression from having a value.
@@ -170,8 +172,11 @@ fn number(value: &Dynamic) -> Result<f64, Trouble> {
 }
 
 fn mistake(problem: String, remedy: impl Into<String>, at: Position) -> Trouble {
-    let offset = at.position().map_or(0, |column| column.saturating_sub(1));
-    Trouble::Mistake(Mistake { problem, remedy: remedy.into(), offset })
+    Trouble::Mistake(Mistake { problem, remedy: remedy.into(), offset: offset(at), unknown_engine: None })
+}
+
+fn offset(at: Position) -> usize {
+    at.position().map_or(0, |column| column.saturating_sub(1))
 }
 
 /// The operators and the figures, and nothing else: no loops, no variables, no functions of one's own.
@@ -209,14 +214,15 @@ fn language(lookup: &dyn Lookup) -> Engine {
 
 impl Scope {
     fn find(&self, engine: &str, clients: Option<i64>) -> Result<(&str, u32), Box<EvalAltResult>> {
-        let wrong =
-            |problem: String, remedy: String| carry(Trouble::Mistake(Mistake { problem, remedy, offset: usize::MAX }));
+        let wrong = |problem: String, remedy: String, unknown_engine: Option<String>| {
+            carry(Trouble::Mistake(Mistake { problem, remedy, offset: usize::MAX, unknown_engine }))
+        };
         let known = || self.engines.iter().map(String::as_str);
         let list = || known().collect::<Vec<_>>().join(", ");
         let engine = self.engines.iter().find(|name| *name == engine).ok_or_else(|| {
             let remedy = rumba_core::nearest(engine, known())
                 .map_or_else(|| format!("it has: {}", list()), |near| format!("did you mean `{near}`?"));
-            wrong(format!("the experiment has no engine `{engine}`"), remedy)
+            wrong(format!("the experiment has no engine `{engine}`"), remedy, Some(engine.to_owned()))
         })?;
         let counts = || self.clients.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         match (clients, self.clients.first()) {
@@ -224,11 +230,12 @@ impl Scope {
                 .ok()
                 .filter(|clients| self.clients.contains(clients))
                 .map(|clients| (engine.as_str(), clients))
-                .ok_or_else(|| wrong(format!("no trial has {clients} clients"), format!("it has: {}", counts()))),
+                .ok_or_else(|| wrong(format!("no trial has {clients} clients"), format!("it has: {}", counts()), None)),
             (None, Some(&only)) if self.clients.len() == 1 => Ok((engine, only)),
             (None, _) => Err(wrong(
                 "it does not say for how many clients".to_owned(),
                 format!("add one of {} after the engine's name", counts()),
+                None,
             )),
         }
     }
@@ -245,7 +252,9 @@ fn trouble(error: EvalAltResult) -> Trouble {
     match error {
         EvalAltResult::ErrorInFunctionCall(_, _, inner, _) => trouble(*inner),
         EvalAltResult::ErrorRuntime(value, _) => match value.try_cast::<Trouble>() {
-            Some(Trouble::Mistake(found)) if found.offset == usize::MAX => mistake(found.problem, found.remedy, at),
+            Some(Trouble::Mistake(found)) if found.offset == usize::MAX => {
+                Trouble::Mistake(Mistake { offset: offset(at), ..found })
+            }
             Some(trouble) => trouble,
             None => mistake("it cannot be evaluated".to_owned(), EXAMPLE, at),
         },

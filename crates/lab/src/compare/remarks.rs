@@ -22,6 +22,8 @@ const DEVICE_OVER_PROCESS_BYTES: f64 = (64 << 20) as f64;
 const SAMPLES_FOR_P99: u64 = 1000;
 /// First and last loop further apart than this are no steady state.
 const STEADY: f64 = 0.20;
+/// Below this many KB per operation a loop's writes are too few to have a trend.
+const WRITES_KB: f64 = 0.05;
 
 /// A record's own warnings, then those that follow from its figures; a code
 /// that the record already carries is not repeated.
@@ -45,6 +47,8 @@ fn derived(record: &Record) -> Vec<Warning> {
         warnings.extend(few_samples(run));
     }
     warnings.extend(unsteady(record));
+    warnings.extend(unsteady_writes(record));
+    warnings.extend(throttled(record));
     warnings
 }
 
@@ -146,9 +150,40 @@ fn unsteady(record: &Record) -> Option<Warning> {
     })
 }
 
+/// Bytes written per operation that still rise or fall are no engine's figure:
+/// dirty pages or levels are filling up.
+fn unsteady_writes(record: &Record) -> Option<Warning> {
+    let each: Vec<f64> = record.loops().filter_map(|looped| looped.metrics.wkb_per_op.value()).collect();
+    let (last, before) = (*each.last()?, *each.get(each.len().checked_sub(2)?)?);
+    let larger = last.max(before);
+    (larger > WRITES_KB && (last - before).abs() > STEADY * before).then(|| {
+        Warning::new(
+            "writes-unsteady",
+            format!(
+                "{last:.2} KB written per operation in the last loop, {before:.2} in the one before: not a steady state"
+            ),
+            "run longer or more loops, and read wkb_per_op_with_drain",
+        )
+    })
+}
+
+/// A throttle's bursts make the slow responses, whatever the engine does.
+fn throttled(record: &Record) -> Option<Warning> {
+    let storage = record.plan.engine.limits.storage.as_ref()?;
+    record.phase(PhaseKind::Loops).or_else(|| record.loops().last())?;
+    storage.is_throttled().then(|| {
+        Warning::new(
+            "throttled-latency",
+            "p99 and beyond are an artefact of the throttled device, which lets requests through in bursts",
+            "compare throughput, reads and bytes; for response times use storage without a throttle",
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::limits::{Backing, StorageLimit};
     use rumba_core::metric::Metric;
     use rumba_core::workload::Check;
 
@@ -209,6 +244,30 @@ mod tests {
         let mut unsteady = record("a", 8, 1);
         unsteady.phases[3].metrics.ops_per_s = Metric::Value(1500.0);
         assert_eq!(codes(&unsteady), ["unsteady"]);
+    }
+
+    #[test]
+    fn writes_that_still_grow_and_a_throttle_s_bursts_are_said() {
+        let mut growing = record("a", 8, 1);
+        growing.phases[2].metrics.wkb_per_op = Metric::Value(1.0);
+        growing.phases[3].metrics.wkb_per_op = Metric::Value(1.3);
+        assert_eq!(codes(&growing), ["writes-unsteady"]);
+        growing.phases[3].metrics.wkb_per_op = Metric::Value(1.1);
+        assert_eq!(codes(&growing), [""; 0]);
+        let storage = StorageLimit {
+            tier: None,
+            read_iops: Some(1000),
+            write_iops: None,
+            read_bps: None,
+            write_bps: None,
+            size_bytes: 1 << 30,
+            backing: Backing::File,
+        };
+        let mut slow = record("a", 8, 1);
+        slow.plan.engine.limits.storage = Some(storage.clone());
+        assert_eq!(codes(&slow), ["throttled-latency"]);
+        slow.plan.engine.limits.storage = Some(StorageLimit { read_iops: None, ..storage });
+        assert_eq!(codes(&slow), [""; 0]);
     }
 
     #[test]

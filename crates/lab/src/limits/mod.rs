@@ -41,10 +41,6 @@ use volume::Volume;
 /// How long storage is measured at each depth.
 const CALIBRATION: Duration = Duration::from_secs(2);
 
-/// Said beside percentiles of a throttled device.
-pub const THROTTLED_LATENCY: &str = "on a throttled device p99 and beyond are made by the throttle, which lets \
-                                     requests through in bursts; compare throughput and bytes";
-
 /// Refuses limits that this host cannot enforce, and touches nothing. Volumes
 /// will be made below `volumes`.
 ///

@@ -8,6 +8,7 @@ use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::limits::Limits;
 use rumba_core::record::DriverKind;
 use rumba_core::setting::{SettingError, Settings, Value};
+use rumba_core::warning::Warning;
 
 use super::claim::claims;
 use super::error::{Origin, SpecError};
@@ -36,7 +37,7 @@ pub const RUN_KEYS: &[&str] = &[
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
 /// The keys of an `[[engine]]`.
 pub const ENGINE_KEYS: &[&str] =
-    &["name", "use", "cache", "durability", "compression", "library", "server", "limits", "settings"];
+    &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
 
@@ -51,11 +52,28 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let (workload, workload_settings, data_bytes) = workload(table, root, registry)?;
     let asked = Asked { wanted, workload: &workload, data_bytes, registry };
-    let engines = engines(table, root, &asked)?;
+    let (engines, left_out) = engines(table, root, &asked)?;
     let run = run(table.get("run"))?;
-    let claims = claims(table, &engines, &run.clients, !wanted.is_empty())?;
-    let as_run = super::build_text::write(root);
-    Ok(Experiment { name, source, workload, workload_settings, engines, run, claims, as_run })
+    let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
+    let kept = claims(table, &engines, &run.clients, &excused)?;
+    let as_run = super::build_text::write(&with_claims(root, kept.iter().map(|(node, _)| *node)));
+    let claims = kept.into_iter().map(|(_, claim)| claim).collect();
+    let left_out = left_out.into_iter().map(|(_, warning)| warning).collect();
+    Ok(Experiment { name, source, workload, workload_settings, engines, left_out, run, claims, as_run })
+}
+
+/// The experiment with these of its claims: the others speak of engines that do not run.
+fn with_claims<'a>(root: &Node, claims: impl Iterator<Item = &'a Node>) -> Node {
+    let mut root = root.clone();
+    let nodes: Vec<Node> = claims.cloned().collect();
+    if let Tree::Table(table) = &mut root.tree {
+        if nodes.is_empty() {
+            table.remove("claim");
+        } else if let Some(claim) = table.get_mut("claim") {
+            claim.tree = Tree::List(nodes);
+        }
+    }
+    root
 }
 
 fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
@@ -153,7 +171,10 @@ fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError 
     SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
 }
 
-fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Vec<EngineConfig>, SpecError> {
+/// An engine that does not run because what it needs is not here: its name, and what to say of it.
+type LeftOut = (String, Warning);
+
+fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<EngineConfig>, Vec<LeftOut>), SpecError> {
     let Asked { wanted, registry, .. } = *asked;
     let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
     let Tree::List(nodes) = &node.tree else {
@@ -165,7 +186,7 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Vec<EngineCo
         None => &empty,
     };
     take::only(common, "[common]", COMMON_KEYS)?;
-    let mut engines: Vec<EngineConfig> = Vec::new();
+    let (mut engines, mut left_out): (Vec<EngineConfig>, Vec<LeftOut>) = Default::default();
     for node in nodes {
         let own = node.table("engine")?;
         take::only(own, "an [[engine]]", ENGINE_KEYS)?;
@@ -183,7 +204,13 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Vec<EngineCo
             if !set::keeps(wanted, &base, &name) {
                 continue;
             }
-            let config = engine(&variant, name, node, asked)?;
+            let config = match engine(&variant, name, node, asked)? {
+                Made::Runs(config) => config,
+                Made::LeftOut(engine) => {
+                    left_out.push(engine);
+                    continue;
+                }
+            };
             if engines.iter().any(|known| known.name == config.name) {
                 return Err(SpecError::new(
                     own.get("name").map_or(&node.origin, |name| &name.origin),
@@ -194,19 +221,23 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Vec<EngineCo
             engines.push(config);
         }
     }
-    let missed = wanted.iter().find(|name| !engines.iter().any(|engine| names(engine, name)));
+    let made = || engines.iter().map(|engine| &engine.name).chain(left_out.iter().map(|(name, _)| name));
+    let missed = wanted.iter().find(|wanted| !made().any(|name| names(name, wanted)));
     if let Some(name) = missed {
-        let made: Vec<&str> = engines.iter().map(|engine| engine.name.as_str()).collect();
+        let made: Vec<&str> = made().map(String::as_str).collect();
         return Err(SpecError::new(
             &set::option_of(wanted),
             format!("the experiment has no engine `{name}`"),
             format!("its lists make: {}", made.join(", ")),
         ));
     }
-    if engines.is_empty() {
-        return Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""));
+    match (engines.is_empty(), left_out.first()) {
+        (false, _) => Ok((engines, left_out)),
+        (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
+        (true, None) => {
+            Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""))
+        }
     }
-    Ok(engines)
 }
 
 /// The engine that an entry is about, if that is plain.
@@ -218,8 +249,8 @@ fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine>
 }
 
 /// Whether a wanted name is this engine's, or that of the entry it was made from.
-fn names(engine: &EngineConfig, wanted: &str) -> bool {
-    engine.name == wanted || engine.name.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
+fn names(engine: &str, wanted: &str) -> bool {
+    engine == wanted || engine.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The name of the engine's entry, and of this variant of it.
@@ -234,7 +265,13 @@ fn unnamed(node: &Node) -> SpecError {
     SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
 }
 
-fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<EngineConfig, SpecError> {
+/// What comes of an `[[engine]]`.
+enum Made {
+    Runs(EngineConfig),
+    LeftOut(LeftOut),
+}
+
+fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<Made, SpecError> {
     let Asked { workload, data_bytes, registry, .. } = *asked;
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
@@ -262,13 +299,24 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         settings: own,
     };
     has_adapter(engine, workload, used, registry)?;
-    probe(engine, &config, registry.probe).map_err(|refusal| match refusal {
-        Refusal::Setting(error) => at_setting(error, table, node),
-        Refusal::Missing(missing) => {
-            at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used))
+    let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
+    match probe(engine, &config, registry.probe) {
+        Ok(()) => Ok(Made::Runs(config)),
+        Err(Refusal::Missing(missing)) if optional => Ok(Made::LeftOut(left_out(config.name, missing))),
+        Err(Refusal::Missing(missing)) => {
+            Err(at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used)))
         }
-    })?;
-    Ok(config)
+        Err(Refusal::Setting(error)) => Err(at_setting(error, table, node)),
+    }
+}
+
+fn left_out(name: String, missing: Missing) -> LeftOut {
+    let warning = Warning::new(
+        "engine-left-out",
+        format!("{name} is left out, and the claims about it: {}", missing.what),
+        format!("install it to have it compared: {}", missing.install),
+    );
+    (name, warning)
 }
 
 fn durability(node: &Node) -> Result<Durability, SpecError> {

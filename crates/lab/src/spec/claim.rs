@@ -41,12 +41,17 @@ fn nodes(table: &Table) -> &[Node] {
     }
 }
 
-/// Reads the claims and checks every name in them against the experiment. With
-/// only some of the engines `chosen`, a claim about another cannot be judged and is left out.
+/// Reads the claims and checks every name in them against the experiment. A
+/// claim about an engine that is `excused` cannot be judged and is left out.
 ///
 /// # Errors
 /// The first mistake, at its place in the expression.
-pub fn claims(table: &Table, engines: &[EngineConfig], clients: &[u32], chosen: bool) -> Result<Vec<Claim>, SpecError> {
+pub fn claims<'a>(
+    table: &'a Table,
+    engines: &[EngineConfig],
+    clients: &[u32],
+    excused: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(&'a Node, Claim)>, SpecError> {
     if let Some(node) = table.get("claim").filter(|node| !matches!(node.tree, Tree::List(_))) {
         return Err(SpecError::new(&node.origin, "claim is a single table", "write [[claim]] with two brackets"));
     }
@@ -61,9 +66,9 @@ pub fn claims(table: &Table, engines: &[EngineConfig], clients: &[u32], chosen: 
             check(text, *wants_truth, &scope).err().map(|mistake| (*node, mistake))
         });
         match wrong {
-            Some((_, mistake)) if chosen && mistake.problem.contains("has no engine") => {}
+            Some((_, Mistake { unknown_engine: Some(engine), .. })) if excused(&engine) => {}
             Some((node, mistake)) => return Err(at(node, mistake)),
-            None => claims.push(claim),
+            None => claims.push((node, claim)),
         }
     }
     Ok(claims)

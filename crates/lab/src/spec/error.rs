@@ -42,10 +42,10 @@ impl SpecError {
         Some((line, column))
     }
 
-    /// The place as text: `file.toml:12:3`, or the option as written.
+    /// The place as text: `file.toml:12:3`, or the option as written, less a password in it.
     pub fn place(&self) -> Option<String> {
         match &self.origin {
-            Origin::Option(option) => Some(option.clone()),
+            Origin::Option(option) => Some(without_password(option)),
             Origin::Default => self.file.as_ref().map(|(name, _)| name.clone()),
             Origin::File(_) => {
                 let (line, column) = self.line_column()?;
@@ -53,4 +53,15 @@ impl SpecError {
             }
         }
     }
+}
+
+/// A DSN's password is not repeated into logs and tickets.
+fn without_password(option: &str) -> String {
+    let hidden = || {
+        let (scheme, rest) = option.split_once("://")?;
+        let (login, place) = rest.rsplit_once('@')?;
+        let (user, _) = login.split_once(':')?;
+        Some(format!("{scheme}://{user}:***@{place}"))
+    };
+    hidden().unwrap_or_else(|| option.to_owned())
 }

@@ -17,6 +17,7 @@ use rumba_core::claim::Claim;
 use rumba_core::engine::EngineConfig;
 use rumba_core::record::DriverKind;
 use rumba_core::setting::Settings;
+use rumba_core::warning::Warning;
 
 pub use build::RUN_KEYS;
 pub use claim::{claims_of, source_of, without_claims};
@@ -39,6 +40,8 @@ pub struct Experiment {
     pub workload_settings: Settings,
     /// The engines, lists expanded, in order.
     pub engines: Vec<EngineConfig>,
+    /// A warning of each optional engine that cannot run here.
+    pub left_out: Vec<Warning>,
     /// How it is run.
     pub run: RunSpec,
     /// What it asserts.

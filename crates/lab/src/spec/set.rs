@@ -24,10 +24,13 @@ pub fn choose_engines(root: &mut Node, wanted: &[String], registry: &Registry) -
         Some(Tree::List(nodes)) => nodes.clone(),
         _ => Vec::new(),
     };
+    // Lists that all engines share make several of each.
+    let shared = ["common", "limits"].iter().any(|key| table.get(*key).is_some_and(has_list));
     let origin = option_of(wanted);
     let mut chosen: Vec<Node> = Vec::new();
     for name in wanted {
-        match present.iter().find(|node| engine_name(node).is_some_and(|base| belongs(name, base, node))) {
+        let makes = |node: &&Node| engine_name(node).is_some_and(|base| belongs(name, base, shared || has_list(node)));
+        match present.iter().find(makes) {
             Some(node) if chosen.contains(node) => {}
             Some(node) => chosen.push(node.clone()),
             None => chosen.push(registered_engine(name, &origin, registry)?),
@@ -43,8 +46,8 @@ pub fn option_of(wanted: &[String]) -> Origin {
 }
 
 /// Whether a wanted name is that of an engine's entry, or of one that its lists make.
-fn belongs(wanted: &str, base: &str, node: &Node) -> bool {
-    let made = || wanted.strip_prefix(base).is_some_and(|rest| rest.starts_with('.')) && has_list(node);
+fn belongs(wanted: &str, base: &str, has_lists: bool) -> bool {
+    let made = || wanted.strip_prefix(base).is_some_and(|rest| rest.starts_with('.')) && has_lists;
     wanted == base || made()
 }
 

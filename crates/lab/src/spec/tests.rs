@@ -391,3 +391,43 @@ fn a_claim_about_an_engine_that_was_not_chosen_is_left_out() {
     let experiment = read_text("e.toml", &(GOOD.to_owned() + CLAIM), &overrides, &registry()).unwrap();
     assert!(experiment.claims.is_empty());
 }
+
+const OPTIONAL: &str = "[[engine]]\nname = \"newer\"\nuse = \"absent\"\noptional = true\n";
+
+#[test]
+fn an_optional_engine_that_is_not_here_is_left_out_with_its_claims_and_said() {
+    let about = CLAIM.replace("rocks.16k", "newer");
+    let experiment = read(&[GOOD, OPTIONAL, CLAIM, &about].concat()).unwrap();
+    assert_eq!(experiment.engines.len(), 2);
+    let [warning] = experiment.left_out.as_slice() else { panic!("{:?}", experiment.left_out) };
+    assert!(warning.message.starts_with("newer is left out") && warning.message.contains("libpaper.so"));
+    assert!(warning.remedy.contains("apt-get install libpaper"), "{}", warning.remedy);
+    assert_eq!(experiment.claims.len(), 1);
+    assert_eq!(claims_of(&experiment.as_run), experiment.claims, "a report judges what was judged");
+}
+
+#[test]
+fn what_is_not_optional_or_alone_is_refused_when_it_is_not_here() {
+    let needed = OPTIONAL.replace("optional = true", "optional = false");
+    assert!(read(&[GOOD, &needed].concat()).unwrap_err().problem.contains("cannot run here"));
+    let alone = Overrides { engines: vec!["newer".into()], set: Vec::new() };
+    let error = read_text("e.toml", &[GOOD, OPTIONAL].concat(), &alone, &registry()).unwrap_err();
+    assert!(error.problem.contains("newer is left out") && error.remedy.contains("libpaper"), "{error:?}");
+}
+
+#[test]
+fn a_password_in_an_option_is_not_repeated() {
+    let origin = Origin::Option("--set server=mysql://root:secret@host:3306/db".to_owned());
+    let place = SpecError::new(&origin, "wrong", "right").place().unwrap();
+    assert_eq!(place, "--set server=mysql://root:***@host:3306/db");
+    let without = Origin::Option("--set server=mysql://root@host:3306/db".to_owned());
+    assert_eq!(SpecError::new(&without, "wrong", "right").place().unwrap(), "--set server=mysql://root@host:3306/db");
+}
+
+#[test]
+fn an_engine_that_a_list_of_limits_makes_can_be_chosen() {
+    let tiers = GOOD.replace("[common]", "[limits]\nstorage = [\"fast-ssd\", \"disk-array\"]\n[common]");
+    let overrides = Overrides { engines: vec!["rocks.disk-array.4k".into()], set: Vec::new() };
+    let experiment = read_text("e.toml", &tiers, &overrides, &registry()).unwrap();
+    assert_eq!(experiment.engines.iter().map(|engine| engine.name.as_str()).collect::<Vec<_>>(), overrides.engines);
+}

@@ -170,6 +170,7 @@ pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
     heads
         .map(|(metric, _)| {
             let head = metric.trim_end_matches("_kb_per_op");
+            let head = head.strip_prefix("compaction_").unwrap_or(head);
             Column::metric(head, metric, 2, metric_info(metric).map_or("", |info| info.help))
         })
         .collect()

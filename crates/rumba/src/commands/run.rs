@@ -46,6 +46,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
         ));
     }
     if args.dry_run {
+        say_left_out(&experiment);
         return dry_run(&experiment, &plan::plan(&experiment));
     }
     let out = match &args.out {
@@ -57,6 +58,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     let unlimited = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
     let trials = plan::plan(&experiment);
     refuse_unmanaged(&data_base, &trials)?;
+    say_left_out(&experiment);
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
     let results = prepare(&experiment, &trials, &out, &data_base, registry, unlimited)?;
@@ -78,6 +80,13 @@ fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
         ));
     }
     Ok(spec::read_file(path, &overrides, registry)?)
+}
+
+/// Says before the first trial which optional engines will be missing.
+fn say_left_out(experiment: &Experiment) {
+    for Warning { message, remedy, .. } in &experiment.left_out {
+        tell(&format!("{message}; {remedy}"));
+    }
 }
 
 fn refuse_used(out: &Path) -> Result<(), Problem> {
@@ -153,6 +162,7 @@ fn prepare(
     let mut conditions = facts.conditions();
     conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
     let mut warnings = facts.warnings();
+    warnings.extend(experiment.left_out.clone());
     warnings.extend(unlimited);
     warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     conditions.extend(plan::data_over_cache(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
