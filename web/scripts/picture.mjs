@@ -25,8 +25,9 @@ try {
   // The buttons mean nothing in a picture; the key of the engines is above the section, so it comes along.
   await tab.evaluate((shown) => {
     const timeline = document.querySelector("#timeline");
+    timeline.style.padding = "12px 16px 16px";
     for (const panel of timeline.querySelectorAll(".panel")) if (!shown.includes(panel.dataset.series)) panel.remove();
-    for (const gone of timeline.querySelectorAll(".switch, .about, p.about")) gone.remove();
+    for (const gone of timeline.querySelectorAll(".switch, .about")) gone.remove();
     const key = document.querySelector(".toolbar .key");
     if (key) timeline.querySelector(".panel").before(key);
   }, wanted);

@@ -184,6 +184,19 @@ impl StorageLimit {
         })
     }
 
+    /// Storage whose rates are not limited.
+    pub fn unthrottled() -> Self {
+        Self {
+            tier: None,
+            read_iops: None,
+            write_iops: None,
+            read_bps: None,
+            write_bps: None,
+            size_bytes: DEFAULT_STORAGE_BYTES,
+            backing: Backing::File,
+        }
+    }
+
     /// Whether reads or writes are throttled at all.
     pub fn is_throttled(&self) -> bool {
         self.read_iops.is_some() || self.write_iops.is_some() || self.read_bps.is_some() || self.write_bps.is_some()

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
-use rumba_core::record::{Record, Status, TrialPlan};
+use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
@@ -125,6 +125,9 @@ impl Conduct<'_> {
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id() };
         let log = writer.directory().join("engine.log");
         let end = self.process(&order, &limited, &data.mark(), &log, &mut |event| {
+            if let Some(warning) = lift_for_verify(&limited, &event) {
+                writer.take(Event::Warning(warning));
+            }
             // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
             writer.take(event.clone());
             watch.event(trial, &event);
@@ -195,6 +198,19 @@ impl Conduct<'_> {
 /// The directory below the base that holds a trial's limited storage.
 pub fn volume_name(trial: &str) -> String {
     format!("{trial}.storage")
+}
+
+/// A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
+fn lift_for_verify(limited: &Enforcement, event: &Event) -> Option<Warning> {
+    if !matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
+        return None;
+    }
+    let error = limited.lift_throttle().err()?;
+    Some(Warning::new(
+        "throttle-not-lifted",
+        format!("the verification reads at the throttle's rate: {error}"),
+        "the figures are not touched by it; it only takes longer",
+    ))
 }
 
 /// The most memory that the group ever held; and that it was the kernel that

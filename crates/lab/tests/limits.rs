@@ -76,6 +76,23 @@ fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
 }
 
 #[test]
+fn a_lifted_throttle_lets_through_what_the_backing_serves() {
+    let host = Host::new();
+    let storage = StorageLimit { read_iops: Some(100), ..small(Backing::Tmpfs) };
+    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+    let path = enforcement.storage_dir().unwrap().join("file");
+    direct_pages(&path, 1000, |file, page, at| file.write_all_at(page, at));
+    enforcement.lift_throttle().unwrap();
+    let start = Instant::now();
+    direct_pages(&path, 1000, |file, page, at| file.read_exact_at(page, at));
+    let seconds = start.elapsed().as_secs_f64();
+    println!("1000 reads in {seconds:.2} s, 10 s before");
+    assert!(seconds < 5.0, "{seconds}");
+    enforcement.end().unwrap();
+    host.assert_nothing_left();
+}
+
+#[test]
 fn bytes_are_throttled_apart_from_operations() {
     let host = Host::new();
     let storage = StorageLimit { write_bps: Some(8 << 20), ..small(Backing::Tmpfs) };

@@ -183,7 +183,7 @@ fn throttled(record: &Record) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::limits::{Backing, StorageLimit};
+    use rumba_core::limits::StorageLimit;
     use rumba_core::metric::Metric;
     use rumba_core::workload::Check;
 
@@ -254,19 +254,10 @@ mod tests {
         assert_eq!(codes(&growing), ["writes-unsteady"]);
         growing.phases[3].metrics.wkb_per_op = Metric::Value(1.1);
         assert_eq!(codes(&growing), [""; 0]);
-        let storage = StorageLimit {
-            tier: None,
-            read_iops: Some(1000),
-            write_iops: None,
-            read_bps: None,
-            write_bps: None,
-            size_bytes: 1 << 30,
-            backing: Backing::File,
-        };
         let mut slow = record("a", 8, 1);
-        slow.plan.engine.limits.storage = Some(storage.clone());
+        slow.plan.engine.limits.storage = Some(StorageLimit { read_iops: Some(1000), ..StorageLimit::unthrottled() });
         assert_eq!(codes(&slow), ["throttled-latency"]);
-        slow.plan.engine.limits.storage = Some(StorageLimit { read_iops: None, ..storage });
+        slow.plan.engine.limits.storage = Some(StorageLimit::unthrottled());
         assert_eq!(codes(&slow), [""; 0]);
     }
 

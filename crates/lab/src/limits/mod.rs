@@ -106,6 +106,8 @@ pub struct Enforcement {
     groups: Vec<Group>,
     scope: Option<Scope>,
     volume: Option<Volume>,
+    /// By what the volume is throttled, if it is.
+    throttle: Option<ThrottleMeans>,
     memory_bytes: Option<u64>,
     enforced: Vec<String>,
 }
@@ -118,8 +120,14 @@ impl Enforcement {
     /// [`LimitError::Unenforceable`] before anything is made; else the step that
     /// failed, with those before it undone.
     pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
-        let mut enforcement =
-            Self { groups: Vec::new(), scope: None, volume: None, memory_bytes: None, enforced: Vec::new() };
+        let mut enforcement = Self {
+            groups: Vec::new(),
+            scope: None,
+            volume: None,
+            throttle: None,
+            memory_bytes: None,
+            enforced: Vec::new(),
+        };
         if limits.is_none() {
             return Ok(enforcement);
         }
@@ -152,12 +160,14 @@ impl Enforcement {
             ThrottleMeans::Groups(groups) => {
                 words += &format!(", throttled by {} (version 1)", groups[0].display());
                 volume.throttle_by_groups(groups, storage)?;
+                self.throttle = Some(ThrottleMeans::Groups(groups.clone()));
             }
             ThrottleMeans::IoMax(parent) => {
                 let group = Group::create(Version::Two, parent, &["io", "memory"], owner, ledger)?;
                 words += ", throttled by io.max (version 2)";
                 group.throttle(&volume, storage)?;
                 self.groups.push(group);
+                self.throttle = Some(ThrottleMeans::IoMax(parent.clone()));
             }
             ThrottleMeans::None(problem) => words += &format!(", NOT throttled: {problem}"),
         }
@@ -200,6 +210,21 @@ impl Enforcement {
     /// The throttled device, if storage is limited.
     pub fn device(&self) -> Option<&LoopDevice> {
         self.volume.as_ref().map(Volume::device)
+    }
+
+    /// Lets the storage be as fast as it can from now on, for what is not
+    /// measured: a verification reads all data, at 1,000 reads per second for minutes.
+    ///
+    /// # Errors
+    /// What could not be written; the throttle then stays as it is.
+    pub fn lift_throttle(&self) -> Result<(), LimitError> {
+        let (Some(volume), Some(throttle)) = (&self.volume, &self.throttle) else { return Ok(()) };
+        match (throttle, self.groups.last()) {
+            (ThrottleMeans::Groups(groups), _) => volume.throttle_by_groups(groups, &StorageLimit::unthrottled()),
+            // Memory's group, where it is another, comes before it.
+            (ThrottleMeans::IoMax(_), Some(group)) => group.throttle(volume, &StorageLimit::unthrottled()),
+            _ => Ok(()),
+        }
     }
 
     /// Lets a command, and all that it starts, run within the limits. Its
