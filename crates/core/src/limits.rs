@@ -34,6 +34,9 @@ pub struct Limits {
 pub struct StorageLimit {
     /// The named kind that the figures come from, if one was named.
     pub tier: Option<String>,
+    /// Reads and writes together per second, as a device serves them; `None` is no limit.
+    #[serde(default)]
+    pub iops: Option<u32>,
     /// Reads per second; `None` is no limit.
     pub read_iops: Option<u32>,
     /// Writes per second; `None` is no limit.
@@ -80,9 +83,9 @@ const TIER_NAMES: &[&str] = &["disk-array", "slow-ssd", "fast-ssd"];
 /// The keys of the table `limits.storage`.
 pub const STORAGE_SETTINGS: &[SettingInfo] = &[
     info("tier", Kind::Choice(TIER_NAMES), "none", "a named kind: disk-array 1k, slow-ssd 10k, fast-ssd 100k IOPS"),
-    info("iops", IOPS, "no limit", "reads per second, and as many writes"),
-    info("read_iops", IOPS, "iops", "reads per second"),
-    info("write_iops", IOPS, "iops", "writes per second"),
+    info("iops", IOPS, "no limit", "reads and writes together, per second"),
+    info("read_iops", IOPS, "no limit", "reads per second"),
+    info("write_iops", IOPS, "no limit", "writes per second"),
     info("read_bps", Kind::Bytes, "no limit", "bytes read per second"),
     info("write_bps", Kind::Bytes, "no limit", "bytes written per second"),
     info("size", Kind::Bytes, "8GiB", "bytes of the filesystem's device"),
@@ -139,12 +142,9 @@ impl StorageLimit {
         })?;
         Ok(Self {
             tier: Some(tier.name.to_owned()),
-            read_iops: Some(tier.iops),
-            write_iops: Some(tier.iops),
-            read_bps: None,
-            write_bps: None,
-            size_bytes: DEFAULT_STORAGE_BYTES,
+            iops: Some(tier.iops),
             backing: tier.backing,
+            ..Self::unthrottled()
         })
     }
 
@@ -155,21 +155,13 @@ impl StorageLimit {
     /// The first key that cannot be accepted.
     pub fn from_settings(settings: &Settings) -> Result<Self, SettingError> {
         settings.check("limits.storage", STORAGE_SETTINGS).map_err(below_storage)?;
-        let unlimited = Self {
-            tier: None,
-            read_iops: None,
-            write_iops: None,
-            read_bps: None,
-            write_bps: None,
-            size_bytes: DEFAULT_STORAGE_BYTES,
-            backing: Backing::File,
-        };
-        let base = settings.text("tier").map_or(Ok(unlimited), Self::tier)?;
-        let iops = |key| settings.int(key).or_else(|| settings.int("iops")).and_then(|iops| u32::try_from(iops).ok());
+        let base = settings.text("tier").map_or(Ok(Self::unthrottled()), Self::tier)?;
+        let iops = |key| settings.int(key).and_then(|iops| u32::try_from(iops).ok());
         Ok(Self {
             tier: base.tier,
-            read_iops: iops("read_iops").or(base.read_iops),
-            write_iops: iops("write_iops").or(base.write_iops),
+            iops: iops("iops").or(base.iops),
+            read_iops: iops("read_iops"),
+            write_iops: iops("write_iops"),
             read_bps: rate(settings, "read_bps")?,
             write_bps: rate(settings, "write_bps")?,
             size_bytes: match settings.bytes("size") {
@@ -188,6 +180,7 @@ impl StorageLimit {
     pub fn unthrottled() -> Self {
         Self {
             tier: None,
+            iops: None,
             read_iops: None,
             write_iops: None,
             read_bps: None,
@@ -199,7 +192,8 @@ impl StorageLimit {
 
     /// Whether reads or writes are throttled at all.
     pub fn is_throttled(&self) -> bool {
-        self.read_iops.is_some() || self.write_iops.is_some() || self.read_bps.is_some() || self.write_bps.is_some()
+        let iops = [self.iops, self.read_iops, self.write_iops];
+        iops.iter().any(Option::is_some) || self.read_bps.is_some() || self.write_bps.is_some()
     }
 }
 
@@ -231,13 +225,14 @@ impl fmt::Display for Backing {
     }
 }
 
-/// As a person would say it: `slow-ssd: 10000 reads/s, 10000 writes/s, 8.00 GiB over tmpfs`.
+/// As a person would say it: `slow-ssd: 10000 operations/s, 8.00 GiB over tmpfs`.
 impl fmt::Display for StorageLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(tier) = &self.tier {
             write!(f, "{tier}: ")?;
         }
-        for (iops, what) in [(self.read_iops, "reads/s"), (self.write_iops, "writes/s")] {
+        let iops = [(self.iops, "operations/s"), (self.read_iops, "reads/s"), (self.write_iops, "writes/s")];
+        for (iops, what) in iops {
             if let Some(iops) = iops {
                 write!(f, "{iops} {what}, ")?;
             }
@@ -295,7 +290,7 @@ mod tests {
     fn the_named_kinds_are_the_published_ones() {
         for (name, iops) in [("disk-array", 1_000), ("slow-ssd", 10_000), ("fast-ssd", 100_000)] {
             let storage = StorageLimit::tier(name).unwrap();
-            assert_eq!((storage.read_iops, storage.write_iops), (Some(iops), Some(iops)));
+            assert_eq!((storage.iops, storage.read_iops), (Some(iops), None));
             assert!(TIER_NAMES.contains(&name));
         }
         assert!(StorageLimit::tier("fastssd").unwrap_err().remedy.starts_with("did you mean \"fast-ssd\"?"));
@@ -312,12 +307,12 @@ mod tests {
             ("backing", text("file")),
         ]))
         .unwrap();
-        assert_eq!((storage.read_iops, storage.write_iops), (Some(10_000), Some(500)));
+        assert_eq!((storage.iops, storage.read_iops, storage.write_iops), (Some(10_000), None, Some(500)));
         assert_eq!((storage.size_bytes, storage.backing), (2 << 30, Backing::File));
-        let said = "slow-ssd: 10000 reads/s, 500 writes/s, 10.0 MiB/s read, 2.00 GiB over file";
+        let said = "slow-ssd: 10000 operations/s, 500 writes/s, 10.0 MiB/s read, 2.00 GiB over file";
         assert_eq!(storage.to_string(), said);
         let storage = StorageLimit::from_settings(&table(&[("iops", Value::Int(2000))])).unwrap();
-        assert_eq!((storage.read_iops, storage.write_iops), (Some(2000), Some(2000)));
+        assert_eq!((storage.iops, storage.write_iops), (Some(2000), None));
         assert_eq!(storage.backing, Backing::File, "a filesystem on the disk needs no memory");
     }
 

@@ -118,14 +118,15 @@ impl Conduct<'_> {
         let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
         let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
         let volume = self.data_base.join(volume_name(&name));
-        let limited = Enforcement::begin(&trial.engine.limits, &volume, &owner, self.managed)?;
+        let mut limited = Enforcement::begin(&trial.engine.limits, &volume, &owner, self.managed)?;
         let base = limited.storage_dir().unwrap_or(self.data_base);
         let mut data = DataDir::create(&base.join(&name), &owner, self.managed)?;
         let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id() };
         let log = writer.directory().join("engine.log");
-        let end = self.process(&order, &limited, &data.mark(), &log, &mut |event| {
-            if let Some(warning) = lift_for_verify(&limited, &event) {
+        let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
+        let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
+            if let Some(warning) = lift_for_verify(&mut limited, &event) {
                 writer.take(Event::Warning(warning));
             }
             // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
@@ -157,13 +158,13 @@ impl Conduct<'_> {
     /// Starts the trial's process and passes on its events until it has ended.
     fn process(
         &self,
+        command: std::io::Result<Command>,
         order: &Order,
-        limited: &Enforcement,
         mark: &str,
         log: &Path,
         take: &mut dyn FnMut(Event),
     ) -> std::io::Result<ExitStatus> {
-        let mut command = limited.command((self.child)()?).map_err(std::io::Error::other)?;
+        let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
         command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(std::fs::File::create(log)?).spawn()?;
@@ -201,7 +202,7 @@ pub fn volume_name(trial: &str) -> String {
 }
 
 /// A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-fn lift_for_verify(limited: &Enforcement, event: &Event) -> Option<Warning> {
+fn lift_for_verify(limited: &mut Enforcement, event: &Event) -> Option<Warning> {
     if !matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
         return None;
     }

@@ -46,7 +46,7 @@ fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
     let trial = &place.report()["trials"][0];
     let conditions = trial["conditions"].as_object().unwrap();
     let enforced = |number: u32| conditions[&format!("limit {number}")].as_str().unwrap();
-    assert!(enforced(1).contains("10000 reads/s") && enforced(2).contains("256.0 MiB"), "{conditions:?}");
+    assert!(enforced(1).contains("10000 operations/s") && enforced(2).contains("256.0 MiB"), "{conditions:?}");
     assert!(conditions["storage, measured before the trial"].as_str().unwrap().contains("depth 8"));
     assert!(conditions.contains_key("memory, peak of the group") || enforced(2).contains("systemd"));
     assert_eq!(trial["engine_settings"]["limits"]["storage"]["tier"], "slow-ssd");

@@ -7,12 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::limits::StorageLimit;
 use rumba_core::metric::Metric;
 
 use super::cgroup::{self, Version};
 use super::error::{LimitError, MEMORY, refused};
-use super::volume::Volume;
 use crate::provision::{ControlGroup, Ledger, Owner};
 
 /// What a memory group says of itself.
@@ -82,14 +80,6 @@ impl Group {
     fn set(&self, file: &str, value: u64) -> Result<(), LimitError> {
         let path = self.path().join(file);
         fs::write(&path, value.to_string()).map_err(refused(MEMORY, format!("write {value} to {}", path.display())))
-    }
-
-    /// Throttles a volume for the processes of this group, by version 2's `io.max`.
-    ///
-    /// # Errors
-    /// What could not be written.
-    pub fn throttle(&self, volume: &Volume, storage: &StorageLimit) -> Result<(), LimitError> {
-        volume.throttle_by_io_max(self.path(), storage)
     }
 
     /// Lets a command run in this group from its first instruction.

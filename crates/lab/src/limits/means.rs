@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn storage_without_rates_needs_no_throttle() {
         let without = Means { throttle: ThrottleMeans::None("no blkio".into()), ..means() };
-        let storage = StorageLimit { read_iops: None, write_iops: None, ..StorageLimit::tier("disk-array").unwrap() };
+        let storage = StorageLimit::unthrottled();
         without.check(&Limits { memory_bytes: None, storage: Some(storage) }).unwrap();
     }
 }

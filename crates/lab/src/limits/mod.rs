@@ -14,6 +14,7 @@ mod evict;
 mod group;
 mod means;
 mod scope;
+mod share;
 mod throttle;
 mod volume;
 
@@ -36,6 +37,8 @@ use crate::provision::{Ledger, LoopDevice, Owner, VolumeDir};
 use error::{MEMORY, STORAGE, refused};
 use group::Group;
 use scope::Scope;
+use share::Share;
+use throttle::Throttle;
 use volume::Volume;
 
 /// How long storage is measured at each depth.
@@ -87,7 +90,7 @@ pub fn calibrate(dir: &Path) -> std::io::Result<Vec<CalibrationPoint>> {
 
 /// Warns of storage that is slower than what it was to emulate.
 pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) -> Option<Warning> {
-    let asked = f64::from(storage.read_iops?);
+    let asked = f64::from([storage.iops, storage.read_iops].into_iter().flatten().min()?);
     let deepest = measured.iter().max_by_key(|point| point.depth)?;
     (deepest.read_iops < 0.9 * asked).then(|| {
         let CalibrationPoint { depth, read_iops, .. } = deepest;
@@ -102,12 +105,14 @@ pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) 
 /// Limits in force for one trial. Dropping it undoes everything.
 #[derive(Debug)]
 pub struct Enforcement {
-    // In the order of undoing: processes in the groups hold the volume.
+    // In the order of undoing: nothing may be set on a device that is gone, and
+    // processes in the groups hold the volume.
+    share: Option<Share>,
     groups: Vec<Group>,
     scope: Option<Scope>,
     volume: Option<Volume>,
     /// By what the volume is throttled, if it is.
-    throttle: Option<ThrottleMeans>,
+    throttle: Option<Throttle>,
     memory_bytes: Option<u64>,
     enforced: Vec<String>,
 }
@@ -121,6 +126,7 @@ impl Enforcement {
     /// failed, with those before it undone.
     pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
         let mut enforcement = Self {
+            share: None,
             groups: Vec::new(),
             scope: None,
             volume: None,
@@ -155,21 +161,29 @@ impl Enforcement {
         let mkfs = means.mkfs.as_deref().unwrap_or(Path::new("mkfs.ext4"));
         let volume = Volume::create(path, storage, mkfs, owner, ledger)?;
         let mut words = format!("{STORAGE} = {storage}; {}", volume.how(storage.backing));
-        match &means.throttle {
-            _ if !storage.is_throttled() => {}
+        self.throttle = match &means.throttle {
+            _ if !storage.is_throttled() => None,
             ThrottleMeans::Groups(groups) => {
                 words += &format!(", throttled by {} (version 1)", groups[0].display());
-                volume.throttle_by_groups(groups, storage)?;
-                self.throttle = Some(ThrottleMeans::Groups(groups.clone()));
+                Some(Throttle::Groups(groups.clone()))
             }
             ThrottleMeans::IoMax(parent) => {
                 let group = Group::create(Version::Two, parent, &["io", "memory"], owner, ledger)?;
                 words += ", throttled by io.max (version 2)";
-                group.throttle(&volume, storage)?;
+                let throttle = Throttle::IoMax(group.path().to_owned());
                 self.groups.push(group);
-                self.throttle = Some(ThrottleMeans::IoMax(parent.clone()));
+                Some(throttle)
             }
-            ThrottleMeans::None(problem) => words += &format!(", NOT throttled: {problem}"),
+            ThrottleMeans::None(problem) => {
+                words += &format!(", NOT throttled: {problem}");
+                None
+            }
+        };
+        if let Some(throttle) = &self.throttle {
+            volume.note(throttle)?;
+            throttle.set(volume.device(), storage)?;
+            let begin = |total| Share::begin(total, storage, volume.device(), throttle);
+            self.share = storage.iops.map(begin).transpose()?;
         }
         self.volume = Some(volume);
         self.enforced.push(words);
@@ -217,14 +231,10 @@ impl Enforcement {
     ///
     /// # Errors
     /// What could not be written; the throttle then stays as it is.
-    pub fn lift_throttle(&self) -> Result<(), LimitError> {
+    pub fn lift_throttle(&mut self) -> Result<(), LimitError> {
+        self.share.take().map_or(Ok(()), Share::end)?;
         let (Some(volume), Some(throttle)) = (&self.volume, &self.throttle) else { return Ok(()) };
-        match (throttle, self.groups.last()) {
-            (ThrottleMeans::Groups(groups), _) => volume.throttle_by_groups(groups, &StorageLimit::unthrottled()),
-            // Memory's group, where it is another, comes before it.
-            (ThrottleMeans::IoMax(_), Some(group)) => group.throttle(volume, &StorageLimit::unthrottled()),
-            _ => Ok(()),
-        }
+        throttle.set(volume.device(), &StorageLimit::unthrottled())
     }
 
     /// Lets a command, and all that it starts, run within the limits. Its
@@ -279,9 +289,10 @@ impl Enforcement {
     /// # Errors
     /// The first that could not be undone; it stays listed.
     pub fn end(mut self) -> Result<(), LimitError> {
+        let shared = self.share.take().map_or(Ok(()), Share::end);
         let vacated: Vec<_> = self.groups.iter().map(Group::vacate).collect();
         let volume = self.volume.take().map_or(Ok(()), Volume::remove);
         let groups: Vec<_> = self.groups.drain(..).map(Group::remove).collect();
-        vacated.into_iter().chain([volume]).chain(groups).collect()
+        vacated.into_iter().chain([shared, volume]).chain(groups).collect()
     }
 }

@@ -1,33 +1,46 @@
 //! What is written to throttle a device.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rumba_core::limits::StorageLimit;
 
 use super::error::{LimitError, STORAGE, refused};
 use crate::provision::{LoopDevice, THROTTLES};
 
-/// Throttles a device in groups of version 1. Every rate is written, also those
-/// without a limit: whatever an earlier user left on this device is replaced.
-pub fn set_version_one(groups: &[PathBuf], device: &LoopDevice, storage: &StorageLimit) -> Result<(), LimitError> {
-    let lock = device.lock().map_err(refused(STORAGE, format!("lock {}", device.node.display())))?;
-    for group in groups {
-        for (file, rate) in THROTTLES.iter().zip(rates(storage)) {
-            let file = group.join(file);
-            fs::write(&file, format!("{} {}", device.number, rate.unwrap_or(0)))
-                .map_err(refused(STORAGE, format!("set the throttle in {}", file.display())))?;
-        }
-    }
-    drop(lock);
-    Ok(())
+/// Where the rates of a device are written.
+#[derive(Clone, Debug)]
+pub enum Throttle {
+    /// Into these groups of version 1.
+    Groups(Vec<PathBuf>),
+    /// Into `io.max` of this group of version 2.
+    IoMax(PathBuf),
 }
 
-/// Throttles a device for a group of version 2.
-pub fn set_version_two(group: &Path, device: &LoopDevice, storage: &StorageLimit) -> Result<(), LimitError> {
-    let file = group.join("io.max");
-    fs::write(&file, io_max(&device.number, storage))
-        .map_err(refused(STORAGE, format!("set the throttle in {}", file.display())))
+impl Throttle {
+    /// Sets the rates. Every one is written, also those without a limit:
+    /// whatever an earlier user left on this device is replaced.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn set(&self, device: &LoopDevice, storage: &StorageLimit) -> Result<(), LimitError> {
+        let write = |file: PathBuf, line: String| {
+            fs::write(&file, line).map_err(refused(STORAGE, format!("set the throttle in {}", file.display())))
+        };
+        match self {
+            Throttle::IoMax(group) => write(group.join("io.max"), io_max(&device.number, storage)),
+            Throttle::Groups(groups) => {
+                let lock = device.lock().map_err(refused(STORAGE, format!("lock {}", device.node.display())))?;
+                for group in groups {
+                    for (file, rate) in THROTTLES.iter().zip(rates(storage)) {
+                        write(group.join(file), format!("{} {}", device.number, rate.unwrap_or(0)))?;
+                    }
+                }
+                drop(lock);
+                Ok(())
+            }
+        }
+    }
 }
 
 /// In the order of [`THROTTLES`].
@@ -49,7 +62,7 @@ mod tests {
 
     #[test]
     fn version_two_is_told_every_rate() {
-        let storage = StorageLimit { read_bps: Some(1 << 20), ..StorageLimit::tier("disk-array").unwrap() };
-        assert_eq!(io_max("7:3", &storage), "7:3 riops=1000 wiops=1000 rbps=1048576 wbps=max");
+        let storage = StorageLimit { read_iops: Some(1000), read_bps: Some(1 << 20), ..StorageLimit::unthrottled() };
+        assert_eq!(io_max("7:3", &storage), "7:3 riops=1000 wiops=max rbps=1048576 wbps=max");
     }
 }

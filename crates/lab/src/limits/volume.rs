@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rumba_core::limits::{Backing, StorageLimit};
@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, mount};
 
 use super::error::{LimitError, STORAGE, refused};
-use super::throttle;
+use super::throttle::Throttle;
 use crate::provision::{Ledger, LoopDevice, Owner, Throttled, VolumeDir};
 
 /// Room in the tmpfs beside the image itself.
@@ -62,21 +62,14 @@ impl Volume {
         &self.dir.layout().mounted
     }
 
-    /// Throttles it by version 1's groups of block I/O.
+    /// Notes where it is going to be throttled, so that this is found after a kill.
     ///
     /// # Errors
-    /// What could not be written.
-    pub fn throttle_by_groups(&self, groups: &[PathBuf], storage: &StorageLimit) -> Result<(), LimitError> {
-        self.dir.note(&Throttled { device: self.device.clone(), groups: groups.to_vec() })?;
-        throttle::set_version_one(groups, &self.device, storage)
-    }
-
-    /// Throttles it by `io.max` of a group of version 2.
-    ///
-    /// # Errors
-    /// What could not be written.
-    pub fn throttle_by_io_max(&self, group: &Path, storage: &StorageLimit) -> Result<(), LimitError> {
-        throttle::set_version_two(group, &self.device, storage)
+    /// When it cannot be noted.
+    pub fn note(&self, throttle: &Throttle) -> Result<(), LimitError> {
+        // Version 2's throttles go with their group.
+        let Throttle::Groups(groups) = throttle else { return Ok(()) };
+        Ok(self.dir.note(&Throttled { device: self.device.clone(), groups: groups.clone() })?)
     }
 
     /// The loop device.

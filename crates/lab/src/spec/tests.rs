@@ -226,7 +226,7 @@ fn limits_hold_for_every_engine_unless_it_has_its_own() {
     assert_eq!(names, made, "a list of storages makes an engine of each");
     let last = &experiment.engines[3].limits;
     assert_eq!(last.memory_bytes, Some(1 << 30));
-    assert_eq!(last.storage.as_ref().and_then(|storage| storage.read_iops), Some(1000));
+    assert_eq!(last.storage.as_ref().and_then(|storage| storage.iops), Some(1000));
     let own = GOOD.replacen("[run]", limits, 1).replacen(
         "use = \"rocksdb\"",
         "use = \"rocksdb\"\nlimits.storage = \"slow-ssd\"",
@@ -237,7 +237,7 @@ fn limits_hold_for_every_engine_unless_it_has_its_own() {
     assert_eq!(experiment.engines[0].limits.memory_bytes, Some(1 << 30), "the experiment's memory stays");
     let set = ["limits.memory=2GiB", "storage=slow-ssd", "limits.storage.size=1GiB"];
     let storage = with(&GOOD.replacen("[run]", limits, 1), &set).unwrap().engines[0].limits.storage.clone().unwrap();
-    assert_eq!((storage.read_iops, storage.size_bytes), (Some(10_000), 1 << 30));
+    assert_eq!((storage.iops, storage.size_bytes), (Some(10_000), 1 << 30));
 }
 
 #[test]

@@ -97,15 +97,7 @@ pub fn storage_alone(storage: StorageLimit) -> Limits {
 
 /// Small storage without rates.
 pub fn small(backing: Backing) -> StorageLimit {
-    StorageLimit {
-        tier: None,
-        read_iops: None,
-        write_iops: None,
-        read_bps: None,
-        write_bps: None,
-        size_bytes: 160 << 20,
-        backing,
-    }
+    StorageLimit { size_bytes: 160 << 20, backing, ..StorageLimit::unthrottled() }
 }
 
 /// Small storage with every rate.
