@@ -20,8 +20,8 @@ use crate::provision::LoopDevice;
 /// How often the budget is divided anew: two slices of the kernel's throttle.
 const PERIOD: Duration = Duration::from_millis(200);
 /// A direction that reaches this share of its limit may want more.
-const FULL: f64 = 0.9;
-/// Room above what a direction did, so that its growth is seen.
+const FULL: f64 = 0.95;
+/// Room above what a direction did, so that its growth is seen; more than what [`FULL`] takes.
 const HEADROOM: f64 = 1.1;
 /// The share of the budget that every direction keeps.
 const LEAST: f64 = 0.02;
