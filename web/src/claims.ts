@@ -14,6 +14,8 @@ function row(judged: Judgement, footnotes: Footnotes): HTMLElement {
   return h(
     "tr",
     {},
+    // First, and narrow: on a phone the rest is a scroll away.
+    h("td", { class: `verdict-${judged.verdict}`, title: judged.reason }, WORDS[judged.verdict]),
     h(
       "th",
       { scope: "row" },
@@ -21,7 +23,6 @@ function row(judged: Judgement, footnotes: Footnotes): HTMLElement {
       judged.source !== null && h("span", { class: "unit" }, judged.source),
       h("code", { class: "unit" }, judged.holds),
     ),
-    h("td", { class: `verdict-${judged.verdict}`, title: judged.reason }, WORDS[judged.verdict]),
     h(
       "td",
       { title: judged.measure ?? "the inequality's left side over its right" },
@@ -37,7 +38,7 @@ export function claimsSection(context: Context): HTMLElement | null {
   if (claims.length === 0) return null;
   const footnotes = new Footnotes();
   const rows = claims.map((judged) => row(judged, footnotes));
-  const heads = ["claim", "verdict", "measured here", "published"].map((head) => h("th", { scope: "col" }, head));
+  const heads = ["verdict", "claim", "measured here", "published"].map((head) => h("th", { scope: "col" }, head));
   const table = h("table", { class: "claims" }, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
   return section(
     "claims",

@@ -55,7 +55,7 @@ fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
 }
 
 /// Kills rumba once a trial's loops have begun; doctor must then find all that is left, and remove it.
-fn killed_and_cleaned(place: &Place, mut run: Command, trial: &str) {
+fn killed_and_cleaned(place: &Place, mut run: Command, trial: &str, between: impl Fn(&Place)) {
     let mut run = run.spawn().unwrap();
     let since = Instant::now();
     while !place.path("out/trials").join(trial).join("intervals.ndjson").exists() {
@@ -65,10 +65,18 @@ fn killed_and_cleaned(place: &Place, mut run: Command, trial: &str) {
     assert!(mounts_below(place) > 0, "the storage is mounted");
     run.kill().unwrap();
     run.wait().unwrap();
+    between(place);
     let doctor = place.rumba(&["doctor", "--clean"]).output().unwrap();
     assert!(doctor.status.success(), "{}", text(&doctor));
     assert!(place.is_clean(), "{}", text(&doctor));
     assert_eq!(mounts_below(place), 0, "{}", text(&doctor));
+    assert_eq!(devices_below(place), 0, "{}", text(&doctor));
+}
+
+fn devices_below(place: &Place) -> usize {
+    let blocks = std::fs::read_dir("/sys/block").unwrap().flatten();
+    let backing = blocks.filter_map(|block| std::fs::read_to_string(block.path().join("loop/backing_file")).ok());
+    backing.filter(|file| file.starts_with(place.path("").to_str().unwrap())).count()
 }
 
 #[test]
@@ -78,7 +86,19 @@ fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
         return;
     }
     let run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
-    killed_and_cleaned(&place, run, "001-sqlite-c2-r1");
+    killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |_| {});
+}
+
+#[test]
+fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
+    let place = Place::new();
+    if !are_enforced(&place, &STORAGE) {
+        return;
+    }
+    let run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
+    killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |place| {
+        std::fs::remove_dir_all(place.path("out")).expect_err("what is mounted stays");
+    });
 }
 
 #[test]
@@ -90,7 +110,7 @@ fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
     let small = ["reproduce", "storage-tiers", "--out", "out", "--quiet", "--set", "maxid1=50000", "--set"];
     let sizes = ["cache=32MiB", "--set", "memory=512MiB", "--set", "storage.size=2GiB"];
     let run = place.rumba(&[&small[..], &sizes[..]].concat());
-    killed_and_cleaned(&place, run, "001-innodb.fast-ssd-c16-r1");
+    killed_and_cleaned(&place, run, "001-innodb.fast-ssd-c16-r1", |_| {});
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
         let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&command).contains(place.path("out").to_str().unwrap())

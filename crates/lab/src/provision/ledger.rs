@@ -49,7 +49,8 @@ impl Thing {
     /// Whether it is still there and still this owner's.
     fn is_owned(&self, owner: &Owner) -> bool {
         match self {
-            Thing::DataDirectory { path } | Thing::Volume { path } => data_dir::is_owned(path, owner),
+            Thing::DataDirectory { path } => data_dir::is_owned(path, owner),
+            Thing::Volume { path } => data_dir::is_owned(path, owner) || volume::is_unmarked(path),
             Thing::ControlGroup { path } => control_group::is_owned(path, owner),
         }
     }

@@ -115,7 +115,7 @@ fn backing_file(block: &Path) -> Option<PathBuf> {
 }
 
 /// Whether sysfs means this file, also after it was deleted.
-fn is_same(shown: &Path, image: &Path) -> bool {
+pub fn is_same(shown: &Path, image: &Path) -> bool {
     let shown = shown.to_string_lossy();
     Path::new(shown.strip_suffix(" (deleted)").unwrap_or(&shown)) == image
 }

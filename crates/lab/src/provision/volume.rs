@@ -142,8 +142,9 @@ impl VolumeDir {
             return Ok(());
         }
         self.removed = true;
-        if let Some(marker) = Marker::read(&self.layout.path)? {
-            remove(&self.layout, &marker)?;
+        match Marker::read(&self.layout.path)? {
+            Some(marker) => remove(&self.layout, &marker)?,
+            None => remove_unmarked(&self.layout)?,
         }
         self.registration.strike()
     }
@@ -164,8 +165,29 @@ pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let _lock = lock(path)?;
     match Marker::read(path)? {
         Some(marker) if marker.owner == *owner => remove(&Layout::of(path), &marker),
-        _ => Ok(()),
+        Some(_) => Ok(()),
+        None => remove_unmarked(&Layout::of(path)),
     }
+}
+
+/// Whether a volume has lost its marker but not its mounts or device: someone
+/// has removed the files that could be removed.
+pub fn is_unmarked(path: &Path) -> bool {
+    let layout = Layout::of(path);
+    let is_there = || {
+        let attached = loop_device::attached_to(&layout.image).is_ok_and(|devices| !devices.is_empty());
+        attached || [&layout.mounted, &layout.backing].iter().any(|point| is_mounted(point).unwrap_or(false))
+    };
+    matches!(Marker::read(path), Ok(None)) && is_there()
+}
+
+fn remove_unmarked(layout: &Layout) -> Result<(), ProvisionError> {
+    if !is_unmarked(&layout.path) {
+        return Ok(());
+    }
+    undo(layout)?;
+    remove_empty(std::slice::from_ref(&layout.path));
+    Ok(())
 }
 
 fn remove(layout: &Layout, marker: &Marker) -> Result<(), ProvisionError> {
@@ -199,16 +221,31 @@ fn undo(layout: &Layout) -> Result<(), ProvisionError> {
 fn unthrottle(layout: &Layout) -> Result<(), ProvisionError> {
     let file = &layout.device;
     let noted = match fs::read(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return unthrottle_unnoted(layout),
         noted => noted.doing("read", file)?,
     };
     // Half written: then nothing was throttled yet.
-    let Ok(Throttled { device, groups }) = serde_json::from_slice(&noted) else { return Ok(()) };
+    let Ok(throttled) = serde_json::from_slice(&noted) else { return Ok(()) };
+    clear(layout, &throttled)
+}
+
+/// The same for a volume whose note is gone: whatever device it has now, in the outermost groups.
+fn unthrottle_unnoted(layout: &Layout) -> Result<(), ProvisionError> {
+    let mounts = mounts::mounts().map_err(io::Error::other).doing("look for control groups of", &layout.path)?;
+    let trees = mounts.into_iter().filter(|mount| mount.filesystem == "cgroup" && mount.has_option("blkio"));
+    let groups: Vec<PathBuf> = trees.map(|mount| mount.point).collect();
+    for device in loop_device::attached_to(&layout.image).doing("look for the loop device of", &layout.image)? {
+        clear(layout, &Throttled { device, groups: groups.clone() })?;
+    }
+    Ok(())
+}
+
+fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<(), ProvisionError> {
     let _lock = match device.lock() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         lock => lock.doing("lock", &device.node)?,
     };
-    if device.backing_file().is_some_and(|file| file != layout.image) {
+    if device.backing_file().is_some_and(|file| !loop_device::is_same(&file, &layout.image)) {
         return Ok(());
     }
     for file in groups.iter().flat_map(|group| THROTTLES.map(|throttle| group.join(throttle))) {
