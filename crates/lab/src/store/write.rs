@@ -127,7 +127,9 @@ impl TrialWriter {
     /// Names the cause behind the one that a failed trial itself has seen.
     pub fn explained(&mut self, why: &str) {
         if let Status::Failed { cause, .. } = &mut self.record.status {
-            *cause = format!("{why}; what the trial saw: {cause}");
+            // A log that it quotes below its first line knows nothing of a kill; it is kept beside the record.
+            let seen = cause.lines().next().unwrap_or_default();
+            *cause = format!("{why}; what the trial saw: {}", seen.trim_end_matches("; its log says:"));
         }
     }
 
