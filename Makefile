@@ -8,7 +8,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 .PHONY: help setup demo test bench experiments build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: setup-test ## Install what the other targets need (Debian 12), or say what is missing
 
