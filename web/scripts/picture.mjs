@@ -1,21 +1,15 @@
 // A picture of a page's timeline: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`
 // shows only the charts of these series, such as `ops_per_s wkb_per_op`.
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "./browser.mjs";
 
 const [page, out, ...series] = process.argv.slice(2);
 if (!page || !out) {
   console.error("usage: node scripts/picture.mjs REPORT.html OUT.png [SERIES …]");
   process.exit(2);
 }
-const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
-if (!executablePath) {
-  console.error("no chromium here: apt-get install chromium");
-  process.exit(1);
-}
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await launch();
 try {
   const context = await browser.newContext({ viewport: { width: 900, height: 1200 }, offline: true, colorScheme: "light" });
   const tab = await context.newPage();

@@ -2,20 +2,17 @@
 // paper. Needs a page (RUMBA_PAGE=FILE, from
 // `cargo run -p rumba-report --example sample -- FILE`), and skips without; `make web` makes one.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { launch } from "../scripts/browser.mjs";
 
 const page = process.env.RUMBA_PAGE;
-const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const skip = page ? false : "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE";
 
 let browser;
 before(async () => {
   if (skip) return;
-  assert.ok(browserPath, "no chromium here: apt-get install chromium");
-  browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] });
+  browser = await launch();
 });
 after(() => browser?.close());
 

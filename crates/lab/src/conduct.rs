@@ -126,8 +126,9 @@ impl Conduct<'_> {
         let log = writer.directory().join("engine.log");
         let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
         let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
-            if let Some(warning) = lift_for_verify(&mut limited, &event) {
-                writer.take(Event::Warning(warning));
+            // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
+            if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
+                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
             }
             // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
             writer.take(event.clone());
@@ -199,19 +200,6 @@ impl Conduct<'_> {
 /// The directory below the base that holds a trial's limited storage.
 pub fn volume_name(trial: &str) -> String {
     format!("{trial}.storage")
-}
-
-/// A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-fn lift_for_verify(limited: &mut Enforcement, event: &Event) -> Option<Warning> {
-    if !matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
-        return None;
-    }
-    let error = limited.lift_throttle().err()?;
-    Some(Warning::new(
-        "throttle-not-lifted",
-        format!("the verification reads at the throttle's rate: {error}"),
-        "the figures are not touched by it; it only takes longer",
-    ))
 }
 
 /// The most memory that the group ever held; and that it was the kernel that

@@ -64,20 +64,21 @@ fn cores(interval: &Interval) -> Metric {
 /// KB written to the device per operation (per row, in the load) over the last
 /// [`WINDOW_S`] seconds of the same part of the trial.
 fn written_per_op(intervals: &[Interval]) -> Vec<Metric> {
-    let parts = intervals.chunk_by(|a, b| (a.phase == PhaseKind::Load) == (b.phase == PhaseKind::Load));
-    parts.flat_map(|part| (0..part.len()).map(|at| written_until(part, at))).collect()
+    let serves = |interval: &Interval| matches!(interval.phase, PhaseKind::Warmup | PhaseKind::Loop(_));
+    let loads = |interval: &Interval| interval.phase == PhaseKind::Load;
+    let until = |at: usize| match &intervals[at] {
+        last if serves(last) => written_in_window(&intervals[..=at], serves),
+        last if loads(last) => written_in_window(&intervals[..=at], loads),
+        _ => Metric::absent("no operations in this phase"),
+    };
+    (0..intervals.len()).map(until).collect()
 }
 
-fn written_until(part: &[Interval], at: usize) -> Metric {
-    let last = &part[at];
-    if !matches!(last.phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_)) {
-        return Metric::absent("no operations in this phase");
-    }
-    let serves = |interval: &&Interval| {
-        let counts = matches!(interval.phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_));
-        counts && interval.start_s > last.start_s - WINDOW_S
-    };
-    let window: Vec<&Interval> = part[..=at].iter().rev().take_while(serves).collect();
+/// Over the last intervals of a part.
+fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool) -> Metric {
+    let from_s = intervals.last().map_or(0.0, |last| last.start_s) - WINDOW_S;
+    let within = |interval: &&Interval| is_part(interval) && interval.start_s > from_s;
+    let window: Vec<&Interval> = intervals.iter().rev().take_while(within).collect();
     let bytes = window.iter().fold(Metric::Value(0.0), |sum, interval| sum.plus(&interval.spent.device_write_bytes));
     let ops: u64 = window.iter().map(|interval| interval.ops).sum();
     bytes.map(|bytes| bytes / 1024.0).per(ops as f64, "operations")
@@ -151,7 +152,10 @@ fn extremes(values: &[Metric]) -> [Metric; 2] {
     match (smallest, largest) {
         (Some(low), Some(high)) if low.0 <= high.0 => [Metric::from(*low.1), Metric::from(*high.1)],
         (Some(low), Some(high)) => [Metric::from(*high.1), Metric::from(*low.1)],
-        _ => [0, 0].map(|at| values.get(at).cloned().unwrap_or_default()),
+        _ => {
+            let first = values.first().cloned().unwrap_or_default();
+            [first.clone(), first]
+        }
     }
 }
 

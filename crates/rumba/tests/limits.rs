@@ -79,23 +79,23 @@ fn devices_below(place: &Place) -> usize {
     backing.filter(|file| file.starts_with(place.path("").to_str().unwrap())).count()
 }
 
+/// A limited run that lasts; nothing where this host cannot limit it.
+fn long_run(place: &Place) -> Option<Command> {
+    let run = || place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
+    are_enforced(place, &STORAGE).then(run)
+}
+
 #[test]
 fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
     let place = Place::new();
-    if !are_enforced(&place, &STORAGE) {
-        return;
-    }
-    let run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
+    let Some(run) = long_run(&place) else { return };
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |_| {});
 }
 
 #[test]
 fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
     let place = Place::new();
-    if !are_enforced(&place, &STORAGE) {
-        return;
-    }
-    let run = place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
+    let Some(run) = long_run(&place) else { return };
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |place| {
         std::fs::remove_dir_all(place.path("out")).expect_err("what is mounted stays");
     });

@@ -154,9 +154,8 @@ fn unsteady(record: &Record) -> Option<Warning> {
 /// dirty pages or levels are filling up.
 fn unsteady_writes(record: &Record) -> Option<Warning> {
     let each: Vec<f64> = record.loops().filter_map(|looped| looped.metrics.wkb_per_op.value()).collect();
-    let (last, before) = (*each.last()?, *each.get(each.len().checked_sub(2)?)?);
-    let larger = last.max(before);
-    (larger > WRITES_KB && (last - before).abs() > STEADY * before).then(|| {
+    let &[.., before, last] = each.as_slice() else { return None };
+    (last.max(before) > WRITES_KB && (last - before).abs() > STEADY * before).then(|| {
         Warning::new(
             "writes-unsteady",
             format!(

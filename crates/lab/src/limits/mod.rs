@@ -181,9 +181,10 @@ impl Enforcement {
         };
         if let Some(throttle) = &self.throttle {
             volume.note(throttle)?;
-            throttle.set(volume.device(), storage)?;
-            let begin = |total| Share::begin(total, storage, volume.device(), throttle);
-            self.share = storage.iops.map(begin).transpose()?;
+            match storage.iops {
+                Some(total) => self.share = Some(Share::begin(total, storage, volume.device(), throttle)?),
+                None => throttle.set(volume.device(), storage)?,
+            }
         }
         self.volume = Some(volume);
         self.enforced.push(words);
@@ -228,13 +229,30 @@ impl Enforcement {
 
     /// Lets the storage be as fast as it can from now on, for what is not
     /// measured: a verification reads all data, at 1,000 reads per second for minutes.
-    ///
-    /// # Errors
-    /// What could not be written; the throttle then stays as it is.
-    pub fn lift_throttle(&mut self) -> Result<(), LimitError> {
-        self.share.take().map_or(Ok(()), Share::end)?;
-        let (Some(volume), Some(throttle)) = (&self.volume, &self.throttle) else { return Ok(()) };
-        throttle.set(volume.device(), &StorageLimit::unthrottled())
+    /// Warns of what went wrong with the throttle until now, and of one that stays.
+    pub fn lift_throttle(&mut self) -> Vec<Warning> {
+        let divided = self.share.take().map_or(Ok(()), Share::end);
+        let lifted = match (&self.volume, &self.throttle) {
+            (Some(volume), Some(throttle)) => throttle.set(volume.device(), &StorageLimit::unthrottled()),
+            _ => Ok(()),
+        };
+        let not_divided = divided.err().map(|error| {
+            Warning::new(
+                "iops-not-divided",
+                format!(
+                    "reads and writes kept the shares of limits.storage.iops that they had when this failed: {error}"
+                ),
+                "do not use this trial's throughput; run it again",
+            )
+        });
+        let not_lifted = lifted.err().map(|error| {
+            Warning::new(
+                "throttle-not-lifted",
+                format!("the verification reads at the throttle's rate: {error}"),
+                "the figures are not touched by it; it only takes longer",
+            )
+        });
+        not_divided.into_iter().chain(not_lifted).collect()
     }
 
     /// Lets a command, and all that it starts, run within the limits. Its

@@ -45,8 +45,8 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
             "add a [[claim]] to the experiment, or leave out --check",
         ));
     }
+    say_left_out(&experiment);
     if args.dry_run {
-        say_left_out(&experiment);
         return dry_run(&experiment, &plan::plan(&experiment));
     }
     let out = match &args.out {
@@ -58,7 +58,6 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     let unlimited = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
     let trials = plan::plan(&experiment);
     refuse_unmanaged(&data_base, &trials)?;
-    say_left_out(&experiment);
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
     let results = prepare(&experiment, &trials, &out, &data_base, registry, unlimited)?;
