@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::Claim;
 use crate::record::{Interval, Record};
 use crate::warning::Warning;
 
@@ -26,6 +27,9 @@ pub struct Results {
     pub conditions: BTreeMap<String, String>,
     /// Warnings about the host and about parity between the engines.
     pub warnings: Vec<Warning>,
+    /// What the experiment asserts.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
     /// The trials in the order of running.
     pub trials: Vec<Trial>,
     /// What could not be read: trials not run, files cut off.

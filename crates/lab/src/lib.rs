@@ -2,11 +2,9 @@
 //! It knows engines and workloads only as traits.
 //!
 //! [`spec`] → [`plan`] → [`provision`] → [`trial`] (load, settle, run, drain,
-//! verify) → [`store`] → [`compare`]. [`conduct`] takes an experiment along
+//! verify) → [`store`]. [`conduct`] takes an experiment along
 //! this way, each trial in a process of its own.
 
-pub mod claims;
-pub mod compare;
 pub mod conduct;
 pub mod host;
 mod kept;

@@ -13,6 +13,8 @@ use super::{Finding, Text};
 enum Room {
     Core,
     Lab,
+    /// From records to verdicts.
+    Statistics,
     Report,
     /// A client library of our own: the wire of a family of servers.
     Wire,
@@ -31,6 +33,7 @@ impl Room {
         Some(match (parts.next()?, parts.next()) {
             ("crates", Some("core")) => Room::Core,
             ("crates", Some("lab")) => Room::Lab,
+            ("crates", Some("statistics")) => Room::Statistics,
             ("crates", Some("report")) => Room::Report,
             ("crates", Some("rumba")) => Room::Binary,
             ("crates", Some("wire" | "null-server")) => Room::Wire,
@@ -45,11 +48,13 @@ impl Room {
     fn may_use(self, other: Room, in_tests: bool) -> bool {
         match self {
             // What the page shows of real statistics is tested with the real statistics.
-            Room::Report if in_tests => matches!(other, Room::Core | Room::Lab),
+            Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
             Room::Core => false,
             Room::Engine => matches!(other, Room::Core | Room::Wire),
             Room::Wire if in_tests => matches!(other, Room::Core | Room::Wire),
-            Room::Lab | Room::Report | Room::Wire | Room::Workload => other == Room::Core,
+            // The claims of an experiment are checked in the language that they are judged in.
+            Room::Lab => matches!(other, Room::Core | Room::Statistics),
+            Room::Statistics | Room::Report | Room::Wire | Room::Workload => other == Room::Core,
             Room::Binary | Room::Chores => true,
         }
     }
@@ -57,8 +62,9 @@ impl Room {
     fn rule(self) -> &'static str {
         match self {
             Room::Core => "core depends on no crate of this workspace",
-            Room::Lab => "lab depends on core alone: it knows engines and workloads as traits",
-            Room::Report => "report depends on core alone: it reads records; its tests may use the lab's statistics",
+            Room::Lab => "lab depends on core and statistics alone: it knows engines and workloads as traits",
+            Room::Statistics => "statistics depends on core alone: records in, verdicts out",
+            Room::Report => "report depends on core alone: it reads records; its tests may use the statistics",
             Room::Wire => "a client library depends on core alone; its tests may use each other",
             Room::Engine => "an engine depends on core and on its client library alone",
             Room::Workload => "a workload depends on core alone",

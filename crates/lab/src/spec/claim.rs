@@ -6,7 +6,7 @@ use rumba_core::engine::EngineConfig;
 use super::error::{Origin, SpecError};
 use super::node::{self, Node, Table, Tree};
 use super::take;
-use crate::claims::{Mistake, Scope, check};
+use rumba_statistics::claims::{Mistake, Scope, check};
 
 const CLAIM_KEYS: &[&str] = &["text", "source", "holds", "measure", "published"];
 

@@ -7,6 +7,7 @@ use rumba_core::record::{FORMAT, Interval, Record, Status};
 use rumba_core::results::{Results, Trial};
 
 use super::Meta;
+use crate::spec::claims_of;
 
 /// Why a directory cannot be read as results.
 #[derive(Debug, thiserror::Error)]
@@ -41,10 +42,12 @@ pub enum ReadError {
 /// When the directory as a whole is no results directory.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
     let meta = read_meta(path)?;
+    let experiment = std::fs::read_to_string(path.join("experiment.toml")).unwrap_or_default();
     let mut results = Results {
         name: meta.name,
         source: meta.source,
-        experiment: std::fs::read_to_string(path.join("experiment.toml")).unwrap_or_default(),
+        claims: claims_of(&experiment),
+        experiment,
         started: meta.started,
         rumba: meta.rumba,
         conditions: meta.conditions,

@@ -1,7 +1,5 @@
 //! `rumba compare`.
 
-use rumba_lab::compare;
-
 use crate::cli::CompareArgs;
 use crate::problem::Problem;
 
@@ -9,7 +7,7 @@ use crate::problem::Problem;
 pub fn run(args: &CompareArgs) -> super::Result {
     let base = super::report::read(&args.base)?;
     let other = super::report::read(&args.directory)?;
-    let comparison = compare::compare(&base, &other);
+    let comparison = rumba_statistics::compare(&base, &other);
     if args.json {
         let value = serde_json::to_value(&comparison).map_err(|error| {
             Problem::failure(format!("the comparison cannot be written as JSON: {error}"), "report this")

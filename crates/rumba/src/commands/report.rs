@@ -7,7 +7,7 @@ use rumba_core::claim::Verdict;
 use rumba_core::comparison::Summary;
 use rumba_core::results::Results;
 use rumba_lab::store::ReadError;
-use rumba_lab::{compare, spec, store};
+use rumba_lab::{spec, store};
 use rumba_report::{TableOptions, tables};
 
 use crate::cli::ReportArgs;
@@ -17,7 +17,7 @@ use crate::progress::tell;
 /// Shows results as tables, a page, or JSON.
 pub fn run(args: &ReportArgs) -> super::Result {
     let results = merge(names(&args.directories), &args.directories)?;
-    let summary = compare::summarise(&results);
+    let summary = rumba_statistics::summarise(&results);
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
         write_page(&results, &summary, page)?;
@@ -78,6 +78,7 @@ fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem
     rename(&mut merged, &first_name);
     // They speak of engines by the names that these had in their own run.
     merged.experiment = spec::without_claims(&merged.experiment);
+    merged.claims.clear();
     for (name, mut results) in rest {
         rename(&mut results, &name);
         merged.name = format!("{} + {}", merged.name, results.name);

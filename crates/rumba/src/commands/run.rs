@@ -14,7 +14,7 @@ use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{self, ResultsDir};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{compare, host, limits, plan, provision};
+use rumba_lab::{host, limits, plan, provision};
 
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
@@ -265,7 +265,7 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
 
 fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     let results = super::report::read(out)?;
-    let summary = compare::summarise(&results);
+    let summary = rumba_statistics::summarise(&results);
     let page = out.join("report.html");
     super::report::write_page(&results, &summary, &page)?;
     if args.json {

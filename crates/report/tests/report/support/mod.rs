@@ -1,4 +1,4 @@
-//! What the tests share: synthetic results, and the lab's statistics over them.
+//! What the tests share: synthetic results, and the statistics over them.
 
-pub use rumba_lab::compare;
+pub use rumba_statistics as compare;
 pub mod synthetic;

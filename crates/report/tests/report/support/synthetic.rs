@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rumba_core::claim::Claim;
 use rumba_core::engine::{Durability, EngineConfig, Gauge};
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{
@@ -160,6 +161,15 @@ text = "It is twice as fast."
 holds = 'ops_per_s("rocksdb.none") >= 2 * ops_per_s("lmdb")'
 "#;
 
+/// The claims of an experiment's text.
+fn claims(text: &str) -> Vec<Claim> {
+    #[derive(serde::Deserialize)]
+    struct Claims {
+        claim: Vec<Claim>,
+    }
+    toml_edit::de::from_str::<Claims>(text).unwrap().claim
+}
+
 /// Results of these engines under this plan; the same every time.
 pub fn results(shapes: &[Shape], plan: Plan) -> Results {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2017);
@@ -187,6 +197,7 @@ pub fn results(shapes: &[Shape], plan: Plan) -> Results {
             ("filesystem", "ext4"),
             ("governor", "performance"),
         ]),
+        claims: Vec::new(),
         warnings: vec![Warning::new(
             "turbo-on",
             "the processor's boost is on: clock speeds differ between trials",
@@ -449,6 +460,7 @@ pub fn sample() -> Results {
     let plan = Plan { clients: &[16], repeats: 3, loops: 3, loop_s: 120 };
     let mut results = results(&[LSM, LSM_ZSTD, BTREE, COPY_ON_WRITE], plan);
     results.experiment += CLAIMS;
+    results.claims = claims(CLAIMS);
     for trial in results.trials.iter_mut().filter(|trial| trial.record.plan.engine.name == "lmdb") {
         let cause = "the library starts no threads of its own; its CPU is in client_cpu_us_per_op";
         for phase in &mut trial.record.phases {

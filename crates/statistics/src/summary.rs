@@ -8,11 +8,10 @@ use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, S
 use rumba_core::results::Results;
 
 use crate::claims::judge;
-use crate::spec::claims_of;
 
-use super::charge::{Charged, charged_load, charged_run, ended};
-use super::remarks::remarks;
-use super::statistics::figure;
+use crate::charge::{Charged, charged_load, charged_run, ended};
+use crate::remarks::remarks;
+use crate::statistics::figure;
 
 /// Sums results up: every repeat's figures and their medians, what did not
 /// end, and the warnings that follow from the figures.
@@ -35,7 +34,7 @@ pub fn summarise(results: &Results) -> Summary {
         row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
     });
     let rows: Vec<Row> = rows.collect();
-    let claims = judge(&claims_of(&results.experiment), &rows);
+    let claims = judge(&results.claims, &rows);
     Summary {
         claims,
         rows,
@@ -192,8 +191,8 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::testing::{phase, record, results};
     use super::*;
+    use crate::testing::{phase, record, results};
 
     fn slower(mut record: Record, ops: u64) -> Record {
         let loops = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();

@@ -1,7 +1,7 @@
 //! Claims: an experiment's inequalities, judged over its repeats.
 //!
 //! The repeats of every engine are drawn again, with replacement, as in
-//! [`crate::compare`]; a claim holds when its inequality is true in at least
+//! [`crate::compare()`]; a claim holds when its inequality is true in at least
 //! 97.5% of the draws, fails when in at most 2.5%, and is undecided between
 //! them. With one repeat there is nothing to draw from: the figures alone
 //! decide, and the reason says so.
@@ -15,7 +15,7 @@ use rumba_core::metric::Metric;
 
 pub use expression::{Mistake, Scope, check};
 
-use crate::compare::{LEVEL, RESAMPLES};
+use crate::{LEVEL, RESAMPLES};
 use draws::Draws;
 use expression::{Compiled, Trouble};
 

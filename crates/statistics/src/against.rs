@@ -9,8 +9,8 @@ use rumba_core::comparison::{
 use rumba_core::metric::{Better, METRICS, Metric};
 use rumba_core::results::Results;
 
-use super::statistics::ratio_interval;
-use super::summary::summarise;
+use crate::statistics::ratio_interval;
+use crate::summary::summarise;
 
 /// How often the repeats are drawn again.
 pub const RESAMPLES: u32 = 10_000;
@@ -177,8 +177,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::record::{PhaseKind, Record, Status};
 
-    use super::super::testing::{record, results};
     use super::*;
+    use crate::testing::{record, results};
 
     fn runs(rates: &[f64]) -> Results {
         let repeats = rates.iter().zip(1..).map(|(rate, repeat)| {

@@ -5,8 +5,8 @@ use rumba_core::record::{PhaseKind, PhaseRecord, Record};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
-use super::charge::drained_bytes;
-use super::summary::trial_name;
+use crate::charge::drained_bytes;
+use crate::summary::trial_name;
 
 /// An open loop that stays more than this below its target did not measure that target.
 const TARGET_SLACK: f64 = 0.05;
@@ -186,8 +186,8 @@ mod tests {
     use rumba_core::metric::Metric;
     use rumba_core::workload::Check;
 
-    use super::super::testing::record;
     use super::*;
+    use crate::testing::record;
 
     fn codes(record: &Record) -> Vec<String> {
         remarks(record).into_iter().map(|remark| remark.warning.code).collect()

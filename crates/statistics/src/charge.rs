@@ -118,8 +118,8 @@ fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use super::super::testing::{phase, record};
     use super::*;
+    use crate::testing::{phase, record};
 
     fn charged_wkb(record: &Record) -> Metric {
         charged_run(record)[0].1.clone()

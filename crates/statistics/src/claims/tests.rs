@@ -4,7 +4,7 @@ use rumba_core::comparison::Summary;
 use rumba_core::record::{PhaseKind, Record};
 
 use super::*;
-use crate::compare::{summarise, testing};
+use crate::{summarise, testing};
 
 fn trial(engine: &str, repeat: u32, wkb: f64) -> Record {
     let mut record = testing::record(engine, 8, repeat);

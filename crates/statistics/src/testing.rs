@@ -110,6 +110,7 @@ pub fn results(records: Vec<Record>) -> Results {
         rumba: "0.1.0".to_owned(),
         conditions: BTreeMap::new(),
         warnings: Vec::new(),
+        claims: Vec::new(),
         trials: trials.collect(),
         missing: Vec::new(),
     }

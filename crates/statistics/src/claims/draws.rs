@@ -9,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::comparison::{Figure, PhaseFigures, Row};
 
 use super::expression::{Asked, Lookup, Scope, Trouble};
-use crate::compare::median;
+use crate::median;
 
 /// The bootstrap's seed: a verdict must not depend on when it is asked for.
 const SEED: u64 = 0x636c_6169_6d73;
