@@ -20,6 +20,8 @@ enum Room {
     Wire,
     Engine,
     Workload,
+    /// What tests share.
+    Testkit,
     Binary,
     Chores,
 }
@@ -36,6 +38,7 @@ impl Room {
             ("crates", Some("statistics")) => Room::Statistics,
             ("crates", Some("report")) => Room::Report,
             ("crates", Some("rumba")) => Room::Binary,
+            ("crates", Some("testkit")) => Room::Testkit,
             ("crates", Some("wire" | "null-server")) => Room::Wire,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
@@ -47,6 +50,8 @@ impl Room {
     /// Whether a crate here may use one there; `in_tests` when only its tests do.
     fn may_use(self, other: Room, in_tests: bool) -> bool {
         match self {
+            _ if other == Room::Testkit => in_tests || matches!(self, Room::Testkit | Room::Chores),
+            Room::Testkit => false,
             // What the page shows of real statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
             Room::Core => false,
@@ -68,6 +73,7 @@ impl Room {
             Room::Wire => "a client library depends on core alone; its tests may use each other",
             Room::Engine => "an engine depends on core and on its client library alone",
             Room::Workload => "a workload depends on core alone",
+            Room::Testkit => "what tests share depends on no crate of this workspace",
             Room::Binary | Room::Chores => "depends on what it needs",
         }
     }

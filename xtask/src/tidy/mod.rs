@@ -70,6 +70,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     findings.extend(sources::check_core(&files));
     for file in &files {
         findings.extend(sources::check(file));
+        findings.extend(sources::check_tests(file));
         findings.extend(traces::check(file));
         findings.extend(links::check(file, root));
     }

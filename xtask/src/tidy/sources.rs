@@ -27,6 +27,28 @@ pub fn check(file: &Text) -> Vec<Finding> {
     too_long.into_iter().chain(unfinished).collect()
 }
 
+/// How the reason of an ignored test begins. A test that lacks something says so
+/// with `#[needs(…)]`, so that it runs where it can.
+const REASONS_TO_IGNORE: [&str; 2] = ["run by ", "writes "];
+
+/// Tests that would count as passed, or never run, without anybody noticing.
+pub fn check_tests(file: &Text) -> Vec<Finding> {
+    if file.extension() != "rs" || file.path.starts_with("crates/testkit") || file.path.starts_with("xtask") {
+        return Vec::new();
+    }
+    let finding = |(index, line): (usize, &str)| {
+        let line = line.trim_start();
+        if line.contains("\"skipped: ") {
+            let what = "a test that returns is counted as passed: state what it needs with #[needs(…)]";
+            return Some(file.finding(index + 1, what));
+        }
+        let reason = line.strip_prefix("#[ignore")?;
+        let is_known = REASONS_TO_IGNORE.iter().any(|known| reason.starts_with(&format!(" = \"{known}")));
+        (!is_known).then(|| file.finding(index + 1, "ignored tests are \"run by …\" another, or \"write …\" a file"))
+    };
+    file.content.lines().enumerate().filter_map(finding).collect()
+}
+
 /// Whether the compiler is told to refuse an undocumented item in core.
 pub fn check_core(files: &[Text]) -> Option<Finding> {
     let root = files.iter().find(|file| file.path == Path::new("crates/core/src/lib.rs"))?;

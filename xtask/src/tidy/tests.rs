@@ -25,6 +25,7 @@ fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
     let of = |path: &str, own: &str| if path == crate_path { manifest(name, dependencies) } else { manifest(own, "") };
     let names = [
         ("crates/core", "rumba-core"),
+        ("crates/testkit", "rumba-testkit"),
         ("crates/lab", "rumba-lab"),
         ("crates/report", "rumba-report"),
         ("crates/rumba", "rumba"),
@@ -89,6 +90,13 @@ fn another_name_for_a_crate_hides_nothing() {
 }
 
 #[test]
+fn what_tests_share_is_for_tests_alone() {
+    let dev = "[dev-dependencies]\nrumba-testkit.workspace = true\n";
+    assert_eq!(arrows("crates/core", "rumba-core", dev), [""; 0]);
+    assert_eq!(arrows("engines/lmdb", "rumba-engine-lmdb", &dev.replace("dev-", "")).len(), 1);
+}
+
+#[test]
 fn lab_and_report_know_no_engine() {
     let dependency = "[dependencies.rumba-engine-lmdb]\npath = \"x\"\n";
     assert!(arrows("crates/lab", "rumba-lab", dependency)[0].starts_with("crates/lab/Cargo.toml:3: "));
@@ -127,6 +135,16 @@ fn unfinished_words_are_found_in_sources() {
         assert_eq!(findings(&[("notes.md", &text)]), [""; 0]);
     }
     assert_eq!(findings(&[("a.rs", concat!("let mas", "TO", "DON = 1; // ", "TO", "DOS"))]), [""; 0]);
+}
+
+#[test]
+fn a_test_that_skips_itself_is_found() {
+    let told = findings(&[("engines/lmdb/tests/full.rs", "fn a() {\n    println!(\"skipped: no root\");\n}\n")]);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("engines/lmdb/tests/full.rs:2: a test that returns is counted as passed"), "{told:?}");
+    let told = findings(&[("a.rs", "#[test]\n#[ignore]\nfn a() {}\n"), ("b.rs", "#[ignore = \"slow\"]\n")]);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(findings(&[("a.rs", "#[ignore = \"run by the test above\"]\n")]), [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! `#[test]` of `rumba_testkit`, which registers a function with the runner.
+//! Tokens are passed on as they came, so that no parser of Rust is compiled for it.
+
+use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
+
+/// A test. Attributes below it: `#[needs(Root, MariaDb)]` names what it cannot
+/// run without, as variants of `rumba_testkit::Need`; `#[ignore = "why"]` is as usual.
+#[proc_macro_attribute]
+pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    if !arguments.is_empty() {
+        return error("`test` takes nothing: needs stand below it, as #[needs(…)]");
+    }
+    match Test::of(item) {
+        Ok(test) => test.registered(),
+        Err(message) => error(message),
+    }
+}
+
+struct Test {
+    /// Its attributes that are not the runner's, and the function.
+    item: TokenStream,
+    name: String,
+    needs: Vec<String>,
+    ignored: Option<String>,
+}
+
+impl Test {
+    fn of(item: TokenStream) -> Result<Self, &'static str> {
+        let mut tokens = item.into_iter().peekable();
+        let mut test = Test { item: TokenStream::new(), name: String::new(), needs: Vec::new(), ignored: None };
+        while let Some(token) = tokens.next() {
+            match (&token, tokens.peek()) {
+                (TokenTree::Punct(hash), Some(TokenTree::Group(attribute)))
+                    if hash.as_char() == '#' && attribute.delimiter() == Delimiter::Bracket =>
+                {
+                    let attribute = attribute.clone();
+                    if test.takes(&attribute)? {
+                        tokens.next();
+                        continue;
+                    }
+                }
+                (TokenTree::Ident(word), Some(TokenTree::Ident(name))) if word.to_string() == "fn" => {
+                    test.name = name.to_string();
+                    test.item.extend(std::iter::once(token));
+                    test.item.extend(tokens);
+                    return Ok(test);
+                }
+                _ => {}
+            }
+            test.item.extend(std::iter::once(token));
+        }
+        Err("`test` is for functions")
+    }
+
+    /// Whether an attribute is the runner's.
+    fn takes(&mut self, attribute: &Group) -> Result<bool, &'static str> {
+        let mut tokens = attribute.stream().into_iter();
+        let Some(TokenTree::Ident(name)) = tokens.next() else { return Ok(false) };
+        match (name.to_string().as_str(), tokens.next(), tokens.next()) {
+            ("needs", Some(TokenTree::Group(needs)), None) => self.needs.extend(parted(needs.stream())),
+            ("needs", ..) => return Err("write #[needs(Root, MariaDb)], with variants of rumba_testkit::Need"),
+            ("ignore", Some(_), Some(reason)) => self.ignored = Some(reason.to_string()),
+            ("ignore", ..) => return Err("say why: #[ignore = \"…\"]"),
+            ("should_panic", ..) => return Err("catch the panic and look at its message"),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn registered(self) -> TokenStream {
+        let Test { item, name, needs, ignored } = self;
+        let needs: String = needs.iter().map(|need| format!("::rumba_testkit::Need::{need},")).collect();
+        let ignored = ignored.map_or_else(|| "None".to_owned(), |reason| format!("Some({reason})"));
+        let registered: Result<TokenStream, _> = format!(
+            "::rumba_testkit::inventory::submit! {{
+                 ::rumba_testkit::Test {{
+                     path: concat!(module_path!(), \"::{name}\"),
+                     needs: &[{needs}],
+                     ignored: {ignored},
+                     run: || ::rumba_testkit::Outcome::of({name}()),
+                 }}
+             }}
+             // The compiler drops this one where the runner runs, and runs it where it was forgotten.
+             #[cfg(test)]
+             #[::core::prelude::v1::test]
+             fn {name}__is_not_run() {{
+                 panic!(\"add `harness = false` for this target to Cargo.toml, and rumba_testkit::main!() to its root\");
+             }}"
+        )
+        .parse();
+        let mut all = item;
+        match registered {
+            Ok(tokens) => all.extend(tokens),
+            Err(_) => return error("a need that is no variant of rumba_testkit::Need"),
+        }
+        all
+    }
+}
+
+/// The parts of a list between its commas.
+fn parted(list: TokenStream) -> Vec<String> {
+    let mut parts = vec![TokenStream::new()];
+    for token in list {
+        match token {
+            TokenTree::Punct(comma) if comma.as_char() == ',' => parts.push(TokenStream::new()),
+            token => parts.last_mut().into_iter().for_each(|part| part.extend(std::iter::once(token.clone()))),
+        }
+    }
+    parts.into_iter().filter(|part| !part.is_empty()).map(|part| part.to_string()).collect()
+}
+
+fn error(message: &str) -> TokenStream {
+    format!("compile_error!({message:?});").parse().unwrap_or_default()
+}

@@ -1,0 +1,85 @@
+//! Tests that state what they need. Where it is missing they show as *ignored*,
+//! with the reason, in the line of the runner and in a line of their own at its end.
+//!
+//! A target of tests takes part with `harness = false` in its manifest and three
+//! lines in its root file; its tests stay `#[test]` functions:
+//!
+//! ```
+//! #[macro_use(test)]
+//! extern crate rumba_testkit;
+//! rumba_testkit::main!();
+//!
+//! #[test]
+//! #[needs(Root, MariaDb)]
+//! fn a_server_is_limited() {}
+//! ```
+
+#![deny(missing_docs)]
+
+mod need;
+mod probe;
+mod runner;
+
+pub use inventory;
+pub use need::{Missing, Need};
+pub use rumba_testkit_macros::test;
+pub use runner::{Binary, run};
+
+/// A registered test.
+pub struct Test {
+    /// Its path, from the name of its crate on.
+    pub path: &'static str,
+    /// What it cannot run without.
+    pub needs: &'static [Need],
+    /// Why it runs only when asked for with `--ignored`.
+    pub ignored: Option<&'static str>,
+    /// Runs it.
+    pub run: fn() -> Outcome,
+}
+
+inventory::collect!(Test);
+
+/// What a test returned.
+pub struct Outcome(Result<(), String>);
+
+impl Outcome {
+    /// Of a value that a test function returned.
+    pub fn of(returned: impl Into<Self>) -> Self {
+        returned.into()
+    }
+}
+
+impl From<()> for Outcome {
+    fn from((): ()) -> Self {
+        Self(Ok(()))
+    }
+}
+
+impl<E: std::fmt::Debug> From<Result<(), E>> for Outcome {
+    fn from(returned: Result<(), E>) -> Self {
+        Self(returned.map_err(|error| format!("{error:?}")))
+    }
+}
+
+/// The `main` of a target of tests. It does not compile where `#[test]` is still
+/// the standard library's, whose tests would silently not be run:
+///
+/// ```compile_fail
+/// extern crate rumba_testkit;
+/// rumba_testkit::main!();
+/// ```
+#[macro_export]
+macro_rules! main {
+    () => {
+        mod the_attribute_is_the_kits {
+            #[test]
+            #[ignore = "run by no one"]
+            pub fn this_line_fails_without_macro_use_test_extern_crate_rumba_testkit() {}
+        }
+
+        fn main() -> ::std::process::ExitCode {
+            let _ = the_attribute_is_the_kits::this_line_fails_without_macro_use_test_extern_crate_rumba_testkit;
+            $crate::run(&$crate::Binary { package: env!("CARGO_PKG_NAME"), rumba: option_env!("CARGO_BIN_EXE_rumba") })
+        }
+    };
+}

@@ -1,0 +1,120 @@
+//! What a test may need of the machine that runs it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::probe;
+
+/// What a test cannot run without, and is looked for where it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// The rights of root.
+    Root,
+    /// To mount a file system in memory.
+    Tmpfs,
+    /// To make an ext4 on a loop device and mount it.
+    LoopDevice,
+    /// Limits of operations and bytes of a device, by control groups.
+    StorageRates,
+    /// A limit of memory: a control group of either version, or a scope of the user's systemd.
+    MemoryGroup,
+    /// A directory for temporary files whose pages the kernel caches.
+    PageCache,
+    /// A C compiler.
+    CCompiler,
+    /// The header of WiredTiger 3.2.
+    WiredTigerHeader,
+    /// The server of Debian's package mariadb-server, in /usr/sbin.
+    MariaDb,
+    /// The client `mariadb`.
+    MariaDbClient,
+    /// MariaDB's plugin MyRocks.
+    MyRocks,
+    /// A server of the catalogue: `Server("mysql@9.7")`. For tests of the crate rumba alone, whose program is asked.
+    Server(&'static str),
+    /// The program openssl.
+    Openssl,
+    /// The program sysbench.
+    Sysbench,
+    /// The program valgrind.
+    Valgrind,
+}
+
+/// A need that is not met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What.
+    pub need: Need,
+    /// Why it is missing, as far as it is known, and what would help.
+    pub why: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "needs {:?}: {}", self.need, self.why)
+    }
+}
+
+impl Need {
+    /// Why this machine does not have it; looked for once in each process.
+    pub fn missing(self) -> Option<Missing> {
+        static FOUND: Mutex<BTreeMap<Need, Option<String>>> = Mutex::new(BTreeMap::new());
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        let why = found.entry(self).or_insert_with(|| probe_for(self).err()).clone()?;
+        Some(Missing { need: self, why })
+    }
+}
+
+fn probe_for(need: Need) -> Result<(), String> {
+    if denied().contains(&format!("{need:?}")) {
+        return Err(format!("{DENIED} says so"));
+    }
+    match need {
+        Need::Root => probe::root(),
+        Need::Tmpfs => probe::tmpfs(),
+        Need::LoopDevice => probe::loop_device(),
+        Need::StorageRates => probe::storage_rates(),
+        Need::MemoryGroup => probe::memory_group(),
+        Need::PageCache => probe::page_cache(),
+        Need::CCompiler => probe::program("cc", "gcc libc6-dev"),
+        Need::WiredTigerHeader => probe::file("/usr/include/wiredtiger.h", "libwiredtiger-dev"),
+        Need::MariaDb => probe::file("/usr/sbin/mariadbd", "mariadb-server"),
+        Need::MariaDbClient => probe::program("mariadb", "mariadb-client"),
+        Need::MyRocks => probe::file("/usr/lib/mysql/plugin/ha_rocksdb.so", "mariadb-plugin-rocksdb"),
+        Need::Server(name) => probe::server(RUMBA.get().copied().flatten(), name),
+        Need::Openssl => probe::program("openssl", "openssl"),
+        Need::Sysbench => probe::program("sysbench", "sysbench"),
+        Need::Valgrind => probe::program("valgrind", "valgrind"),
+    }
+}
+
+/// Needs that are to count as missing, separated by spaces: how a machine
+/// without them is tried on one that has them.
+const DENIED: &str = "RUMBA_TESTS_WITHOUT";
+
+fn denied() -> Vec<String> {
+    std::env::var(DENIED).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+static RUMBA: OnceLock<Option<&'static str>> = OnceLock::new();
+
+pub(crate) fn rumba_is_at(program: Option<&'static str>) {
+    RUMBA.get_or_init(|| program);
+}
+
+pub(crate) fn first_missing(needs: &[Need]) -> Option<Missing> {
+    needs.iter().find_map(|need| need.missing())
+}
+
+static SKIPPED: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new());
+
+pub(crate) fn note_skipped(path: &'static str, missing: &Missing) {
+    SKIPPED.lock().unwrap_or_else(PoisonError::into_inner).insert(path, missing.to_string());
+}
+
+/// A line for each test that was skipped; `scripts/test` reads them.
+pub(crate) fn skipped(package: &str) -> String {
+    let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    skipped.iter().map(|(path, why)| format!("skipped: {package} {path} {why}\n")).collect()
+}

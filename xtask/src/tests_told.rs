@@ -1,0 +1,160 @@
+//! What the runners of all tests told, in one line, and whether a test was
+//! skipped that this machine ought to run.
+
+use std::fmt;
+
+/// The machine, as far as it decides which tests must run.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// Whether a skipped test is a failure: `CI` or `RUMBA_TESTS_MUST_RUN` is set.
+    pub is_strict: bool,
+    /// Whether it is what `scripts/setup` prepares for every test: Debian 12, and root.
+    pub is_complete: bool,
+    /// Needs that it is known to lack, from `RUMBA_TESTS_MAY_LACK`.
+    pub may_lack: Vec<String>,
+}
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Self {
+        let is_set = |name| std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+        let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+        let says = |line: &str| release.lines().any(|other| other.replace('"', "") == line);
+        let uid = std::process::Command::new("id").arg("-u").output().map(|output| output.stdout);
+        let may_lack = std::env::var("RUMBA_TESTS_MAY_LACK").unwrap_or_default();
+        Self {
+            is_strict: is_set("CI") || is_set("RUMBA_TESTS_MUST_RUN"),
+            is_complete: says("ID=debian") && says("VERSION_ID=12") && uid.is_ok_and(|uid| uid == b"0\n"),
+            may_lack: may_lack.split_whitespace().map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// The sum of what was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    /// The tests that lack something: which, and what.
+    skipped: Vec<String>,
+    /// Those among them that had to run here.
+    wrongly: Vec<String>,
+    ended_well: bool,
+}
+
+impl Sum {
+    /// Of a log of `cargo test`, which ended well or did not: a runner that dies prints no result.
+    pub fn of(log: &str, ended_well: bool, machine: &Machine) -> Self {
+        let mut sum = Self { ended_well, ..Self::default() };
+        for line in log.lines() {
+            if let Some(result) = line.strip_prefix("test result: ") {
+                sum.passed += before(result, "passed;");
+                sum.failed += before(result, "failed;");
+                sum.ignored += before(result, "ignored;");
+            } else if let Some(told) = line.strip_prefix("skipped: ") {
+                sum.skipped.push(told.to_owned());
+                if machine.is_strict && machine.is_complete && !is_excused(told, &machine.may_lack) {
+                    sum.wrongly.push(told.to_owned());
+                }
+            }
+        }
+        sum
+    }
+
+    /// Whether all is well.
+    pub fn is_ok(&self) -> bool {
+        self.ended_well && self.failed == 0 && self.wrongly.is_empty()
+    }
+}
+
+/// The number before a word.
+fn before(line: &str, word: &str) -> u64 {
+    let mut words = line.split_whitespace().peekable();
+    while let Some(number) = words.next() {
+        if words.peek() == Some(&word) {
+            return number.parse().unwrap_or(0);
+        }
+    }
+    0
+}
+
+fn is_excused(told: &str, may_lack: &[String]) -> bool {
+    let need = told.split_once(" needs ").map_or("", |(_, need)| need);
+    may_lack.iter().any(|excused| need.starts_with(&format!("{excused}:")))
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for told in &self.skipped {
+            let verdict = if self.wrongly.contains(told) { "wrongly skipped" } else { "skipped" };
+            writeln!(f, "test: {verdict}: {told}")?;
+        }
+        if !self.wrongly.is_empty() {
+            writeln!(
+                f,
+                "test: Debian 12 as root has all that a test needs, so that nothing may be skipped here; what this \
+                 machine lacks for good goes into RUMBA_TESTS_MAY_LACK=\"LoopDevice MemoryGroup\""
+            )?;
+        }
+        let helpers = self.ignored.saturating_sub(self.skipped.len() as u64);
+        if helpers > 0 {
+            writeln!(f, "test: {helpers} more are ignored because other tests run them, or who asks for them")?;
+        }
+        let word = if self.is_ok() { "ok" } else { "FAILED" };
+        write!(f, "{word}: {} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Machine, Sum};
+
+    const LOG: &str = "running 3 tests\n\
+        test a ... ok\n\
+        test b ... ignored, run by the test above\n\
+        test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s\n\
+        test c ... ignored (needs LoopDevice: run the tests as root)\n\
+        test result: ok. 4 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+        skipped: rumba-lab meter_truth::c needs LoopDevice: run the tests as root\n\
+        skipped: rumba mysql::d needs Server(\"mysql@9.7\"): rumba engines install mysql@9.7\n";
+
+    fn ci() -> Machine {
+        Machine { is_strict: true, is_complete: true, may_lack: Vec::new() }
+    }
+
+    #[test]
+    fn a_skipped_test_is_neither_passed_nor_a_helper_of_others() {
+        let sum = Sum::of(LOG, true, &Machine::default());
+        assert!(sum.is_ok());
+        let told = sum.to_string();
+        assert!(told.ends_with("\nok: 5 passed, 0 failed, 2 skipped"), "{told}");
+        assert!(told.contains("test: skipped: rumba-lab meter_truth::c needs LoopDevice: run the tests as root\n"));
+        assert!(told.contains("test: 1 more are ignored"), "{told}");
+    }
+
+    #[test]
+    fn a_machine_that_can_run_all_may_skip_nothing() {
+        let sum = Sum::of(LOG, true, &ci());
+        let told = sum.to_string();
+        assert!(!sum.is_ok() && told.ends_with("\nFAILED: 5 passed, 0 failed, 2 skipped"), "{told}");
+        assert_eq!(told.matches("test: wrongly skipped: ").count(), 2, "{told}");
+        for weaker in [Machine { is_strict: false, ..ci() }, Machine { is_complete: false, ..ci() }] {
+            assert!(Sum::of(LOG, true, &weaker).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_it_lacks_for_good_is_excused_by_name() {
+        let lacks = |needs: &[&str]| Machine { may_lack: needs.iter().map(|&need| need.into()).collect(), ..ci() };
+        assert_eq!(Sum::of(LOG, true, &lacks(&["LoopDevice"])).wrongly.len(), 1);
+        assert_eq!(Sum::of(LOG, true, &lacks(&["Loop", "Root"])).wrongly.len(), 2);
+        assert!(Sum::of(LOG, true, &lacks(&["Server(\"mysql@9.7\")", "LoopDevice"])).is_ok());
+    }
+
+    #[test]
+    fn a_runner_that_died_is_a_failure_without_a_line_of_its_own() {
+        let sum = Sum::of("test result: ok. 1 passed; 0 failed; 0 ignored;\n", false, &Machine::default());
+        assert_eq!(sum.to_string(), "FAILED: 1 passed, 0 failed, 0 skipped");
+    }
+}
