@@ -130,7 +130,7 @@ fn registry() -> Registry {
 
 /// The trial's process.
 #[test]
-#[ignore = "the trial of the other tests"]
+#[ignore = "run by the other tests, as their trial"]
 fn the_trial() {
     rumba_lab::trial::child::serve(&registry()).unwrap();
 }
@@ -254,7 +254,7 @@ fn a_killed_trial_leaves_its_servers_log_and_no_server() {
 
 /// The run of the next test.
 #[test]
-#[ignore = "the run of another test"]
+#[ignore = "run by another test, as its run"]
 fn the_run() {
     if let Some(dir) = std::env::var_os(PLACE) {
         Place { dir: dir.into(), _removed: None }.run(false);

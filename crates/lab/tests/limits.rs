@@ -2,10 +2,14 @@
 //! in force is worth nothing, and a loop device, a mount or a throttle that stays
 //! spoils the next one.
 //!
-//! Real control groups, loop devices and mounts; what this host cannot do is
-//! skipped and said. Times are checked in the direction alone that load on the
+//! Real control groups, loop devices and mounts; a test states what it needs
+//! of the host. Times are checked in the direction alone that load on the
 //! machine cannot turn: a throttle may never let too much through.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
 
 #[path = "limits/support.rs"]
 mod support;
@@ -34,13 +38,14 @@ fn device_reads_and_written_bytes(enforcement: &Enforcement) -> (u64, u64) {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
     let host = Host::new();
     const IOPS: u32 = 500;
     const OPERATIONS: u64 = 1000;
     for backing in [Backing::Tmpfs, Backing::File] {
         let storage = StorageLimit { read_iops: Some(IOPS), write_iops: Some(IOPS), ..small(backing) };
-        let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+        let enforcement = host.begin(&storage_alone(storage));
         let path = enforcement.storage_dir().unwrap().join("file");
         let at_least = OPERATIONS as f64 / f64::from(IOPS) - BURST;
         let before = device_reads_and_written_bytes(&enforcement);
@@ -76,11 +81,12 @@ fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn reads_and_writes_share_a_budget_of_operations() {
     let host = Host::new();
     const IOPS: u32 = 1000;
     let storage = StorageLimit { iops: Some(IOPS), ..small(Backing::Tmpfs) };
-    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+    let enforcement = host.begin(&storage_alone(storage));
     let path = enforcement.storage_dir().unwrap().join("file");
     direct_pages(&path, 2000, |file, page, at| file.write_all_at(page, at));
     let start = Instant::now();
@@ -100,10 +106,11 @@ fn reads_and_writes_share_a_budget_of_operations() {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn a_lifted_throttle_lets_through_what_the_backing_serves() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(100), ..small(Backing::Tmpfs) };
-    let Some(mut enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+    let mut enforcement = host.begin(&storage_alone(storage));
     let path = enforcement.storage_dir().unwrap().join("file");
     direct_pages(&path, 1000, |file, page, at| file.write_all_at(page, at));
     assert_eq!(enforcement.lift_throttle(), []);
@@ -117,10 +124,11 @@ fn a_lifted_throttle_lets_through_what_the_backing_serves() {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn bytes_are_throttled_apart_from_operations() {
     let host = Host::new();
     let storage = StorageLimit { write_bps: Some(8 << 20), ..small(Backing::Tmpfs) };
-    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+    let enforcement = host.begin(&storage_alone(storage));
     let path = enforcement.storage_dir().unwrap().join("file");
     let start = Instant::now();
     let mut file = File::create(&path).unwrap();
@@ -132,10 +140,11 @@ fn bytes_are_throttled_apart_from_operations() {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn calibration_finds_the_rate_that_was_asked_for() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(1000), ..small(Backing::Tmpfs) };
-    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage.clone())) else { return };
+    let enforcement = host.begin(&storage_alone(storage.clone()));
     let points = limits::calibrate(enforcement.storage_dir().unwrap()).unwrap();
     points.iter().for_each(|point| println!("{point}, p99 {:.0} µs", point.p99_us));
     assert_eq!(points.iter().map(|point| point.depth).collect::<Vec<_>>(), [1, 8]);
@@ -150,13 +159,14 @@ fn calibration_finds_the_rate_that_was_asked_for() {
 }
 
 #[test]
+#[needs(MemoryGroup)]
 fn page_cache_of_a_limited_process_counts_and_is_bounded() {
     let host = Host::new();
     const LIMIT: u64 = 64 << 20;
     let file = host.path("file");
     fs::write(&file, vec![1; 256 << 20]).unwrap();
     assert_eq!(limits::evict(&file).unwrap().bytes, 256 << 20);
-    let Some(enforcement) = host.begin_or_skip(&memory_alone(LIMIT)) else { return };
+    let enforcement = host.begin(&memory_alone(LIMIT));
     // Memory is read while the process lives; the group outlives it until `end`.
     let mut child = child("child_reads_a_file", &enforcement).env("RUMBA_TEST_FILE", &file).spawn().unwrap();
     assert!(child.wait().unwrap().success());
@@ -171,6 +181,7 @@ fn page_cache_of_a_limited_process_counts_and_is_bounded() {
 }
 
 #[test]
+#[needs(PageCache)]
 fn what_was_cached_before_is_evicted() {
     let host = Host::new();
     let dir = host.path("binaries");
@@ -178,19 +189,17 @@ fn what_was_cached_before_is_evicted() {
     for name in ["server", "plugins/engine"] {
         fs::write(dir.join(name), vec![1; 4 << 20]).unwrap();
     }
-    if resident_pages(&dir.join("server")) == 0 {
-        eprintln!("skipped: eviction, because this filesystem caches nothing");
-        return;
-    }
+    assert!(resident_pages(&dir.join("server")) > 0);
     let evicted = limits::evict(&dir).unwrap();
     assert_eq!((evicted.files, evicted.bytes), (2, 8 << 20));
     assert_eq!(resident_pages(&dir.join("server")) + resident_pages(&dir.join("plugins/engine")), 0);
 }
 
 #[test]
+#[needs(MemoryGroup)]
 fn a_kill_for_lack_of_memory_is_named_as_that() {
     let host = Host::new();
-    let Some(enforcement) = host.begin_or_skip(&memory_alone(64 << 20)) else { return };
+    let enforcement = host.begin(&memory_alone(64 << 20));
     assert_eq!(enforcement.verdict("block_cache"), None);
     let status = child("child_touches_memory", &enforcement).status().unwrap();
     assert_eq!(status.signal(), Some(9), "{status}");
@@ -201,9 +210,10 @@ fn a_kill_for_lack_of_memory_is_named_as_that() {
 }
 
 #[test]
+#[needs(MemoryGroup)]
 fn what_a_limited_process_starts_is_limited_and_ended_too() {
     let host = Host::new();
-    let Some(enforcement) = host.begin_or_skip(&memory_alone(64 << 20)) else { return };
+    let enforcement = host.begin(&memory_alone(64 << 20));
     let mut starter = child("child_starts_a_server", &enforcement).stdout(Stdio::piped()).spawn().unwrap();
     let server = number_said(starter.stdout.take().unwrap());
     starter.wait().unwrap();
@@ -214,12 +224,13 @@ fn what_a_limited_process_starts_is_limited_and_ended_too() {
 }
 
 #[test]
+#[needs(MemoryGroup, LoopDevice, StorageRates)]
 fn two_runs_at_once_have_their_own_and_leave_the_others_alone() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(500), ..small(Backing::Tmpfs) };
     let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(storage) };
-    let Some(first) = host.begin_or_skip(&limits) else { return };
-    let second = host.begin_or_skip(&limits).unwrap();
+    let first = host.begin(&limits);
+    let second = host.begin(&limits);
     assert_ne!(first.device(), second.device());
     let (kept, number) = (second.storage_dir().unwrap().to_owned(), second.device().unwrap().number.clone());
     fs::write(kept.join("rows"), "rows").unwrap();
@@ -235,9 +246,10 @@ fn two_runs_at_once_have_their_own_and_leave_the_others_alone() {
 }
 
 #[test]
+#[needs(LoopDevice)]
 fn an_error_half_way_undoes_what_was_made() {
     let host = Host::new();
-    let Some(enforcement) = host.begin_or_skip(&storage_alone(small(Backing::Tmpfs))) else { return };
+    let enforcement = host.begin(&storage_alone(small(Backing::Tmpfs)));
     drop(enforcement);
     host.assert_nothing_left();
     // A directory that is not rumba's is refused and untouched.
@@ -255,14 +267,10 @@ fn an_error_half_way_undoes_what_was_made() {
 }
 
 #[test]
+#[needs(MemoryGroup, LoopDevice, StorageRates)]
 fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
     let host = Host::new();
     for backing in [Backing::Tmpfs, Backing::File] {
-        let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(throttled(backing)) };
-        if let Err(reason) = limits::check(&limits, &host.path("")) {
-            eprintln!("skipped: leftovers of a kill, because {reason}");
-            return;
-        }
         let before = throttles();
         let mut run = holder(&host, backing);
         let server = number_said(run.stdout.take().unwrap());
@@ -285,13 +293,9 @@ fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn a_kill_at_any_step_is_cleaned_by_the_next_run_at_the_same_place() {
     let host = Host::new();
-    let limits = storage_alone(throttled(Backing::Tmpfs));
-    if let Err(reason) = limits::check(&limits, &host.path("")) {
-        eprintln!("skipped: kills in the middle of making a volume, because {reason}");
-        return;
-    }
     for milliseconds in [5, 10, 20, 40, 60, 80, 120] {
         let mut run = holder(&host, Backing::Tmpfs);
         std::thread::sleep(std::time::Duration::from_millis(milliseconds));
@@ -307,7 +311,7 @@ fn a_kill_at_any_step_is_cleaned_by_the_next_run_at_the_same_place() {
 }
 
 #[test]
-#[ignore = "a process that other tests start"]
+#[ignore = "run by other tests, as a process of theirs"]
 fn child_reads_a_file() {
     let mut file = File::open(std::env::var("RUMBA_TEST_FILE").unwrap()).unwrap();
     let mut bytes = vec![0; 1 << 20];
@@ -315,14 +319,14 @@ fn child_reads_a_file() {
 }
 
 #[test]
-#[ignore = "a process that other tests start"]
+#[ignore = "run by other tests, as a process of theirs"]
 fn child_touches_memory() {
     let memory = vec![1u8; 256 << 20];
     println!("{}", memory[memory.len() - 1]);
 }
 
 #[test]
-#[ignore = "a process that other tests start"]
+#[ignore = "run by other tests, as a process of theirs"]
 fn child_starts_a_server() {
     // Not waited for, on purpose: it outlives this process.
     #[allow(clippy::zombie_processes)]
@@ -331,12 +335,13 @@ fn child_starts_a_server() {
 }
 
 #[test]
-#[ignore = "a process that other tests start"]
+#[needs(MemoryGroup, LoopDevice, StorageRates)]
+#[ignore = "run by other tests, as a process of theirs"]
 fn child_holds_limits() {
     let host = Host::of_parent();
     let backing = if std::env::var("RUMBA_TEST_BACKING").unwrap() == "file" { Backing::File } else { Backing::Tmpfs };
     let limits = Limits { memory_bytes: Some(64 << 20), storage: Some(throttled(backing)) };
-    let enforcement = host.begin_or_skip(&limits).unwrap();
+    let enforcement = host.begin(&limits);
     let dir = enforcement.storage_dir().unwrap();
     let mut server = Command::new("sleep");
     server.arg("600").current_dir(dir);

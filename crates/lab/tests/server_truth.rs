@@ -86,7 +86,7 @@ impl Program {
 
 /// The other process: a server, and its child.
 #[test]
-#[ignore = "the server of the other tests"]
+#[ignore = "run by the other tests, as their server"]
 fn the_server() {
     let Some(file) = std::env::var_os(FILE).map(PathBuf::from) else { return };
     let with_child = std::env::var_os(WITH_CHILD).is_some();

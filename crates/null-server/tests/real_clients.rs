@@ -1,4 +1,9 @@
-//! Clients that people use, if they are installed.
+//! Clients that people use.
+#![allow(clippy::unwrap_used)]
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
 
 mod common;
 
@@ -7,58 +12,53 @@ use std::process::{Command, Output};
 use common::Place;
 use rumba_null_server::{Config, Listen, NullServer};
 
-/// Runs a client; `None` and a word about it where it is not installed.
-fn run(program: &str, args: &[&str]) -> Option<Output> {
-    match Command::new(program).args(args).output() {
-        Ok(output) => Some(output),
-        Err(error) => {
-            eprintln!("skipped: {program}: {error}");
-            None
-        }
-    }
+fn run(program: &str, args: &[&str]) -> Output {
+    Command::new(program).args(args).output().unwrap()
 }
 
 fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-fn over(socket: &str, more: &[&str]) -> Option<Output> {
+fn over(socket: &str, more: &[&str]) -> Output {
     let args = [&["--no-defaults", "--batch", "--skip-column-names", "--socket", socket], more].concat();
     run("mariadb", &args)
 }
 
 #[test]
+#[needs(MariaDbClient)]
 fn the_mariadb_client_talks_to_it() {
     let place = Place::new(|config| (config.rows, config.row_bytes) = (2, 3));
     let socket = place.socket();
     let socket = socket.to_str().unwrap();
     let sql = "select 1; select c from t; insert into t values (1); select @@version_comment; use other; \
                select database()";
-    let Some(output) = over(socket, &["-e", sql]) else { return };
+    let output = over(socket, &["-e", sql]);
     assert_eq!(text(&output), "1\n074\n074\nrumba null-server: fixed answers\nother\n");
-    let output = over(socket, &["-e", "select @@nonsense"]).unwrap();
+    let output = over(socket, &["-e", "select @@nonsense"]);
     assert!(text(&output).contains("ERROR 1193 (HY000)"), "{}", text(&output));
-    let output = over(socket, &["--user=x", "--password=y", "db", "-e", "status"]).unwrap();
+    let output = over(socket, &["--user=x", "--password=y", "db", "-e", "status"]);
     assert!(text(&output).contains("8.0.0-rumba-null"), "{}", text(&output));
 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("rows");
     std::fs::write(&file, "1\t2\n".repeat(300_000)).unwrap();
     let load = format!("load data local infile '{}' into table t; select 5", file.display());
-    let output = over(socket, &["--local-infile=1", "-e", &load]).unwrap();
+    let output = over(socket, &["--local-infile=1", "-e", &load]);
     assert_eq!(text(&output), "5\n");
 }
 
 /// A second of sysbench, and what it did.
-fn sysbench(at: &[&str], script: &str, ps_mode: &str) -> Option<String> {
+fn sysbench(at: &[&str], script: &str, ps_mode: &str) -> String {
     let mode = format!("--db-ps-mode={ps_mode}");
     let common = [script, &mode, "--threads=4", "--events=2000", "--time=0", "--mysql-user=x", "--mysql-password=y"];
-    let output = run("sysbench", &[&common, at, &["run"]].concat())?;
+    let output = run("sysbench", &[&common, at, &["run"]].concat());
     assert!(output.status.success(), "{}", text(&output));
-    Some(text(&output))
+    text(&output)
 }
 
 #[test]
+#[needs(Sysbench)]
 fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
     let place = Place::new(|_| {});
     let tcp = NullServer::start(&Config::new(Listen::Port(0))).unwrap();
@@ -67,7 +67,7 @@ fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
     for at in [&[&*socket][..], &["--mysql-host=127.0.0.1", &port]] {
         for (script, queries) in [("oltp_point_select", 2000), ("oltp_read_write", 40_000)] {
             for mode in ["auto", "disable"] {
-                let Some(told) = sysbench(at, script, mode) else { return };
+                let told = sysbench(at, script, mode);
                 let total = told.lines().find(|line| line.trim_start().starts_with("total:")).unwrap();
                 assert_eq!(total.split_whitespace().last().unwrap(), queries.to_string(), "{told}");
                 assert!(told.contains("ignored errors:                      0 "), "{told}");
@@ -77,10 +77,11 @@ fn sysbench_runs_prepared_and_as_text_over_socket_and_tcp() {
 }
 
 #[test]
+#[needs(Sysbench)]
 fn sysbench_prepares_its_tables() {
     let place = Place::new(|_| {});
     let socket = format!("--mysql-socket={}", place.socket().display());
     let args = ["oltp_read_write", "--table-size=10000", "--tables=2", &socket, "prepare"];
-    let Some(output) = run("sysbench", &args) else { return };
+    let output = run("sysbench", &args);
     assert!(output.status.success(), "{}", text(&output));
 }

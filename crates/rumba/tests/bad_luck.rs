@@ -2,12 +2,16 @@
 //! kept and readable, the cause is in the record, nothing is left behind.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, SmallDisk, children, is_alive, is_root, kill, phase, start_long_run, text};
+use common::{Place, SmallDisk, children, is_alive, kill, phase, start_long_run, text};
 
 #[test]
 fn an_interrupt_keeps_what_was_measured_and_exits_130() {
@@ -65,13 +69,11 @@ fn after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up() 
 }
 
 #[test]
+#[needs(LoopDevice)]
 fn a_full_disk_fails_the_trial_with_its_cause_and_costs_no_measurement() {
-    if !is_root("the full-disk test") {
-        return;
-    }
     for engine in ["rocksdb", "wiredtiger", "lmdb", "sqlite"] {
         let place = Place::new();
-        let Some(disk) = SmallDisk::new(&place, 96) else { return };
+        let disk = SmallDisk::new(&place, 96);
         // Results and data share the disk, and somebody fills it in mid-run.
         let out = disk.mount.join("out");
         let mut more = vec!["cache=4MiB"];

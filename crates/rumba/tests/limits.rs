@@ -1,31 +1,15 @@
 //! Limits and claims, through the binary.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
-use common::{Place, is_root, text};
+use common::{Place, text};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-
-/// Whether this host enforces them; says what is skipped otherwise.
-fn are_enforced(place: &Place, limits: &[&str]) -> bool {
-    if !is_root("a limit of storage") {
-        return false;
-    }
-    let mut command = place.short_run("null", limits);
-    let refused = text(&command.args(["--set", "loops=1", "--set", "loop=10ms", "--quiet"]).output().unwrap());
-    let _ = std::fs::remove_dir_all(place.path("out"));
-    let why = refused.lines().find(|line| line.contains("is not in force"));
-    why.inspect(|why| eprintln!("skipped: {why}")).is_none()
-}
-
-fn has_mariadb() -> bool {
-    let here = Command::new("mariadbd").arg("--version").output().is_ok();
-    if !here {
-        eprintln!("skipped: MariaDB is not here");
-    }
-    here
-}
 
 const STORAGE: [&str; 4] = ["--set", "storage=slow-ssd", "--set", "storage.size=1GiB"];
 
@@ -35,11 +19,9 @@ fn mounts_below(place: &Place) -> usize {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates, MemoryGroup)]
 fn a_limited_run_says_what_was_enforced_and_leaves_nothing() {
     let place = Place::new();
-    if !are_enforced(&place, &STORAGE) {
-        return;
-    }
     let limits = [&STORAGE[..], &["--set", "memory=256MiB"]].concat();
     let output = place.short_run("sqlite", &limits).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
@@ -79,34 +61,33 @@ fn devices_below(place: &Place) -> usize {
     backing.filter(|file| file.starts_with(place.path("").to_str().unwrap())).count()
 }
 
-/// A limited run that lasts; nothing where this host cannot limit it.
-fn long_run(place: &Place) -> Option<Command> {
-    let run = || place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat());
-    are_enforced(place, &STORAGE).then(run)
+/// A limited run that lasts.
+fn long_run(place: &Place) -> Command {
+    place.short_run("sqlite", &[&STORAGE[..], &["--set", "loop=60s"]].concat())
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
     let place = Place::new();
-    let Some(run) = long_run(&place) else { return };
+    let run = long_run(&place);
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |_| {});
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
     let place = Place::new();
-    let Some(run) = long_run(&place) else { return };
+    let run = long_run(&place);
     killed_and_cleaned(&place, run, "001-sqlite-c2-r1", |place| {
         std::fs::remove_dir_all(place.path("out")).expect_err("what is mounted stays");
     });
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates, MemoryGroup, MariaDb)]
 fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
     let place = Place::new();
-    if !has_mariadb() || !are_enforced(&place, &STORAGE) {
-        return;
-    }
     let small = ["reproduce", "storage-tiers", "--out", "out", "--quiet", "--set", "maxid1=50000", "--set"];
     let sizes = ["cache=32MiB", "--set", "memory=512MiB", "--set", "storage.size=2GiB"];
     let run = place.rumba(&[&small[..], &sizes[..]].concat());
@@ -119,13 +100,11 @@ fn so_is_a_kill_in_the_middle_of_storage_tiers_with_its_server() {
 }
 
 #[test]
+#[needs(Root, MemoryGroup)]
 fn a_trial_that_outgrows_its_memory_is_named_as_that() {
     let place = Place::new();
     // Less than RocksDB's memtables alone, which are within its cache.
     let limits = ["--set", "memory=16MiB"];
-    if !are_enforced(&place, &limits) {
-        return;
-    }
     let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
     let output = place.short_run("rocksdb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -135,12 +114,10 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
 }
 
 #[test]
+#[needs(Root, MemoryGroup, MariaDb)]
 fn a_server_that_the_memory_group_kills_is_named_as_that() {
     let place = Place::new();
     let limits = ["--set", "memory=80MiB"];
-    if !has_mariadb() || !are_enforced(&place, &limits) {
-        return;
-    }
     let more = ["--set", "maxid1=200000", "--set", "cache=512MiB"];
     let output = place.short_run("innodb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
@@ -187,18 +164,14 @@ fn a_check_ends_with_a_code_of_its_own_unless_every_claim_holds() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn every_published_experiment_is_read_and_says_where_it_comes_from() {
     let place = Place::new();
     let listed = text(&place.rumba(&["reproduce"]).output().unwrap());
     let names: Vec<&str> = listed.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
     assert_eq!(names.len(), 6, "{listed}");
-    let has_servers = has_mariadb();
     for name in names {
         let output = place.rumba(&["reproduce", name, "--dry-run"]).output().unwrap();
-        if !has_servers && text(&output).contains("is not installed") {
-            eprintln!("skipped: {name}, because MariaDB is not here");
-            continue;
-        }
         assert!(output.status.success(), "{name}: {}", text(&output));
     }
 }

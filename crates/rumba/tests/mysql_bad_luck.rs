@@ -2,22 +2,16 @@
 //! cause is told, what was measured is kept, no process and no directory is left.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
-use std::path::Path;
 use std::process::{Child, Output};
 use std::time::Duration;
 
-use common::{Place, SmallDisk, children, is_alive, is_root, kill, phase, start_long_run, text};
-
-/// Whether the server of the usual release is here; says what is skipped otherwise.
-fn mariadb_is_here() -> bool {
-    let there = Path::new("/usr/sbin/mariadbd").exists();
-    if !there {
-        eprintln!("skipped: no mariadbd in /usr/sbin; install the package mariadb-server");
-    }
-    there
-}
+use common::{Place, SmallDisk, children, is_alive, kill, phase, start_long_run, text};
 
 fn failure(place: &Place) -> String {
     place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
@@ -40,10 +34,8 @@ fn code(output: &Output) -> Option<i32> {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
-    if !mariadb_is_here() {
-        return;
-    }
     for (set, name, words) in [
         // Refused when the data directory is made.
         ("innodb.innodb_data_file_path=ibdata1:1M", "innodb_data_file_path", "Tablespace size"),
@@ -60,10 +52,8 @@ fn a_server_that_refuses_a_setting_is_quoted_and_the_setting_named() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_value_that_the_server_would_move_to_a_bound_is_refused_before_anything_is_made() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let output = place.short_run("innodb", &["--set", "innodb.innodb_io_capacity=50"]).output().unwrap();
     assert_eq!(code(&output), Some(2), "{}", text(&output));
@@ -72,10 +62,8 @@ fn a_value_that_the_server_would_move_to_a_bound_is_refused_before_anything_is_m
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_value_that_the_server_changes_silently_is_refused_with_both() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     // Each is a number that the server takes; together, InnoDB lowers the first to the second.
     let sets = ["--set", "innodb.innodb_io_capacity=3000", "--set", "innodb.innodb_io_capacity_max=1000"];
@@ -88,10 +76,8 @@ fn a_value_that_the_server_changes_silently_is_refused_with_both() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let output = place.short_run("tokudb", &[]).output().unwrap();
     assert_eq!(code(&output), Some(2), "{}", text(&output));
@@ -101,10 +87,8 @@ fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2"]);
     kill("-KILL", server_of(&run));
@@ -126,10 +110,8 @@ fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn an_interrupt_leaves_no_server_no_directory_and_no_password() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &[]);
     let server = server_of(&run);
@@ -146,10 +128,8 @@ fn an_interrupt_leaves_no_server_no_directory_and_no_password() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_killed_run_takes_its_server_with_it() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &[]);
     let server = server_of(&run);
@@ -162,13 +142,11 @@ fn a_killed_run_takes_its_server_with_it() {
 }
 
 #[test]
+#[needs(MariaDb, MyRocks, LoopDevice)]
 fn a_full_disk_under_a_server_is_told_as_that() {
-    if !mariadb_is_here() || !is_root("the full-disk test of servers") {
-        return;
-    }
     for engine in ["innodb", "myrocks"] {
         let place = Place::new();
-        let Some(disk) = SmallDisk::new(&place, 500) else { return };
+        let disk = SmallDisk::new(&place, 500);
         let data = format!("data_dir={}", disk.mount.join("data").display());
         let mut run = start_long_run(&place, engine, &place.path("out"), &["cache=16MiB", &data]);
         disk.fill();

@@ -2,6 +2,10 @@
 //! made is removed, the password is nowhere to be read.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
 use std::path::PathBuf;
@@ -20,19 +24,15 @@ struct Theirs {
 }
 
 impl Theirs {
-    /// Starts it; nothing, and the reason printed, where there is none.
-    fn start(place: &Place) -> Option<Self> {
+    fn start(place: &Place) -> Self {
         let (data, socket) = (format!("--datadir={}", place.path("theirs").display()), place.path("theirs.sock"));
-        let user = common::is_root("naming the server's user").then_some("--user=root");
+        let user = rustix::process::geteuid().is_root().then_some("--user=root");
         let mut install = Command::new("mariadb-install-db");
         // Servers that start remove each other's files from a directory that they share.
         let temporary = format!("--tmpdir={}", place.path("").display());
         let auth = "--auth-root-authentication-method=normal";
         install.args(["--no-defaults", &data, &temporary, auth, "--skip-test-db"]).args(user);
-        let Ok(installed) = install.output() else {
-            eprintln!("skipped: mariadb-install-db cannot be run; install the package mariadb-server");
-            return None;
-        };
+        let installed = install.output().unwrap();
         assert!(installed.status.success(), "{}", text(&installed));
         let first = place.path("first.sql");
         std::fs::write(&first, format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{PASSWORD}';\n")).unwrap();
@@ -52,7 +52,7 @@ impl Theirs {
             assert!(server.process.try_wait().unwrap().is_none(), "the server does not start");
             std::thread::sleep(Duration::from_millis(50));
         }
-        Some(server)
+        server
     }
 
     fn connect(&self) -> Option<Admin> {
@@ -98,9 +98,10 @@ fn refused(place: &Place, output: &Output, words: &[&str]) {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
     let place = Place::new();
-    let Some(server) = Theirs::start(&place) else { return };
+    let server = Theirs::start(&place);
     let schemas = server.ask("SHOW DATABASES");
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
@@ -118,9 +119,10 @@ fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn no_process_of_a_run_shows_the_password() {
     let place = Place::new();
-    let Some(server) = Theirs::start(&place) else { return };
+    let server = Theirs::start(&place);
     let file = place.path("client.cnf");
     std::fs::write(&file, format!("[client]\nuser = root\npassword = {PASSWORD}\n")).unwrap();
     let dsn = server.dsn("lab", &format!("&defaults-file={}", file.display()));
@@ -142,9 +144,10 @@ fn no_process_of_a_run_shows_the_password() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_wrong_password_a_refusal_of_tls_and_a_missing_engine_are_told_before_anything_is_made() {
     let place = Place::new();
-    let Some(server) = Theirs::start(&place) else { return };
+    let server = Theirs::start(&place);
     let output = server.run(&place, "innodb", "lab", "", "wrong");
     refused(&place, &output, &["Access denied", "RUMBA_MYSQL_PASSWORD"]);
     let output = server.run(&place, "innodb", "lab", "&tls=required", PASSWORD);
@@ -156,9 +159,10 @@ fn a_wrong_password_a_refusal_of_tls_and_a_missing_engine_are_told_before_anythi
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
     let place = Place::new();
-    let Some(server) = Theirs::start(&place) else { return };
+    let server = Theirs::start(&place);
     server.ask("CREATE DATABASE thesis");
     server.ask("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
@@ -172,9 +176,10 @@ fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_setting_that_a_users_server_does_not_have_is_refused_with_both_values() {
     let place = Place::new();
-    let Some(server) = Theirs::start(&place) else { return };
+    let server = Theirs::start(&place);
     let sets = ["--set", &server.dsn("lab", ""), "--set", "innodb.innodb_page_size=4k"];
     let mut command = place.short_run("innodb", &sets);
     let output = command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap();

@@ -2,21 +2,54 @@
 //! verify, with settings that it knows and keeps.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
 use common::{Place, phase, text};
 use serde_json::Value;
 
-/// The servers of an engine that are here; says which are skipped.
-fn servers_here(place: &Place, engine: &str) -> Vec<String> {
-    let output = place.rumba(&["engines", engine, "--json"]).output().unwrap();
-    let engine: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let servers = engine["servers"].as_array().unwrap();
-    let name = |server: &Value| server["name"].as_str().unwrap().to_owned();
-    for server in servers.iter().filter(|server| !server["missing"].is_null()) {
-        eprintln!("skipped: {} is not here; install it: {}", name(server), server["install"]);
+/// What every server of the catalogue is tried with; a test of each, so that one
+/// that is not here is seen to be skipped.
+macro_rules! tried {
+    ($($test:ident: $engine:literal of $server:literal $(needs $plugin:ident)?;)*) => {
+        const TRIED: &[(&str, &str)] = &[$(($engine, $server)),*];
+        mod runs_to_a_clean_verify_and_complains_of_no_variable {
+            $(
+                #[test]
+                #[needs(Server($server) $(, $plugin)?)]
+                fn $test() {
+                    super::runs_to_a_clean_verify($engine, $server);
+                }
+            )*
+        }
+    };
+}
+
+tried! {
+    innodb_of_mariadb_10_11: "innodb" of "mariadb@10.11";
+    innodb_of_mariadb_11_8: "innodb" of "mariadb@11.8";
+    innodb_of_mysql_5_6: "innodb" of "mysql@5.6";
+    innodb_of_mysql_9_7: "innodb" of "mysql@9.7";
+    myrocks_of_mariadb_10_11: "myrocks" of "mariadb@10.11" needs MyRocks;
+    myrocks_of_mariadb_11_8: "myrocks" of "mariadb@11.8";
+}
+
+#[test]
+fn every_server_of_the_catalogue_is_tried() {
+    let place = Place::new();
+    let mut catalogue = Vec::new();
+    for engine in ["innodb", "myrocks"] {
+        let output = place.rumba(&["engines", engine, "--json"]).output().unwrap();
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let servers = told["servers"].as_array().unwrap().iter();
+        catalogue.extend(servers.map(|server| (engine, server["name"].as_str().unwrap().to_owned())));
     }
-    servers.iter().filter(|server| server["missing"].is_null()).map(name).collect()
+    catalogue.sort();
+    let tried: Vec<_> = TRIED.iter().map(|&(engine, server)| (engine, server.to_owned())).collect();
+    assert_eq!(catalogue, tried);
 }
 
 /// What servers say of variables that they do not know, or will not for long.
@@ -31,28 +64,22 @@ fn is_complaint(line: &str) -> bool {
     COMPLAINTS.iter().any(|words| lower.contains(words)) && !ITS_OWN.iter().any(|words| line.contains(words))
 }
 
-#[test]
-fn every_server_runs_to_a_clean_verify_and_complains_of_no_variable() {
+fn runs_to_a_clean_verify(engine: &str, server: &str) {
     let place = Place::new();
-    for engine in ["innodb", "myrocks"] {
-        for server in servers_here(&place, engine) {
-            let place = Place::new();
-            let what = format!("{engine} of {server}");
-            let output = place.short_run(engine, &["--set", &format!("server={server}")]).output().unwrap();
-            assert!(output.status.success(), "{what}: {}", text(&output));
-            let report = place.report();
-            let trial = &report["trials"][0];
-            for check in phase(trial, "verify").unwrap()["checks"].as_array().unwrap() {
-                assert_eq!(check["wrong"], 0, "{what}: {check}");
-                assert!(check["examined"].as_u64().unwrap() > 0, "{what}: {check}");
-            }
-            let log = place.path(&format!("out/trials/001-{engine}-c2-r1/error.log"));
-            let log = std::fs::read_to_string(log).unwrap();
-            let complaints: Vec<&str> = log.lines().filter(|line| is_complaint(line)).collect();
-            assert!(complaints.is_empty(), "{what}: {complaints:#?}");
-            assert!(place.is_clean(), "{what}");
-        }
+    let what = format!("{engine} of {server}");
+    let output = place.short_run(engine, &["--set", &format!("server={server}")]).output().unwrap();
+    assert!(output.status.success(), "{what}: {}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    for check in phase(trial, "verify").unwrap()["checks"].as_array().unwrap() {
+        assert_eq!(check["wrong"], 0, "{what}: {check}");
+        assert!(check["examined"].as_u64().unwrap() > 0, "{what}: {check}");
     }
+    let log = place.path(&format!("out/trials/001-{engine}-c2-r1/error.log"));
+    let log = std::fs::read_to_string(log).unwrap();
+    let complaints: Vec<&str> = log.lines().filter(|line| is_complaint(line)).collect();
+    assert!(complaints.is_empty(), "{what}: {complaints:#?}");
+    assert!(place.is_clean(), "{what}");
 }
 
 /// What a finished trial's record holds of a setting.
@@ -85,9 +112,10 @@ fn experiment(place: &Place, engines: &str) -> std::process::Output {
 }
 
 #[test]
+#[needs(Server("mariadb@11.8"))]
 fn a_list_of_page_sizes_makes_a_trial_of_each() {
     let place = Place::new();
-    let Some(server) = servers_here(&place, "innodb").into_iter().next_back() else { return };
+    let server = "mariadb@11.8";
     let engine = format!(
         "[[engine]]\nname = \"pages\"\nuse = \"innodb\"\nserver = \"{server}\"\n\
          settings.innodb_page_size = [\"4k\", \"16k\"]\n"
@@ -100,9 +128,9 @@ fn a_list_of_page_sizes_makes_a_trial_of_each() {
 }
 
 #[test]
+#[needs(MyRocks, Server("mariadb@10.11"), Server("mariadb@11.8"))]
 fn myrocks_compresses_as_the_published_runs_did() {
-    let place = Place::new();
-    for server in servers_here(&place, "myrocks") {
+    for server in ["mariadb@10.11", "mariadb@11.8"] {
         let place = Place::new();
         let engine =
             format!("[[engine]]\nname = \"r\"\nuse = \"myrocks\"\nserver = \"{server}\"\ncompression = \"zstd\"\n");
@@ -127,12 +155,10 @@ fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
 }
 
 #[test]
+#[needs(LoopDevice)]
 fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
-    if !common::is_root("the full-disk test of installs") {
-        return;
-    }
     let place = Place::new();
-    let Some(disk) = common::SmallDisk::new(&place, 4) else { return };
+    let disk = common::SmallDisk::new(&place, 4);
     disk.fill();
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
     let output = install.env("RUMBA_CACHE", disk.mount.join("cache")).output().unwrap();
@@ -141,10 +167,10 @@ fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_server_that_is_here_is_not_fetched_again() {
     let place = Place::new();
-    let Some(server) = servers_here(&place, "innodb").into_iter().next() else { return };
-    let mut install = place.rumba(&["engines", "install", &server]);
+    let mut install = place.rumba(&["engines", "install", "mariadb@10.11"]);
     // A fetch would fail.
     let output = install.env("RUMBA_DEBIAN_MIRROR", "http://127.0.0.1:1").output().unwrap();
     assert!(output.status.success() && text(&output).contains("it is here already"), "{}", text(&output));

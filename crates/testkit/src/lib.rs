@@ -15,6 +15,7 @@
 //! ```
 
 #![deny(missing_docs)]
+#![allow(clippy::test_attr_in_doctest)] // The test of the example is run.
 
 mod need;
 mod probe;

@@ -2,6 +2,10 @@
 //! server, so that nothing but the client is measured.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -98,11 +102,8 @@ fn a_session_at_rest_is_small() {
 }
 
 #[test]
+#[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        println!("skipped: valgrind is not installed (apt-get install valgrind)");
-        return;
-    }
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

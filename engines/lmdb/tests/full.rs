@@ -1,6 +1,10 @@
 //! A full device and a full map end a trial with words that say which it was.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
 use std::path::{Path, PathBuf};
@@ -18,14 +22,14 @@ struct SmallDevice {
 }
 
 impl SmallDevice {
-    /// `None` where this process may not mount.
-    fn new(mib: u32) -> Option<Self> {
+    fn new(mib: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path().join("device");
         std::fs::create_dir(&at).unwrap();
         let size = format!("size={mib}m");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "rumba-test"]).arg(&at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self { at, _dir: dir })
+        assert!(mounted.is_ok_and(|output| output.status.success()));
+        Self { at, _dir: dir }
     }
 
     fn path(&self) -> &Path {
@@ -54,11 +58,9 @@ fn fill(session: &mut dyn KvSession) -> (EngineError, u32) {
 }
 
 #[test]
+#[needs(Tmpfs)]
 fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
-    let Some(device) = SmallDevice::new(8) else {
-        println!("skipped: mounting a tmpfs needs root");
-        return;
-    };
+    let device = SmallDevice::new(8);
     let instance = open_in(device.path(), &config(Durability::NoSync, &[]));
     let mut session = session(&*instance);
     // A batch larger than the device ends in the middle of a write, which LMDB calls an I/O error.

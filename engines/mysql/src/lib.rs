@@ -4,6 +4,12 @@
 //! and what the settings come to.
 #![deny(missing_docs)]
 
+#[cfg(test)]
+#[macro_use(test)]
+extern crate rumba_testkit;
+#[cfg(test)]
+rumba_testkit::main!();
+
 mod cache;
 mod capability;
 mod catalogue;

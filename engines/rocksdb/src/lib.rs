@@ -5,6 +5,12 @@
 //! are and what settle and drain do.
 #![deny(missing_docs)]
 
+#[cfg(test)]
+#[macro_use(test)]
+extern crate rumba_testkit;
+#[cfg(test)]
+rumba_testkit::main!();
+
 mod access;
 mod counters;
 mod db;

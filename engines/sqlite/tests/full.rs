@@ -1,6 +1,10 @@
 //! A full device ends a trial with words that say so.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
 use std::path::{Path, PathBuf};
@@ -18,14 +22,14 @@ struct SmallDevice {
 }
 
 impl SmallDevice {
-    /// `None` where this process may not mount.
-    fn new(mib: u32) -> Option<Self> {
+    fn new(mib: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path().join("device");
         std::fs::create_dir(&at).unwrap();
         let size = format!("size={mib}m");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "rumba-test"]).arg(&at).output();
-        mounted.is_ok_and(|output| output.status.success()).then_some(Self { at, _dir: dir })
+        assert!(mounted.is_ok_and(|output| output.status.success()));
+        Self { at, _dir: dir }
     }
 
     fn path(&self) -> &Path {
@@ -57,12 +61,10 @@ fn fill(session: &mut Sql) -> (EngineError, i64) {
 }
 
 #[test]
+#[needs(Tmpfs)]
 fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
     for journal_mode in ["wal", "delete"] {
-        let Some(device) = SmallDevice::new(8) else {
-            println!("skipped: mounting a tmpfs needs root");
-            return;
-        };
+        let device = SmallDevice::new(8);
         let instance = open_in(device.path(), &config(Durability::NoSync, &[("journal_mode", text(journal_mode))]));
         let mut session = session(&*instance);
         let (error, rows) = fill(&mut *session);
@@ -76,13 +78,11 @@ fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
 }
 
 #[test]
+#[needs(Tmpfs)]
 fn a_device_with_no_room_for_the_log_is_full_and_not_broken() {
     let mut met = 0;
     for kib_left in (0..80).step_by(4) {
-        let Some(device) = SmallDevice::new(1) else {
-            println!("skipped: mounting a tmpfs needs root");
-            return;
-        };
+        let device = SmallDevice::new(1);
         std::fs::write(device.path().join("filler"), vec![0; (1024 - kib_left) * 1024]).unwrap();
         match Sqlite.open(device.path(), &config(Durability::NoSync, &[]), &[]) {
             Ok(instance) => instance.close().unwrap(),

@@ -6,6 +6,12 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+#[cfg(test)]
+#[macro_use(test)]
+extern crate rumba_testkit;
+#[cfg(test)]
+rumba_testkit::main!();
+
 mod config;
 #[cfg(test)]
 mod crash;

@@ -78,7 +78,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     Ok(Report { files: files.len(), findings })
 }
 
-/// What is made and not kept: the directories that .gitignore names.
+/// What is made and not kept: .git, and the directories that .gitignore names.
 const MADE: [&str; 5] = [".git", "target", "results", "node_modules", "dist"];
 
 fn collect(root: &Path, below: &Path, files: &mut Vec<Text>) -> io::Result<()> {
@@ -86,10 +86,12 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<Text>) -> io::Result<()> {
         let entry = entry?;
         let path = below.join(entry.file_name());
         let kind = entry.file_type()?;
+        // In a linked work tree `.git` is a file.
+        if MADE.iter().any(|&made| entry.file_name() == made) {
+            continue;
+        }
         if kind.is_dir() {
-            if !MADE.iter().any(|&made| entry.file_name() == made) {
-                collect(root, &path, files)?;
-            }
+            collect(root, &path, files)?;
         } else if kind.is_file()
             && let Ok(content) = String::from_utf8(fs::read(entry.path())?)
         {

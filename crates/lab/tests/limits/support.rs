@@ -56,16 +56,13 @@ impl Host {
         self.root.join(format!("volume-{number}"))
     }
 
-    /// Limits in force, or the reason why this host cannot enforce them.
-    pub fn begin_or_skip(&self, limits: &Limits) -> Option<Enforcement> {
-        if let Err(reason) = rumba_lab::limits::check(limits, &self.root) {
-            eprintln!("skipped: {limits:?}, because {reason}");
-            return None;
-        }
+    /// Limits in force.
+    pub fn begin(&self, limits: &Limits) -> Enforcement {
+        rumba_lab::limits::check(limits, &self.root).unwrap();
         let volume = self.volume(100 + self.volumes.fetch_add(1, Ordering::Relaxed));
         let enforcement = Enforcement::begin(limits, &volume, &owner(), &self.ledger).unwrap();
         enforcement.enforced().iter().for_each(|line| println!("{line}"));
-        Some(enforcement)
+        enforcement
     }
 
     /// Nothing of this host is mounted, attached, grouped, throttled or listed any more.

@@ -88,7 +88,9 @@ impl Test {
              }}"
         )
         .parse();
-        let mut all = item;
+        // As clippy.toml has it for the tests that clippy knows as such.
+        let allowed = "#[allow(clippy::unwrap_used, clippy::expect_used)]".parse().unwrap_or_default();
+        let mut all = TokenStream::from_iter([allowed, item]);
         match registered {
             Ok(tokens) => all.extend(tokens),
             Err(_) => return error("a need that is no variant of rumba_testkit::Need"),

@@ -28,8 +28,9 @@ fn count(session: &mut WireSession, table: &str) -> i64 {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn what_is_loaded_is_what_was_given_whatever_the_way() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let modes = ["", "NO_BACKSLASH_ESCAPES"];
     for (way, mode) in WAYS.into_iter().flat_map(|way| modes.map(|mode| (way, mode))) {
         let setup = vec![format!("SET sql_mode = 'STRICT_TRANS_TABLES,{mode}'")];
@@ -67,8 +68,9 @@ fn what_is_loaded_is_what_was_given_whatever_the_way() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn rows_beyond_the_servers_packet_come_in_as_many_as_it_takes() {
-    let Some(server) = Server::start(&["--max-allowed-packet=1M"]) else { return };
+    let server = Server::start(&["--max-allowed-packet=1M"]);
     for way in WAYS {
         for mut session in server.sessions(&by(way)) {
             session
@@ -96,8 +98,9 @@ fn session_sum(session: &mut WireSession) -> (u64, i64) {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_row_that_is_there_already_is_told_as_that_and_nothing_is_loaded() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for way in WAYS {
         let mut session = server.session(&by(way));
         session
@@ -120,8 +123,9 @@ fn a_row_that_is_there_already_is_told_as_that_and_nothing_is_loaded() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_value_that_does_not_fit_is_never_cut_silently() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for way in WAYS {
         let mut session = server.session(&by(way));
         session.run("CREATE OR REPLACE TEMPORARY TABLE narrow (id INT PRIMARY KEY, s VARCHAR(3))").unwrap();
@@ -132,8 +136,9 @@ fn a_value_that_does_not_fit_is_never_cut_silently() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_way_that_the_server_lacks_is_refused_and_another_one_found() {
-    let Some(server) = Server::start(&["--local-infile=0"]) else { return };
+    let server = Server::start(&["--local-infile=0"]);
     let mut session = server.session(&by(LoadWay::LoadData));
     session.run("CREATE TABLE plain (id INT PRIMARY KEY)").unwrap();
     let error = session.prepare_rows("plain", &["id"]).unwrap_err().to_string();
@@ -144,8 +149,9 @@ fn a_way_that_the_server_lacks_is_refused_and_another_one_found() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_load_in_a_pipeline_is_answered_in_its_turn() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for way in WAYS {
         let mut session = server.session(&by(way));
         session.run("CREATE OR REPLACE TEMPORARY TABLE lined (id INT PRIMARY KEY) ENGINE=InnoDB").unwrap();

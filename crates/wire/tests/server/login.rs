@@ -11,8 +11,9 @@ fn refusal(target: &Target) -> WireError {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn rows_come_as_text_and_null_is_told_from_empty() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut admin = server.admin();
     let rows = admin.query("SELECT 1 AS a, NULL AS b, '' AS c, 'ä€𝄞' AS d UNION ALL SELECT 2, 'x', 'y', 'z'").unwrap();
     assert_eq!(rows.columns, ["a", "b", "c", "d"]);
@@ -25,8 +26,9 @@ fn rows_come_as_text_and_null_is_told_from_empty() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_refused_statement_leaves_the_connection_usable() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut admin = server.admin();
     let error = admin.query("SELECT nonsense FROM nowhere.at_all").unwrap_err().to_string();
     assert!(error.starts_with("server error 1146 (42S02): "), "{error}");
@@ -34,16 +36,18 @@ fn a_refused_statement_leaves_the_connection_usable() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn an_answer_that_takes_too_long_is_given_up() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut admin = server.admin();
     admin.set_timeout(Some(std::time::Duration::from_millis(50)));
     assert!(matches!(admin.query("SELECT SLEEP(60)"), Err(WireError::Io { .. })));
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn each_way_of_authentication_lets_in_with_the_password_and_not_without() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut admin = server.admin();
     for (user, identified) in [
         ("native", "VIA mysql_native_password USING PASSWORD('sesame')"),
@@ -71,15 +75,17 @@ fn each_way_of_authentication_lets_in_with_the_password_and_not_without() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_missing_schema_is_named_with_its_remedy() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let refused = refusal(&Target { database: Some("nowhere".into()), ..server.test() }).to_string();
     assert!(refused.contains("1049") && refused.contains("'nowhere'") && refused.contains("create the schema"));
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_connection_is_encrypted_when_asked() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     server.admin().query("CREATE OR REPLACE USER tcp@'127.0.0.1'").unwrap();
     let target = server.target("tcp", "", server.tcp());
     let cipher = |tls: Tls| {
@@ -93,8 +99,9 @@ fn a_connection_is_encrypted_when_asked() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn an_untrusted_certificate_is_refused_with_a_remedy() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let verified = |ca| Target { tls: Tls::Verified { ca }, ..server.target("root", "", server.tcp()) };
     let stranger = server.ca().with_file_name("stranger.pem");
     let cases = [
@@ -117,8 +124,9 @@ fn an_untrusted_certificate_is_refused_with_a_remedy() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_certificate_for_another_name_is_refused() {
-    let Some(server) = Server::start(&["--bind-address=127.0.0.2"]) else { return };
+    let server = Server::start(&["--bind-address=127.0.0.2"]);
     let target = Target {
         address: Address::Tcp { host: "127.0.0.2".into(), port: server.port },
         tls: Tls::Verified { ca: Some(server.ca()) },
@@ -130,8 +138,9 @@ fn a_certificate_for_another_name_is_refused() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_server_without_tls_is_named_as_that() {
-    let Some(server) = Server::start(&["--skip-ssl"]) else { return };
+    let server = Server::start(&["--skip-ssl"]);
     let error = refusal(&Target { tls: Tls::Required, ..server.target("root", "", server.tcp()) });
     assert!(matches!(&error, WireError::Tls(why) if why.contains("does not offer TLS")), "{error:?}");
 }

@@ -22,8 +22,9 @@ fn kill_connection(server: &Server, session: &mut WireSession) {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
-    let Some(server) = Server::start(&[]) else { return };
+    let server = Server::start(&[]);
     let options = options(OnLost::Fail);
     for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
@@ -42,8 +43,9 @@ fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
-    let Some(server) = Server::start(&[]) else { return };
+    let server = Server::start(&[]);
     let options = options(OnLost::Reconnect);
     for way in 0..3 {
         let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
@@ -71,8 +73,9 @@ fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_connection_that_is_killed_costs_one_operation() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for text in [false, true] {
         let options = SessionOptions { text, ..options(OnLost::Reconnect) };
         let mut session = server.session(&options);
@@ -89,8 +92,9 @@ fn a_connection_that_is_killed_costs_one_operation() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_session_that_finds_no_server_any_more_says_so() {
-    let Some(server) = Server::start(&[]) else { return };
+    let server = Server::start(&[]);
     let options = options(OnLost::Reconnect);
     server.admin().query("CREATE USER brief@localhost; GRANT ALL ON *.* TO brief@localhost").unwrap();
     let target = Target { user: "brief".into(), ..server.test() };

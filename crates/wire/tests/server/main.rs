@@ -1,6 +1,10 @@
 //! The client against a real MariaDB, which these tests start and stop.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod load;
 mod locks;
 mod login;

@@ -74,6 +74,7 @@ fn the_whole_password_goes_only_where_nobody_listens() {
 }
 
 #[test]
+#[needs(Openssl)]
 fn in_the_open_the_password_goes_under_the_servers_key() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).display().to_string();

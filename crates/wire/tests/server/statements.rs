@@ -20,8 +20,9 @@ fn text() -> SessionOptions {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn every_kind_of_parameter_arrives_as_it_was_sent() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         for mut session in server.sessions(&options) {
             session
@@ -59,8 +60,9 @@ fn block(session: &mut WireSession, visit: rumba_core::sql::Visit<'_>) -> Result
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_parameter_may_change_its_kind_from_one_execution_to_the_next() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     let echo = session.prepare("SELECT CONCAT(?, ''), CONCAT(?, '')").unwrap();
     let mut told = |first, second| ask(&mut session, echo, &[first, second], 2).unwrap().1.remove(0);
@@ -72,8 +74,9 @@ fn a_parameter_may_change_its_kind_from_one_execution_to_the_next() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     const INTEGERS: &str = "SELECT CAST(-3 AS SIGNED), t, ut, s, us, m, um, i, ui, b, ub, y, f, d, dec_, bits+0, e, txt \
                             FROM types";
     for options in [SessionOptions::default(), text()] {
@@ -124,8 +127,9 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         for mut session in server.sessions(&options) {
             let echo = session.prepare("SELECT 1, ?, 2").unwrap();
@@ -146,8 +150,9 @@ fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         for mut session in server.sessions(&options) {
             session.run("CREATE OR REPLACE TEMPORARY TABLE line (id INT PRIMARY KEY)").unwrap();
@@ -179,8 +184,9 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
     assert!(error.contains("1146") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
@@ -193,8 +199,9 @@ fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn an_update_tells_what_it_found_and_what_it_changed() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for options in [SessionOptions::default(), text()] {
         let mut session = server.session(&options);
         session
@@ -212,8 +219,9 @@ fn an_update_tells_what_it_found_and_what_it_changed() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn strings_are_escaped_as_the_sessions_sql_mode_wants_it() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for mode in ["", "NO_BACKSLASH_ESCAPES"] {
         let options = SessionOptions { setup: vec![format!("SET sql_mode = '{mode}'")], ..text() };
         let mut session = server.session(&options);
@@ -224,8 +232,9 @@ fn strings_are_escaped_as_the_sessions_sql_mode_wants_it() {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_table_that_is_altered_is_read_with_its_new_columns() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     let mut session = server.session(&SessionOptions::default());
     session.run("CREATE OR REPLACE TABLE altered (a INT, b INT); INSERT INTO altered VALUES (1, 2)").unwrap();
     let select = session.prepare("SELECT * FROM altered WHERE a >= ?").unwrap();
@@ -258,8 +267,9 @@ impl Driver for Last {
 }
 
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_driver_is_told_what_to_wait_for_and_the_thread_is_never_held() {
-    let Some(server) = Server::shared() else { return };
+    let server = Server::shared();
     for mut session in server.sessions(&SessionOptions::default()) {
         let slow = session.prepare("SELECT SLEEP(?), 7").unwrap();
         let last = Rc::new(Last::default());
@@ -287,8 +297,9 @@ fn a_driver_is_told_what_to_wait_for_and_the_thread_is_never_held() {
 /// answer, though the end of the statement was still held back, for want of
 /// room in the socket: for ever, on a busy host.
 #[test]
+#[needs(MariaDb, Openssl)]
 fn a_statement_whose_end_is_held_back_is_sent_before_its_answer_is_waited_for() {
-    let Some(server) = Server::start(&[]) else { return };
+    let server = Server::start(&[]);
     let target = Target { tls: Tls::Required, ..server.test() };
     let mut session = WireSession::connect(&target, &SessionOptions::default()).unwrap();
     let measure = session.prepare("SELECT LENGTH(?)").unwrap();

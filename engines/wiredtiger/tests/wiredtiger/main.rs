@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod availability;
 mod conflicts;
 mod disk_full;

@@ -11,10 +11,9 @@ const LOGICAL_BYTES: f64 = ROWS as f64 * (288.0 + 8.0);
 /// Who reads these figures wants to know what the bytes are; a figure that is
 /// wrong by a factor, or counts something else, would tell them wrongly.
 #[test]
+#[needs(MariaDb)]
 fn innodb_counts_what_was_written() {
-    let Some(private) = Private::start(&["--log-bin=bin", "--binlog-format=row", "--innodb-doublewrite=1"]) else {
-        return;
-    };
+    let private = Private::start(&["--log-bin=bin", "--binlog-format=row", "--innodb-doublewrite=1"]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     enable(&mut admin, &innodb).expect("counters are switched on");
     let before = counters(&mut admin, &innodb);
@@ -38,8 +37,9 @@ fn innodb_counts_what_was_written() {
 
 /// Only the compressed size reaches the file.
 #[test]
+#[needs(MariaDb)]
 fn compressed_pages_count_at_their_compressed_size() {
-    let Some(private) = Private::start(&[]) else { return };
+    let private = Private::start(&[]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     server::load(&mut admin, "InnoDB ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=4", ROWS);
     crate::upkeep::drain(&mut admin, &innodb, &crate::upkeep::Patience::default()).expect("drained");
@@ -51,8 +51,9 @@ fn compressed_pages_count_at_their_compressed_size() {
 }
 
 #[test]
+#[needs(MariaDb, MyRocks)]
 fn myrocks_counts_what_was_written() {
-    let Some(private) = Private::with_myrocks() else { return };
+    let private = Private::with_myrocks();
     let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
     let before = counters(&mut admin, &myrocks);
     server::load(&mut admin, "RocksDB", ROWS);
@@ -76,8 +77,9 @@ fn myrocks_counts_what_was_written() {
 
 /// An engine that rumba knows nothing of still shows what it counts.
 #[test]
+#[needs(MariaDb)]
 fn another_engine_shows_the_counters_of_its_name() {
-    let Some(private) = Private::start(&[]) else { return };
+    let private = Private::start(&[]);
     let (mut admin, aria) = (private.connect(), private.server(Kind::of("Aria")));
     server::load(&mut admin, "Aria TRANSACTIONAL=1", 1000);
     crate::upkeep::settle(&mut admin, &aria, "lab", &crate::upkeep::Patience::default()).expect("settled");
@@ -89,6 +91,7 @@ fn another_engine_shows_the_counters_of_its_name() {
 /// Looked at each second, the debt must cost the server next to nothing: the
 /// limit is in statements, which do not depend on the machine.
 #[test]
+#[needs(MariaDb)]
 fn debt_takes_two_statements_of_a_handful_of_rows() {
     struct Counted<'a>(&'a mut dyn Ask, usize, usize);
     impl Ask for Counted<'_> {
@@ -99,7 +102,7 @@ fn debt_takes_two_statements_of_a_handful_of_rows() {
             Ok(rows)
         }
     }
-    let Some(private) = Private::start(&[]) else { return };
+    let private = Private::start(&[]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     enable(&mut admin, &innodb).expect("counters are switched on");
     let mut counted = Counted(&mut admin, 0, 0);

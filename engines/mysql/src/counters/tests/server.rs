@@ -1,6 +1,5 @@
 //! A MariaDB of the test's own.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,8 +15,8 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    /// Starts it with `options`; nothing, and the reason printed, where MariaDB is not installed.
-    pub(crate) fn start(options: &[&str]) -> Option<Self> {
+    /// Starts it with `options`.
+    pub(crate) fn start(options: &[&str]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let path = |name: &str| dir.path().join(name).display().to_string();
         let data = format!("--datadir={}", path("data"));
@@ -27,10 +26,7 @@ impl Private {
             .args(["--no-defaults", &data, &temporary, "--auth-root-authentication-method=normal", "--skip-test-db"])
             .args(user())
             .output();
-        let Ok(installed) = installed else {
-            println!("skipped: mariadb-install-db cannot be run; install the package mariadb-server");
-            return None;
-        };
+        let installed = installed.expect("mariadb-install-db runs");
         let words = String::from_utf8_lossy(&installed.stderr);
         assert!(installed.status.success(), "mariadb-install-db: {words}");
         let process = Command::new("mariadbd")
@@ -43,21 +39,14 @@ impl Private {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let Ok(process) = process else {
-            println!("skipped: mariadbd cannot be run; install the package mariadb-server");
-            return None;
-        };
+        let process = process.expect("mariadbd runs");
         let server = Self { process, dir };
         server.wait();
-        Some(server)
+        server
     }
 
-    /// Starts it with MyRocks; nothing, and the reason printed, where there is none.
-    pub(crate) fn with_myrocks() -> Option<Self> {
-        if !Path::new("/usr/lib/mysql/plugin/ha_rocksdb.so").exists() {
-            println!("skipped: MyRocks is not here; install the package mariadb-plugin-rocksdb");
-            return None;
-        }
+    /// Starts it with MyRocks.
+    pub(crate) fn with_myrocks() -> Self {
         Self::start(&["--plugin-load-add=ha_rocksdb", "--rocksdb=FORCE"])
     }
 

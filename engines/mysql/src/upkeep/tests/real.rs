@@ -10,10 +10,9 @@ const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) W
 
 /// What a drain leaves unpaid, nobody is charged for.
 #[test]
+#[needs(MariaDb)]
 fn innodb_owes_after_updates_and_nothing_after_a_drain() {
-    let Some(private) = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7", "--innodb-io-capacity=300"]) else {
-        return;
-    };
+    let private = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7", "--innodb-io-capacity=300"]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     server::load(&mut admin, "InnoDB", 50_000);
     settle(&mut admin, &innodb, "lab", &Patience::default()).expect("settled");
@@ -38,8 +37,9 @@ fn innodb_owes_after_updates_and_nothing_after_a_drain() {
 
 /// A forgotten transaction would otherwise let a run wait for ever.
 #[test]
+#[needs(MariaDb)]
 fn a_drain_that_cannot_get_on_says_what_holds_it_and_sets_everything_back() {
-    let Some(private) = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7"]) else { return };
+    let private = Private::start(&["--innodb-max-dirty-pages-pct-lwm=7"]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     server::load(&mut admin, "InnoDB", 1000);
     drain(&mut admin, &innodb, &Patience::default()).expect("drained");
@@ -55,8 +55,9 @@ fn a_drain_that_cannot_get_on_says_what_holds_it_and_sets_everything_back() {
 }
 
 #[test]
+#[needs(MariaDb, MyRocks)]
 fn myrocks_owes_after_updates_and_nothing_after_a_drain() {
-    let Some(private) = Private::with_myrocks() else { return };
+    let private = Private::with_myrocks();
     let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
     server::load(&mut admin, "RocksDB", 50_000);
     let flush = "SET GLOBAL rocksdb_force_flush_memtable_now = 1";
@@ -94,8 +95,9 @@ fn myrocks_owes_after_updates_and_nothing_after_a_drain() {
 
 /// Level 0 that the user keeps from being compacted is a shape that was asked for.
 #[test]
+#[needs(MariaDb, MyRocks)]
 fn myrocks_that_may_not_compact_is_left_alone() {
-    let Some(private) = Private::with_myrocks() else { return };
+    let private = Private::with_myrocks();
     let (mut admin, myrocks) = (private.connect(), private.server(Kind::RocksDb));
     server::load(&mut admin, "RocksDB", 1000);
     server::run(&mut admin, &["SET GLOBAL rocksdb_update_cf_options = 'default={disable_auto_compactions=true;}'"]);
@@ -107,8 +109,9 @@ fn myrocks_that_may_not_compact_is_left_alone() {
 
 /// Without statistics the first run after a load measures the optimizer's guesses.
 #[test]
+#[needs(MariaDb)]
 fn settling_gathers_statistics() {
-    let Some(private) = Private::start(&[]) else { return };
+    let private = Private::start(&[]);
     let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
     server::load(&mut admin, "InnoDB STATS_AUTO_RECALC=0", 5000);
     server::run(&mut admin, &["CREATE VIEW lab.seen AS SELECT id FROM lab.rows_"]);
