@@ -17,9 +17,8 @@ demo: setup-demo ## Compare the embedded engines in two minutes and write the pa
 	cargo build --release -p rumba
 	@scripts/demo
 
-test: setup-test lint tidy deny web-if-there fuzz ## Run every check and every test, as CI does
-	@echo "test: running the tests of every crate"
-	@scripts/test
+test: setup-test ## Run every check and every test, as CI does; says what each step took
+	@scripts/steps lint compile tidy deny web-if-there fuzz tests
 
 bench: setup-bench ## Measure what rumba itself costs per operation
 	@echo "bench: measuring rumba's own cost"
@@ -44,7 +43,21 @@ lint: ## Check formatting and clippy's advice
 
 tidy: ## Check arrows between crates, lengths, links
 	@echo "tidy: the house rules"
-	cargo run -q -p xtask -- tidy
+	$(call program,xtask,-p xtask) tidy
+
+# Cargo compiles a dependency once for each set of its features, and each choice
+# of packages has its own: what runs after `compile` takes its programs.
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+program = $(if $(COMPILED),$(TARGET)/debug/$(1),cargo run -q $(2) --)
+
+.PHONY: compile tests
+compile:
+	@echo "compile: every target of every crate at once"
+	cargo build --workspace --all-targets
+
+tests:
+	@echo "tests: running the tests of every crate"
+	@scripts/test
 
 # Built without optimisation, which halves the cost of installing it and is soon
 # enough for one graph; beside the build, so that nobody's own is replaced.
@@ -63,7 +76,7 @@ fuzz: ## Fuzz the wire client, FUZZ_SECONDS for each target; installs cargo-fuzz
 	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-fuzz || true; }
 	@scripts/fuzz $(FUZZ_SECONDS)
 
-PAGE := $(abspath $(or $(CARGO_TARGET_DIR),target))/page/sample.html
+PAGE := $(TARGET)/page/sample.html
 
 web: setup-web ## Build the page from web/, compare it with the one in the binary, test it in a browser
 	@echo "web: building web/"
@@ -71,7 +84,7 @@ web: setup-web ## Build the page from web/, compare it with the one in the binar
 	npm --prefix web run asset:check
 	@echo "web: driving a page of made-up figures in chromium"
 	@mkdir -p $(dir $(PAGE))
-	cargo run -q -p rumba-report --example sample -- $(PAGE) >/dev/null
+	$(call program,examples/sample,-p rumba-report --example sample) $(PAGE) >/dev/null
 	RUMBA_PAGE=$(PAGE) npm --prefix web test
 
 # What takes minutes to install is part of `make test` where it is installed.
