@@ -46,7 +46,7 @@ fn a_claim_far_from_the_noise_holds_or_fails_and_one_within_it_is_undecided() {
     let (low, high) = clear.interval.unwrap();
     assert!(low < 5.0 && 5.0 < high && low > 4.0, "{low} {high}");
     assert_eq!(judged(HOLDS, &run(&[2.0, 2.1, 1.9], &[1.0, 1.1, 0.9])).verdict, Verdict::Fails);
-    let noise = judged(HOLDS, &run(&[2.0, 4.0, 9.0], &[1.0, 1.0, 1.0]));
+    let noise = judged(HOLDS, &run(&[3.0, 5.0, 9.0], &[1.0, 1.0, 1.0]));
     assert_eq!((noise.verdict, noise.seen), (Verdict::Undecided, Some(true)), "{noise:?}");
     assert!(noise.more_repeats.unwrap() > 3 && noise.reason.contains("more repeats of each"), "{}", noise.reason);
 }
@@ -233,7 +233,7 @@ fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
     assert_eq!(at("1 < 2 & 2 < 3"), (6, "write &&".to_owned()));
     assert_eq!(at("wkb_per_op(innodb) > 1"), (11, "put it between double quotes: \"innodb\"".to_owned()));
     for (text, offset) in [
-        ("while true {}", 0),
+        ("while true {}", 11),
         ("(1 < 2", 6),
         ("1 < 2)", 5),
         ("wkb_per_op(\"innodb.16k) > 1", 11),
