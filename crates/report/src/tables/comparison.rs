@@ -70,8 +70,12 @@ fn outline(row: &ComparedRow) -> String {
     for change in [Change::Worse, Change::Better, Change::Differs, Change::Same, Change::Undecided, Change::SeenOnce] {
         let of_change: Vec<String> =
             headlines.iter().filter(|ratio| ratio.change == change).map(|ratio| named(ratio)).collect();
+        let word = match change {
+            Change::Undecided => "undecided (about so many more repeats would decide)",
+            decided => change_word(decided),
+        };
         if !of_change.is_empty() {
-            parts.push(format!("{} {}", change_word(change), of_change.join(", ")));
+            parts.push(format!("{word} {}", of_change.join(", ")));
         }
     }
     if parts.is_empty() {
@@ -88,12 +92,8 @@ fn named(compared: &Ratio) -> String {
         (Some(low), Some(high)) => format!(" ({}–{})", ratio(low), ratio(high)),
         _ => String::new(),
     };
-    let more = compared.more_repeats.map(|more| format!(" (about {} would decide)", counted_more(more)));
+    let more = compared.more_repeats.map(|more| format!(" ({more})"));
     format!("{name} {}{interval}{}", ratio(value), more.unwrap_or_default())
-}
-
-fn counted_more(more: u32) -> String {
-    if more == 1 { "1 more repeat".to_owned() } else { format!("{more} more repeats") }
 }
 
 fn part_word(part: Part) -> &'static str {

@@ -140,7 +140,7 @@ fn engines_that_the_exact_test_does_not_tell_apart_share_the_verdict() {
     }
     let text = printed(&results);
     assert!(text.contains("rocksdb.none (105/s; not told apart: rocksdb.zstd)"), "{text}");
-    assert!(text.contains("most operations per second   rocksdb.none") && !text.contains("seen once"), "{text}");
+    assert!(!text.split("\nLoad").next().unwrap().contains("seen once"), "{text}");
 }
 
 #[test]
@@ -213,5 +213,4 @@ fn a_repeat_with_broken_data_is_named_and_decides_nothing() {
                  rocksdb.none, 16 clients: repeat 2: every count equals its visible links: not so for 7 of 1400000\n";
     assert!(text.contains(named), "{text}");
     assert!(text.contains("undecided because repeat 2 of rocksdb.none failed its verification"), "{text}");
-    assert!(text.contains("left out: rocksdb.none failed its verification"), "{text}");
 }
