@@ -6,7 +6,12 @@ import { h, scrolling, section } from "./dom";
 import { Footnotes } from "./footnotes";
 import { measured } from "./format";
 
-const WORDS: Record<Judgement["verdict"], string> = { holds: "holds", fails: "fails", undecided: "undecided" };
+const WORDS: Record<Judgement["verdict"], string> = {
+  holds: "holds",
+  fails: "fails",
+  undecided: "undecided",
+  "seen-once": "seen once",
+};
 
 function row(judged: Judgement, footnotes: Footnotes): HTMLElement {
   const figure = value(judged.measured);
@@ -43,7 +48,7 @@ export function claimsSection(context: Context): HTMLElement | null {
   return section(
     "claims",
     "Claims",
-    "A claim holds when its inequality is true in at least 97.5% of draws from the repeats, fails in at most 2.5%, and is undecided between. Below a measured figure: its 95% interval, where there are repeats.",
+    "A claim holds when an exact test over the repeats rejects that it does not, and fails when it rejects that it does; each is false in at most 5% of cases. Seen once: one repeat, nothing to test. Below a measured figure: its 90% interval, where there are repeats.",
     scrolling("claims", table),
     footnotes.list(),
   );

@@ -54,7 +54,7 @@ export interface Judgement {
   holds: string;
   measure: string | null;
   published: number | null;
-  verdict: "holds" | "fails" | "undecided";
+  verdict: "holds" | "fails" | "undecided" | "seen-once";
   reason: string;
   measured: Metric;
   interval: [number, number] | null;
@@ -74,6 +74,7 @@ export interface Verdict {
   engine: string;
   value: string;
   close: string[];
+  seen_once: boolean;
   left_out: string[];
 }
 

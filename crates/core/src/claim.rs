@@ -24,12 +24,14 @@ pub struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The inequality holds, beyond the noise of the repeats.
+    /// The inequality holds: an exact test rejects that it does not.
     Holds,
-    /// It does not, beyond the noise.
+    /// It does not: an exact test rejects that it does.
     Fails,
-    /// The noise straddles it, or a figure is absent.
+    /// The repeats cannot tell, a figure is absent, or a repeat's data failed its verification.
     Undecided,
+    /// There is one repeat: `seen` says what it showed.
+    SeenOnce,
 }
 
 /// A claim with its verdict.
@@ -42,10 +44,18 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Why, in words: the sides of the inequality, or what is absent.
     pub reason: String,
+    /// Whether the inequality is true of the medians, whatever the noise; `None` when a figure is absent.
+    #[serde(default)]
+    pub seen: Option<bool>,
+    /// The test that decided, in words: `permutation test, 4 and 4 repeats`.
+    #[serde(default)]
+    pub test: Option<String>,
+    /// How many more repeats would probably decide it, at the noise seen.
+    #[serde(default)]
+    pub more_repeats: Option<u32>,
     /// What `measure` comes to; without one, the inequality's left side over its right.
     pub measured: Metric,
-    /// The 95% bootstrap interval of `measured`, where there are repeats enough.
+    /// The two-sided 90% interval of `measured`, by inversion of the exact test:
+    /// each end errs in at most 5%, as the verdict does. `None` with too few repeats.
     pub interval: Option<(f64, f64)>,
-    /// Share of the bootstrap's draws in which the inequality holds, 0 to 1.
-    pub support: Option<f64>,
 }

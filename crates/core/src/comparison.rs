@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::Judgement;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
+use crate::ratio::Ratio;
 use crate::record::Status;
 use crate::warning::Warning;
 
@@ -140,6 +141,9 @@ pub struct OpFigures {
 pub struct PhaseFigures {
     /// The trials that the figures come from, by number.
     pub trials: Vec<u32>,
+    /// Which repeat each of these trials was.
+    #[serde(default)]
+    pub repeats: Vec<u32>,
     /// What a reader must know about them: a trial that did not end its loops.
     pub notes: Vec<String>,
     /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have `…_with_drain`.
@@ -170,6 +174,57 @@ pub struct Row {
     pub run: Option<PhaseFigures>,
     /// Properties of the data that a repeat broke; its numbers are then worth nothing.
     pub broken: Vec<String>,
+    /// Repeats whose data failed its verification: they are in no figure of this row.
+    #[serde(default)]
+    pub unsound: Vec<Unsound>,
+}
+
+/// A repeat whose data failed its verification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unsound {
+    /// Its trial's number.
+    pub trial: u32,
+    /// Which repeat.
+    pub repeat: u32,
+    /// What is wrong with the data.
+    pub reason: String,
+}
+
+impl Row {
+    /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.
+    pub fn why_unsound(&self) -> Option<String> {
+        let first = self.unsound.first()?;
+        Some(format!("repeat {} of {} failed its verification: {}", first.repeat, self.engine, first.reason))
+    }
+}
+
+/// The engines of one run against one of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Relative {
+    /// The engine that the others are divided by.
+    pub baseline: String,
+    /// Every other engine with every number of clients that the baseline has too.
+    pub rows: Vec<RelativeRow>,
+}
+
+/// One engine over the baseline with the same number of clients: the loops.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RelativeRow {
+    /// The engine.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    pub unsound: Option<String>,
+    /// What an operation costs and how fast it is.
+    pub metrics: Vec<Ratio>,
+}
+
+impl RelativeRow {
+    /// A metric by its stable name, or `OP.p99_ms`.
+    pub fn metric(&self, name: &str) -> Option<&Ratio> {
+        self.metrics.iter().find(|ratio| ratio.metric == name)
+    }
 }
 
 /// Where a value comes from.
@@ -218,12 +273,21 @@ pub struct Summary {
     /// The experiment's claims with their verdicts.
     #[serde(default)]
     pub claims: Vec<Judgement>,
+    /// The engines against each other, with each of them as the baseline.
+    #[serde(default)]
+    pub relative: Vec<Relative>,
 }
 
 impl Summary {
     /// The row of an engine with this number of clients.
     pub fn row(&self, engine: &str, clients: u32) -> Option<&Row> {
         self.rows.iter().find(|row| row.engine == engine && row.clients == clients)
+    }
+
+    /// One engine over another with the same number of clients.
+    pub fn relative(&self, baseline: &str, engine: &str, clients: u32) -> Option<&RelativeRow> {
+        let against = self.relative.iter().find(|relative| relative.baseline == baseline)?;
+        against.rows.iter().find(|row| row.engine == engine && row.clients == clients)
     }
 
     /// The engines in the experiment's order.
@@ -256,42 +320,16 @@ pub enum Part {
     Run,
 }
 
-/// What a ratio says, noise considered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Change {
-    /// The other run is better, and the interval leaves 1 out.
-    Better,
-    /// The other run is worse, and the interval leaves 1 out.
-    Worse,
-    /// It differs, and the metric has no better direction.
-    Differs,
-    /// The interval holds 1: the repeats cannot tell the two apart; or the
-    /// ratio is less than 1% away from it.
-    WithinNoise,
-    /// There is no interval, so nothing is decided.
-    Undecided,
-}
-
 /// One metric of one engine in two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
-    /// The metric's stable name, or `OP.p99_ms` for a type of operation.
-    pub metric: String,
-    /// Its unit.
-    pub unit: String,
+    /// The other over the base, its interval and verdict.
+    #[serde(flatten)]
+    pub ratio: Ratio,
     /// The base's figure.
     pub base: Figure,
     /// The other's figure.
     pub other: Figure,
-    /// The other's median over the base's.
-    pub ratio: Metric,
-    /// Lower end of the bootstrap interval of the ratio.
-    pub low: Metric,
-    /// Upper end of the bootstrap interval of the ratio.
-    pub high: Metric,
-    /// What the ratio says.
-    pub change: Change,
 }
 
 /// One engine with one number of clients in two runs.
@@ -303,6 +341,8 @@ pub struct ComparedRow {
     pub clients: u32,
     /// Which part.
     pub part: Part,
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    pub unsound: Option<String>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,
 }
@@ -344,8 +384,10 @@ pub struct Comparison {
     pub conditions: Vec<ConditionChange>,
     /// Engines and clients that both runs have.
     pub rows: Vec<ComparedRow>,
+    /// Whether trials of both ran in turns; if not, what the host did between the runs is part of every ratio.
+    pub interleaved: bool,
     /// The confidence level of the intervals: 0.95.
     pub level: f64,
-    /// How often the repeats were drawn again.
-    pub resamples: u32,
+    /// A whole interval within this of 1 is called the same: 0.01.
+    pub margin: f64,
 }

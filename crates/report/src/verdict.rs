@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use rumba_core::comparison::{Figure, Row, Summary};
+use rumba_core::ratio::Change;
 use serde::Serialize;
 
 use crate::format::{RESOLUTION, SizeUnit, counted, significant};
@@ -20,8 +21,10 @@ pub struct Verdict {
     pub engine: String,
     /// That median with its unit.
     pub value: String,
-    /// Engines whose repeats overlap with the best one's, or whose medians are within a percent: not told apart.
+    /// Engines that the exact test does not find worse, or whose medians are within a percent: not told apart.
     pub close: Vec<String>,
+    /// Whether it was seen once: with one repeat nothing is told apart, however far it lies.
+    pub seen_once: bool,
     /// Engines left out, each with the reason.
     pub left_out: Vec<String>,
 }
@@ -56,13 +59,14 @@ pub fn verdicts(summary: &Summary) -> Vec<Verdict> {
     for clients in summary.clients() {
         let rows: Vec<&Row> = summary.rows.iter().filter(|row| row.clients == clients).collect();
         for (question, more, metrics) in QUESTIONS {
-            all.extend(verdict(&rows, clients, question, more, metrics));
+            all.extend(verdict(summary, &rows, clients, question, more, metrics));
         }
     }
     all
 }
 
 fn verdict(
+    summary: &Summary,
     rows: &[&Row],
     clients: u32,
     question: &'static str,
@@ -86,12 +90,18 @@ fn verdict(
         return None;
     }
     entries.sort_by(|a, b| if more { b.2.total_cmp(&a.2) } else { a.2.total_cmp(&b.2) });
-    let (best, best_figure, median) = entries[0];
+    let (best, _, median) = entries[0];
     if entries.iter().all(|(.., median)| *median < RESOLUTION) {
         return None;
     }
     let near = |other: f64| (other - median).abs() <= median.abs() * 0.01;
-    let close = entries[1..].iter().filter(|(_, figure, other)| overlap(best_figure, figure) || near(*other));
+    let change = |row: &Row| {
+        let against = summary.relative(&best.engine, &row.engine, clients)?;
+        Some(against.metric(metric)?.change)
+    };
+    let apart = |row: &Row| matches!(change(row), Some(Change::Worse | Change::SeenOnce));
+    let close = entries[1..].iter().filter(|(row, _, other)| !apart(row) || near(*other));
+    let seen_once = entries[1..].iter().any(|(row, ..)| change(row) == Some(Change::SeenOnce));
     Some(Verdict {
         clients,
         question,
@@ -99,6 +109,7 @@ fn verdict(
         engine: best.engine.clone(),
         value: with_unit(metric, median),
         close: close.map(|(row, ..)| row.engine.clone()).collect(),
+        seen_once,
         left_out,
     })
 }
@@ -109,7 +120,7 @@ fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
     for row in rows {
         if keeps_nothing(row) {
             left_out.push(format!("{} keeps no data", row.engine));
-        } else if !row.broken.is_empty() {
+        } else if !row.broken.is_empty() || !row.unsound.is_empty() {
             left_out.push(format!("{} failed its verification", row.engine));
         } else if row.run.is_none() {
             left_out.push(format!("{} ended no loop", row.engine));
@@ -123,17 +134,6 @@ fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
 fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
     let figure = row.run.as_ref()?.metrics.get(metric)?;
     figure.median.value().map(|_| figure)
-}
-
-/// Whether the ranges of the repeats overlap.
-fn overlap(a: &Figure, b: &Figure) -> bool {
-    let range = |figure: &Figure| {
-        let numbers = figure.numbers();
-        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        (low, numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max))
-    };
-    let ((a_low, a_high), (b_low, b_high)) = (range(a), range(b));
-    a_low <= b_high && b_low <= a_high
 }
 
 fn with_unit(metric: &str, value: f64) -> String {
@@ -162,8 +162,9 @@ pub fn verdict_line(summary: &Summary) -> String {
                 false => format!("; not told apart: {}", verdict.close.join(", ")),
             };
             let drain = if verdict.metric.ends_with("_with_drain") { " with the drain" } else { "" };
+            let once = if verdict.seen_once { "; seen once" } else { "" };
             let (question, engine, value) = (verdict.question, &verdict.engine, &verdict.value);
-            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{close})");
+            let _ = writeln!(text, "  {question:width$}  {engine} ({value}{drain}{once}{close})");
         }
         let mut left_out: Vec<&String> = of_these.iter().flat_map(|verdict| &verdict.left_out).collect();
         left_out.sort_unstable();

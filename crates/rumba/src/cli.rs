@@ -19,8 +19,9 @@ Start here:
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba report results/DIR --html page.html
 
-Exit codes: 0 done; 1 a trial failed; 2 a mistake in the command or the experiment;
-3 a claim does not hold (--check); 130 interrupted, results kept."
+Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the experiment;
+3 a claim does not hold or is undecided or seen once (--check), or what --fail-if names is so;
+130 interrupted, results kept."
 )]
 pub struct Cli {
     /// What to do.
@@ -108,6 +109,9 @@ pub struct RunOptions {
     /// End with exit code 3 unless every claim of the experiment holds
     #[arg(long)]
     pub check: bool,
+    /// With --check: a claim that was true in its only repeat is good enough
+    #[arg(long, requires = "check")]
+    pub accept_seen_once: bool,
     /// Print the trials that would run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -121,6 +125,12 @@ pub struct RunOptions {
 
 /// Arguments of `report`.
 #[derive(Args)]
+#[command(after_help = "\
+  rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
+  docs/claims.md has the language; after several directories engines are named ENGINE@DIR
+
+Exit codes with --check: 1 a trial failed, or its data failed its verification; 3 a claim fails, is
+undecided or seen once; 0 otherwise.")]
 pub struct ReportArgs {
     /// Results directories
     #[arg(required = true, value_name = "DIR")]
@@ -134,18 +144,35 @@ pub struct ReportArgs {
     /// The engine that relative figures are relative to [default: the first]
     #[arg(long, value_name = "ENGINE")]
     pub baseline: Option<String>,
-    /// End with exit code 3 unless every claim of the experiments holds
+    /// Judge this inequality over the results too; may be given several times
+    #[arg(long, value_name = "EXPR")]
+    pub claim: Vec<String>,
+    /// End with exit code 3 unless every claim holds, with 1 when a trial failed
     #[arg(long)]
     pub check: bool,
+    /// With --check: a claim that was true in its only repeat is good enough
+    #[arg(long, requires = "check")]
+    pub accept_seen_once: bool,
 }
 
 /// Arguments of `compare`.
 #[derive(Args)]
+#[command(after_help = "\
+  rumba compare results/BASE results/DIR --fail-if 'ops_per_s < 0.95' --fail-if 'get_node.p99_ms > 1.2'
+
+--fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC, or OP.p99_ms.
+It ends with exit code 3 when that is so of an engine beyond the noise; undecided is told and is no failure.")]
 pub struct CompareArgs {
     /// The results to compare against
     pub base: PathBuf,
     /// The results to compare
     pub directory: PathBuf,
+    /// Show every metric, not the headlines alone
+    #[arg(long)]
+    pub details: bool,
+    /// End with exit code 3 when this is so of an engine; may be given several times
+    #[arg(long, value_name = "METRIC < RATIO")]
+    pub fail_if: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

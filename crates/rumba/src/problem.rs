@@ -9,9 +9,9 @@ use rumba_lab::spec::{Origin, SpecError};
 
 /// A mistake of the command or the experiment.
 pub const MISTAKE: u8 = 2;
-/// A claim does not hold, and was to be checked.
+/// A claim does not hold and was to be checked, or what `--fail-if` names is so.
 pub const REFUTED: u8 = 3;
-/// A trial, or the machine, failed.
+/// A trial or the machine failed, or a trial's data did.
 pub const FAILURE: u8 = 1;
 
 /// A problem that ends the command.
@@ -28,6 +28,20 @@ impl Problem {
     /// A mistake of the user's, with its remedy.
     pub fn mistake(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { message: message.into(), remedy: Some(remedy.into()), source: None, exit: MISTAKE }
+    }
+
+    /// A mistake at a place of a text that the command line gives.
+    pub fn in_text(
+        name: &str,
+        text: &str,
+        offset: usize,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let start = offset.min(text.len());
+        let span = LabeledSpan::new_with_span(Some("here".to_owned()), start..text.len());
+        let source = Some(Box::new((NamedSource::new(name, text.to_owned()), span)));
+        Self { source, ..Self::mistake(format!("{name}: {}", message.into()), remedy) }
     }
 
     /// Something that failed.

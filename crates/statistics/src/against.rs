@@ -1,25 +1,16 @@
-//! Compare one run with another: ratios of medians, with intervals over repeats.
+//! Compare one run with another: ratios of figures, with exact intervals and verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
-    CHARGED, Change, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Side, Summary,
-    metric_info,
+    CHARGED, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Row, Side, Summary,
 };
-use rumba_core::metric::{Better, METRICS, Metric};
+use rumba_core::metric::METRICS;
+use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
 use rumba_core::results::Results;
 
-use crate::statistics::ratio_interval;
+use crate::ratios::{discover, ratio};
 use crate::summary::summarise;
-
-/// How often the repeats are drawn again.
-pub const RESAMPLES: u32 = 10_000;
-/// The confidence level of the intervals.
-pub const LEVEL: f64 = 0.95;
-/// A ratio nearer to one than this is no change, however surely it was measured.
-const LEAST_CHANGE: f64 = 0.01;
-/// Fixed, so that the same results always give the same report.
-const SEED: u64 = 0x72_75_6d_62_61;
 
 /// Compares `other` with `base`, engine by engine (by the name in the
 /// experiment, with the same number of clients) and metric by metric.
@@ -30,19 +21,42 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
         let Some(match_row) = other_summary.row(&row.engine, row.clients) else { continue };
         for (part, base, other) in [(Part::Load, &row.load, &match_row.load), (Part::Run, &row.run, &match_row.run)] {
             if let (Some(base), Some(other)) = (base, other) {
-                let metrics = compared_metrics(base, other);
-                rows.push(ComparedRow { engine: row.engine.clone(), clients: row.clients, part, metrics });
+                rows.push(compared_row(row, match_row, part, base, other));
             }
         }
     }
     Comparison {
         conditions: condition_changes(base, other),
         rows,
+        interleaved: interleaved(base, other),
         level: LEVEL,
-        resamples: RESAMPLES,
+        margin: SAME_MARGIN,
         base: side(base, &base_summary, &other_summary),
         other: side(other, &other_summary, &base_summary),
     }
+}
+
+/// Whether some trial of each began before some trial of the other. Times are
+/// RFC 3339 in UTC, whose order is that of their text.
+fn interleaved(base: &Results, other: &Results) -> bool {
+    let begun = |results: &Results| -> BTreeSet<String> {
+        results.trials.iter().map(|trial| trial.record.started.clone()).collect()
+    };
+    let (base, other) = (begun(base), begun(other));
+    base.first() < other.last() && other.first() < base.last()
+}
+
+fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
+    let mut metrics = compared_metrics(part, base, other);
+    discover(metrics.iter_mut().map(|compared| &mut compared.ratio));
+    let unsound = row.why_unsound().map(|why| format!("in the base, {why}"));
+    let unsound = unsound.or_else(|| match_row.why_unsound().map(|why| format!("in the other, {why}")));
+    if unsound.is_some() {
+        for compared in &mut metrics {
+            (compared.ratio.change, compared.ratio.more_repeats) = (Change::Undecided, None);
+        }
+    }
+    ComparedRow { engine: row.engine.clone(), clients: row.clients, part, unsound, metrics }
 }
 
 fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
@@ -56,69 +70,45 @@ fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
     }
 }
 
-fn compared_metrics(base: &PhaseFigures, other: &PhaseFigures) -> Vec<Compared> {
+fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Vec<Compared> {
+    let headline = match part {
+        Part::Load => HEADLINE_LOAD,
+        Part::Run => HEADLINE_RUN,
+    };
     let mut all = Vec::new();
+    let mut push = |metric: &str, unit: &str, is_headline: bool, base: &Figure, other: &Figure| {
+        if !(base.numbers().is_empty() && other.numbers().is_empty()) {
+            let ratio = ratio(metric, unit, is_headline, base, other);
+            all.push(Compared { ratio, base: base.clone(), other: other.clone() });
+        }
+    };
     for info in METRICS.iter().chain(CHARGED) {
         if let (Some(base), Some(other)) = (base.metrics.get(info.name), other.metrics.get(info.name)) {
-            all.push(compared(info.name.to_owned(), info.unit, base, other));
+            push(info.name, info.unit, headline.contains(&info.name), base, other);
         }
     }
-    for (name, op) in &base.op_types {
-        let p99s = (op.response.get("p99_ms"), other.op_types.get(name).and_then(|op| op.response.get("p99_ms")));
-        if let (Some(base), Some(other)) = p99s {
-            all.push(compared(format!("{name}.p99_ms"), "ms", base, other));
-        }
+    for (op, base_p99, other_p99) in p99s(base, other) {
+        let main = part == Part::Run && is_main(base, op);
+        push(&format!("{op}.p99_ms"), "ms", main, base_p99, other_p99);
     }
-    all.retain(|compared| !(compared.base.numbers().is_empty() && compared.other.numbers().is_empty()));
     all
 }
 
-fn compared(metric: String, unit: &str, base: &Figure, other: &Figure) -> Compared {
-    // A percentile has no MetricInfo; less time is better.
-    let better = metric_info(&metric).map_or(Better::Less, |info| info.better);
-    let ratio = match (base.median.value(), other.median.value()) {
-        (Some(base), Some(other)) if base != 0.0 => Metric::from(other / base),
-        (Some(_), Some(_)) => Metric::absent("the base is zero"),
-        (None, _) => base.median.clone(),
-        _ => other.median.clone(),
-    };
-    let interval = interval(base, other, &ratio);
-    let end = |end: fn(&(f64, f64)) -> f64| interval.as_ref().map(end).map_err(Clone::clone);
-    Compared {
-        metric,
-        unit: unit.to_owned(),
-        low: Metric::from(end(|ends| ends.0)),
-        high: Metric::from(end(|ends| ends.1)),
-        change: match (&interval, ratio.value()) {
-            (Ok((low, high)), Some(ratio)) => change(better, ratio, *low, *high),
-            _ => Change::Undecided,
-        },
-        base: base.clone(),
-        other: other.clone(),
-        ratio,
-    }
+/// The 99th percentiles of the response times that both have, by type of operation.
+pub(crate) fn p99s<'a>(
+    base: &'a PhaseFigures,
+    other: &'a PhaseFigures,
+) -> impl Iterator<Item = (&'a str, &'a Figure, &'a Figure)> {
+    base.op_types.iter().filter_map(|(op, figures)| {
+        Some((op.as_str(), figures.response.get("p99_ms")?, other.op_types.get(op)?.response.get("p99_ms")?))
+    })
 }
 
-fn interval(base: &Figure, other: &Figure, ratio: &Metric) -> Result<(f64, f64), String> {
-    if let Metric::Absent { absent } = ratio {
-        return Err(absent.clone());
-    }
-    let (base, other) = (base.numbers(), other.numbers());
-    if base.len() < 2 || other.len() < 2 {
-        return Err("no interval with one repeat".to_owned());
-    }
-    ratio_interval(&base, &other, RESAMPLES, LEVEL, SEED).ok_or_else(|| "a repeat of the base is zero".to_owned())
-}
-
-fn change(better: Better, ratio: f64, low: f64, high: f64) -> Change {
-    match better {
-        _ if low <= 1.0 && 1.0 <= high => Change::WithinNoise,
-        _ if (ratio - 1.0).abs() < LEAST_CHANGE => Change::WithinNoise,
-        Better::Neither => Change::Differs,
-        Better::More if low > 1.0 => Change::Better,
-        Better::Less if high < 1.0 => Change::Better,
-        _ => Change::Worse,
-    }
+/// Whether a type of operation is one of the main ones: [`MAIN_SHARE`] of all.
+pub(crate) fn is_main(figures: &PhaseFigures, op: &str) -> bool {
+    let count = |figures: &rumba_core::comparison::OpFigures| figures.count.median.value().unwrap_or(0.0);
+    let all: f64 = figures.op_types.values().map(count).sum();
+    figures.op_types.get(op).is_some_and(|op| count(op) >= MAIN_SHARE * all)
 }
 
 /// The conditions of the host and of each engine that are not the same.
@@ -133,7 +123,8 @@ fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
     let mut names: Vec<&String> = base.keys().chain(other.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    let changed = names.into_iter().filter(|name| base.get(*name) != other.get(*name));
+    let nameless = |named: &BTreeMap<String, String>, name: &str| named.get(name).map(|value| without_nodes(value));
+    let changed = names.into_iter().filter(|name| nameless(&base, name) != nameless(&other, name));
     changed
         .map(|name| ConditionChange {
             name: name.clone(),
@@ -141,6 +132,18 @@ fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
             other: other.get(name).cloned(),
         })
         .collect()
+}
+
+/// A condition without the numbers of loop devices: which node a volume was
+/// given is chance and no difference.
+fn without_nodes(value: &str) -> String {
+    let mut parts = value.split("/dev/loop");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push_str("/dev/loop");
+        text.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    text
 }
 
 /// The host's conditions, and of each of these engines what decides its figures.
@@ -175,10 +178,11 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::metric::Metric;
     use rumba_core::record::{PhaseKind, Record, Status};
 
     use super::*;
-    use crate::testing::{record, results};
+    use crate::testing::{self, record, results};
 
     fn runs(rates: &[f64]) -> Results {
         let repeats = rates.iter().zip(1..).map(|(rate, repeat)| {
@@ -193,38 +197,64 @@ mod tests {
 
     fn ops(comparison: &Comparison) -> Compared {
         let row = comparison.rows.iter().find(|row| row.part == Part::Run).unwrap();
-        row.metrics.iter().find(|compared| compared.metric == "ops_per_s").unwrap().clone()
+        row.metrics.iter().find(|compared| compared.ratio.metric == "ops_per_s").unwrap().clone()
     }
 
     #[test]
-    fn a_ratio_beyond_the_noise_is_better_or_worse() {
-        let (slow, fast) = (runs(&[100.0, 101.0, 99.0]), runs(&[200.0, 199.0, 203.0]));
-        let up = ops(&compare(&slow, &fast));
-        assert_eq!((up.ratio.clone(), up.change), (Metric::Value(2.0), Change::Better));
+    fn the_headlines_carry_verdicts_and_an_interval() {
+        let (slow, fast) = (runs(&[100.0, 101.0, 99.0, 100.0]), runs(&[200.0, 199.0, 203.0, 200.0]));
+        let up = ops(&compare(&slow, &fast)).ratio;
+        assert_eq!((up.ratio.clone(), up.change, up.headline), (Metric::Value(2.0), Change::Better, true));
         assert!(up.low.value().unwrap() > 1.9 && up.high.value().unwrap() < 2.1);
-        assert_eq!(ops(&compare(&fast, &slow)).change, Change::Worse);
+        let comparison = compare(&fast, &slow);
+        assert_eq!(ops(&comparison).ratio.change, Change::Worse);
+        let metrics = &comparison.rows.iter().find(|row| row.part == Part::Run).unwrap().metrics;
+        let headlines: Vec<&str> =
+            metrics.iter().filter(|c| c.ratio.headline).map(|c| c.ratio.metric.as_str()).collect();
+        let expected = ["ops_per_s", "wkb_per_op_with_drain", "cpu_us_per_op_with_drain", "get_node.p99_ms"];
+        assert_eq!(headlines, expected, "what the records have of them");
     }
 
     #[test]
-    fn repeats_that_overlap_are_within_noise() {
-        let noise = ops(&compare(&runs(&[100.0, 110.0, 90.0]), &runs(&[104.0, 95.0, 112.0])));
-        assert_eq!(noise.change, Change::WithinNoise);
-    }
-
-    #[test]
-    fn a_sure_change_of_less_than_a_percent_is_none() {
-        let tiny = ops(&compare(&runs(&[100.0, 100.0]), &runs(&[100.4, 100.4])));
-        assert_eq!(tiny.change, Change::WithinNoise);
-        let small = ops(&compare(&runs(&[100.0, 100.0]), &runs(&[101.2, 101.2])));
-        assert_eq!(small.change, Change::Better);
-    }
-
-    #[test]
-    fn one_repeat_has_a_ratio_but_no_interval_and_no_verdict() {
-        let single = ops(&compare(&runs(&[100.0]), &runs(&[200.0])));
-        assert_eq!(single.ratio, Metric::Value(2.0));
+    fn one_repeat_is_seen_once() {
+        let single = ops(&compare(&runs(&[100.0]), &runs(&[200.0]))).ratio;
+        assert_eq!((single.ratio, single.change), (Metric::Value(2.0), Change::SeenOnce));
         assert_eq!(single.low, Metric::absent("no interval with one repeat"));
-        assert_eq!(single.change, Change::Undecided);
+    }
+
+    #[test]
+    fn a_repeat_that_failed_its_verification_leaves_its_engine_undecided() {
+        let mut other = runs(&[200.0, 201.0, 200.5, 199.0, 9999.0]);
+        testing::break_data(&mut other.trials[4].record);
+        let comparison = compare(&runs(&[100.0, 101.0, 99.0, 100.0]), &other);
+        let compared = ops(&comparison);
+        assert_eq!(compared.other.numbers().len(), 4, "it is in no figure");
+        assert_eq!(compared.ratio.change, Change::Undecided);
+        let why = comparison.rows[0].unsound.as_deref().unwrap();
+        assert!(why.starts_with("in the other, repeat 5 of a failed its verification: counts match"), "{why}");
+    }
+
+    #[test]
+    fn runs_one_after_the_other_are_not_interleaved() {
+        let begun = |starts: &[&str]| {
+            let mut results = runs(&vec![100.0; starts.len()]);
+            for (trial, start) in results.trials.iter_mut().zip(starts) {
+                trial.record.started = format!("2024-01-01T{start}:00Z");
+            }
+            results
+        };
+        assert!(compare(&begun(&["10:00", "10:20"]), &begun(&["10:10", "10:30"])).interleaved);
+        assert!(!compare(&begun(&["10:00", "10:10"]), &begun(&["10:20", "10:30"])).interleaved);
+    }
+
+    #[test]
+    fn which_loop_device_a_volume_was_given_is_no_difference() {
+        let (mut base, mut other) = (runs(&[1.0]), runs(&[1.0]));
+        base.conditions.insert("device".to_owned(), "/dev/loop0: ext4 on a file".to_owned());
+        other.conditions.insert("device".to_owned(), "/dev/loop12: ext4 on a file".to_owned());
+        assert_eq!(compare(&base, &other).conditions, []);
+        other.conditions.insert("device".to_owned(), "/dev/sda1: ext4".to_owned());
+        assert_eq!(compare(&base, &other).conditions.len(), 1);
     }
 
     #[test]

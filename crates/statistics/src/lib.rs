@@ -5,12 +5,19 @@
 mod against;
 mod charge;
 pub mod claims;
+mod exact;
+mod gate;
+mod planning;
+mod ratios;
+mod relative;
 mod remarks;
 mod statistics;
 mod summary;
 #[cfg(test)]
 mod testing;
 
-pub use against::{LEVEL, RESAMPLES, compare};
-pub(crate) use statistics::median;
+pub use against::compare;
+pub use gate::{Gate, GateError, Gated};
+pub use ratios::{Tested, test};
+pub use rumba_core::comparison::Summary;
 pub use summary::summarise;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Summary, TrialName, Unfinished};
+use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Summary, TrialName, Unfinished, Unsound};
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
 use rumba_core::results::Results;
 
-use crate::claims::judge;
-
 use crate::charge::{Charged, charged_load, charged_run, ended};
+use crate::claims::judge;
+use crate::relative::relative;
 use crate::remarks::remarks;
 use crate::statistics::figure;
 
@@ -18,6 +18,7 @@ use crate::statistics::figure;
 ///
 /// Loops that did not all end enter a row only when no repeat ended its loops,
 /// and the row says so: half a run must not move the median of whole ones.
+/// Data that failed its verification enters no figure, whatever phases it ended.
 pub fn summarise(results: &Results) -> Summary {
     let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let mut keys: Vec<(u32, &str)> = Vec::new();
@@ -37,6 +38,7 @@ pub fn summarise(results: &Results) -> Summary {
     let claims = judge(&results.claims, &rows);
     Summary {
         claims,
+        relative: relative(&rows),
         rows,
         unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
         remarks: records.iter().flat_map(|record| remarks(record)).collect(),
@@ -60,14 +62,30 @@ fn unfinished(record: &Record) -> Option<Unfinished> {
 /// The row of records that differ in their repeat alone; there is at least one.
 fn row(records: &[&Record]) -> Row {
     let plan = &records[0].plan;
+    let sound: Vec<&Record> = records.iter().copied().filter(|record| why_unsound(record).is_none()).collect();
+    let unsound = records.iter().filter_map(|record| {
+        let (trial, repeat) = (record.plan.number, record.plan.repeat);
+        Some(Unsound { trial, repeat, reason: why_unsound(record)? })
+    });
     Row {
         engine: plan.engine.name.clone(),
         registered: plan.engine.engine.clone(),
         clients: plan.clients,
-        load: load_figures(records),
-        run: run_figures(records),
+        load: load_figures(&sound),
+        run: run_figures(&sound),
         broken: broken(records),
+        unsound: unsound.collect(),
     }
+}
+
+/// Why no figure of this trial may be used: its data failed its verification.
+fn why_unsound(record: &Record) -> Option<String> {
+    let check = record.phases.iter().flat_map(|phase| &phase.checks).find(|check| check.wrong > 0);
+    let broken = check.map(|check| format!("{}: not so for {} of {}", check.name, check.wrong, check.examined));
+    broken.or_else(|| match &record.status {
+        Status::Failed { phase: PhaseKind::Verify, cause } => Some(cause.clone()),
+        _ => None,
+    })
 }
 
 /// The properties that a repeat's data broke, each once.
@@ -153,6 +171,7 @@ fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
     });
     PhaseFigures {
         trials: phases.iter().map(|(record, _)| record.plan.number).collect(),
+        repeats: phases.iter().map(|(record, _)| record.plan.repeat).collect(),
         notes: Vec::new(),
         metrics,
         op_types: op_types.collect(),
@@ -192,7 +211,7 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::testing::{phase, record, results};
+    use crate::testing::{break_data, phase, record, results};
 
     fn slower(mut record: Record, ops: u64) -> Record {
         let loops = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
@@ -234,6 +253,24 @@ mod tests {
         assert_eq!(row.run.as_ref().unwrap().notes, ["repeat 2 did not end its loops and is not in the figures"]);
         assert_eq!(row.load.as_ref().unwrap().trials, [1, 2], "its load had ended and stands");
         assert_eq!(summary.unfinished.len(), 1);
+    }
+
+    #[test]
+    fn data_that_failed_its_verification_is_in_no_figure_of_load_or_loops() {
+        let mut broken = slower(record("a", 8, 2), 9000);
+        break_data(&mut broken);
+        let mut done_but_wrong = broken.clone();
+        (done_but_wrong.status, done_but_wrong.plan.repeat) = (Status::Done, 3);
+        let mut not_verified = slower(record("a", 8, 4), 9000);
+        let cause = "the server is gone".to_owned();
+        not_verified.status = Status::Failed { phase: PhaseKind::Verify, cause };
+        let summary = summarise(&results(vec![record("a", 8, 1), broken, done_but_wrong, not_verified]));
+        let row = summary.row("a", 8).unwrap();
+        assert_eq!(row.run.as_ref().unwrap().repeats, [1]);
+        assert_eq!(row.load.as_ref().unwrap().repeats, [1]);
+        let reasons: Vec<(u32, &str)> = row.unsound.iter().map(|u| (u.repeat, u.reason.as_str())).collect();
+        let counts = "counts match: not so for 2 of 9";
+        assert_eq!(reasons, [(2, counts), (3, counts), (4, "the server is gone")]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{FORMAT, OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::Settings;
+use rumba_core::workload::Check;
 
 /// A phase with these operations and device bytes written; one CPU millisecond per operation.
 pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRecord {
@@ -114,4 +115,14 @@ pub fn results(records: Vec<Record>) -> Results {
         trials: trials.collect(),
         missing: Vec::new(),
     }
+}
+
+/// The trial's verification finds its data broken.
+pub fn break_data(record: &mut Record) {
+    let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
+    let mut verify = phase(PhaseKind::Verify, 1.0, 0, 0.0);
+    verify.checks = vec![check];
+    record.phases.push(verify);
+    let cause = "the data is inconsistent".to_owned();
+    record.status = Status::Failed { phase: PhaseKind::Verify, cause };
 }

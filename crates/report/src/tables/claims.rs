@@ -14,6 +14,7 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Holds => "holds",
         Verdict::Fails => "FAILS",
         Verdict::Undecided => "undecided",
+        Verdict::SeenOnce => "seen once",
     }
 }
 
@@ -23,7 +24,7 @@ pub fn claims(summary: &Summary) -> String {
     if summary.claims.is_empty() {
         return String::new();
     }
-    let heads = ["verdict", "measured", "95% interval", "published", "claim"];
+    let heads = ["verdict", "measured", "90% interval", "published", "claim"];
     let mut grid = Grid::new(heads.map(str::to_owned).to_vec()).left(0);
     for judged in &summary.claims {
         grid.push(vec![
@@ -37,9 +38,14 @@ pub fn claims(summary: &Summary) -> String {
         ]);
     }
     let mut text = format!("\nClaims\n{}", grid.render());
+    text.push_str(
+        "  A verdict is false in at most 5% of cases: an exact test over the repeats rejects the opposite. \
+         Seen once: one repeat, nothing to test.\n",
+    );
     for (number, judged) in (1..).zip(&summary.claims) {
-        let Judgement { claim, reason, verdict, .. } = judged;
-        let _ = writeln!(text, "  {number}. {}: {} ({reason})", claim.holds, word(*verdict));
+        let Judgement { claim, reason, verdict, test, .. } = judged;
+        let test = test.as_deref().map(|test| format!("; {test}")).unwrap_or_default();
+        let _ = writeln!(text, "  {number}. {}: {} ({reason}{test})", claim.holds, word(*verdict));
         if let Some(measure) = &claim.measure {
             let _ = writeln!(text, "     measured is {measure}");
         }

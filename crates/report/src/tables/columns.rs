@@ -71,6 +71,16 @@ impl Column {
 const SHORT_OPS: [(&str, &[(&str, &str)]); 1] =
     [("linkbench", &[("un", "update_node"), ("gn", "get_node"), ("ul", "update_link"), ("gl", "get_links_list")])];
 
+impl Source {
+    /// The name that a ratio of it has.
+    pub fn ratio_name(self) -> String {
+        match self {
+            Source::Metric(name) => name.to_owned(),
+            Source::P99(op) => format!("{op}.p99_ms"),
+        }
+    }
+}
+
 /// The figures that a table is about.
 pub type Pick = fn(&Row) -> Option<&PhaseFigures>;
 
@@ -119,8 +129,7 @@ pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
 /// Transactions: throughput, response time, CPU.
 pub fn transactions(workload: &str, rows: &[Row], pick: Pick) -> Vec<Column> {
     let mut columns = vec![Column::metric("tps", "ops_per_s", 0, "operations per second, all loops")];
-    let short = SHORT_OPS.iter().find(|(name, _)| *name == workload).map_or(&[][..], |(_, ops)| ops);
-    for (head, op) in short {
+    for (head, op) in short_ops(workload) {
         let legend = format!("99th percentile of the response time of {op}, milliseconds");
         columns.push(Column::new(head, Source::P99(op), Digits::Milliseconds, &legend));
     }
@@ -178,23 +187,35 @@ pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
 
 /// What is worth knowing of the repeats' spread; JSON has it of every metric.
 pub fn repeated() -> Vec<Column> {
-    let shown = ["tps", "rkb/t", "wkb/t+d", "Mcpu/t", "size"];
-    relative().into_iter().filter(|column| shown.contains(&column.head.as_str())).collect()
-}
-
-/// What is compared with the baseline: everything that an operation spends.
-pub fn relative() -> Vec<Column> {
     [
         ("tps", "ops_per_s"),
-        ("r/t", "reads_per_op"),
         ("rkb/t", "rkb_per_op"),
-        ("wkb/t", "wkb_per_op"),
         ("wkb/t+d", "wkb_per_op_with_drain"),
         ("Mcpu/t", "cpu_us_per_op"),
-        ("Mcpu/t+d", "cpu_us_per_op_with_drain"),
         ("size", "size_bytes"),
-        ("rss", "rss_bytes"),
     ]
     .map(|(head, name)| Column::metric(head, name, 2, ""))
     .into()
+}
+
+/// What is compared with the baseline: the metrics that carry verdicts.
+pub fn relative(workload: &str) -> Vec<Column> {
+    let ratio = |(head, name)| Column::metric(head, name, 2, "");
+    let mut columns = vec![ratio(("tps", "ops_per_s"))];
+    columns
+        .extend(short_ops(workload).iter().map(|(head, op)| Column::new(head, Source::P99(op), Digits::Fixed(2), "")));
+    columns.extend(
+        [
+            ("r/t", "reads_per_op"),
+            ("wkb/t+d", "wkb_per_op_with_drain"),
+            ("Mcpu/t+d", "cpu_us_per_op_with_drain"),
+            ("size", "size_bytes"),
+        ]
+        .map(ratio),
+    );
+    columns
+}
+
+fn short_ops(workload: &str) -> &'static [(&'static str, &'static str)] {
+    SHORT_OPS.iter().find(|(name, _)| *name == workload).map_or(&[][..], |(_, ops)| ops)
 }

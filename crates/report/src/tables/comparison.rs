@@ -2,39 +2,105 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Change, Compared, ComparedRow, Comparison, Part, Side};
+use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part, Side};
 use rumba_core::metric::Metric;
+use rumba_core::ratio::{Change, Ratio};
 
 use super::grid::{Footnotes, Grid};
 use super::notes::failures;
 use crate::format::{SizeUnit, counted, ratio, significant};
 
-/// One run against another, ready to print: per engine, clients and metric both
-/// medians, their ratio, and its interval over the repeats.
-pub fn comparison_table(comparison: &Comparison) -> String {
+/// One run against another, ready to print: a line per engine that says what
+/// changed and how sure that is, then the differing conditions, then, as
+/// `details`, every metric with both medians, their ratio and its interval.
+pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     let mut text = String::new();
+    for row in &comparison.rows {
+        text.push_str(&outline(row));
+    }
+    if comparison.rows.is_empty() {
+        text.push_str("Nothing to compare: no engine has the same name and number of clients in both.\n");
+    }
+    text.push('\n');
     for (role, side) in [("base ", &comparison.base), ("other", &comparison.other)] {
         let _ = writeln!(text, "{role}  {}  {}  rumba {}", side.name, side.started, side.rumba);
     }
-    text.push_str(&conditions(comparison));
-    for row in &comparison.rows {
-        text.push_str(&compared_row(row, comparison.level));
-    }
-    if comparison.rows.is_empty() {
-        text.push_str("\nNothing to compare: no engine has the same name and number of clients in both.\n");
-    } else {
-        let _ = writeln!(
-            text,
-            "\nratio: median of other over median of base; interval: {:.0}% bootstrap of that ratio, the repeats drawn \
-             again {} times from a fixed seed; with few repeats it is about their whole range. Within noise: the \
-             interval holds 1, or the ratio is less than 1% away from it.",
-            comparison.level * 100.0,
-            comparison.resamples
+    if !comparison.interleaved {
+        text.push_str(
+            "Not interleaved: one run ended before the other began, so what the host did between them is part of every \
+             ratio and in no interval.\n",
         );
+    }
+    text.push_str(&conditions(comparison));
+    if details {
+        comparison.rows.iter().for_each(|row| text.push_str(&compared_row(row, comparison.level)));
+    }
+    if !comparison.rows.is_empty() {
+        text.push_str(&legend(comparison, details));
     }
     text.push_str(&side_notes("base", &comparison.base));
     text.push_str(&side_notes("other", &comparison.other));
     text
+}
+
+fn legend(comparison: &Comparison, details: bool) -> String {
+    let (level, margin) = (comparison.level * 100.0, comparison.margin * 100.0);
+    let mut text = format!(
+        "\nratio: median of other over median of base; interval: {level:.0}%, of all ratios that an exact permutation test \
+         over the repeats does not reject. Better, worse: it leaves 1 out, which errs in at most {:.0}% of cases for each \
+         headline metric; same: all of it within {margin:.0}% of 1; seen once: one repeat.",
+        100.0 - level
+    );
+    text.push_str(if details {
+        " Metrics marked * are the headlines; the verdicts of all others bear a false discovery rate of 5% together.\n"
+    } else {
+        " --details shows every metric.\n"
+    });
+    text
+}
+
+/// What changed of an engine: `rocksdb, 8 clients, loops: better ops_per_s 1.20 (1.18–1.22); same size_bytes`.
+fn outline(row: &ComparedRow) -> String {
+    let who = format!("{}, {}, {}", row.engine, counted(row.clients as usize, "client"), part_word(row.part));
+    if let Some(why) = &row.unsound {
+        return format!("{who}: undecided, because {why}\n");
+    }
+    let headlines: Vec<&Ratio> = row.metrics.iter().map(|c| &c.ratio).filter(|ratio| ratio.headline).collect();
+    let mut parts = Vec::new();
+    for change in [Change::Worse, Change::Better, Change::Differs, Change::Same, Change::Undecided, Change::SeenOnce] {
+        let of_change: Vec<String> =
+            headlines.iter().filter(|ratio| ratio.change == change).map(|ratio| named(ratio)).collect();
+        let word = match change {
+            Change::Undecided => "undecided (about so many more repeats would decide)",
+            decided => change_word(decided),
+        };
+        if !of_change.is_empty() {
+            parts.push(format!("{word} {}", of_change.join(", ")));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("no headline metric has figures".to_owned());
+    }
+    format!("{who}: {}\n", parts.join("; "))
+}
+
+/// A ratio in an outline: with its interval, or how many more repeats it needs.
+fn named(compared: &Ratio) -> String {
+    let name = &compared.metric;
+    let Some(value) = compared.ratio.value() else { return name.clone() };
+    let interval = match (compared.low.value(), compared.high.value()) {
+        (Some(low), Some(high)) => format!(" ({}–{})", ratio(low), ratio(high)),
+        _ => String::new(),
+    };
+    let more = compared.more_repeats.map(|more| format!(" ({more})"));
+    format!("{name} {}{interval}{}", ratio(value), more.unwrap_or_default())
+}
+
+fn part_word(part: Part) -> &'static str {
+    match part {
+        Part::Load => "load",
+        Part::Run => "loops",
+    }
 }
 
 fn conditions(comparison: &Comparison) -> String {
@@ -55,50 +121,48 @@ fn compared_row(row: &ComparedRow, level: f64) -> String {
     let mut footnotes = Footnotes::default();
     for compared in &row.metrics {
         let mut cell = |metric: &Metric, column: &str, show: &dyn Fn(f64) -> String| {
-            footnotes.cell(metric, column, &compared.metric, show)
+            footnotes.cell(metric, column, &compared.ratio.metric, show)
         };
         let (unit, show) = unit_of(compared);
         let (base, other) = (cell(&compared.base.median, "base", &show), cell(&compared.other.median, "other", &show));
-        let ratio_cell = cell(&compared.ratio, "ratio", &ratio);
-        let interval = match (&compared.low, &compared.high) {
+        let ratio_cell = cell(&compared.ratio.ratio, "ratio", &ratio);
+        let interval = match (&compared.ratio.low, &compared.ratio.high) {
             (Metric::Value(low), Metric::Value(high)) => format!("{}–{}", ratio(*low), ratio(*high)),
             (low, _) => cell(low, "interval", &ratio),
         };
         grid.push(vec![
-            compared.metric.clone(),
+            format!("{}{}", compared.ratio.metric, if compared.ratio.headline { " *" } else { "" }),
             unit,
             base,
             other,
             ratio_cell,
             interval,
-            change_word(compared).to_owned(),
+            change_word(compared.ratio.change).to_owned(),
         ]);
     }
-    let part = match row.part {
-        Part::Load => "load",
-        Part::Run => "loops",
-    };
+    let part = part_word(row.part);
     let clients = counted(row.clients as usize, "client");
     format!("\n{}, {clients}, {part}\n{}{}", row.engine, grid.render(), footnotes.render())
 }
 
 /// The unit that a metric is shown in and how; bytes as MB or GB, the same on both sides.
 fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
-    if compared.unit != "B" {
-        return (compared.unit.clone(), Box::new(significant));
+    if compared.ratio.unit != "B" {
+        return (compared.ratio.unit.clone(), Box::new(significant));
     }
     let medians = [&compared.base.median, &compared.other.median];
     let unit = SizeUnit::for_largest(medians.into_iter().filter_map(Metric::value).fold(0.0, f64::max));
     (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
 }
 
-fn change_word(compared: &Compared) -> &'static str {
-    match compared.change {
+fn change_word(change: Change) -> &'static str {
+    match change {
         Change::Better => "better",
         Change::Worse => "worse",
+        Change::Same => "same",
         Change::Differs => "differs",
-        Change::WithinNoise => "within noise",
         Change::Undecided => "undecided",
+        Change::SeenOnce => "seen once",
     }
 }
 

@@ -5,19 +5,19 @@ mod columns;
 mod comparison;
 mod grid;
 mod notes;
+mod relative;
 
 use std::fmt::Write as _;
 
 use rumba_core::comparison::{PhaseFigures, Row, Summary};
-use rumba_core::metric::Metric;
 use rumba_core::results::Results;
 
 use self::columns::{Column, Pick};
 pub use self::comparison::comparison_table;
 use self::grid::{Footnotes, Grid};
 pub(crate) use self::notes::ending;
-use crate::format::{RESOLUTION, percent, ratio};
-use crate::verdict::{default_baseline, verdict_line};
+use crate::format::percent;
+use crate::verdict::verdict_line;
 
 /// What can be chosen about the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
             &written,
         );
     }
-    text.push_str(&relative(summary, options));
+    text.push_str(&relative::relative(summary, workload, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
     text.push_str(&notes::servers(results));
@@ -97,7 +97,7 @@ fn heading(results: &Results, summary: &Summary) -> String {
     let repeats = summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len()).max();
     if let Some(repeats) = repeats {
         let repeats = match repeats {
-            1 => "figures of one repeat: how far repeats lie apart is not known".to_owned(),
+            1 => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
             _ => format!("medians of {repeats} repeats"),
         };
         let _ = writeln!(text, "{repeats}");
@@ -154,43 +154,6 @@ fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, column
     let width = columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
     for column in columns {
         let _ = writeln!(text, "  {:width$}  {}", column.head, column.legend);
-    }
-}
-
-/// Every engine over the baseline with the same number of clients.
-fn relative(summary: &Summary, options: &TableOptions) -> String {
-    let engines = summary.engines();
-    let Some(baseline) = options.baseline.as_deref().or(default_baseline(summary)) else { return String::new() };
-    if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || engines.len() < 2 {
-        return String::new();
-    }
-    let columns = columns::relative();
-    let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
-    let mut footnotes = Footnotes::default();
-    for row in &summary.rows {
-        let base = summary.row(baseline, row.clients).and_then(|base| base.run.as_ref());
-        let Some(figures) = row.run.as_ref() else { continue };
-        let cell = |column: &Column| {
-            let ratio_to = ratio_to(base, figures, column);
-            footnotes.cell(&ratio_to, &column.head, &row_name(summary, row), ratio)
-        };
-        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
-    }
-    if grid.is_empty() {
-        return String::new();
-    }
-    let title = format!("Relative to {baseline} (1.00 is the same; tps: more is better, all else: less is)");
-    format!("\n{title}\n{}{}", grid.render(), footnotes.render())
-}
-
-fn ratio_to(base: Option<&PhaseFigures>, figures: &PhaseFigures, column: &Column) -> Metric {
-    let Some(base) = base else { return Metric::absent("the baseline has no figures with this number of clients") };
-    match column.median(base) {
-        Metric::Value(base) if base < RESOLUTION => {
-            Metric::absent(format!("the baseline's figure is below {RESOLUTION}, too small to divide by"))
-        }
-        Metric::Value(base) => column.median(figures).map(|value| value / base),
-        absent => absent,
     }
 }
 

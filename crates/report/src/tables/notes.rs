@@ -12,7 +12,8 @@ use crate::server::in_server;
 
 /// Everything a reader must know before trusting the tables.
 pub fn all(results: &Results, summary: &Summary) -> String {
-    let mut text = partial(summary);
+    let mut text = unsound(summary);
+    text.push_str(&partial(summary));
     text.push_str(&failures("Did not end as planned", &summary.unfinished));
     text.push_str(&warnings(&results.warnings, &summary.remarks));
     if !results.missing.is_empty() {
@@ -42,6 +43,22 @@ pub fn servers(results: &Results) -> String {
         }
     }
     if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
+}
+
+/// Repeats whose data broke: they are named, and in no figure above.
+fn unsound(summary: &Summary) -> String {
+    let mut text = String::new();
+    for row in &summary.rows {
+        for broken in &row.unsound {
+            let clients = counted(row.clients as usize, "client");
+            let _ = writeln!(text, "  {}, {clients}: repeat {}: {}", row.engine, broken.repeat, broken.reason);
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\nFailed their verification and are in no figure, verdict or claim\n{text}")
+    }
 }
 
 fn partial(summary: &Summary) -> String {

@@ -58,6 +58,6 @@ fn a_partial_run_and_an_empty_one_still_make_a_page() {
     empty.trials.clear();
     assert_eq!(island(&page(&empty))["trials"], serde_json::json!([]));
     let data = island(&page(&sample()));
-    let ended = data["trials"][11]["ended"].as_str().unwrap();
+    let ended = data["trials"][15]["ended"].as_str().unwrap();
     assert!(ended.starts_with("failed in loop 2: the engine was killed"), "{ended}");
 }

@@ -62,7 +62,7 @@ fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
     assert!(document["summary"]["rows"][0]["load"]["metrics"]["write_amp_with_settle"]["median"].is_f64());
     assert_eq!(trial["warnings"][0]["code"], "debt-at-end");
     assert_eq!((&trial["library"], &trial["server"]), (&"built in".into(), &serde_json::Value::Null));
-    let failed = &document["trials"][11];
+    let failed = &document["trials"][15];
     assert_eq!((&failed["status"], &failed["failure"]["phase"]), (&"failed".into(), &"loop 2".into()));
     assert!(failed["charged"]["wkb_per_op_with_drain"]["absent"].is_string());
     assert!(failed["charged"]["wkb_per_row_with_settle"].is_f64(), "its load was settled and stands");

@@ -131,15 +131,16 @@ fn the_null_engine_and_broken_data_win_nothing() {
 }
 
 #[test]
-fn repeats_that_overlap_are_not_told_apart() {
-    let mut results = results(&[LSM, LSM_ZSTD], Plan { repeats: 2, ..SHORT });
-    for (trial, rate) in results.trials.iter_mut().zip([100.0, 99.0, 110.0, 105.0]) {
+fn engines_that_the_exact_test_does_not_tell_apart_share_the_verdict() {
+    let mut results = results(&[LSM, LSM_ZSTD], Plan { repeats: 4, ..SHORT });
+    for (trial, rate) in results.trials.iter_mut().zip([100.0, 99.0, 110.0, 105.0, 104.0, 101.0, 106.0, 102.0]) {
         for phase in &mut trial.record.phases {
             phase.metrics.ops_per_s = Metric::Value(rate);
         }
     }
     let text = printed(&results);
     assert!(text.contains("rocksdb.none (105/s; not told apart: rocksdb.zstd)"), "{text}");
+    assert!(!text.split("\nLoad").next().unwrap().contains("seen once"), "{text}");
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn a_percent_is_no_victory_and_noise_is_no_measure() {
         }
     }
     let text = printed(&results);
-    assert!(text.contains("rocksdb.none (100/s; not told apart: wiredtiger.snappy)"), "{text}");
+    assert!(text.contains("rocksdb.none (100/s; seen once; not told apart: wiredtiger.snappy)"), "{text}");
     let why = "r/t of rocksdb.none, wiredtiger.snappy: the baseline's figure is below 0.01, too small to divide by";
     assert!(text.contains(why), "{text}");
 }
@@ -177,13 +178,39 @@ fn two_runs_side_by_side() {
     other.trials[0].record.status =
         Status::Failed { phase: PhaseKind::Drain, cause: "the process was killed by signal 9".to_owned() };
     other.conditions.insert("governor".to_owned(), "powersave".to_owned());
-    insta::assert_snapshot!(comparison_table(&compare(&base, &other)));
+    insta::assert_snapshot!(comparison_table(&compare(&base, &other), true));
 }
 
 #[test]
-fn one_repeat_has_no_interval_and_says_so() {
+fn a_comparison_opens_with_what_changed_of_each_engine_and_keeps_details_for_those_who_ask() {
+    let plan = Plan { repeats: 4, ..SHORT };
+    let mut faster = LSM;
+    faster.ops_per_s *= 1.2;
+    let (base, other) = (results(&[LSM, BTREE], plan), results(&[faster, BTREE], plan));
+    let text = comparison_table(&compare(&base, &other), false);
+    let loops = text.lines().find(|line| line.starts_with("rocksdb.none, 16 clients, loops: ")).unwrap();
+    assert!(loops.contains("better ops_per_s 1.20 (1."), "{loops}");
+    assert!(!text.contains("rss_bytes") && text.contains("--details shows every metric"), "{text}");
+    assert!(text.contains("Not interleaved"), "{text}");
+    let detailed = comparison_table(&compare(&base, &other), true);
+    assert!(detailed.contains("rss_bytes") && detailed.contains("ops_per_s *"), "{detailed}");
+}
+
+#[test]
+fn one_repeat_has_no_interval_and_is_seen_once() {
     let base = results(&[LSM], SHORT);
-    let text = comparison_table(&compare(&base, &base));
+    let text = comparison_table(&compare(&base, &base), true);
     assert!(text.contains("no interval with one repeat"), "{text}");
-    assert!(text.contains("undecided") && !text.contains("within noise"), "{text}");
+    assert!(text.contains("loops: seen once ops_per_s 1.00") && !text.contains("undecided"), "{text}");
+}
+
+#[test]
+fn a_repeat_with_broken_data_is_named_and_decides_nothing() {
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
+    results.trials[2].record.phases.last_mut().unwrap().checks[0].wrong = 7;
+    let text = printed(&results);
+    let named = "Failed their verification and are in no figure, verdict or claim\n  \
+                 rocksdb.none, 16 clients: repeat 2: every count equals its visible links: not so for 7 of 1400000\n";
+    assert!(text.contains(named), "{text}");
+    assert!(text.contains("undecided because repeat 2 of rocksdb.none failed its verification"), "{text}");
 }

@@ -1,18 +1,43 @@
 //! `rumba compare`.
 
+use std::process::ExitCode;
+
+use rumba_core::claim::Verdict;
+use rumba_statistics::{Gate, Gated};
+
 use crate::cli::CompareArgs;
-use crate::problem::Problem;
+use crate::problem::{Problem, REFUTED};
 
 /// Compares one run against a base.
 pub fn run(args: &CompareArgs) -> super::Result {
+    let gates = args.fail_if.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>();
+    let gates = gates.map_err(|error| Problem::mistake(format!("--fail-if: {}", error.problem), error.remedy))?;
     let base = super::report::read(&args.base)?;
     let other = super::report::read(&args.directory)?;
     let comparison = rumba_statistics::compare(&base, &other);
+    let gated: Vec<Gated> = gates.iter().flat_map(|gate| gate.judge(&comparison)).collect();
     if args.json {
-        let value = serde_json::to_value(&comparison).map_err(|error| {
+        let unwritable = |error: serde_json::Error| {
             Problem::failure(format!("the comparison cannot be written as JSON: {error}"), "report this")
-        })?;
-        return super::print_json(&value);
+        };
+        let mut value = serde_json::to_value(&comparison).map_err(unwritable)?;
+        value["fail_if"] = serde_json::to_value(&gated).map_err(unwritable)?;
+        super::print_json(&value)?;
+    } else {
+        super::print(rumba_report::comparison_table(&comparison, args.details))?;
+        gated.iter().for_each(|gated| say!("{}", line(gated)));
     }
-    super::print(rumba_report::comparison_table(&comparison))
+    let closed = gated.iter().any(|gated| gated.verdict == Verdict::Holds);
+    Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
+}
+
+fn line(gated: &Gated) -> String {
+    let verdict = match gated.verdict {
+        Verdict::Holds => "IS SO",
+        Verdict::Fails => "is not so",
+        Verdict::Undecided => "undecided",
+        Verdict::SeenOnce => "seen once, no failure",
+    };
+    let Gated { gate, engine, clients, reason, .. } = gated;
+    format!("fail-if {gate}: {engine}, {clients} clients: {verdict} ({reason})")
 }

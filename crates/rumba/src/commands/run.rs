@@ -277,7 +277,7 @@ fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
         Outcome { failed: 1.., .. } => ExitCode::from(crate::problem::FAILURE),
-        _ if args.check => super::report::claims_exit(&summary)?,
+        _ if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
         _ => ExitCode::SUCCESS,
     })
 }

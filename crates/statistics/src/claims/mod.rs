@@ -1,98 +1,224 @@
-//! Claims: an experiment's inequalities, judged over its repeats.
+//! Claims: an experiment's inequalities, judged over its repeats by exact tests.
 //!
-//! The repeats of every engine are drawn again, with replacement, as in
-//! [`crate::compare()`]; a claim holds when its inequality is true in at least
-//! 97.5% of the draws, fails when in at most 2.5%, and is undecided between
-//! them. With one repeat there is nothing to draw from: the figures alone
-//! decide, and the reason says so.
+//! A claim holds when the one-sided test rejects at 5% that it does not, and
+//! fails when the opposite test rejects that it does; only one of the two can be
+//! false. Of a claim joined by `&&` every part must hold, each at 5%, and a part
+//! fails at 5% divided by the number of parts; of one joined by `||` the other
+//! way about.
 
-mod draws;
-mod expression;
+mod figures;
+mod language;
+mod lexer;
+mod names;
+pub(crate) mod samples;
 
 use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Row;
 use rumba_core::metric::Metric;
 
-pub use expression::{Mistake, Scope, check};
+pub(crate) use language::Relation;
+pub use names::{Mistake, Scope};
 
-use crate::{LEVEL, RESAMPLES};
-use draws::Draws;
-use expression::{Compiled, Trouble};
+use figures::{Absent, Figures, Which, rows_of};
+use language::{Number, Operator, Truth};
+use samples::{Alphas, Samples};
+
+/// How often a verdict may be false.
+pub(crate) const ALPHA: f64 = 0.05;
+
+/// Checks an expression before anything runs: its grammar, and that every
+/// metric and engine that it names is there.
+///
+/// # Errors
+/// The first mistake.
+pub fn check(text: &str, wants_truth: bool, scope: &Scope) -> Result<(), Mistake> {
+    if wants_truth { language::truth(text, scope).map(drop) } else { language::number(text, scope).map(drop) }
+}
+
+/// The engines and numbers of clients that claims over these rows may name.
+pub fn scope(rows: &[Row]) -> Scope {
+    let mut scope = Scope::default();
+    rows.iter().for_each(|row| scope.add(&row.engine, row.clients));
+    scope
+}
 
 /// Judges every claim over the figures of a run.
 pub fn judge(claims: &[Claim], rows: &[Row]) -> Vec<Judgement> {
-    claims.iter().map(|claim| judge_one(claim, rows)).collect()
+    let scope = scope(rows);
+    claims.iter().map(|claim| judge_one(claim, rows, &scope)).collect()
 }
 
-fn judge_one(claim: &Claim, rows: &[Row]) -> Judgement {
-    let undecided = |reason: String| Judgement {
+fn judge_one(claim: &Claim, rows: &[Row], scope: &Scope) -> Judgement {
+    let holds = language::truth(&claim.holds, scope);
+    let measure = claim.measure.as_deref().map(|text| language::number(text, scope)).transpose();
+    match (holds, measure) {
+        (Ok(holds), Ok(measure)) => weigh(claim, &holds, measure.or_else(|| over(&holds)).as_ref(), Figures(rows))
+            .unwrap_or_else(|reason| undecided(claim, reason)),
+        (Err(mistake), _) | (_, Err(mistake)) => undecided(claim, format!("{}; {}", mistake.problem, mistake.remedy)),
+    }
+}
+
+fn undecided(claim: &Claim, reason: String) -> Judgement {
+    Judgement {
         claim: claim.clone(),
         verdict: Verdict::Undecided,
         measured: Metric::absent(reason.clone()),
         reason,
+        seen: None,
+        test: None,
+        more_repeats: None,
         interval: None,
-        support: None,
-    };
-    match weigh(claim, rows) {
-        Ok(judgement) => judgement,
-        Err(Trouble::Absent(reason)) => undecided(format!("absent because {reason}")),
-        Err(Trouble::Mistake(mistake)) => undecided(format!("{}; {}", mistake.problem, mistake.remedy)),
     }
 }
 
-fn weigh(claim: &Claim, rows: &[Row]) -> Result<Judgement, Trouble> {
-    let mut draws = Draws::new(rows);
-    let holds = Compiled::new(&claim.holds, &draws)?;
-    let measure = claim.measure.as_deref().map(|text| Compiled::new(text, &draws)).transpose()?;
-    let sides = holds.sides()?;
-    let plainly = holds.truth()?;
-    let measured = |sides: Option<(f64, f64)>| match &measure {
-        Some(measure) => measure.number().map(Some),
-        None => Ok(sides.map(|(left, right)| left / right).filter(|ratio| ratio.is_finite())),
+/// The left side over the right, where the claim is one inequality.
+fn over(truth: &Truth) -> Option<Number> {
+    match truth {
+        Truth::Is(_, left, right) => Some(Number::Two(Operator::Over, Box::new(left.clone()), Box::new(right.clone()))),
+        _ => None,
+    }
+}
+
+fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figures<'_>) -> Result<Judgement, Absent> {
+    if let Some(why) = unsound(figures, holds, measure) {
+        return Err(why);
+    }
+    let seen = figures.truth(holds)?;
+    let outcome = outcome(figures, holds, Alphas { holds: ALPHA, fails: ALPHA })?;
+    let measured = match measure {
+        // What decides a claim need not have a ratio: of `x > 0` there is none.
+        Some(measure) => Metric::from(figures.number(measure, Which::Medians)),
+        None => Metric::absent("the claim has no single figure; add measure"),
     };
-    let figure = measured(sides)?;
-    let mut reason = sides.map_or_else(
-        || (if plainly { "it is true" } else { "it is not true" }).to_owned(),
-        |(left, right)| format!("left {}, right {}", show(left), show(right)),
-    );
-    let mut judgement = Judgement {
+    let interval = measure
+        .filter(|_| outcome.verdict != Verdict::SeenOnce)
+        .and_then(|measure| Samples::of(figures, measure, &Number::Plain(1.0)).ok()?.interval(ALPHA));
+    let mut reason =
+        sides(figures, holds)?.unwrap_or_else(|| (if seen { "it is true" } else { "it is not true" }).to_owned());
+    match (outcome.verdict, outcome.more_repeats) {
+        (Verdict::SeenOnce, _) => {
+            reason += if seen { "; true in the one repeat" } else { "; not true in the one repeat" };
+        }
+        (Verdict::Undecided, Some(more)) => {
+            let repeats = if more == 1 { "repeat" } else { "repeats" };
+            reason += &format!("; about {more} more {repeats} of each would decide it");
+        }
+        (Verdict::Undecided, None) => reason += "; not decided by a thousand repeats at this noise",
+        _ => {}
+    }
+    Ok(Judgement {
         claim: claim.clone(),
-        verdict: if plainly { Verdict::Holds } else { Verdict::Fails },
-        reason: String::new(),
-        measured: figure.map_or_else(|| Metric::absent("the claim has no single figure; add measure"), Metric::from),
-        interval: None,
-        support: None,
-    };
-    let Some(repeats) = draws.fewest_repeats().filter(|repeats| *repeats > 1) else {
-        judgement.reason = format!("{reason}; one repeat, so there is no interval");
-        return Ok(judgement);
-    };
-    let (mut truths, mut figures) = (0_u32, Vec::new());
-    for _ in 0..RESAMPLES {
-        draws.again();
-        truths += u32::from(holds.truth()?);
-        figures.extend(measured(holds.sides()?)?);
-    }
-    let support = f64::from(truths) / f64::from(RESAMPLES);
-    let tail = (1.0 - LEVEL) / 2.0;
-    judgement.verdict = match support {
-        support if support >= 1.0 - tail => Verdict::Holds,
-        support if support <= tail => Verdict::Fails,
-        _ => Verdict::Undecided,
-    };
-    if judgement.verdict == Verdict::Undecided {
-        reason += &format!("; true in {:.0}% of draws from {repeats} repeats", support * 100.0);
-    }
-    judgement.interval = interval(figures, tail);
-    Ok(Judgement { support: Some(support), reason, ..judgement })
+        verdict: outcome.verdict,
+        reason,
+        seen: Some(seen),
+        test: (!outcome.tests.is_empty()).then(|| outcome.tests.join("; ")),
+        more_repeats: outcome.more_repeats.filter(|_| outcome.verdict == Verdict::Undecided),
+        measured,
+        interval,
+    })
 }
 
-/// The percentile interval of the draws' figures.
-fn interval(mut figures: Vec<f64>, tail: f64) -> Option<(f64, f64)> {
-    figures.sort_unstable_by(f64::total_cmp);
-    let last = figures.len().checked_sub(1)?;
-    let at = |share: f64| figures[(share * last as f64).round() as usize];
-    Some((at(tail), at(1.0 - tail)))
+/// The numbers that an expression compares.
+fn compared(truth: &Truth) -> Vec<&Number> {
+    match truth {
+        Truth::Is(_, left, right) => vec![left, right],
+        Truth::Not(inner) => compared(inner),
+        Truth::All(parts) | Truth::Any(parts) => parts.iter().flat_map(compared).collect(),
+    }
+}
+
+/// Why nothing may rest on these figures: an engine that the claim reads broke its data.
+fn unsound(figures: Figures<'_>, holds: &Truth, measure: Option<&Number>) -> Option<String> {
+    let read = rows_of(compared(holds).into_iter().chain(measure));
+    read.into_iter().find_map(|key| figures.row(key)?.why_unsound())
+}
+
+/// The two sides in words, where the claim is one inequality.
+fn sides(figures: Figures<'_>, truth: &Truth) -> Result<Option<String>, Absent> {
+    let Truth::Is(_, left, right) = truth else { return Ok(None) };
+    let (left, right) = (figures.number(left, Which::Medians)?, figures.number(right, Which::Medians)?);
+    Ok(Some(format!("left {}, right {}", show(left), show(right))))
+}
+
+/// What the tests of a claim's parts come to.
+struct Outcome {
+    verdict: Verdict,
+    tests: Vec<String>,
+    more_repeats: Option<u32>,
+}
+
+fn outcome(figures: Figures<'_>, truth: &Truth, alphas: Alphas) -> Result<Outcome, Absent> {
+    let of_parts = |parts: &[Truth], alphas: Alphas| {
+        parts.iter().map(|part| outcome(figures, part, alphas)).collect::<Result<Vec<_>, Absent>>()
+    };
+    match truth {
+        Truth::Is(relation, left, right) => inequality(figures, *relation, left, right, alphas),
+        Truth::Not(inner) => {
+            let turned = Alphas { holds: alphas.fails, fails: alphas.holds };
+            let inner = outcome(figures, inner, turned)?;
+            Ok(Outcome { verdict: opposite(inner.verdict), ..inner })
+        }
+        Truth::All(parts) => {
+            let split = Alphas { fails: alphas.fails / parts.len() as f64, ..alphas };
+            Ok(join(of_parts(parts, split)?, Verdict::Fails, Verdict::Holds))
+        }
+        Truth::Any(parts) => {
+            let split = Alphas { holds: alphas.holds / parts.len() as f64, ..alphas };
+            Ok(join(of_parts(parts, split)?, Verdict::Holds, Verdict::Fails))
+        }
+    }
+}
+
+fn opposite(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Holds => Verdict::Fails,
+        Verdict::Fails => Verdict::Holds,
+        other => other,
+    }
+}
+
+/// One part decides alone when it is `decisive`; all parts together when they are all `other`.
+fn join(parts: Vec<Outcome>, decisive: Verdict, other: Verdict) -> Outcome {
+    let any = |verdict: Verdict| parts.iter().any(|part| part.verdict == verdict);
+    let verdict = match () {
+        () if any(decisive) => decisive,
+        () if any(Verdict::SeenOnce) => Verdict::SeenOnce,
+        () if any(Verdict::Undecided) => Verdict::Undecided,
+        () => other,
+    };
+    let undecided = || parts.iter().filter(|part| part.verdict == Verdict::Undecided);
+    // One part that no number of repeats would decide leaves the whole undecided.
+    let more_repeats = undecided()
+        .map(|part| part.more_repeats)
+        .try_fold(0, |most, more| Some(most.max(more?)))
+        .filter(|more| *more > 0);
+    let mut tests = Vec::new();
+    for test in parts.into_iter().flat_map(|part| part.tests) {
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    Outcome { verdict, tests, more_repeats }
+}
+
+fn inequality(
+    figures: Figures<'_>,
+    relation: Relation,
+    left: &Number,
+    right: &Number,
+    alphas: Alphas,
+) -> Result<Outcome, Absent> {
+    let plainly = relation.is_so(figures.number(left, Which::Medians)?, figures.number(right, Which::Medians)?);
+    if rows_of([left, right]).is_empty() {
+        let verdict = if plainly { Verdict::Holds } else { Verdict::Fails };
+        return Ok(Outcome { verdict, tests: Vec::new(), more_repeats: None });
+    }
+    let samples = Samples::of(figures, left, right)?;
+    if samples.fewest() < 2 {
+        return Ok(Outcome { verdict: Verdict::SeenOnce, tests: Vec::new(), more_repeats: None });
+    }
+    let verdict = samples.verdict(relation, alphas);
+    Ok(Outcome { verdict, tests: vec![samples.test()], more_repeats: samples.more_repeats(relation, alphas) })
 }
 
 /// Three significant digits, as tables show them.

@@ -40,21 +40,56 @@ const HOLDS: &str = "wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\")";
 #[test]
 fn a_claim_far_from_the_noise_holds_or_fails_and_one_within_it_is_undecided() {
     let clear = judged(HOLDS, &run(&[20.0, 21.0, 19.0], &[1.0, 1.1, 0.9]));
-    assert_eq!((clear.verdict, clear.support), (Verdict::Holds, Some(1.0)));
-    assert_eq!(clear.measured, Metric::Value(5.0));
+    assert_eq!((clear.verdict, clear.seen), (Verdict::Holds, Some(true)));
+    assert_eq!(clear.test.as_deref(), Some("permutation test, 3 and 3 repeats"));
+    assert_eq!(clear.measured, Metric::Value(5.0), "the left side over the right");
     let (low, high) = clear.interval.unwrap();
-    assert!(low < 5.0 && 5.0 < high, "{low} {high}");
+    assert!(low < 5.0 && 5.0 < high && low > 4.0, "{low} {high}");
     assert_eq!(judged(HOLDS, &run(&[2.0, 2.1, 1.9], &[1.0, 1.1, 0.9])).verdict, Verdict::Fails);
-    let noise = judged(HOLDS, &run(&[2.0, 4.0, 9.0], &[1.0, 1.0, 1.0]));
-    assert_eq!(noise.verdict, Verdict::Undecided, "{noise:?}");
-    assert!(noise.reason.contains("% of draws from 3 repeats"), "{}", noise.reason);
+    let noise = judged(HOLDS, &run(&[3.0, 5.0, 9.0], &[1.0, 1.0, 1.0]));
+    assert_eq!((noise.verdict, noise.seen), (Verdict::Undecided, Some(true)), "{noise:?}");
+    assert!(noise.more_repeats.unwrap() > 3 && noise.reason.contains("more repeats of each"), "{}", noise.reason);
 }
 
 #[test]
-fn one_repeat_is_judged_by_its_figures_and_says_so() {
+fn the_factor_of_a_claim_scales_what_is_tested() {
+    let nearly = run(&[39.0, 41.0, 40.0, 40.5], &[10.0, 9.9, 10.1, 10.05]);
+    assert_eq!(judged("wkb_per_op(\"a\") >= 3.8 * wkb_per_op(\"b\")", &nearly).verdict, Verdict::Holds);
+    assert_eq!(judged(HOLDS, &nearly).verdict, Verdict::Undecided);
+    assert_eq!(judged("wkb_per_op(\"a\") >= 4.2 * wkb_per_op(\"b\")", &nearly).verdict, Verdict::Fails);
+    assert_eq!(judged("wkb_per_op(\"a\") / wkb_per_op(\"b\") > 3.8", &nearly).verdict, Verdict::Holds);
+}
+
+#[test]
+fn one_repeat_is_a_verdict_of_its_own_and_says_what_it_showed() {
     let one = judged(HOLDS, &run(&[20.0], &[1.0]));
-    assert_eq!((one.verdict, one.interval, one.support), (Verdict::Holds, None, None));
-    assert!(one.reason.contains("one repeat"), "{}", one.reason);
+    assert_eq!((one.verdict, one.seen, one.interval), (Verdict::SeenOnce, Some(true), None));
+    assert_eq!(one.reason, "left 20.0, right 4.00; true in the one repeat");
+    let not = judged(HOLDS, &run(&[2.0, 2.1, 2.2], &[1.0]));
+    assert_eq!((not.verdict, not.seen), (Verdict::SeenOnce, Some(false)), "one side with one repeat");
+}
+
+#[test]
+fn only_the_engines_that_a_claim_reads_count_for_its_repeats() {
+    let of = |engine: &'static str, values: &[f64]| {
+        values.iter().zip(1..).map(|(&wkb, repeat)| trial(engine, repeat, wkb)).collect::<Vec<_>>()
+    };
+    let mut failed = trial("c", 1, 1.0);
+    failed.phases.clear();
+    let mut records = [of("a", &[20.0, 21.0, 19.0]), of("b", &[1.0, 1.1, 0.9])].concat();
+    records.push(failed);
+    let judged = judged(HOLDS, &summarise(&testing::results(records)));
+    assert_eq!(judged.verdict, Verdict::Holds, "{}", judged.reason);
+}
+
+#[test]
+fn a_repeat_that_failed_its_verification_leaves_the_claim_undecided_by_name() {
+    let mut records: Vec<Record> = (1..).zip([20.0, 21.0, 19.0, 20.0]).map(|(n, wkb)| trial("a", n, wkb)).collect();
+    records.extend((1..).zip([1.0, 1.1, 0.9, 1.0]).map(|(n, wkb)| trial("b", n, wkb)));
+    testing::break_data(&mut records[5]);
+    let judged = judged(HOLDS, &summarise(&testing::results(records)));
+    assert_eq!(judged.verdict, Verdict::Undecided);
+    assert_eq!(judged.reason, "repeat 2 of b failed its verification: counts match: not so for 2 of 9");
 }
 
 #[test]
@@ -75,15 +110,77 @@ fn a_division_by_a_figure_of_zero_is_undecided_and_no_infinity() {
 }
 
 #[test]
+fn figures_of_zero_are_tested_without_logarithms() {
+    let none = run(&[3.0, 4.0, 5.0], &[0.0, 0.0, 0.0]);
+    let more = judged("wkb_per_op(\"a\") > wkb_per_op(\"b\")", &none);
+    assert_eq!((more.verdict, more.interval), (Verdict::Holds, None));
+    assert_eq!(judged("wkb_per_op(\"b\") >= wkb_per_op(\"a\")", &none).verdict, Verdict::Fails);
+}
+
+#[test]
 fn a_measure_is_what_is_shown_beside_the_published_figure() {
     let measure = Some("wkb_per_op(\"a\") / wkb_per_op(\"b\")".to_owned());
-    let judged = judge(&[Claim { measure, ..claim(HOLDS) }], &run(&[20.0, 20.0], &[1.0, 1.0]).rows).remove(0);
-    assert_eq!((judged.measured, judged.interval), (Metric::Value(20.0), Some((20.0, 20.0))));
+    let summary = run(&[20.0, 20.0, 20.0], &[1.0, 1.0, 1.0]);
+    let judged = judge(&[Claim { measure, ..claim(HOLDS) }], &summary.rows).remove(0);
+    let (low, high) = judged.interval.unwrap();
+    assert_eq!(judged.measured, Metric::Value(20.0));
+    assert!((low - 20.0).abs() < 1e-9 && (high - 20.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_engine_against_a_number_is_tested_by_signs_and_needs_five_repeats() {
+    let absolute = "ops_per_s(\"a\") >= 1000 && p99_ms(\"a\", \"get_node\") <= 2.5";
+    let four = judged(absolute, &run(&[1.0; 4], &[1.0]));
+    assert_eq!((four.verdict, four.more_repeats), (Verdict::Undecided, Some(1)), "{}", four.reason);
+    let five = judged(absolute, &run(&[1.0; 5], &[1.0]));
+    assert_eq!(five.test.as_deref(), Some("sign-flip test, 5 repeats"));
+    assert_eq!(five.verdict, Verdict::Holds, "b, with one repeat, is not in it");
+    let paired = judged("wkb_per_op_with_drain(\"a\") <= 2 * wkb_per_op_with_drain(\"a\")", &run(&[1.0; 5], &[1.0]));
+    assert_eq!(paired.verdict, Verdict::Holds);
+}
+
+#[test]
+fn ratios_of_four_rows_are_two_sides_of_repeats() {
+    let rates = |engine: &'static str, rates: [f64; 3]| {
+        rates.into_iter().zip(1..).map(move |(wkb, repeat)| trial(engine, repeat, wkb))
+    };
+    let records = rates("a", [40.0, 41.0, 39.0])
+        .chain(rates("b", [10.0, 10.1, 9.9]))
+        .chain(rates("c", [20.0, 20.5, 19.5]))
+        .chain(rates("d", [10.0, 10.2, 9.8]));
+    let summary = summarise(&testing::results(records.collect()));
+    let of = |engine: &str| format!("wkb_per_op(\"{engine}\")");
+    let holds = format!("{} / {} >= {} / {}", of("a"), of("b"), of("c"), of("d"));
+    let four = judged(&holds, &summary);
+    assert_eq!(four.verdict, Verdict::Holds, "{}", four.reason);
+    assert_eq!(four.test.as_deref(), Some("permutation test, 3 and 3 repeats"));
+    assert_eq!(judged(&holds.replace(">=", "<="), &summary).verdict, Verdict::Fails);
+}
+
+#[test]
+fn a_part_of_a_conjunction_fails_at_its_share_of_the_level() {
+    let (low, high) = ("wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\")", "wkb_per_op(\"a\") <= 6 * wkb_per_op(\"b\")");
+    let both = format!("{low} && {high}");
+    assert_eq!(judged(&both, &run(&[5.0, 5.1, 4.9], &[1.0, 1.01, 0.99])).verdict, Verdict::Holds);
+    // 1 of 20 deals is 5%, which is not 2.5%; 1 of 70 is less.
+    assert_eq!(judged(&both, &run(&[9.0, 9.1, 8.9], &[1.0, 1.01, 0.99])).verdict, Verdict::Undecided);
+    let four = run(&[9.0, 9.1, 8.9, 9.05], &[1.0, 1.01, 0.99, 1.0]);
+    assert_eq!(judged(&both, &four).verdict, Verdict::Fails);
+    assert_eq!(judged(&format!("!({both})"), &four).verdict, Verdict::Holds);
+    assert_eq!(judged(&format!("{low} || {high}"), &four).verdict, Verdict::Holds);
+}
+
+#[test]
+fn equal_means_within_a_percent() {
+    let same = "wkb_per_op(\"a\") == wkb_per_op(\"b\")";
+    assert_eq!(judged(same, &run(&[10.0, 10.01, 9.99], &[10.0, 10.02, 10.01])).verdict, Verdict::Holds);
+    assert_eq!(judged(same, &run(&[10.5, 10.51, 10.49, 10.5], &[10.0; 4])).verdict, Verdict::Fails);
+    assert_eq!(judged(&same.replace("==", "!="), &run(&[10.5; 4], &[10.0; 4])).verdict, Verdict::Holds);
 }
 
 #[test]
 fn claims_reach_percentiles_loads_and_joined_inequalities() {
-    let summary = run(&[2.0, 2.0], &[1.0, 1.0]);
+    let summary = run(&[2.0; 5], &[1.0; 5]);
     let all = "p99_ms(\"a\", \"get_node\") == 2.0 && load_ops_per_s(\"b\") > 9_000 && \
                wkb_per_op_with_drain(\"a\", 8) > 0 && write_amp_with_settle(\"a\") >= 0";
     let judged = judged(all, &summary);
@@ -95,20 +192,71 @@ fn claims_reach_percentiles_loads_and_joined_inequalities() {
 }
 
 #[test]
+fn numbers_are_floating_point() {
+    let number = |text: &str| {
+        let parsed = language::number(text, &scope()).unwrap();
+        Figures(&[]).number(&parsed, Which::Medians).unwrap()
+    };
+    assert_eq!(number("7/10"), 0.7);
+    assert_eq!(number("1_000 * 2 - 3 / 2"), 1998.5);
+    assert_eq!(number("-(2 + 1e1) * -.5"), 6.0);
+    assert_eq!(number("8 - 2 - 1 / 2 / 2"), 5.75);
+    let empty = run(&[1.0], &[1.0]);
+    assert_eq!(judged("7/10 > 0.5 && !(1 > 2) && (1 < 2 || 2 < 1)", &empty).verdict, Verdict::Holds);
+}
+
+#[test]
 fn what_is_wrong_with_a_claim_is_said_before_anything_runs() {
     let problem = |text: &str| check(text, true, &scope()).unwrap_err();
     check("wkb_per_op(\"innodb.16k\") >= 5 * wkb_per_op(\"myrocks.zstd\")", true, &scope()).unwrap();
     let engine = problem("wkb_per_op(\"innodb.16k\") >= 5 * wkb_per_op(\"myrocks.zsdt\")");
     assert_eq!(engine.problem, "the experiment has no engine `myrocks.zsdt`");
-    assert_eq!((engine.remedy.as_str(), engine.offset), ("did you mean `myrocks.zstd`?", 32));
-    let metric = problem("true || wkb_per_opp(\"innodb.16k\") > 1");
-    assert_eq!((metric.remedy.as_str(), metric.offset), ("did you mean `wkb_per_op`?", 8));
+    assert_eq!((engine.remedy.as_str(), engine.offset), ("did you mean `myrocks.zstd`?", 43));
+    assert_eq!(engine.unknown_engine.as_deref(), Some("myrocks.zsdt"));
+    let metric = problem("1 > 0 || wkb_per_opp(\"innodb.16k\") > 1");
+    assert_eq!((metric.remedy.as_str(), metric.offset), ("did you mean `wkb_per_op`?", 9));
     assert!(problem("wkb_per_op(\"innodb.16k\", 4) > 1").problem.contains("4 clients"));
     assert!(problem("p99_ms(\"innodb.16k\") > 1").remedy.contains("get_node"));
+    assert!(problem("wkb_per_op() > 1").problem.contains("not given what it takes"));
     assert!(problem("wkb_per_op(\"innodb.16k\")").problem.contains("not an inequality"));
     assert!(problem("wkb_per_op(\"innodb.16k\") > ").problem.contains("cannot be read"));
     assert!(problem("wkb_per_op > 1").remedy.contains("wkb_per_op(\"innodb\")"));
-    assert!(problem("while true {}").problem.contains("cannot be read"));
+    assert!(check("1 > 2", false, &scope()).unwrap_err().problem.contains("not a number"));
+}
+
+#[test]
+fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
+    let problem = |text: &str| check(text, true, &scope()).unwrap_err();
+    let at = |text: &str| (problem(text).offset, problem(text).remedy);
+    assert_eq!(at("1 < 2 < 3"), (6, "join two inequalities: 1 < x && x < 2".to_owned()));
+    assert_eq!(at("1 = 2"), (2, "write ==, >= or <=".to_owned()));
+    assert_eq!(at("1 < 2 & 2 < 3"), (6, "write &&".to_owned()));
+    assert_eq!(at("wkb_per_op(innodb) > 1"), (11, "put it between double quotes: \"innodb\"".to_owned()));
+    for (text, offset) in [
+        ("while true {}", 11),
+        ("(1 < 2", 6),
+        ("1 < 2)", 5),
+        ("wkb_per_op(\"innodb.16k) > 1", 11),
+        ("1 < 0x10", 4),
+        ("1 < 2 @", 6),
+        ("1 < * 2", 4),
+        ("1 < 2 && 3", 9),
+        ("", 0),
+    ] {
+        assert_eq!(problem(text).offset, offset, "{text}: {}", problem(text).problem);
+    }
+    let deep = format!("{}1{} > 0", "(".repeat(10_000), ")".repeat(10_000));
+    assert!(problem(&deep).problem.contains("nested too deeply"));
+}
+
+proptest::proptest! {
+    /// Whatever is written, it is read or refused at a place within it.
+    #[test]
+    fn no_text_breaks_the_parser(text in r#"[a-z_0-9"().<>=!&|+*/, é-]{0,40}"#) {
+        if let Err(mistake) = check(&text, true, &scope()) {
+            proptest::prop_assert!(mistake.offset <= text.len());
+        }
+    }
 }
 
 #[test]

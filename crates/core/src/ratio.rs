@@ -1,0 +1,68 @@
+//! One figure against another: the ratio, how sure it is, and what it says.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+
+/// A ratio nearer to one than this is no change that anybody needs to act on:
+/// when the whole interval lies so near, the two are the same.
+pub const SAME_MARGIN: f64 = 0.01;
+
+/// The confidence level of a ratio's two-sided interval.
+pub const LEVEL: f64 = 0.95;
+
+/// An operation is one of the main ones, whose 99th percentiles carry verdicts,
+/// when at least this share of all operations is of its type.
+pub const MAIN_SHARE: f64 = 0.05;
+
+/// The metrics of the load that carry verdicts.
+pub const HEADLINE_LOAD: &[&str] = &["ops_per_s", "wkb_per_row_with_settle", "cpu_us_per_row_with_settle"];
+
+/// The metrics of the loops that carry verdicts, beside the 99th percentiles of the main operations.
+pub const HEADLINE_RUN: &[&str] =
+    &["ops_per_s", "wkb_per_op_with_drain", "reads_per_op", "cpu_us_per_op_with_drain", "size_bytes"];
+
+/// What a ratio says, noise considered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Better: the whole interval lies on the better side of 1.
+    Better,
+    /// Worse: the whole interval lies on the worse side of 1.
+    Worse,
+    /// A positive finding: the whole interval lies within [`SAME_MARGIN`] of 1.
+    Same,
+    /// The interval leaves 1 out, and the metric has no better direction.
+    Differs,
+    /// The repeats cannot tell; `more_repeats` says how many more probably could.
+    Undecided,
+    /// One side has one repeat: it was seen, and nothing tells how far the next would lie from it.
+    SeenOnce,
+}
+
+/// A figure over another with its exact interval and verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// The metric's stable name, or `OP.p99_ms` for a type of operation.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Whether it is one of the few metrics that carry a verdict of their own, at
+    /// the level of the interval. The verdicts of all others bear a false
+    /// discovery rate of 5% together.
+    pub headline: bool,
+    /// The other's median over the base's.
+    pub ratio: Metric,
+    /// Lower end of the two-sided 95% interval: the smallest ratio that the permutation test does not reject.
+    pub low: Metric,
+    /// Upper end of it: the largest ratio that the test does not reject.
+    pub high: Metric,
+    /// What the ratio says.
+    pub change: Change,
+    /// The two-sided p-value of the exact permutation test that both are alike; absent with one repeat.
+    pub p: Option<f64>,
+    /// How many more repeats of each side would probably decide it, at the noise
+    /// seen; `None` when it is decided, or when the noise is not known.
+    pub more_repeats: Option<u32>,
+}

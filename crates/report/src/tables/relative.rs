@@ -1,0 +1,98 @@
+//! The engines of one run over one of them, with intervals and verdicts.
+
+use rumba_core::comparison::{PhaseFigures, Row, Summary};
+use rumba_core::metric::Metric;
+use rumba_core::ratio::{Change, Ratio};
+
+use super::columns::{self, Column};
+use super::grid::{Footnotes, Grid};
+use super::{name_cells, name_heads, row_name};
+use crate::format::{RESOLUTION, ratio};
+use crate::verdict::default_baseline;
+
+const LEGEND: &str =
+    "  + better, - worse, = the same within 1%, ? undecided, 1x seen once; below a ratio its exact 95% interval
+";
+
+/// A verdict as a mark behind a ratio.
+fn mark(change: Change) -> &'static str {
+    match change {
+        Change::Better => " +",
+        Change::Worse => " -",
+        Change::Same => " =",
+        Change::Differs => " !",
+        Change::Undecided => " ?",
+        Change::SeenOnce => " 1x",
+    }
+}
+
+/// Every engine over the baseline with the same number of clients.
+pub fn relative(summary: &Summary, workload: &str, baseline: Option<&str>) -> String {
+    let Some(baseline) = baseline.or(default_baseline(summary)) else { return String::new() };
+    if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines().len() < 2 {
+        return String::new();
+    }
+    let columns = columns::relative(workload);
+    let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
+    let mut footnotes = Footnotes::default();
+    let mut more = 0;
+    for row in &summary.rows {
+        let base = summary.row(baseline, row.clients).and_then(|base| base.run.as_ref());
+        let Some(figures) = row.run.as_ref() else { continue };
+        let against = summary.relative(baseline, &row.engine, row.clients);
+        let tested = |column: &Column| against.and_then(|against| against.metric(&column.source.ratio_name()));
+        let cell = |column: &Column| {
+            let verdict = tested(column).map_or("", |tested| mark(tested.change));
+            footnotes.cell(&ratio_to(base, figures, column), &column.head, &row_name(summary, row), |value| {
+                format!("{}{verdict}", ratio(value))
+            })
+        };
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+        let intervals: Vec<String> =
+            columns.iter().map(|column| tested(column).map_or_else(String::new, interval)).collect();
+        if intervals.iter().any(|interval| !interval.is_empty()) {
+            grid.push(intervals.into_iter().chain(name_heads(summary).iter().map(|_| String::new())).collect());
+        }
+        more = columns.iter().filter_map(|column| tested(column)?.more_repeats).fold(more, u32::max);
+    }
+    if grid.is_empty() {
+        return String::new();
+    }
+    let title = format!("Relative to {baseline} (1.00 is the same; tps: more is better, all else: less is)");
+    let more = match more {
+        0 => String::new(),
+        1 => "  about 1 more repeat of each engine would decide every `?`\n".to_owned(),
+        more => format!("  about {more} more repeats of each engine would decide every `?` at the noise seen\n"),
+    };
+    format!("\n{title}\n{}{}{LEGEND}{more}{}", grid.render(), footnotes.render(), left_undecided(summary, baseline))
+}
+
+/// Engines that nothing is decided about because a repeat broke its data.
+fn left_undecided(summary: &Summary, baseline: &str) -> String {
+    let against = summary.relative.iter().find(|relative| relative.baseline == baseline);
+    let mut reasons: Vec<&str> = Vec::new();
+    for why in against.into_iter().flat_map(|relative| &relative.rows).filter_map(|row| row.unsound.as_deref()) {
+        if !reasons.contains(&why) {
+            reasons.push(why);
+        }
+    }
+    reasons.into_iter().map(|why| format!("  undecided because {why}\n")).collect()
+}
+
+fn interval(tested: &Ratio) -> String {
+    match (tested.low.value(), tested.high.value()) {
+        (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
+        _ => String::new(),
+    }
+}
+
+fn ratio_to(base: Option<&PhaseFigures>, figures: &PhaseFigures, column: &Column) -> Metric {
+    let Some(base) = base else { return Metric::absent("the baseline has no figures with this number of clients") };
+    match column.median(base) {
+        Metric::Value(base) if base < RESOLUTION => {
+            Metric::absent(format!("the baseline's figure is below {RESOLUTION}, too small to divide by"))
+        }
+        Metric::Value(base) => column.median(figures).map(|value| value / base),
+        absent => absent,
+    }
+}

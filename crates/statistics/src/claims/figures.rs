@@ -1,0 +1,145 @@
+//! The figures that an expression is evaluated over: of one repeat, or the medians of all.
+
+use std::collections::BTreeSet;
+
+use rumba_core::comparison::{Figure, PhaseFigures, Row};
+use rumba_core::metric::Metric;
+
+use super::language::{Number, Operator, Truth};
+use super::names::Asked;
+
+/// Why an expression has no value.
+pub type Absent = String;
+
+/// Which repeats are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The medians of all.
+    Medians,
+    /// One repeat, by its number.
+    Repeat(u32),
+}
+
+/// The figures of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures<'a>(pub &'a [Row]);
+
+/// An engine with a number of clients: a row of the run.
+pub type Key<'a> = (&'a str, u32);
+
+impl<'a> Figures<'a> {
+    /// The row of an engine with this number of clients.
+    pub fn row(self, (engine, clients): Key<'_>) -> Option<&'a Row> {
+        self.0.iter().find(|row| row.engine == engine && row.clients == clients)
+    }
+
+    /// A number by its expression.
+    ///
+    /// # Errors
+    /// Why there is none: a figure is absent, or something is divided by zero.
+    pub fn number(self, number: &Number, which: Which) -> Result<f64, Absent> {
+        let value = match number {
+            Number::Plain(value) => *value,
+            Number::Figure(asked) => self.figure(asked, which)?,
+            Number::Minus(inner) => -self.number(inner, which)?,
+            Number::Two(operator, left, right) => {
+                let (left, right) = (self.number(left, which)?, self.number(right, which)?);
+                match operator {
+                    Operator::Plus => left + right,
+                    Operator::Less => left - right,
+                    Operator::Times => left * right,
+                    Operator::Over => left / right,
+                }
+            }
+        };
+        if value.is_finite() { Ok(value) } else { Err("something is divided by zero".to_owned()) }
+    }
+
+    /// Whether it is so, whatever the noise. Every part is evaluated: an absent
+    /// figure is not hidden by a part that decides alone.
+    ///
+    /// # Errors
+    /// As [`Figures::number`].
+    pub fn truth(self, truth: &Truth) -> Result<bool, Absent> {
+        let parts = |parts: &[Truth]| parts.iter().map(|part| self.truth(part)).collect::<Result<Vec<bool>, Absent>>();
+        Ok(match truth {
+            Truth::Is(relation, left, right) => {
+                relation.is_so(self.number(left, Which::Medians)?, self.number(right, Which::Medians)?)
+            }
+            Truth::Not(inner) => !self.truth(inner)?,
+            Truth::All(all) => parts(all)?.into_iter().all(|part| part),
+            Truth::Any(any) => parts(any)?.into_iter().any(|part| part),
+        })
+    }
+
+    fn figure(self, asked: &Asked, which: Which) -> Result<f64, Absent> {
+        let absent = |why: &str| format!("absent because {} of {}: {why}", asked.metric, asked.engine);
+        let row = self.row((&asked.engine, asked.clients)).ok_or_else(|| absent("it has not run"))?;
+        let (phase, figure) = find(row, asked).map_err(absent)?;
+        let value = match which {
+            Which::Medians => &figure.median,
+            Which::Repeat(repeat) => {
+                let place = phase.repeats.iter().position(|known| *known == repeat);
+                place.and_then(|place| figure.values.get(place)).ok_or_else(|| absent("not in this repeat"))?
+            }
+        };
+        match value {
+            Metric::Value(value) => Ok(*value),
+            Metric::Absent { absent: why } => Err(absent(why)),
+        }
+    }
+}
+
+/// A figure, and the phase whose repeats it has values of.
+fn find<'a>(row: &'a Row, asked: &Asked) -> Result<(&'a PhaseFigures, &'a Figure), &'static str> {
+    let phase = if asked.load { &row.load } else { &row.run };
+    let phase = phase.as_ref().ok_or("no repeat came to its end")?;
+    let found = match &asked.op {
+        None => phase.metrics.get(&asked.metric),
+        Some(op) => phase.op_types.get(op).ok_or("no operation of this type was run")?.response.get(&asked.metric),
+    };
+    found.map(|figure| (phase, figure)).ok_or("it was not measured")
+}
+
+/// The rows that an expression reads.
+pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Key<'a>> {
+    let mut rows = BTreeSet::new();
+    for number in numbers {
+        match number {
+            Number::Plain(_) => {}
+            Number::Figure(asked) => {
+                rows.insert((asked.engine.as_str(), asked.clients));
+            }
+            Number::Minus(inner) => rows.extend(rows_of([&**inner])),
+            Number::Two(_, left, right) => rows.extend(rows_of([&**left, &**right])),
+        }
+    }
+    rows
+}
+
+/// The rows that an expression reads, and whether it reads the load's figures.
+fn phases_of(number: &Number) -> Vec<(&str, u32, bool)> {
+    match number {
+        Number::Plain(_) => Vec::new(),
+        Number::Figure(asked) => vec![(asked.engine.as_str(), asked.clients, asked.load)],
+        Number::Minus(inner) => phases_of(inner),
+        Number::Two(_, left, right) => phases_of(left).into_iter().chain(phases_of(right)).collect(),
+    }
+}
+
+impl Figures<'_> {
+    /// The repeats that every row has of which these numbers read something.
+    pub fn repeats(self, numbers: &[&Number]) -> Vec<u32> {
+        let mut common: Option<Vec<u32>> = None;
+        for (engine, clients, load) in numbers.iter().flat_map(|number| phases_of(number)) {
+            let row = self.row((engine, clients));
+            let phase = row.and_then(|row| if load { row.load.as_ref() } else { row.run.as_ref() });
+            let has = phase.map_or(&[][..], |phase| &phase.repeats);
+            match &mut common {
+                None => common = Some(has.to_vec()),
+                Some(common) => common.retain(|repeat| has.contains(repeat)),
+            }
+        }
+        common.unwrap_or_default()
+    }
+}

@@ -1,0 +1,148 @@
+//! What the names in an expression mean: metrics, engines, numbers of clients.
+
+use std::collections::BTreeSet;
+
+use rumba_core::comparison::CHARGED;
+use rumba_core::metric::METRICS;
+
+/// The percentiles that an expression may ask for.
+const PERCENTILES: [&str; 6] = ["mean_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms"];
+
+/// A mistake in an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mistake {
+    /// What is wrong.
+    pub problem: String,
+    /// What to write instead.
+    pub remedy: String,
+    /// Where in the expression, in bytes.
+    pub offset: usize,
+    /// The engine that it names and that is not there, if that is the mistake.
+    pub unknown_engine: Option<String>,
+}
+
+impl Mistake {
+    /// A mistake at a place.
+    pub fn new(offset: usize, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { problem: problem.into(), remedy: remedy.into(), offset, unknown_engine: None }
+    }
+}
+
+/// The engines of an experiment and its numbers of clients.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    engines: Vec<String>,
+    clients: BTreeSet<u32>,
+}
+
+impl Scope {
+    /// Adds an engine at a number of clients.
+    pub fn add(&mut self, engine: &str, clients: u32) {
+        if !self.engines.iter().any(|known| known == engine) {
+            self.engines.push(engine.to_owned());
+        }
+        self.clients.insert(clients);
+    }
+
+    fn engine(&self, name: &str, at: usize) -> Result<String, Mistake> {
+        let known = || self.engines.iter().map(String::as_str);
+        if known().any(|engine| engine == name) {
+            return Ok(name.to_owned());
+        }
+        let remedy = rumba_core::nearest(name, known()).map_or_else(
+            || format!("it has: {}", known().collect::<Vec<_>>().join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let mistake = Mistake::new(at, format!("the experiment has no engine `{name}`"), remedy);
+        Err(Mistake { unknown_engine: Some(name.to_owned()), ..mistake })
+    }
+
+    fn clients(&self, asked: Option<(usize, f64)>, at: usize) -> Result<u32, Mistake> {
+        let counts = || self.clients.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        match (asked, self.clients.first()) {
+            (Some((at, asked)), _) => {
+                let known = self.clients.iter().find(|clients| f64::from(**clients) == asked);
+                known.copied().ok_or_else(|| {
+                    Mistake::new(at, format!("no trial has {asked} clients"), format!("it has: {}", counts()))
+                })
+            }
+            (None, Some(&only)) if self.clients.len() == 1 => Ok(only),
+            (None, _) => Err(Mistake::new(
+                at,
+                "it does not say for how many clients",
+                format!("add one of {} after the engine's name", counts()),
+            )),
+        }
+    }
+}
+
+/// A figure that an expression asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The metric, or the percentile, by its stable name.
+    pub metric: String,
+    /// Whether it is the load's.
+    pub load: bool,
+    /// The engine.
+    pub engine: String,
+    /// The number of clients.
+    pub clients: u32,
+    /// The type of operation that a percentile is of.
+    pub op: Option<String>,
+}
+
+/// What stands between a figure's parentheses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Argument<'a> {
+    /// An engine or a type of operation.
+    Text(&'a str),
+    /// A number of clients.
+    Number(f64),
+}
+
+/// The figure of a name and its arguments, each with its place.
+///
+/// # Errors
+/// A metric or an engine that is not there, arguments that it does not take.
+pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<Asked, Mistake> {
+    let percentile = PERCENTILES.contains(&name);
+    let metric = name.strip_prefix("load_").unwrap_or(name);
+    if !percentile && !metrics().any(|known| known == metric) {
+        let known = metrics().chain(PERCENTILES);
+        let remedy = rumba_core::nearest(name, known)
+            .map_or_else(|| "docs/results.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
+        return Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy));
+    }
+    let (engine, op, clients) = match (percentile, arguments) {
+        (false, [(place, Argument::Text(engine))]) => ((*place, *engine), None, None),
+        (false, [(place, Argument::Text(engine)), (of_count, Argument::Number(count))]) => {
+            ((*place, *engine), None, Some((*of_count, *count)))
+        }
+        (true, [(place, Argument::Text(engine)), (_, Argument::Text(op))]) => ((*place, *engine), Some(*op), None),
+        (true, [(place, Argument::Text(engine)), (_, Argument::Text(op)), (of_count, Argument::Number(count))]) => {
+            ((*place, *engine), Some(*op), Some((*of_count, *count)))
+        }
+        _ => return Err(not_given(name, at, percentile)),
+    };
+    Ok(Asked {
+        engine: scope.engine(engine.1, engine.0)?,
+        clients: scope.clients(clients, at)?,
+        op: op.map(str::to_owned),
+        // What is charged to a load is the load's by its name.
+        load: name.starts_with("load_") || name.ends_with("_with_settle"),
+        metric: metric.to_owned(),
+    })
+}
+
+fn metrics() -> impl Iterator<Item = &'static str> {
+    METRICS.iter().chain(CHARGED).map(|info| info.name)
+}
+
+fn not_given(name: &str, at: usize, percentile: bool) -> Mistake {
+    let remedy = if percentile {
+        format!("write {name}(\"innodb\", \"get_node\"): the engine, then the type of operation")
+    } else {
+        format!("write {name}(\"innodb\"), or {name}(\"innodb\", 16) for one number of clients")
+    };
+    Mistake::new(at, format!("{name} is not given what it takes"), remedy)
+}

@@ -1,0 +1,246 @@
+//! A figure over another: exact interval, verdict, what is still missing.
+
+use rumba_core::comparison::{Figure, metric_info};
+use rumba_core::metric::{Better, Metric};
+use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
+
+use crate::exact::{Inverted, mean};
+use crate::planning::{Undecided, pooled_deviation, repeats};
+
+/// Differences of sums of the same figures in another order are no differences.
+const ROUNDING: f64 = 1e-9;
+/// With fewer repeats of each side a two-sided test at 5% rejects nothing.
+const LEAST_REPEATS: u32 = 4;
+/// What may be false of the verdicts of the metrics that are no headline.
+const FALSE_DISCOVERIES: f64 = 1.0 - LEVEL;
+
+/// The ratio of two figures, with the verdict of this metric alone.
+pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Figure) -> Ratio {
+    let medians = match (base.median.value(), other.median.value()) {
+        (Some(base), Some(other)) if base != 0.0 => Metric::from(other / base),
+        (Some(_), Some(_)) => Metric::absent("the base is zero"),
+        (None, _) => base.median.clone(),
+        _ => other.median.clone(),
+    };
+    // A percentile has no MetricInfo; less time is better.
+    let better = metric_info(metric).map_or(Better::Less, |info| info.better);
+    let tested = test(&base.numbers(), &other.numbers(), better);
+    let absent = base.median.reason().or(other.median.reason()).map(str::to_owned);
+    let end = |end: Result<f64, String>| Metric::from(absent.clone().map_or(end, Err));
+    Ratio {
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        headline,
+        ratio: medians,
+        low: end(tested.low),
+        high: end(tested.high),
+        change: tested.change,
+        p: tested.p,
+        more_repeats: tested.more_repeats,
+    }
+}
+
+/// What a test of two sets of repeats comes to.
+pub struct Tested {
+    /// The smallest ratio that is not rejected, or why there is none.
+    pub low: Result<f64, String>,
+    /// The largest.
+    pub high: Result<f64, String>,
+    /// The verdict.
+    pub change: Change,
+    /// The two-sided p-value.
+    pub p: Option<f64>,
+    /// How many more repeats would probably decide it.
+    pub more_repeats: Option<u32>,
+}
+
+/// Tests repeats of the other against repeats of the base.
+pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
+    if base.len() < 2 || other.len() < 2 {
+        let seen = !base.is_empty() && !other.is_empty();
+        let change = if seen { Change::SeenOnce } else { Change::Undecided };
+        let why = "no interval with one repeat".to_owned();
+        return Tested { low: Err(why.clone()), high: Err(why), change, p: None, more_repeats: None };
+    }
+    if base.iter().chain(other).any(|number| *number <= 0.0) {
+        return of_differences(base, other, better);
+    }
+    let logs = |numbers: &[f64]| numbers.iter().map(|number| number.ln()).collect::<Vec<_>>();
+    let (base, other) = (logs(base), logs(other));
+    let mut test = Inverted::two_samples(&base, &other);
+    let alpha = (1.0 - LEVEL) / 2.0;
+    let (low, high) = (test.low(alpha).map(f64::exp), test.high(alpha).map(f64::exp));
+    let change = change(better, low, high);
+    let more_repeats = if change == Change::Undecided { more(&base, &other, alpha) } else { None };
+    let end = |end: Option<f64>| end.ok_or_else(|| unbounded(base.len(), other.len()));
+    Tested { low: end(low), high: end(high), change, p: Some(test.p(0.0)), more_repeats }
+}
+
+fn unbounded(base: usize, other: usize) -> String {
+    format!("unbounded: {base} and {other} repeats are too few for a {:.0}% interval", LEVEL * 100.0)
+}
+
+/// A figure of zero has no logarithm and no ratio: the differences are tested.
+fn of_differences(base: &[f64], other: &[f64], better: Better) -> Tested {
+    let mut test = Inverted::two_samples(base, other);
+    let alpha = (1.0 - LEVEL) / 2.0;
+    let change = match (test.low(alpha), test.high(alpha)) {
+        (Some(low), Some(high)) if low == 0.0 && high == 0.0 => Change::Same,
+        (Some(low), _) if low > 0.0 => direction(better, true),
+        (_, Some(high)) if high < 0.0 => direction(better, false),
+        _ => Change::Undecided,
+    };
+    let why = "a repeat is zero, so there is no interval of the ratio: the differences were tested".to_owned();
+    let few = base.len().min(other.len()) as u32;
+    let more_repeats = (change == Change::Undecided && few < LEAST_REPEATS).then(|| LEAST_REPEATS - few);
+    Tested { low: Err(why.clone()), high: Err(why), change, p: Some(test.p(0.0)), more_repeats }
+}
+
+/// The verdict of an interval; an end that is not there is unbounded.
+fn change(better: Better, low: Option<f64>, high: Option<f64>) -> Change {
+    let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
+    match () {
+        () if low >= 1.0 - SAME_MARGIN - ROUNDING && high <= 1.0 + SAME_MARGIN + ROUNDING => Change::Same,
+        () if low > 1.0 + ROUNDING => direction(better, true),
+        () if high < 1.0 - ROUNDING => direction(better, false),
+        () => Change::Undecided,
+    }
+}
+
+fn direction(better: Better, more: bool) -> Change {
+    match better {
+        Better::Neither => Change::Differs,
+        Better::More if more => Change::Better,
+        Better::Less if !more => Change::Better,
+        _ => Change::Worse,
+    }
+}
+
+/// Repeats of each side beyond these that would decide: that the two differ, or that they are the same.
+fn more(base: &[f64], other: &[f64], alpha: f64) -> Option<u32> {
+    let noise = pooled_deviation(&[base, other])?;
+    let seen = (mean(other)? - mean(base)?).abs();
+    let plan = |distance: f64| {
+        let undecided = Undecided { noise, distance, alpha, samples: 2.0, least: LEAST_REPEATS };
+        (distance > 0.0 || noise == 0.0).then(|| repeats(&undecided)).flatten()
+    };
+    let differ = plan(seen);
+    let same = plan(SAME_MARGIN - seen).filter(|_| seen < SAME_MARGIN);
+    let needed = [differ, same].into_iter().flatten().min()?;
+    let have = base.len().min(other.len()) as u32;
+    Some(needed.saturating_sub(have).max(1))
+}
+
+/// The verdicts of the metrics that are no headline bear a false discovery rate
+/// together: one that would say better, worse or differs alone says undecided
+/// unless the procedure of Benjamini and Hochberg rejects it among all of them.
+/// Metrics of one trial rise and fall together, under which it keeps its rate.
+///
+/// Source: Benjamini and Yekutieli, The control of the false discovery rate in
+/// multiple testing under dependency, Annals of Statistics 29 (2001).
+pub fn discover<'a>(ratios: impl Iterator<Item = &'a mut Ratio>) {
+    let mut details: Vec<&mut Ratio> = ratios.filter(|ratio| !ratio.headline && ratio.p.is_some()).collect();
+    let mut ordered: Vec<f64> = details.iter().filter_map(|ratio| ratio.p).collect();
+    ordered.sort_unstable_by(f64::total_cmp);
+    let count = ordered.len() as f64;
+    let allowed = |(rank, p): (usize, &f64)| *p <= FALSE_DISCOVERIES * (rank + 1) as f64 / count + ROUNDING;
+    let bound = ordered.iter().enumerate().filter(|entry| allowed(*entry)).map(|(_, p)| *p).next_back().unwrap_or(0.0);
+    for ratio in &mut details {
+        let moved = matches!(ratio.change, Change::Better | Change::Worse | Change::Differs);
+        if moved && ratio.p > Some(bound) {
+            ratio.change = Change::Undecided;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::statistics::figure;
+
+    fn tested(base: &[f64], other: &[f64]) -> Tested {
+        test(base, other, Better::More)
+    }
+
+    fn change_of(base: &[f64], other: &[f64]) -> Change {
+        tested(base, other).change
+    }
+
+    #[test]
+    fn four_repeats_apart_are_better_or_worse_and_three_are_undecided() {
+        let (slow, fast) = ([100.0, 101.0, 99.0, 100.5], [200.0, 199.0, 203.0, 201.0]);
+        assert_eq!(change_of(&slow, &fast), Change::Better);
+        assert_eq!(change_of(&fast, &slow), Change::Worse);
+        assert_eq!(test(&slow, &fast, Better::Less).change, Change::Worse);
+        assert_eq!(test(&slow, &fast, Better::Neither).change, Change::Differs);
+        let three = tested(&slow[..3], &fast[..3]);
+        assert_eq!((three.change, three.more_repeats), (Change::Undecided, Some(1)));
+        assert_eq!(three.low.unwrap_err(), "unbounded: 3 and 3 repeats are too few for a 95% interval");
+    }
+
+    #[test]
+    fn one_repeat_is_seen_once_however_far_apart() {
+        let once = tested(&[100.0], &[900.0, 901.0, 902.0]);
+        assert_eq!((once.change, once.p, once.more_repeats), (Change::SeenOnce, None, None));
+        assert_eq!(tested(&[], &[1.0]).change, Change::Undecided);
+    }
+
+    #[test]
+    fn the_same_is_found_and_not_just_not_refuted() {
+        assert_eq!(change_of(&[100.0; 4], &[100.0; 4]), Change::Same);
+        assert_eq!(change_of(&[100.0; 4], &[100.9; 4]), Change::Same);
+        assert_eq!(change_of(&[100.0; 4], &[101.2; 4]), Change::Better);
+        let noisy = tested(&[100.0, 104.0, 97.0, 101.0], &[100.5, 103.0, 98.0, 99.0]);
+        assert_eq!(noisy.change, Change::Undecided);
+        assert!(noisy.more_repeats.unwrap() > 20, "{:?}", noisy.more_repeats);
+    }
+
+    #[test]
+    fn zeros_are_tested_without_a_ratio() {
+        assert_eq!(change_of(&[0.0; 4], &[0.0; 4]), Change::Same);
+        let more = tested(&[0.0, 0.0, 0.1, 0.0], &[3.0, 4.0, 3.0, 5.0]);
+        assert_eq!(more.change, Change::Better);
+        assert!(more.low.unwrap_err().contains("a repeat is zero"));
+        assert_eq!(tested(&[0.0; 3], &[3.0; 3]).more_repeats, Some(1));
+    }
+
+    #[test]
+    fn the_ratio_is_of_the_medians_and_an_absence_keeps_its_reason() {
+        let of = |numbers: &[f64]| figure(numbers.iter().map(|number| Metric::Value(*number)).collect());
+        let ratio_of = |base: &Figure, other: &Figure| ratio("ops_per_s", "1/s", true, base, other);
+        let twice = ratio_of(&of(&[10.0; 4]), &of(&[20.0; 4]));
+        assert_eq!((twice.ratio, twice.change), (Metric::Value(2.0), Change::Better));
+        assert!((twice.low.value().unwrap() - 2.0).abs() < 1e-9);
+        let absent = ratio_of(&figure(vec![Metric::absent("no device")]), &of(&[1.0]));
+        assert_eq!((absent.ratio, absent.low), (Metric::absent("no device"), Metric::absent("no device")));
+        assert_eq!(ratio_of(&of(&[0.0; 4]), &of(&[1.0; 4])).ratio, Metric::absent("the base is zero"));
+    }
+
+    #[test]
+    fn a_detail_needs_more_than_its_own_level_among_many() {
+        let detail = |p: f64| Ratio { p: Some(p), ..moved() };
+        let mut one_of_many: Vec<Ratio> = (0..9).map(|_| detail(0.6)).chain([detail(0.03)]).collect();
+        one_of_many.push(Ratio { headline: true, ..detail(0.03) });
+        discover(one_of_many.iter_mut());
+        assert_eq!(one_of_many[9].change, Change::Undecided, "0.03 among ten is chance");
+        assert_eq!(one_of_many[10].change, Change::Worse, "a headline stands alone");
+        let mut all: Vec<Ratio> = (0..9).map(|_| detail(0.03)).chain([detail(0.6)]).collect();
+        discover(all.iter_mut());
+        assert_eq!(all[0].change, Change::Worse);
+    }
+
+    fn moved() -> Ratio {
+        Ratio {
+            metric: "rss_bytes".to_owned(),
+            unit: "B".to_owned(),
+            headline: false,
+            ratio: Metric::Value(1.2),
+            low: Metric::Value(1.1),
+            high: Metric::Value(1.3),
+            change: Change::Worse,
+            p: Some(0.01),
+            more_repeats: None,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The engines of one run against each other.
+
+use rumba_core::comparison::{PhaseFigures, Relative, RelativeRow, Row, metric_info};
+use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
+
+use crate::against::{is_main, p99s};
+use crate::ratios::{discover, ratio};
+
+/// What is set against the baseline beside the headlines.
+const DETAILS: &[&str] = &["rkb_per_op", "wkb_per_op", "proc_wkb_per_op", "cpu_us_per_op", "rss_bytes"];
+
+/// Every engine against every other, with each as the baseline.
+pub fn relative(rows: &[Row]) -> Vec<Relative> {
+    let mut baselines: Vec<&str> = Vec::new();
+    for row in rows {
+        if !baselines.contains(&row.engine.as_str()) {
+            baselines.push(&row.engine);
+        }
+    }
+    if baselines.len() < 2 {
+        return Vec::new();
+    }
+    baselines.into_iter().map(|baseline| to_baseline(rows, baseline)).collect()
+}
+
+fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
+    let others = rows.iter().filter(|row| row.engine != baseline);
+    let row = |row: &Row| {
+        let base = rows.iter().find(|base| base.engine == baseline && base.clients == row.clients)?;
+        let unsound = base.why_unsound().or_else(|| row.why_unsound());
+        let mut metrics = ratios(base.run.as_ref()?, row.run.as_ref()?);
+        if unsound.is_some() {
+            for ratio in &mut metrics {
+                (ratio.change, ratio.more_repeats) = (Change::Undecided, None);
+            }
+        }
+        Some(RelativeRow { engine: row.engine.clone(), clients: row.clients, unsound, metrics })
+    };
+    Relative { baseline: baseline.to_owned(), rows: others.filter_map(row).collect() }
+}
+
+fn ratios(base: &PhaseFigures, other: &PhaseFigures) -> Vec<Ratio> {
+    let mut all = Vec::new();
+    for &name in HEADLINE_RUN.iter().chain(DETAILS) {
+        if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
+            let unit = metric_info(name).map_or("", |info| info.unit);
+            all.push(ratio(name, unit, HEADLINE_RUN.contains(&name), base, other));
+        }
+    }
+    for (op, base_p99, other_p99) in p99s(base, other).filter(|(op, ..)| is_main(base, op)) {
+        all.push(ratio(&format!("{op}.p99_ms"), "ms", true, base_p99, other_p99));
+    }
+    discover(all.iter_mut());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::metric::Metric;
+    use rumba_core::record::Record;
+
+    use crate::testing::{break_data, record, results};
+    use crate::{Summary, summarise};
+
+    use super::*;
+
+    fn records() -> Vec<Record> {
+        let of = |engine: &'static str, rates: [f64; 4]| {
+            (1..).zip(rates).map(move |(repeat, rate)| {
+                let mut record = record(engine, 8, repeat);
+                record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate));
+                record
+            })
+        };
+        of("a", [100.0, 101.0, 99.0, 100.0]).chain(of("b", [150.0, 151.0, 149.0, 150.0])).collect()
+    }
+
+    fn change(summary: &Summary, baseline: &str, engine: &str) -> Change {
+        summary.relative(baseline, engine, 8).unwrap().metric("ops_per_s").unwrap().change
+    }
+
+    #[test]
+    fn each_engine_is_a_baseline_of_the_others() {
+        let summary = summarise(&results(records()));
+        assert_eq!(change(&summary, "a", "b"), Change::Better);
+        assert_eq!(change(&summary, "b", "a"), Change::Worse);
+        assert!(summary.relative("a", "a", 8).is_none());
+        let same = summary.relative("a", "b", 8).unwrap().metric("get_node.p99_ms").unwrap();
+        assert_eq!((same.change, same.headline), (Change::Same, true));
+    }
+
+    #[test]
+    fn an_engine_with_broken_data_is_told_apart_from_nobody() {
+        let mut records = records();
+        break_data(&mut records[1]);
+        let summary = summarise(&results(records));
+        assert_eq!(change(&summary, "b", "a"), Change::Undecided);
+        assert!(summary.relative("a", "b", 8).unwrap().unsound.as_deref().unwrap().contains("repeat 2 of a"));
+    }
+}
