@@ -4,23 +4,26 @@ import type { Context } from "./context";
 import { type Judgement, reason, value } from "./data";
 import { h, scrolling, section } from "./dom";
 import { Footnotes } from "./footnotes";
-import { measured } from "./format";
+import { counted, measured } from "./format";
 
-const WORDS: Record<Judgement["verdict"], string> = {
-  holds: "holds",
-  fails: "fails",
-  undecided: "undecided",
-  "seen-once": "seen once",
-};
+const WORDS: Record<Judgement["verdict"], string> = { holds: "holds", fails: "fails", undecided: "undecided", "seen-once": "seen once" };
+
+/** What is behind a verdict: what one repeat showed, the test, or what would decide. */
+function behind({ verdict, seen, test, more_repeats }: Judgement): string | null {
+  if (verdict === "seen-once") return seen === null ? null : seen ? "it was so" : "it was not so";
+  if (verdict === "undecided" && more_repeats !== null) return `${counted(more_repeats, "more repeat")} would probably decide`;
+  return test;
+}
 
 function row(judged: Judgement, footnotes: Footnotes): HTMLElement {
   const figure = value(judged.measured);
   const interval = judged.interval && `${measured(judged.interval[0])} – ${measured(judged.interval[1])}`;
+  const why = behind(judged);
   return h(
     "tr",
     {},
     // First, and narrow: on a phone the rest is a scroll away.
-    h("td", { class: `verdict-${judged.verdict}`, title: judged.reason }, WORDS[judged.verdict]),
+    h("td", { class: `verdict-${judged.verdict}`, title: judged.reason }, WORDS[judged.verdict], why !== null && h("span", { class: "unit" }, why)),
     h(
       "th",
       { scope: "row" },
@@ -48,7 +51,7 @@ export function claimsSection(context: Context): HTMLElement | null {
   return section(
     "claims",
     "Claims",
-    "A claim holds when an exact test over the repeats rejects that it does not, and fails when it rejects that it does; each is false in at most 5% of cases. Seen once: one repeat, nothing to test. Below a measured figure: its 90% interval, where there are repeats.",
+    "An exact test over the repeats decides: a claim that holds, or fails, does so wrongly in at most 5 of 100 such experiments. With one repeat it was seen once, which decides nothing. Below a measured figure: its 90% interval, where there are repeats.",
     scrolling("claims", table),
     footnotes.list(),
   );

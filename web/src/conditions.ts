@@ -21,7 +21,8 @@ export function warningList(context: Context): HTMLElement | null {
   for (const warning of context.data.warnings) add(warning, "", null);
   for (const remark of context.data.summary.remarks) add(remark, `${remark.engine}, ${counted(remark.clients, "client")}`, remark.repeat);
   if (groups.size === 0) return null;
-  const items = [...groups.values()].map(({ warning, lines }) =>
+  const ranked = [...groups.values()].sort((a, b) => (a.warning.rank ?? 0) - (b.warning.rank ?? 0));
+  const items = ranked.map(({ warning, lines }) =>
     h(
       "li",
       {},
@@ -29,6 +30,7 @@ export function warningList(context: Context): HTMLElement | null {
       ...[...lines].map(([who, { message, repeats }]) =>
         h("p", {}, repeats.length > 0 ? h("strong", {}, `${who}: `) : null, message, repeats.length > 1 && ` (repeat ${repeats[0]}; likewise in ${repeats.slice(1).join(", ")})`),
       ),
+      (warning.undermines ?? []).length > 0 && h("p", { class: "about" }, `It changes how to read: ${(warning.undermines ?? []).join(", ")}`),
       h("p", { class: "remedy" }, warning.remedy),
     ),
   );

@@ -1,6 +1,6 @@
 // What every section needs: the data, and an engine's look and rows.
 
-import { type PageData, type Row, type Trial, engines, mainTrial } from "./data";
+import { type PageData, type Ratio, type Row, type Trial, engines, mainTrial } from "./data";
 import { type Look, lookOf } from "./look";
 import { choose, current } from "./state";
 
@@ -45,6 +45,14 @@ export class Context {
       .filter((trial) => trial.clients === clients && this.shown(trial.engine))
       .map((trial) => ({ trial, main: mains.get(trial.engine) === trial.number }))
       .sort((a, b) => Number(a.main) - Number(b.main));
+  }
+
+  /** One engine's loops over another's, at the chosen number of clients. */
+  over(baseline: string, engine: string, metric: string): Ratio | undefined {
+    const { clients } = current();
+    const against = (this.data.summary.relative ?? []).find((relative) => relative.baseline === baseline);
+    const row = against?.rows.find((other) => other.engine === engine && other.clients === clients);
+    return row?.metrics.find((ratio) => ratio.metric === metric);
   }
 
   unit(metric: string): string {

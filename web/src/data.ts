@@ -39,10 +39,42 @@ export interface Row {
   load: PhaseFigures | null;
   run: PhaseFigures | null;
   broken: string[];
+  /** Repeats whose data failed its verification: they are in no figure. */
+  unsound?: { trial: number; repeat: number; reason: string }[];
+}
+
+/** What a ratio says, noise considered. */
+export type Change = "better" | "worse" | "same" | "differs" | "undecided" | "seen-once";
+
+/** A figure over another, with the exact interval and its verdict. */
+export interface Ratio {
+  metric: string;
+  headline: boolean;
+  ratio: Metric;
+  low: Metric;
+  high: Metric;
+  change: Change;
+  more_repeats: number | null;
+}
+
+/** The engines against one of them. */
+export interface Relative {
+  baseline: string;
+  rows: { engine: string; clients: number; unsound: string | null; metrics: Ratio[] }[];
+}
+
+/** Where a metric's level changed within the loops. */
+export interface Course {
+  settled: string;
+  changes: { at_s: number; before: number; after: number }[];
 }
 
 export interface Warning {
   code: string;
+  /** Metrics that must be read otherwise because of it. */
+  undermines?: string[];
+  /** The smaller, the more it changes how figures must be read. */
+  rank?: number;
   message: string;
   remedy: string;
 }
@@ -55,6 +87,9 @@ export interface Judgement {
   measure: string | null;
   published: number | null;
   verdict: "holds" | "fails" | "undecided" | "seen-once";
+  seen: boolean | null;
+  test: string | null;
+  more_repeats: number | null;
   reason: string;
   measured: Metric;
   interval: [number, number] | null;
@@ -148,6 +183,8 @@ export interface PageData {
     unfinished: TrialName[];
     remarks: (TrialName & Warning)[];
     claims: Judgement[];
+    relative?: Relative[];
+    steadiness?: (TrialName & { start_s: number; courses: Record<string, Course> })[];
   };
   /** Whom the others are compared with until the reader chooses. */
   baseline: string | null;

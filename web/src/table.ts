@@ -2,10 +2,10 @@
 // its ratio to the baseline.
 
 import type { Context } from "./context";
-import { type Figure, type PhaseFigures, type Row, numbers, reason, value } from "./data";
+import { type Figure, type PhaseFigures, type Ratio, type Row, numbers, reason, value } from "./data";
 import { h, scrolling } from "./dom";
 import { Footnotes } from "./footnotes";
-import { RESOLUTION, bytes, measured, percent, ratio, significant, sizeUnit } from "./format";
+import { RESOLUTION, bytes, counted, measured, percent, ratio, significant, sizeUnit } from "./format";
 import { marker } from "./look";
 import { choose, current } from "./state";
 
@@ -28,7 +28,8 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
     checked: chosen,
     change: () => choose({ baseline: row.engine }),
   });
-  const broken = row.broken.length > 0 && h("span", { class: "flag" }, "data inconsistent");
+  const unsound = row.broken.length + (row.unsound?.length ?? 0) > 0;
+  const broken = unsound && h("span", { class: "flag" }, "data inconsistent");
   return h(
     "th",
     { scope: "row" },
@@ -60,8 +61,10 @@ export function figureTable(
       const largest = Math.max(...(measures.length > 0 ? measures : rows).map((other) => median(other, column) ?? 0));
       const figure = pick(row)?.metrics[column.metric];
       const shown = (number: number) => measured(isSize(column) ? number / size.bytes : number);
-      const best = isBest(context, rows, row, column, median, shown);
-      return figureCell(footnotes, figure, { shown, whole: isSize(column) ? bytes : significant, base: column.share ? null : base && median(base, column), largest, best });
+      const judged = pick(row) === row.run && base && !column.share ? context.over(base.engine, row.engine, column.metric) : undefined;
+      const best = pick(row) === row.run && isBest(context, rows, row, column);
+      const relative = column.share ? null : base && median(base, column);
+      return figureCell(footnotes, figure, { shown, whole: isSize(column) ? bytes : significant, base: relative, judged, largest, best });
     });
     const attributes = { class: row.engine === current().baseline ? "baseline" : "" };
     return h("tr", { ...attributes, click: () => choose({ baseline: row.engine }) }, engineHead(context, row, group), ...cells);
@@ -75,27 +78,29 @@ export function figureTable(
   return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list());
 }
 
-function isBest(
-  context: Context,
-  rows: Row[],
-  row: Row,
-  column: Column,
-  median: (row: Row, column: Column) => number | null,
-  shown: (number: number) => string,
-): boolean {
-  const better = context.better(column.metric);
-  const own = median(row, column);
-  const fit = rows.filter((other) => other.broken.length === 0 && context.keepsData(other.engine));
-  if (column.share || better === "neither" || own === null || fit.length < 2 || !fit.includes(row)) return false;
-  // A tie has no best, and neither has a column that an engine has no figure in, or only noise.
-  const others = fit.filter((other) => other !== row).map((other) => median(other, column));
-  const noise = [own, ...others].every((other) => other !== null && other < RESOLUTION);
-  const beats = (other: number) => (better === "more" ? own > other * CLEARLY : other > own * CLEARLY) && shown(other) !== shown(own);
-  return !noise && others.every((other) => other !== null && beats(other));
+/** Whether the exact test finds every other engine worse: nothing wins by its median alone. */
+function isBest(context: Context, rows: Row[], row: Row, column: Column): boolean {
+  if (column.share || context.better(column.metric) === "neither" || !context.keepsData(row.engine)) return false;
+  const others = rows.filter((other) => other !== row && context.keepsData(other.engine));
+  return others.length > 0 && others.every((other) => context.over(row.engine, other.engine, column.metric)?.change === "worse");
 }
 
-/** Figures within a percent of each other have no winner. */
-const CLEARLY = 1.01;
+/** What may be concluded from a ratio, in a few words: its interval once it is decided. */
+function conclusion(judged: Ratio | undefined): HTMLElement | false {
+  if (judged === undefined) return false;
+  const [low, high] = [value(judged.low), value(judged.high)];
+  const interval = low !== null && high !== null && `${ratio(low)}–${ratio(high)}`;
+  const more = judged.more_repeats === null ? "" : `; ${counted(judged.more_repeats, "more repeat")} would probably decide`;
+  const [words, title] = {
+    better: [interval || "better", "95% interval of the ratio: decided"],
+    worse: [interval || "worse", "95% interval of the ratio: decided"],
+    differs: [interval || "differs", "95% interval of the ratio: decided"],
+    same: ["the same", `within 1%: ${interval || ""}`],
+    undecided: ["not decided", `the repeats cannot tell${interval ? ` (${interval})` : ""}${more}`],
+    "seen-once": ["seen once", "one repeat decides nothing"],
+  }[judged.change];
+  return h("span", { class: `conclusion ${judged.change}`, title: title ?? "" }, words ?? "");
+}
 
 interface Cell {
   /** The number in its column's unit. */
@@ -104,11 +109,13 @@ interface Cell {
   whole: (number: number) => string;
   /** The baseline's number; null where there is nothing to compare. */
   base: number | null | undefined;
+  /** Its ratio to the baseline with its verdict, where the loops have one. */
+  judged: Ratio | undefined;
   largest: number;
   best: boolean;
 }
 
-function figureCell(footnotes: Footnotes, figure: Figure | undefined, { shown, whole, base, largest, best }: Cell): HTMLElement {
+function figureCell(footnotes: Footnotes, figure: Figure | undefined, { shown, whole, base, judged, largest, best }: Cell): HTMLElement {
   const median = value(figure?.median);
   if (median === null) return h("td", {}, footnotes.dash(reason(figure?.median)));
   const repeats = numbers(figure).map(whole);
@@ -120,6 +127,7 @@ function figureCell(footnotes: Footnotes, figure: Figure | undefined, { shown, w
     { class: best ? "best" : "", title: `${whole(median)}${spread}` },
     h("span", { class: "value" }, shown(median)),
     h("span", { class: "ratio" }, ...(relative === null ? ["\u00a0"] : [relative, h("span", { class: "times" }, "×")])),
+    relative !== null && conclusion(judged),
     h("span", { class: "bar", style: `--share: ${share.toFixed(1)}%` }),
   );
 }

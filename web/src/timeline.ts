@@ -94,6 +94,37 @@ function loadEnds(context: Context): uPlot.Hooks.Arrays {
   };
 }
 
+/** Where a metric's level changed within the loops of an engine's median repeat: a line in its colour. */
+function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
+  const mains = context.trials().filter(({ main }) => main);
+  const marks = mains.flatMap(({ trial }) => {
+    const found = (context.data.summary.steadiness ?? []).find(({ engine, trial: number }) => engine === trial.engine && number === trial.number);
+    const origin = trial.timeline.phases.find(([name]) => name !== "load" && name !== "settle")?.[1] ?? 0;
+    const changes = found?.courses[series]?.changes ?? [];
+    return changes.map(({ at_s }) => ({ at: (found?.start_s ?? 0) + at_s - origin, engine: trial.engine }));
+  });
+  return {
+    draw: [
+      (plot) => {
+        const { ctx, bbox } = plot;
+        ctx.save();
+        ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+        ctx.lineWidth = devicePixelRatio;
+        for (const { at, engine } of marks) {
+          const x = plot.valToPos(at, "x", true);
+          if (x < bbox.left || x > bbox.left + bbox.width) continue;
+          ctx.strokeStyle = context.look(engine).colour;
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+        }
+        ctx.restore();
+      },
+    ],
+  };
+}
+
 /** Every other phase lies on a faint band; its name stands in the first panel. */
 function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
   return {
@@ -157,6 +188,7 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   }
   const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
   const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};
+  if (current().part === "run") hooks.draw = changePoints(context, shown.series).draw ?? [];
   hooks.setCursor = [readout(context, reading, found)];
   const end = Math.max(...phases.map(([, , to]) => to), 1);
   requestAnimationFrame(() =>
@@ -191,6 +223,9 @@ export function timelineSection(context: Context): HTMLElement {
   const pairs = context.trials().map(({ trial }) => trial.timeline.bucket_s).filter((pair) => pair !== null);
   const thinned = pairs.length > 0 && ` Every ${seconds(Math.max(...pairs))} are drawn as their smallest and largest second.`;
   const repeated = context.trials().some(({ main }) => !main) ? " The strong line is each engine's median repeat, the faint ones are its others." : "";
+  const changed = (context.data.summary.steadiness ?? []).some(({ courses }) => Object.values(courses).some(({ changes }) => changes.length > 0))
+    ? " A dashed line is where a level changed within the loops."
+    : "";
   const switcher = h(
     "div",
     { class: "switch", role: "group", "aria-label": "part of the trial" },
@@ -205,7 +240,7 @@ export function timelineSection(context: Context): HTMLElement {
   return section(
     "timeline",
     "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""} Drag to zoom, double-click to zoom out.`,
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed} Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
   );
