@@ -29,6 +29,8 @@ pub enum PhaseKind {
     Loop(u32),
     /// All loops together: not a span of its own but the sum of the loops, histograms merged.
     Loops,
+    /// What was begun or due in the last loop is served to its end.
+    Backlog,
     /// The debt is paid.
     Drain,
     /// The data is proven consistent.
@@ -44,6 +46,7 @@ impl std::fmt::Display for PhaseKind {
             PhaseKind::Warmup => f.write_str("warmup"),
             PhaseKind::Loop(number) => write!(f, "loop {number}"),
             PhaseKind::Loops => f.write_str("loops"),
+            PhaseKind::Backlog => f.write_str("backlog"),
             PhaseKind::Drain => f.write_str("drain"),
             PhaseKind::Verify => f.write_str("verify"),
         }
@@ -60,6 +63,7 @@ impl std::str::FromStr for PhaseKind {
             "settle" => PhaseKind::Settle,
             "warmup" => PhaseKind::Warmup,
             "loops" => PhaseKind::Loops,
+            "backlog" => PhaseKind::Backlog,
             "drain" => PhaseKind::Drain,
             "verify" => PhaseKind::Verify,
             other => {
@@ -90,8 +94,8 @@ impl JsonSchema for PhaseKind {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "A phase of a trial: provision, load, settle, warmup, loop N, loops (all of them together), drain or verify.",
-            "pattern": "^(provision|load|settle|warmup|loop [0-9]+|loops|drain|verify)$"
+            "description": "A phase of a trial: provision, load, settle, warmup, loop N, loops (all of them together), backlog, drain or verify.",
+            "pattern": "^(provision|load|settle|warmup|loop [0-9]+|loops|backlog|drain|verify)$"
         })
     }
 }
@@ -125,6 +129,13 @@ pub struct OpStats {
     pub retries: u64,
     /// Rows read or written.
     pub rows: u64,
+    /// Operations that were begun or due in the phase and ended, well or not, in its backlog: they are in the
+    /// times, the errors and the retries, and not in `count`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended_late: u64,
+    /// Operations that were still open when the backlog's time was up: in the times with what they had taken until then.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub open: u64,
     /// Time from the actual start.
     pub service: Percentiles,
     /// Time from the intended start.
@@ -132,6 +143,27 @@ pub struct OpStats {
     /// Points of the percentile spectrum of the response time: (percentile 0–100, milliseconds).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spectrum: Vec<(f64, f64)>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What became, after the end of the last loop, of the operations that were begun or due in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Backlog {
+    /// How long they were served, seconds.
+    pub seconds: f64,
+    /// Operations that ended in that time, given up or not: in the phase's times, errors and retries, and not in
+    /// its `ops`, nor in what is divided by them or by its seconds.
+    pub ended: u64,
+    /// Operations, begun, that were still open at the end of that time.
+    pub open: u64,
+    /// Arrivals of an open loop that were due before the loop's end and not begun by the end of that time. Their
+    /// types were not drawn.
+    pub not_begun: u64,
+    /// The longest that one of the open or not begun had waited by then since its intended start, milliseconds.
+    pub longest_wait_ms: Metric,
 }
 
 /// One second (or less) of one phase.
@@ -220,6 +252,9 @@ pub struct PhaseRecord {
     pub ops: u64,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpStats>,
+    /// The operations of the phase that had not ended with it: of the last loop, and of all loops together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<Backlog>,
     /// The metrics.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -293,6 +328,28 @@ impl DriverKind {
         [("auto", DriverKind::Auto), ("threads", DriverKind::Threads), ("loops", DriverKind::Loops)];
 }
 
+/// Who serves the arrivals of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QueueKind {
+    /// One queue: whichever client is free takes the next arrival.
+    Shared,
+    /// A queue for each client, with its share of the rate.
+    Client,
+}
+
+impl QueueKind {
+    /// Every kind, by the name an experiment uses.
+    pub const NAMES: [(&'static str, QueueKind); 2] = [("shared", QueueKind::Shared), ("client", QueueKind::Client)];
+}
+
+/// The time for the backlog where nothing else is said, seconds.
+pub const BACKLOG_S: f64 = 30.0;
+
+fn backlog_s() -> f64 {
+    BACKLOG_S
+}
+
 /// How a trial is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPlan {
@@ -309,6 +366,12 @@ pub struct RunPlan {
     pub loop_s: f64,
     /// Open loop: operations per second over all clients; closed loop when absent.
     pub rate: Option<f64>,
+    /// Open loop: who serves the arrivals; when absent, what suits the engine: shared for servers, else a queue per client.
+    #[serde(default)]
+    pub queue: Option<QueueKind>,
+    /// How long, after the last loop, what was begun or due in it is served, seconds.
+    #[serde(default = "backlog_s")]
+    pub backlog_s: f64,
     /// The seed of all randomness.
     pub seed: u64,
     /// Whether the data is proven consistent at the end.

@@ -35,8 +35,8 @@ pub trait Pace: Send {
     /// Waits for the intended start of the next operation; false when there is none any more.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool>;
 
-    /// The operation is drawn and is about to be performed.
-    fn start(&mut self);
+    /// The operation of this type is drawn and is about to be performed.
+    fn start(&mut self, kind: OpKind);
 
     /// The operation has ended.
     fn done(&mut self, kind: OpKind, op: Op);
@@ -74,7 +74,7 @@ impl<W: Worker> Client for W {
                 if !poll_fn(|context| pace.poll_turn(context)).await {
                     break;
                 }
-                pace.start();
+                pace.start(kind);
                 let op = self.perform().await?;
                 pace.done(kind, op);
             }

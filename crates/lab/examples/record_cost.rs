@@ -16,7 +16,7 @@ const KINDS: usize = 10;
 fn main() {
     let ops: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20_000_000);
     let cells = Arc::new(Cells::new(KINDS));
-    let mut pace = ClientPace::new(cells, Arc::default(), None, 1);
+    let mut pace = ClientPace::alone(cells);
     let mut context = Context::from_waker(Waker::noop());
     turns(&mut pace, &mut context, ops / 10);
     let before = cpu_ns();
@@ -30,8 +30,9 @@ fn main() {
 fn turns(pace: &mut dyn Pace, context: &mut Context<'_>, ops: u64) {
     for number in 0..ops {
         assert!(pace.poll_turn(context) == Poll::Ready(true), "nobody stops this pace");
-        pace.start();
-        pace.done(number as usize % KINDS, Op { rows: 1, ..Op::default() });
+        let kind = number as usize % KINDS;
+        pace.start(kind);
+        pace.done(kind, Op { rows: 1, ..Op::default() });
     }
 }
 

@@ -34,6 +34,8 @@ pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
                         loops: run.loops,
                         loop_s: run.loop_s,
                         rate: run.rate,
+                        queue: run.queue,
+                        backlog_s: run.backlog_s,
                         seed: run.seed,
                         verify: run.verify,
                         keep_data: run.keep_data,

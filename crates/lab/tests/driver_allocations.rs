@@ -14,6 +14,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rumba_core::engine::EngineError;
+use rumba_core::record::QueueKind;
 use rumba_core::wait::{Wait, forget, sleep, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};
 use rumba_lab::meter::CpuRoll;
@@ -127,7 +128,7 @@ fn allocations(driving: Driving, rate: Option<f64>) -> u64 {
         let allocated = most.clone();
         Ok(Box::new(Asker { socket: echoing(), done: 0, allocated_before: 0, allocated }) as Box<dyn Client>)
     });
-    let schedule = Schedule { rate, seed: 7 };
+    let schedule = rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Shared, 7));
     let plan = Plan { clients: CLIENTS, kinds: 1, schedule, driving };
     let mut running = Made::new(&plan, &make, &CpuRoll::new()).unwrap().start();
     assert_eq!(running.wait(Instant::now() + Duration::from_secs(60)), Waited::AllEnded);

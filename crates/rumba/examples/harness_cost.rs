@@ -31,8 +31,8 @@ impl Pace for Ended {
         self.pace.poll_turn(context)
     }
 
-    fn start(&mut self) {
-        self.pace.start();
+    fn start(&mut self, kind: OpKind) {
+        self.pace.start(kind);
     }
 
     fn done(&mut self, kind: OpKind, op: Op) {
@@ -61,7 +61,7 @@ fn main() {
     let session = instance.session().expect("null has sessions without end");
     let mut client = bound.client(session, at, 1).expect("a key-value session fits");
     let cells = Arc::new(Cells::new(bound.ops().len()));
-    let mut pace = Ended { pace: ClientPace::new(cells, Arc::default(), None, 1), left: ops };
+    let mut pace = Ended { pace: ClientPace::alone(cells), left: ops };
     let before = cpu_ns();
     block_on(client.run(&mut pace)).expect("null never fails");
     let after = cpu_ns();

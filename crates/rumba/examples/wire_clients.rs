@@ -119,7 +119,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let client = PointSelect::new(&target, rows, u64::MAX, at)?;
         Ok(Box::new(client) as Box<dyn Client>)
     });
-    let plan = Plan { clients, kinds: 1, schedule: Schedule { rate: None, seed: 1 }, driving };
+    let schedule = Schedule::closed(1).spread_over(f64::from(warmup));
+    let plan = Plan { clients, kinds: 1, schedule, driving };
     let running = Made::new(&plan, &make, &CpuRoll::new())?.start();
     measure(running, warmup, seconds, driving)
 }
@@ -142,7 +143,7 @@ const FIRST: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clie
 
 /// Runs a client on this thread to the end of its stream, with its pace and its records.
 fn alone(mut client: PointSelect) -> Result<(), Box<dyn Error>> {
-    let mut pace = ClientPace::new(Arc::new(Cells::new(1)), Arc::default(), None, 1);
+    let mut pace = ClientPace::alone(Arc::new(Cells::new(1)));
     block_on(client.run(&mut pace)).map_err(|error| error.to_string().into())
 }
 

@@ -67,8 +67,8 @@ impl Pace for Counted {
         self.pace.poll_turn(context)
     }
 
-    fn start(&mut self) {
-        self.pace.start();
+    fn start(&mut self, kind: OpKind) {
+        self.pace.start(kind);
     }
 
     fn done(&mut self, kind: OpKind, op: Op) {
@@ -94,7 +94,7 @@ fn nothing_is_allocated_per_operation() {
     let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let mut client = bound.client(instance.session().unwrap(), at, 1).unwrap();
     let cells = Arc::new(Cells::new(bound.ops().len()));
-    let pace = ClientPace::new(cells, Arc::default(), None, 1);
+    let pace = ClientPace::alone(cells);
     let mut counted = Counted { pace, warmup: 20_000, left: 100_000, before: None };
     block_on(client.run(&mut counted)).unwrap();
     let allocated = ALLOCATIONS.with(Cell::get) - counted.before.unwrap();

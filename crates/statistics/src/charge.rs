@@ -41,9 +41,9 @@ fn loaded(record: &Record) -> Result<(&PhaseRecord, &PhaseRecord), &'static str>
 
 /// The loops' charged metrics.
 ///
-/// (Σ over warmup, loops and drain of bytes or CPU) / (Σ over warmup and loops
-/// of operations). The warmup is in both sums: it put work off as well, and
-/// what it put off cannot be told apart in the drain.
+/// (Σ over warmup, loops, backlog and drain of bytes or CPU) / (Σ over warmup,
+/// loops and backlog of operations). The warmup is in both sums: it put work off
+/// as well, and what it put off cannot be told apart in the drain.
 pub fn charged_run(record: &Record) -> Charged {
     let spans = spans(record);
     let over = |cost: fn(&Spent) -> Metric, scale: f64| match &spans {
@@ -103,6 +103,7 @@ fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
         return Err("the record lacks the warmup, which put work off too".to_owned());
     }
     working.extend(warmup);
+    working.extend(record.phase(PhaseKind::Backlog));
     Ok((working, drain))
 }
 

@@ -131,7 +131,7 @@ impl Pace for Count {
         Poll::Ready(more)
     }
 
-    fn start(&mut self) {}
+    fn start(&mut self, _kind: OpKind) {}
 
     fn done(&mut self, _: OpKind, op: Op) {
         self.ops += 1;

@@ -66,6 +66,13 @@ impl Cells {
         Self { kinds: (0..kinds).map(|_| KindCells::default()).collect(), buckets: Counters::new(kinds * 2 * BUCKETS) }
     }
 
+    /// Has the kernel give the memory of all counts now. A page that it gave in the middle of a run would be
+    /// time of the operation that first reached it, and memory that seems to grow. Only the
+    /// owning thread may call this, before it counts: the memory is then near its core.
+    pub fn touch(&self) {
+        self.buckets.touch();
+    }
+
     /// The buckets of the service or of the response times of a type.
     fn buckets(&self, kind: OpKind, side: usize) -> &[AtomicU32] {
         let start = (2 * kind + side) * BUCKETS;
@@ -142,7 +149,15 @@ impl Times {
         Self { sum_ns: 0, max_ns: 0, buckets: vec![0; BUCKETS] }
     }
 
-    fn merge(&mut self, other: &Times) {
+    /// Adds one time.
+    pub fn add(&mut self, ns: u64) {
+        self.sum_ns += ns;
+        self.max_ns = self.max_ns.max(ns);
+        self.buckets[index(ns)] += 1;
+    }
+
+    /// Adds those of another span.
+    pub fn merge(&mut self, other: &Times) {
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
@@ -238,7 +253,7 @@ impl Collector {
                     *number = number.wrapping_add(source.load(Relaxed));
                 }
                 if numbers[0] == 0 && numbers[1] == 0 {
-                    continue; // Never used: its pages stay untouched.
+                    continue; // Never used: nothing to read.
                 }
                 for side in [SERVICE, RESPONSE] {
                     for (total, bucket) in now.buckets[kind][side].iter_mut().zip(all.buckets(kind, side)) {

@@ -1,13 +1,13 @@
-//! Counters that cost memory only where they are used.
+//! Counters that share no page with anything else.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Counters that start at zero, on pages of their own: a page that no count has
-/// reached takes no memory, and no cache line is shared with anything else. An
-/// allocator promises neither, once it gives out memory for the second time.
+/// Counters that start at zero, on pages of their own: no cache line is shared
+/// with anything else, and a page takes memory when it is first written to, near
+/// the core that does. An allocator promises neither, once it gives out memory for the second time.
 pub struct Counters {
     start: NonNull<AtomicU32>,
     length: usize,
@@ -18,7 +18,16 @@ unsafe impl Send for Counters {}
 // SAFETY: as above.
 unsafe impl Sync for Counters {}
 
+/// Counters on the smallest page that Linux has.
+const PER_PAGE: usize = 4096 / size_of::<AtomicU32>();
+
 impl Counters {
+    /// Writes to every page, so that the kernel gives them all. For counters that have not counted yet.
+    pub fn touch(&self) {
+        // A zero where the kernel has put one; not optimised away, because an atomic is written.
+        self.iter().step_by(PER_PAGE).for_each(|counter| counter.store(0, Relaxed));
+    }
+
     /// So many counters.
     pub fn new(length: usize) -> Self {
         if length == 0 {
@@ -60,8 +69,6 @@ impl Drop for Counters {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
 
     #[test]

@@ -8,22 +8,79 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rumba_core::engine::EngineError;
+use rumba_core::record::QueueKind;
 use rumba_core::worker::{Client, ClientAddress};
 
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
+use super::cut::{Censored, cut};
+use super::hand::Hand;
 use super::loops::{Loop, panicked};
-use super::pace::{ClientPace, Stop, Turns};
+use super::pace::{ClientPace, Due, Turns};
+use super::queue::{Queue, seed_of, share_of};
+use super::stop::{RunClock, Stop};
 use super::threads;
 use crate::meter::{CpuRoll, Role};
 
-/// How clients are started.
+/// When clients' operations are due.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// Operations per second over all clients; closed loop if absent.
     pub rate: Option<f64>,
-    /// The seed of the arrivals.
+    /// Who serves the arrivals of an open loop.
+    pub queue: QueueKind,
+    /// Seconds over which the first operations of a closed loop are spread.
+    pub spread_s: f64,
+    /// The seed of all that is drawn.
     pub seed: u64,
+}
+
+/// The most seconds over which clients start.
+const SPREAD_S: f64 = 1.0;
+
+impl Schedule {
+    /// A closed loop, all clients at once.
+    pub const fn closed(seed: u64) -> Self {
+        Self { rate: None, queue: QueueKind::Client, spread_s: 0.0, seed }
+    }
+
+    /// An open loop at this rate per second.
+    pub const fn open(rate: f64, queue: QueueKind, seed: u64) -> Self {
+        Self { rate: Some(rate), queue, spread_s: 0.0, seed }
+    }
+
+    /// The same, its clients started at random times of the first half of the warmup, a second at most.
+    ///
+    /// Clients of a server that start together stay together where all answers take the same time: they ask in
+    /// bursts, and wait for each other's. Nothing need be known of the server: times that are uniform
+    /// over a span that is long against its answers are uniform over the time of one answer.
+    #[must_use]
+    pub const fn spread_over(self, warmup_s: f64) -> Self {
+        Self { spread_s: (warmup_s / 2.0).min(SPREAD_S), ..self }
+    }
+
+    /// The queues of so many clients, by the client or one for all; none for a closed loop.
+    fn queues(&self, clients: u32) -> Vec<Arc<Queue>> {
+        let Some(rate) = self.rate else { return Vec::new() };
+        match self.queue {
+            QueueKind::Shared => vec![Arc::new(Queue::new(rate, seed_of(self.seed, 0)))],
+            QueueKind::Client => (0..u64::from(clients))
+                .map(|client| Arc::new(Queue::new(rate / f64::from(clients), seed_of(self.seed, client))))
+                .collect(),
+        }
+    }
+
+    /// When a client's operations are due.
+    fn due(&self, queues: &[Arc<Queue>], client: u32) -> Due {
+        let own = || queues.get(client as usize).or(queues.first());
+        match own() {
+            Some(queue) => Due::AtArrival { queue: queue.clone(), taken_ns: None },
+            None if self.spread_s > 0.0 => {
+                Due::FirstAt((share_of(self.seed, u64::from(client)) * self.spread_s * 1e9) as u64)
+            }
+            None => Due::WhenFree,
+        }
+    }
 }
 
 /// The clients of a phase.
@@ -51,6 +108,11 @@ pub struct Running {
     active: usize,
     failure: Option<EngineError>,
     collector: Collector,
+    clock: RunClock,
+    hands: Vec<Arc<Hand>>,
+    queues: Vec<Arc<Queue>>,
+    /// When nothing more became due, by the clients' clock.
+    end_ns: Option<u64>,
 }
 
 /// Why a wait ended.
@@ -65,7 +127,7 @@ pub enum Waited {
 /// Clients that are made and wait for their start. Dropped, they end without it.
 pub struct Made {
     running: Running,
-    starts: Vec<Sender<()>>,
+    starts: Vec<Sender<RunClock>>,
 }
 
 impl Made {
@@ -79,6 +141,8 @@ impl Made {
         let (tell_end, ends) = channel();
         let count = plan.driving.threads();
         let cells: Vec<_> = (0..count).map(|_| Arc::new(Cells::new(plan.kinds))).collect();
+        let hands: Vec<_> = (0..plan.clients).map(|_| Arc::<Hand>::default()).collect();
+        let queues = plan.schedule.queues(plan.clients);
         let (mut threads, mut starts) = (Vec::new(), Vec::new());
         let mut failure = None;
         for (number, cells) in (0..count).zip(&cells) {
@@ -87,6 +151,8 @@ impl Made {
                 number,
                 plan: *plan,
                 cells: cells.clone(),
+                hands: hands.clone(),
+                queues: queues.clone(),
                 stop: stop.clone(),
                 tell_made: tell_made.clone(),
                 started,
@@ -117,7 +183,9 @@ impl Made {
             });
         }
         let collector = Collector::new(cells, plan.kinds);
-        let running = Running { stop, ends, threads, active: plan.clients as usize, failure: None, collector };
+        let (active, clock) = (plan.clients as usize, RunClock::start());
+        let running =
+            Running { stop, ends, threads, active, failure: None, collector, clock, hands, queues, end_ns: None };
         match failure {
             None => Ok(Self { running, starts }),
             Some(error) => {
@@ -134,10 +202,11 @@ impl Made {
     }
 
     /// Starts them all.
-    pub fn start(self) -> Running {
+    pub fn start(mut self) -> Running {
+        self.running.clock = RunClock::start();
         for start in self.starts {
             // A thread that has gone is found when its clients' ends are waited for.
-            let _ = start.send(());
+            let _ = start.send(self.running.clock.clone());
         }
         self.running
     }
@@ -172,6 +241,22 @@ impl Running {
         self.collector.collect()
     }
 
+    /// Asks the clients to end when all that is due by now has been served: in
+    /// a closed loop the operations at hand, in an open loop the arrivals until now, too.
+    pub fn finish(&mut self) {
+        let end_ns = self.clock.now_ns();
+        self.stop.set_at(end_ns);
+        self.end_ns.get_or_insert(end_ns);
+    }
+
+    /// Stops the clients that are still at what [`Running::finish`] left them, and tells what was counted
+    /// since the last call of [`Running::collect`] and what has not ended. What ends later is in neither.
+    pub fn cut(&mut self) -> (Counts, Censored) {
+        self.stop();
+        let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
+        cut(&mut self.collector, &self.hands, &self.queues, end_ns, || self.clock.now_ns())
+    }
+
     /// Asks the clients to end after the operation at hand.
     pub fn stop(&self) {
         self.stop.set();
@@ -201,9 +286,11 @@ struct Thread {
     number: u32,
     plan: Plan,
     cells: Arc<Cells>,
+    hands: Vec<Arc<Hand>>,
+    queues: Vec<Arc<Queue>>,
     stop: Arc<Stop>,
     tell_made: Sender<Result<(), EngineError>>,
-    started: Receiver<()>,
+    started: Receiver<RunClock>,
     tell_end: Sender<Result<(), EngineError>>,
 }
 
@@ -218,19 +305,19 @@ impl Thread {
             Ok(ready) => ready,
             Err(error) => return tell(&self.tell_made, Err(error)),
         };
-        let Thread { plan, cells, stop, tell_made, started, tell_end, .. } = self;
+        let Thread { plan, cells, hands, queues, stop, tell_made, started, tell_end, .. } = self;
+        cells.touch();
         tell(&tell_made, Ok(()));
         drop(tell_made);
-        if started.recv().is_err() {
+        let Ok(clock) = started.recv() else {
             return; // Another client could not be made.
-        }
-        let share = plan.schedule.rate.map(|rate| rate / f64::from(plan.clients));
-        if share.is_some() {
+        };
+        if plan.schedule.rate.is_some() {
             wake_on_time();
         }
-        let paced = clients.into_iter().map(|(address, client)| {
-            let seed = plan.schedule.seed.wrapping_add(u64::from(address.client));
-            (client, ClientPace::new(cells.clone(), stop.clone(), share, seed))
+        let paced = clients.into_iter().map(|(ClientAddress { client: number, .. }, client)| {
+            let (hand, due) = (hands[number as usize].clone(), plan.schedule.due(&queues, number));
+            (client, ClientPace::new(clock.clone(), cells.clone(), stop.clone(), hand, due))
         });
         match waits {
             Some(waits) => waits

@@ -21,8 +21,9 @@ use rumba_core::engine::EngineError;
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_core::worker::Client;
 
-use super::pace::{ClientPace, NAP, Stop, Turns};
+use super::pace::{ClientPace, NAP, Turns};
 use super::poller::{Events, Interest, Poller, Ready, until};
+use super::stop::Stop;
 use super::timers::Timers;
 use super::woken::{self, Woken};
 
@@ -91,7 +92,8 @@ impl Loop {
         let _driven = drive_with(self.heard.clone());
         let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
         let timers = Timers::with_capacity(slots.len());
-        Turning { alive: slots.len(), slots, timers, tell, stopped: false, of: &self }.run();
+        let told = self.stop.told();
+        Turning { alive: slots.len(), slots, timers, tell, told, of: &self }.run();
     }
 
     fn slot(&self, client: usize, (mut client_itself, mut pace): Paced) -> Slot {
@@ -107,8 +109,8 @@ struct Turning<'a, T> {
     timers: Timers,
     /// Clients that have not ended.
     alive: usize,
-    /// Whether the clients that wait for a time have been told to stop.
-    stopped: bool,
+    /// What the clients that wait for a time have last been told about their end.
+    told: u64,
     tell: T,
 }
 
@@ -166,12 +168,13 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.timers.recycle(due);
     }
 
-    /// When the clients are asked to stop, those that wait for a time see it at once.
+    /// When the clients are told of their end, those that wait for a time see it at once.
     fn look_for_stop(&mut self) {
-        if self.stopped || !self.of.stop.is_set() {
+        let told = self.of.stop.told();
+        if self.told == told {
             return;
         }
-        self.stopped = true;
+        self.told = told;
         for client in 0..self.slots.len() {
             if self.slots[client].waits == Waits::ForTime {
                 self.poll(client);
@@ -259,8 +262,8 @@ mod tests {
         let (mine, mut theirs) = UnixStream::pair().unwrap();
         of.heard.poller.watch(mine.as_raw_fd(), Interest::Read, 0).unwrap();
         let slot = Slot { run: Some(never()), waker: of.woken.waker(0), waits: Waits::ForTime, turn: 0 };
-        let mut turning =
-            Turning { of: &of, slots: vec![slot], timers: Timers::default(), alive: 1, stopped: false, tell: drop };
+        let (slots, told) = (vec![slot], of.stop.told());
+        let mut turning = Turning { of: &of, slots, timers: Timers::default(), alive: 1, told, tell: drop };
         let mut events = Events::new();
         let wait = |events: &mut Events| of.heard.poller.wait(events, Some(Duration::ZERO)).unwrap();
         theirs.write_all(b"?").unwrap();

@@ -4,12 +4,17 @@ pub mod buckets;
 pub mod cells;
 mod choice;
 mod counters;
+pub mod cut;
 pub mod descriptors;
 pub mod driver;
+pub mod hand;
 mod loops;
 pub mod pace;
 mod poller;
+pub mod queue;
 pub mod stats;
+pub mod stop;
+pub mod tail;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

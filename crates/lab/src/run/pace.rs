@@ -2,39 +2,20 @@
 //! that the schedule says (open loop).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use quanta::Clock;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::wait::{Wait, wait_for};
 use rumba_core::worker::{Op, OpKind, Pace};
 
 use super::cells::Cells;
+use super::hand::Hand;
+use super::queue::Queue;
+use super::stop::{RunClock, Stop};
 
 /// The longest wait for an arrival before the stop flag is looked at again.
 pub const NAP: Duration = Duration::from_millis(50);
-
-/// Set when clients are to end after the operation at hand. Every client reads
-/// it per operation, so nothing that is written shares its cache lines.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub struct Stop(AtomicBool);
-
-impl Stop {
-    /// Asks the clients to end.
-    pub fn set(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    /// Whether they were asked.
-    #[inline]
-    pub fn is_set(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-}
 
 /// How often the clients of an event loop have been polled in all. A client
 /// that sees the same number twice between two operations has had its turn.
@@ -55,14 +36,13 @@ impl Turns {
     }
 }
 
-/// The pace of one client, the same under every driver. Times are nanoseconds
-/// since its making, from the processor's time-stamp counter where that is sound.
+/// The pace of one client, the same under every driver; times by the clients' clock.
 pub struct ClientPace {
-    clock: Clock,
-    epoch: u64,
+    clock: RunClock,
     cells: Arc<Cells>,
     stop: Arc<Stop>,
-    arrivals: Option<Arrivals>,
+    hand: Arc<Hand>,
+    due: Due,
     sharing: Option<Sharing>,
     /// When the client became free.
     free_ns: u64,
@@ -70,6 +50,21 @@ pub struct ClientPace {
     intended_ns: u64,
     /// Its actual start.
     started_ns: u64,
+}
+
+/// When a client's next operation is due.
+pub enum Due {
+    /// As soon as it is free: a closed loop.
+    WhenFree,
+    /// The same, but the first at this time.
+    FirstAt(u64),
+    /// With the next arrival that it takes: an open loop.
+    AtArrival {
+        /// Where it takes them.
+        queue: Arc<Queue>,
+        /// The arrival that it has taken and not begun.
+        taken_ns: Option<u64>,
+    },
 }
 
 /// What a client needs that has its thread together with others.
@@ -81,46 +76,16 @@ struct Sharing {
     passed: Instant,
 }
 
-/// An open loop's arrivals: exponential gaps, so that the clients together
-/// make a Poisson stream (as sysbench's `--rate` and LinkBench's requester do).
-pub struct Arrivals {
-    mean_gap_ns: f64,
-    /// The next arrival.
-    next_ns: f64,
-    random: Xoshiro256PlusPlus,
-}
-
-impl Arrivals {
-    /// Arrivals at this rate per second, which the seed fixes.
-    pub fn new(rate: f64, seed: u64) -> Self {
-        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut arrivals = Self { mean_gap_ns: 1e9 / rate, next_ns: 0.0, random };
-        arrivals.advance();
-        arrivals
-    }
-
-    /// Takes the next arrival, nanoseconds since the start.
-    #[inline]
-    pub fn take_ns(&mut self) -> f64 {
-        let next_ns = self.next_ns;
-        self.advance();
-        next_ns
-    }
-
-    fn advance(&mut self) {
-        // 1 - u is in (0, 1], so the logarithm is finite.
-        self.next_ns -= (1.0 - self.random.random::<f64>()).ln() * self.mean_gap_ns;
-    }
-}
-
 impl ClientPace {
-    /// A pace that records into `cells`; `rate` is this client's share of the
-    /// operations per second, closed loop if absent.
-    pub fn new(cells: Arc<Cells>, stop: Arc<Stop>, rate: Option<f64>, seed: u64) -> Self {
-        let clock = Clock::new();
-        let epoch = clock.raw();
-        let arrivals = rate.map(|rate| Arrivals::new(rate, seed));
-        Self { clock, epoch, cells, stop, arrivals, sharing: None, free_ns: 0, intended_ns: 0, started_ns: 0 }
+    /// A pace that records into `cells`, which are its thread's, and says in `hand`, which is its own, what it is at.
+    pub fn new(clock: RunClock, cells: Arc<Cells>, stop: Arc<Stop>, hand: Arc<Hand>, due: Due) -> Self {
+        let free_ns = clock.now_ns();
+        Self { clock, cells, stop, hand, due, sharing: None, free_ns, intended_ns: 0, started_ns: 0 }
+    }
+
+    /// The pace of the only client of a closed loop, which nobody stops.
+    pub fn alone(cells: Arc<Cells>) -> Self {
+        Self::new(RunClock::start(), cells, Arc::default(), Arc::default(), Due::WhenFree)
     }
 
     /// The same for a client of an event loop: after an operation that never
@@ -128,11 +93,6 @@ impl ClientPace {
     #[must_use]
     pub fn sharing(self, turns: Arc<Turns>) -> Self {
         Self { sharing: Some(Sharing { turns, last: u64::MAX, passed: Instant::now() }), ..self }
-    }
-
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        self.clock.delta_as_nanos(self.epoch, self.clock.raw())
     }
 
     /// Whether the other clients of the thread are to go first.
@@ -143,21 +103,51 @@ impl ClientPace {
         last == sharing.last && wait_for(Wait::Until(sharing.passed))
     }
 
-    /// Waits for the next arrival; one that is already past starts at once and
+    /// Waits for the first operation of a closed loop.
+    fn poll_first(&mut self, first_ns: u64) -> Poll<bool> {
+        let polled = self.poll_until(first_ns);
+        if polled == Poll::Ready(true) {
+            self.free_ns = self.free_ns.max(first_ns);
+            (self.due, self.intended_ns) = (Due::WhenFree, self.free_ns);
+        }
+        polled
+    }
+
+    /// Takes the next arrival and waits for it; one that is already past starts at once and
     /// keeps its intended start: no arrival is skipped.
     fn poll_arrival(&mut self) -> Poll<bool> {
+        let Due::AtArrival { queue, taken_ns } = &mut self.due else { return Poll::Ready(false) };
+        let intended_ns = match *taken_ns {
+            Some(taken_ns) => taken_ns,
+            None if self.stop.is_set() => return Poll::Ready(false),
+            None => {
+                self.hand.unsettled();
+                let next_ns = queue.take_ns();
+                self.hand.has_arrival(next_ns);
+                *taken_ns.insert(next_ns)
+            }
+        };
+        let polled = self.poll_until(intended_ns);
+        if polled == Poll::Ready(true) {
+            self.intended_ns = intended_ns;
+            if let Due::AtArrival { taken_ns, .. } = &mut self.due {
+                *taken_ns = None;
+            }
+        }
+        polled
+    }
+
+    /// Waits until something is due; false when it is not to be begun.
+    fn poll_until(&self, due_ns: u64) -> Poll<bool> {
         loop {
-            if self.stop.is_set() {
+            if !self.stop.lets_begin(due_ns) {
                 return Poll::Ready(false);
             }
-            let now_ns = self.now_ns() as f64;
-            let Some(arrivals) = &mut self.arrivals else { return Poll::Ready(true) };
-            let wait_ns = arrivals.next_ns - now_ns;
-            if wait_ns <= 0.0 {
-                self.intended_ns = arrivals.take_ns() as u64;
+            let now_ns = self.clock.now_ns();
+            if due_ns <= now_ns {
                 return Poll::Ready(true);
             }
-            let wait = Duration::from_nanos(wait_ns as u64);
+            let wait = Duration::from_nanos(due_ns - now_ns);
             if wait_for(Wait::Until(Instant::now() + wait)) {
                 return Poll::Pending;
             }
@@ -172,25 +162,31 @@ impl Pace for ClientPace {
         if self.gives_way() {
             return Poll::Pending;
         }
-        if self.arrivals.is_some() {
-            return self.poll_arrival();
+        match self.due {
+            Due::WhenFree => {
+                self.intended_ns = self.free_ns;
+                Poll::Ready(self.stop.lets_begin(self.intended_ns))
+            }
+            Due::FirstAt(first_ns) => self.poll_first(first_ns),
+            Due::AtArrival { .. } => self.poll_arrival(),
         }
-        self.intended_ns = self.free_ns;
-        Poll::Ready(!self.stop.is_set())
     }
 
     #[inline]
-    fn start(&mut self) {
-        self.started_ns = self.now_ns();
+    fn start(&mut self, kind: OpKind) {
+        self.started_ns = self.clock.now_ns();
+        self.hand.has_operation(kind, self.intended_ns, self.started_ns);
     }
 
     #[inline]
     fn done(&mut self, kind: OpKind, op: Op) {
-        let now_ns = self.now_ns();
+        let now_ns = self.clock.now_ns();
         // What the engine made it wait for is not the client's lateness: it could start when it was both due and free.
         let could_start_ns = self.intended_ns.max(self.free_ns);
         let late_ns = self.started_ns - could_start_ns;
+        self.hand.unsettled();
         self.cells.record(kind, op, now_ns - self.started_ns, now_ns - self.intended_ns, late_ns);
+        self.hand.has_nothing();
         self.free_ns = now_ns;
     }
 }
@@ -200,15 +196,20 @@ mod tests {
     use super::*;
     use crate::run::cells::Collector;
 
+    fn open(cells: &Arc<Cells>, rate: f64) -> ClientPace {
+        let due = Due::AtArrival { queue: Arc::new(Queue::new(rate, 7)), taken_ns: None };
+        ClientPace::new(RunClock::start(), cells.clone(), Arc::default(), Arc::default(), due)
+    }
+
     #[test]
     fn a_late_start_counts_in_the_response_and_not_in_the_service() {
         let cells = Arc::new(Cells::new(1));
-        let mut pace = ClientPace::new(cells.clone(), Arc::default(), Some(1_000.0), 7);
+        let mut pace = open(&cells, 1_000.0);
         let mut context = Context::from_waker(std::task::Waker::noop());
         assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
         // The server's stall: the arrival is due, but the client gets to it 20 ms later.
         std::thread::sleep(Duration::from_millis(20));
-        pace.start();
+        pace.start(0);
         pace.done(0, Op::default());
         let counts = Collector::new(vec![cells], 1).collect();
         assert!(counts.kinds[0].response.max_ns >= 20_000_000);
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn no_arrival_is_skipped_however_late_the_client_is() {
         let cells = Arc::new(Cells::new(1));
-        let mut pace = ClientPace::new(cells.clone(), Arc::default(), Some(1e6), 7);
+        let mut pace = open(&cells, 1e6);
         std::thread::sleep(Duration::from_millis(5));
         let mut context = Context::from_waker(std::task::Waker::noop());
         let mut last_ns = 0;
@@ -226,7 +227,7 @@ mod tests {
             assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
             assert!(pace.intended_ns >= last_ns, "arrivals keep their order");
             last_ns = pace.intended_ns;
-            pace.start();
+            pace.start(0);
             pace.done(0, Op::default());
         }
         // A thousand arrivals at a million a second span about a millisecond,

@@ -9,8 +9,9 @@ use rumba_core::metric::Metric;
 use rumba_core::record::{OpStats, Percentiles};
 use rumba_core::workload::OpInfo;
 
-use super::buckets::to_histogram;
+use super::buckets::{LARGEST_NS, index, to_histogram};
 use super::cells::{Counts, KindCounts, Times};
+use super::tail::{Tail, Unended};
 
 /// A percentile is given when at least this many samples lie beyond it.
 const SAMPLES_BEYOND: f64 = 10.0;
@@ -21,11 +22,16 @@ fn spectrum_points() -> impl Iterator<Item = f64> {
     (0..).map(|step| 100.0 * (1.0 - 0.5f64.powf(f64::from(step) / 4.0))).take_while(|percentile| *percentile < 99.9999)
 }
 
-/// Percentiles of one kind of time.
+/// Percentiles of one kind of time, all of whose operations have ended.
 pub fn percentiles(times: &Times) -> Percentiles {
-    let histogram = to_histogram(&times.buckets);
-    let samples = histogram.len();
-    if samples == 0 {
+    percentiles_but(times, &Unended::default())
+}
+
+/// Percentiles where some operations have not ended. A percentile is known if it lies below what the
+/// first of these had taken at the cut, since whatever they come to lies above.
+fn percentiles_but(times: &Times, unended: &Unended) -> Percentiles {
+    let known = Known::new(times, unended);
+    if known.samples() == 0 {
         let none = || Metric::absent("no operations of this type");
         return Percentiles {
             mean_ms: none(),
@@ -36,60 +42,108 @@ pub fn percentiles(times: &Times) -> Percentiles {
             max_ms: none(),
         };
     }
-    let at = |percentile: f64| at_percentile(&histogram, percentile, times.max_ns);
     Percentiles {
-        mean_ms: Metric::from(times.sum_ns as f64 / samples as f64 / 1e6),
-        p50_ms: at(50.0),
-        p95_ms: at(95.0),
-        p99_ms: at(99.0),
-        p999_ms: at(99.9),
-        max_ms: Metric::from(times.max_ns as f64 / 1e6),
+        mean_ms: known.over_all(times.sum_ns as f64 / known.samples() as f64),
+        p50_ms: known.at(50.0),
+        p95_ms: known.at(95.0),
+        p99_ms: known.at(99.0),
+        p999_ms: known.at(99.9),
+        max_ms: known.over_all(times.max_ns as f64),
     }
 }
 
-fn at_percentile(histogram: &Histogram<u64>, percentile: f64, max_ns: u64) -> Metric {
-    let beyond = histogram.len() as f64 * (100.0 - percentile) / 100.0;
-    if beyond < SAMPLES_BEYOND {
-        return Metric::absent(format!(
-            "{} samples are too few for p{percentile}: fewer than {SAMPLES_BEYOND} lie beyond it",
-            histogram.len()
-        ));
+/// Times, and how far they are known.
+struct Known<'a> {
+    /// All of them, those that have not ended with what they had taken.
+    histogram: Histogram<u64>,
+    max_ns: u64,
+    unended: &'a Unended,
+}
+
+impl<'a> Known<'a> {
+    fn new(times: &Times, unended: &'a Unended) -> Self {
+        let mut histogram = to_histogram(&times.buckets);
+        // In range by construction, so it cannot be refused; saturating, so that it need not be.
+        histogram.saturating_record_n(unended.shortest_ns.clamp(1, LARGEST_NS), unended.apart);
+        Self { histogram, max_ns: times.max_ns.max(unended.longest_ns), unended }
     }
-    Metric::from(value_ns(histogram, percentile, max_ns) as f64 / 1e6)
+
+    fn samples(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    fn unknown(&self) -> Metric {
+        let share = 100.0 * self.unended.count() as f64 / self.samples() as f64;
+        let longest_ms = self.unended.longest_ns as f64 / 1e6;
+        Metric::absent(format!("{share:.1}% of the operations had not ended at the end, after up to {longest_ms:.0} ms"))
+    }
+
+    /// A figure in nanoseconds to which all times contribute.
+    fn over_all(&self, ns: f64) -> Metric {
+        if self.unended.count() > 0 { self.unknown() } else { Metric::from(ns / 1e6) }
+    }
+
+    /// The upper end of the bucket, as HdrHistogram reports it, but never above the largest value seen; nothing where
+    /// an operation that has not ended may come to lie below.
+    fn value_ns(&self, percentile: f64) -> Option<u64> {
+        let value_ns = self.histogram.value_at_percentile(percentile);
+        let is_known = self.unended.count() == 0 || index(value_ns) < index(self.unended.shortest_ns);
+        is_known.then_some(value_ns.min(self.max_ns))
+    }
+
+    fn at(&self, percentile: f64) -> Metric {
+        let samples = self.samples();
+        if samples as f64 * (100.0 - percentile) / 100.0 < SAMPLES_BEYOND {
+            return Metric::absent(format!(
+                "{samples} samples are too few for p{percentile}: fewer than {SAMPLES_BEYOND} lie beyond it"
+            ));
+        }
+        self.value_ns(percentile).map_or_else(|| self.unknown(), |ns| Metric::from(ns as f64 / 1e6))
+    }
+
+    fn spectrum(&self) -> Vec<(f64, f64)> {
+        let samples = self.samples() as f64;
+        let supported = |percentile: &f64| samples * (100.0 - percentile) / 100.0 >= 1.0;
+        let at = |percentile| Some((percentile, self.value_ns(percentile)? as f64 / 1e6));
+        spectrum_points().take_while(supported).map_while(at).collect()
+    }
 }
 
-/// The upper end of the bucket, as HdrHistogram reports it, but never above the largest value seen.
-fn value_ns(histogram: &Histogram<u64>, percentile: f64, max_ns: u64) -> u64 {
-    histogram.value_at_percentile(percentile).min(max_ns)
-}
-
-fn spectrum(times: &Times) -> Vec<(f64, f64)> {
-    let histogram = to_histogram(&times.buckets);
-    let samples = histogram.len() as f64;
-    let supported = |percentile: &f64| samples * (100.0 - percentile) / 100.0 >= 1.0;
-    spectrum_points()
-        .take_while(supported)
-        .map(|percentile| (percentile, value_ns(&histogram, percentile, times.max_ns) as f64 / 1e6))
-        .collect()
-}
-
-/// What each type of operation did; types that never ran are left out.
-pub fn op_stats(infos: &[OpInfo], counts: &Counts) -> BTreeMap<String, OpStats> {
-    let stats = |kind: &KindCounts| OpStats {
-        count: kind.count,
-        errors: kind.errors,
-        retries: kind.retries,
-        rows: kind.rows,
-        service: percentiles(&kind.service),
-        response: percentiles(&kind.response),
-        spectrum: spectrum(&kind.response),
+/// What each type of operation did, in a span and in its tail; types that never ran are left out.
+pub fn op_stats(infos: &[OpInfo], counts: &Counts, tail: Option<&Tail>) -> BTreeMap<String, OpStats> {
+    let begun = |kind: usize| {
+        let late = tail.map_or(0, |tail| tail.ended_late(kind) + tail.open_count(kind));
+        counts.kinds[kind].count + counts.kinds[kind].errors + late
     };
-    infos
-        .iter()
-        .zip(&counts.kinds)
-        .filter(|(_, kind)| kind.count + kind.errors > 0)
-        .map(|(info, kind)| (info.name.to_owned(), stats(kind)))
+    let all: u64 = (0..counts.kinds.len()).map(begun).sum();
+    let kinds = infos.iter().enumerate().filter(|(kind, _)| begun(*kind) > 0);
+    kinds
+        .map(|(kind, info)| {
+            let share = begun(kind) as f64 / all as f64;
+            (info.name.to_owned(), kind_stats(kind, &counts.kinds[kind], share, tail))
+        })
         .collect()
+}
+
+/// The same of one type, which has this share of all operations.
+fn kind_stats(kind: usize, counts: &KindCounts, share: f64, tail: Option<&Tail>) -> OpStats {
+    let mut times = counts.clone();
+    let (mut service, mut response) = (Unended::default(), Unended::default());
+    if let Some(tail) = tail {
+        tail.enter(kind, &mut times);
+        (service, response) = (tail.unended_service(kind), tail.unended_response(kind, share));
+    }
+    OpStats {
+        count: counts.count,
+        errors: times.errors,
+        retries: times.retries,
+        rows: counts.rows,
+        ended_late: tail.map_or(0, |tail| tail.ended_late(kind)),
+        open: tail.map_or(0, |tail| tail.open_count(kind)),
+        service: percentiles_but(&times.service, &service),
+        response: percentiles_but(&times.response, &response),
+        spectrum: Known::new(&times.response, &response).spectrum(),
+    }
 }
 
 /// Response times of all types together.

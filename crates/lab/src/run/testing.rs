@@ -12,6 +12,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rumba_core::engine::EngineError;
+use rumba_core::record::QueueKind;
 use rumba_core::wait::{Wait, forget, sleep, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};
 
@@ -212,8 +213,17 @@ pub fn made(
     rate: Option<f64>,
     make: impl Fn(u32) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
 ) -> Result<Made, EngineError> {
+    made_for(driving, clients, rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Client, 7)), make)
+}
+
+/// Makes clients of a schedule.
+pub fn made_for(
+    driving: Driving,
+    clients: u32,
+    schedule: Schedule,
+    make: impl Fn(u32) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
+) -> Result<Made, EngineError> {
     let make: Make = Arc::new(move |at| make(at.client));
-    let schedule = Schedule { rate, seed: 7 };
     Made::new(&Plan { clients, kinds: 1, schedule, driving }, &make, &CpuRoll::new())
 }
 

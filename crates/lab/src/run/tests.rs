@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rumba_core::engine::EngineError;
 
 use super::choice::Driving;
-use super::pace::Arrivals;
+use super::queue::{Queue, seed_of};
 use super::testing::{Deed, Doer, drivers, made, run, wait_for_end};
 
 const SHORT: Duration = Duration::from_micros(300);
@@ -97,9 +97,9 @@ fn arrivals_keep_their_times_and_their_order_and_none_is_skipped() {
         assert_eq!(running.collect().ops(), 3 * OPS as u64, "{driving:?}");
         running.join();
         for (client, starts) in starts.iter().enumerate() {
-            let mut arrivals = Arrivals::new(1_000.0, 7 + client as u64);
+            let arrivals = Queue::new(1_000.0, seed_of(7, client as u64));
             for start in starts.lock().unwrap().iter() {
-                let due = before + Duration::from_nanos(arrivals.take_ns() as u64);
+                let due = before + Duration::from_nanos(arrivals.take_ns());
                 assert!(*start >= due, "{driving:?}: an operation began before its arrival");
             }
         }

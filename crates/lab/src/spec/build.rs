@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::limits::Limits;
-use rumba_core::record::DriverKind;
+use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
 use rumba_core::setting::{SettingError, Settings, Value};
 use rumba_core::warning::Warning;
 
@@ -28,6 +28,8 @@ pub const RUN_KEYS: &[&str] = &[
     "loop",
     "repeats",
     "rate",
+    "queue",
+    "backlog",
     "seed",
     "verify",
     "keep_data",
@@ -382,6 +384,27 @@ fn driver(node: &Node) -> Result<DriverKind, SpecError> {
     })
 }
 
+fn queue(node: &Node) -> Result<QueueKind, SpecError> {
+    let text = take::text("queue", node)?;
+    let known = QueueKind::NAMES.map(|(name, _)| name);
+    QueueKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, queue)| *queue).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("queue `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
+/// The queue that is asked for; without arrivals there is none.
+fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
+    let Some(node) = table.get("queue") else { return Ok(None) };
+    if table.contains_key("rate") {
+        return queue(node).map(Some);
+    }
+    Err(SpecError::new(
+        &node.key_origin,
+        "queue says who serves the arrivals of an open loop, and without rate there are none",
+        "add for example rate = 1000, or take queue out",
+    ))
+}
+
 fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {
@@ -425,6 +448,8 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         loop_s,
         repeats: count("repeats", 1, 1, 1000)?,
         rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,
+        queue: queued(table)?,
+        backlog_s: seconds("backlog", BACKLOG_S)?,
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
         verify: bool("verify", true)?,
         keep_data: bool("keep_data", false)?,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rumba_core::claim::Claim;
 use rumba_core::engine::EngineConfig;
-use rumba_core::record::DriverKind;
+use rumba_core::record::{DriverKind, QueueKind};
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
 
@@ -69,6 +69,10 @@ pub struct RunSpec {
     pub repeats: u32,
     /// Open loop: operations per second over all clients.
     pub rate: Option<f64>,
+    /// Open loop: who serves the arrivals, if that is said.
+    pub queue: Option<QueueKind>,
+    /// Time for what is begun or due at the end of the loops, seconds.
+    pub backlog_s: f64,
     /// The seed of all randomness.
     pub seed: u64,
     /// Whether the data is proven consistent.

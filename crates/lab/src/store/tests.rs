@@ -38,6 +38,8 @@ fn trial_plan() -> TrialPlan {
             loops: 1,
             loop_s: 1.0,
             rate: None,
+            queue: None,
+            backlog_s: 30.0,
             seed: 1,
             verify: true,
             keep_data: false,

@@ -4,6 +4,7 @@
 //! writes nothing itself, so that the process's meters see the engine alone.
 
 pub mod child;
+mod backlog;
 mod limited;
 mod metrics;
 mod phases;
@@ -137,7 +138,9 @@ fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> 
     let (run, place) = (&job.plan.run, instance.place());
     let driving = |clients| Driving::choose(run.driver, &place, clients).to_string();
     let conditions =
-        vec![("driver".to_owned(), driving(job.plan.clients)), ("load driver".to_owned(), driving(run.load_clients))];
+        [("driver", driving(job.plan.clients)), ("load driver", driving(run.load_clients))].into_iter();
+    let queue = run.rate.map(|_| ("queue", phases::queue_in_words(phases::queue(run, &place)).to_owned()));
+    let conditions = conditions.chain(queue).map(|(name, told)| (name.to_owned(), told)).collect();
     if run.driver == DriverKind::Loops && place == Place::Embedded {
         (job.emit)(Event::Warning(Warning::new(
             "loops-embedded",

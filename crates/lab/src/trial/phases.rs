@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::{EngineError, Instance, Place, Session};
 use rumba_core::event::Event;
-use rumba_core::record::PhaseKind;
+use rumba_core::record::{PhaseKind, QueueKind, RunPlan};
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
 use rumba_core::worker::{Client, ClientAddress, Pace};
@@ -68,7 +68,7 @@ impl Trial<'_> {
     fn load_stage(&mut self, span: &mut Span, number: usize, stage: &LoadStage) -> Step<()> {
         let loaders = if stage.parallel { self.job.plan.run.load_clients } else { 1 };
         let seed = self.job.plan.run.seed;
-        let schedule = Schedule { rate: None, seed };
+        let schedule = Schedule::closed(seed);
         let made = self.clients(loaders, stage.ops.len(), schedule, move |bound, session, at| {
             bound.loader(number, session, at, seed)
         })?;
@@ -104,14 +104,14 @@ impl Trial<'_> {
         // Not the load's seed: the clients' choices shall not repeat the loaders'.
         let seed = run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let ops = self.bound.ops();
-        let schedule = Schedule { rate: run.rate, seed };
+        let schedule = self.schedule(seed);
         let made = self.clients(self.job.plan.clients, ops.len(), schedule, move |bound, session, at| {
             bound.client(session, at, seed)
         })?;
         let mut running = made.start();
         let mut all: Option<Span> = None;
         let mut before: Option<Span> = None;
-        let mut end = Ok(());
+        let (mut end, mut complete, mut backlog) = (Ok(()), true, None);
         for (number, (phase, seconds)) in phases.iter().copied().enumerate() {
             self.phase = phase;
             self.emit(Event::PhaseStarted { phase, seconds: Some(seconds), rows: None });
@@ -120,12 +120,13 @@ impl Trial<'_> {
                 None => self.begin(phase),
             };
             let until = span.started() + Duration::from_secs_f64(seconds);
+            span.is_last = number + 1 == phases.len();
             end = self.follow(&mut span, &mut running, ops, Some(until));
-            if end.is_err() || number + 1 == phases.len() {
-                // Before anything else is looked at: what clients still did would be counted by nobody.
-                running.stop();
+            complete = end.is_ok();
+            if complete && span.is_last {
+                (end, backlog) = self.serve_backlog(&mut span, &mut running, ops);
             }
-            let measured = self.end(span, end.is_ok(), Vec::new());
+            let measured = self.end(span, complete, Vec::new());
             if phase != PhaseKind::Warmup {
                 all = Some(match all {
                     Some(all) => all.join(&measured),
@@ -133,16 +134,30 @@ impl Trial<'_> {
                 });
             }
             before = Some(measured);
-            if end.is_err() {
+            if !complete {
                 self.warn_cut_off(phase);
                 break;
             }
         }
-        let finished = finish(running);
-        if let Some(all) = all {
-            self.end_loops(&all, end.is_ok());
+        if let Some(backlog) = backlog {
+            self.end(backlog, end.is_ok(), Vec::new());
         }
+        if let Some(all) = all {
+            self.end_loops(&all, complete);
+        }
+        let finished = finish(running);
         end.and(finished)
+    }
+
+    /// When the operations of the mix are due.
+    fn schedule(&self, seed: u64) -> Schedule {
+        let run = &self.job.plan.run;
+        match (run.rate, &self.place) {
+            (Some(rate), place) => Schedule::open(rate, queue(run, place), seed),
+            // An embedded engine's clients are never answered together.
+            (None, Place::Embedded) => Schedule::closed(seed),
+            (None, Place::Server { .. }) => Schedule::closed(seed).spread_over(run.warmup_s),
+        }
     }
 
     fn warn_cut_off(&mut self, phase: PhaseKind) {
@@ -189,7 +204,7 @@ impl Trial<'_> {
             let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
             Ok(Box::new(Once(work)) as Box<dyn Client>)
         });
-        let (schedule, driving) = (Schedule { rate: None, seed: 0 }, Driving::Threads { threads: 1 });
+        let (schedule, driving) = (Schedule::closed(0), Driving::Threads { threads: 1 });
         let mut running = Made::new(&Plan { clients: 1, kinds: 0, schedule, driving }, &make, &self.roll)?.start();
         drop(make);
         let end = self.follow(span, &mut running, &[], None);
@@ -226,6 +241,23 @@ impl Trial<'_> {
         self.end(span, end.is_ok(), checks);
         end?;
         wrong.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
+    }
+}
+
+/// Who serves the arrivals. A client of a server waits for it, and another that is free can serve meanwhile; over an
+/// embedded engine, a client's thread is the engine's.
+pub(super) fn queue(run: &RunPlan, place: &Place) -> QueueKind {
+    run.queue.unwrap_or(match place {
+        Place::Embedded => QueueKind::Client,
+        Place::Server { .. } => QueueKind::Shared,
+    })
+}
+
+/// The queue as a record's conditions have it.
+pub(super) fn queue_in_words(queue: QueueKind) -> &'static str {
+    match queue {
+        QueueKind::Shared => "shared: whichever client is free takes the next arrival",
+        QueueKind::Client => "client: each has its own arrivals",
     }
 }
 

@@ -14,6 +14,7 @@ use crate::meter::{Reading, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::driver::{Running, Waited};
 use crate::run::stats;
+use crate::run::tail::Tail;
 
 /// How often a wait looks at the stop flag.
 const NAP: Duration = Duration::from_millis(100);
@@ -35,6 +36,10 @@ pub struct Span {
     debt_start: Vec<Gauge>,
     /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
     parts: Vec<(&'static [OpInfo], Counts)>,
+    /// Whether the clients are to finish when it ends.
+    pub is_last: bool,
+    /// What came of its operations after its end, where that was waited for.
+    pub tail: Option<Tail>,
 }
 
 impl Span {
@@ -43,6 +48,16 @@ impl Span {
             Some((_, all)) => all.merge(counts),
             None => self.parts.push((infos, counts.clone())),
         }
+    }
+
+    /// When it ended, or was last looked at.
+    pub fn ended(&self) -> Instant {
+        self.ended
+    }
+
+    /// All that was counted in it.
+    pub fn counts(&self) -> impl Iterator<Item = &Counts> {
+        self.parts.iter().map(|(_, counts)| counts)
     }
 
     /// When it began.
@@ -57,7 +72,7 @@ impl Span {
         }
         let [first, _] = self.switches;
         let [_, last] = next.switches.clone();
-        Span { ended: next.ended, last: next.last.clone(), switches: [first, last], ..self }
+        Span { ended: next.ended, last: next.last.clone(), switches: [first, last], tail: next.tail.clone(), ..self }
     }
 
     /// What was spent in it.
@@ -76,7 +91,7 @@ impl Span {
 /// Whether clients run through it: a thread of a server that ends takes its
 /// count of context switches with it, and these threads live on.
 fn is_run(phase: PhaseKind) -> bool {
-    matches!(phase, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops)
+    matches!(phase, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops | PhaseKind::Backlog)
 }
 
 /// What counts as an operation: a load's rows, elsewhere the operations.
@@ -100,7 +115,7 @@ impl Trial<'_> {
         let first = self.meters.read();
         let now = Instant::now();
         let last = first.clone();
-        Span { phase, started: now, ended: now, first, last, switches, debt_start, parts: Vec::new() }
+        Span { phase, started: now, ended: now, first, last, switches, debt_start, parts: Vec::new(), is_last: false, tail: None }
     }
 
     /// Begins a span where another has ended: clients that run on are counted
@@ -116,6 +131,8 @@ impl Trial<'_> {
             switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
             debt_start: self.debt(),
             parts: Vec::new(),
+            is_last: false,
+            tail: None,
         }
     }
 
@@ -138,6 +155,10 @@ impl Trial<'_> {
             // A last sliver of an interval is no interval of its own.
             let next = until.map_or(next, |until| if next + interval / 10 > until { until } else { next });
             let waited = self.wait(running, next);
+            if span.is_last && until.is_some_and(|until| next >= until) {
+                // Before anything else is looked at: what became due meanwhile would be in no phase.
+                running.finish();
+            }
             let counts = running.collect();
             self.tick(span, infos, &counts);
             if let Some(error) = running.failure() {
@@ -156,7 +177,7 @@ impl Trial<'_> {
     }
 
     /// Waits in naps; `None` when interrupted, after the clients had their grace.
-    fn wait(&self, running: &mut Running, until: Instant) -> Option<Waited> {
+    pub(super) fn wait(&self, running: &mut Running, until: Instant) -> Option<Waited> {
         loop {
             let nap = until.min(Instant::now() + NAP);
             match running.wait(nap) {
@@ -226,7 +247,7 @@ impl Trial<'_> {
         let late_ns = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.late_ns).sum();
         let mut op_types = std::collections::BTreeMap::new();
         for (infos, counts) in &span.parts {
-            op_types.extend(stats::op_stats(infos, counts));
+            op_types.extend(stats::op_stats(infos, counts, span.tail.as_ref()));
         }
         let spent = span.spent();
         let size = data_dir(&self.place, self.job.data_dir).and_then(|dir| {
@@ -241,6 +262,7 @@ impl Trial<'_> {
             ops,
             op_types,
             complete,
+            backlog: span.tail.as_ref().map(Tail::told),
             metrics: metrics(phase, ops, seconds, late_ns, &spent, size, logical),
             spent,
             debt_start: span.debt_start.clone(),

@@ -38,7 +38,7 @@ impl Pace for Count {
         Poll::Ready(more)
     }
 
-    fn start(&mut self) {}
+    fn start(&mut self, _kind: OpKind) {}
 
     fn done(&mut self, kind: OpKind, op: Op) {
         self.ops[kind] += 1;

@@ -1,0 +1,94 @@
+//! The cut at the end of the backlog's time: what had ended by then is counted,
+//! what had not is known by how long it has waited.
+
+use std::time::Duration;
+
+use super::cells::{Collector, Counts};
+use super::hand::{Hand, Held};
+use super::queue::Queue;
+
+/// A client that counts an operation needs nanoseconds, unless the kernel has taken its core away.
+const UNSETTLED_NAP: Duration = Duration::from_micros(100);
+
+/// An operation that is still open, and what it has taken so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// Its type.
+    pub kind: usize,
+    /// Since its start, nanoseconds.
+    pub service_ns: u64,
+    /// Since its intended start, nanoseconds.
+    pub response_ns: u64,
+}
+
+/// What had not ended at the cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Censored {
+    /// Operations that had begun.
+    pub open: Vec<Open>,
+    /// Arrivals that were due before the end of the run and not begun.
+    pub not_begun: u64,
+    /// The shortest and the longest time since one of these was due, nanoseconds.
+    pub not_begun_ns: Option<(u64, u64)>,
+}
+
+impl Censored {
+    /// Whether everything had ended.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.not_begun == 0
+    }
+
+    /// The longest that something has waited since its intended start, nanoseconds.
+    pub fn longest_ns(&self) -> Option<u64> {
+        let open = self.open.iter().map(|open| open.response_ns).max();
+        open.max(self.not_begun_ns.map(|(_, longest)| longest))
+    }
+
+    fn add_not_begun(&mut self, waited_ns: u64) {
+        self.not_begun += 1;
+        let (shortest, longest) = self.not_begun_ns.unwrap_or((waited_ns, waited_ns));
+        self.not_begun_ns = Some((shortest.min(waited_ns), longest.max(waited_ns)));
+    }
+}
+
+/// Collects for the last time, and takes what every client has in hand in the
+/// same state: each operation is either in the counts or among what is open.
+pub fn cut(
+    collector: &mut Collector,
+    hands: &[std::sync::Arc<Hand>],
+    queues: &[std::sync::Arc<Queue>],
+    end_ns: u64,
+    now_ns: impl Fn() -> u64,
+) -> (Counts, Censored) {
+    let all = || hands.iter().map(|hand| hand.held()).collect::<Vec<_>>();
+    let mut counts = collector.collect();
+    loop {
+        let before = all();
+        let (mut waiting, now) = (Censored::default(), now_ns());
+        for queue in queues {
+            queue.left_ns().take_while(|due| *due < end_ns).for_each(|due| waiting.add_not_begun(now.saturating_sub(due)));
+        }
+        counts.merge(&collector.collect());
+        let after = all();
+        if before == after && !after.contains(&Held::Unsettled) {
+            after.iter().for_each(|held| waiting.add(held, end_ns, now));
+            return (counts, waiting);
+        }
+        std::thread::sleep(UNSETTLED_NAP);
+    }
+}
+
+impl Censored {
+    fn add(&mut self, held: &Held, end_ns: u64, now_ns: u64) {
+        match *held {
+            Held::Nothing | Held::Unsettled => {}
+            Held::Arrival { intended_ns } if intended_ns < end_ns => self.add_not_begun(now_ns.saturating_sub(intended_ns)),
+            Held::Arrival { .. } => {}
+            Held::Operation { kind, intended_ns, started_ns } => self.open.push(Open {
+                kind,
+                service_ns: now_ns.saturating_sub(started_ns),
+                response_ns: now_ns.saturating_sub(intended_ns),
+            }),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a client has in hand, for the one who counts at the end what is still open.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use rumba_core::worker::OpKind;
+
+/// It has neither an arrival nor an operation.
+const NOTHING: u32 = 0;
+/// It is about to take an arrival, or is counting an operation that has ended: wait until it has.
+const UNSETTLED: u32 = 1;
+/// It has an arrival and waits for it.
+const ARRIVAL: u32 = 2;
+/// It is inside an operation.
+const OPERATION: u32 = 3;
+
+/// Written by one client, on cache lines of its own. The order of the writes is
+/// a promise: who reads [`Held::Operation`] before and after he has collected the counts
+/// has not found that operation among them, and who reads [`Held::Nothing`] has.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Hand {
+    stage: AtomicU32,
+    kind: AtomicU32,
+    intended_ns: AtomicU64,
+    started_ns: AtomicU64,
+}
+
+/// What a client has in hand; times by the clients' clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing.
+    Nothing,
+    /// Something that cannot be told at this moment.
+    Unsettled,
+    /// An arrival that it waits for, or is about to begin.
+    Arrival {
+        /// When it is due.
+        intended_ns: u64,
+    },
+    /// An operation.
+    Operation {
+        /// Its type.
+        kind: OpKind,
+        /// When it was due.
+        intended_ns: u64,
+        /// When it was begun.
+        started_ns: u64,
+    },
+}
+
+impl Hand {
+    /// The client is about to take an arrival, or to count an operation that has ended.
+    #[inline]
+    pub fn unsettled(&self) {
+        self.stage.store(UNSETTLED, Ordering::Relaxed);
+        fence(Ordering::Release);
+    }
+
+    /// It has taken an arrival.
+    #[inline]
+    pub fn has_arrival(&self, intended_ns: u64) {
+        self.intended_ns.store(intended_ns, Ordering::Relaxed);
+        self.stage.store(ARRIVAL, Ordering::Release);
+    }
+
+    /// It has begun an operation.
+    #[inline]
+    pub fn has_operation(&self, kind: OpKind, intended_ns: u64, started_ns: u64) {
+        self.kind.store(kind as u32, Ordering::Relaxed);
+        self.intended_ns.store(intended_ns, Ordering::Relaxed);
+        self.started_ns.store(started_ns, Ordering::Relaxed);
+        self.stage.store(OPERATION, Ordering::Release);
+    }
+
+    /// It has counted its operation.
+    #[inline]
+    pub fn has_nothing(&self) {
+        self.stage.store(NOTHING, Ordering::Release);
+    }
+
+    /// What it has, read by another.
+    pub fn held(&self) -> Held {
+        // What was collected before is no newer than what is read here.
+        fence(Ordering::Acquire);
+        let stage = self.stage.load(Ordering::Acquire);
+        let intended_ns = self.intended_ns.load(Ordering::Relaxed);
+        let (kind, started_ns) = (self.kind.load(Ordering::Relaxed) as OpKind, self.started_ns.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        if self.stage.load(Ordering::Relaxed) != stage {
+            return Held::Unsettled;
+        }
+        match stage {
+            NOTHING => Held::Nothing,
+            ARRIVAL => Held::Arrival { intended_ns },
+            OPERATION => Held::Operation { kind, intended_ns, started_ns },
+            _ => Held::Unsettled,
+        }
+    }
+}

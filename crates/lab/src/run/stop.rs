@@ -1,0 +1,95 @@
+//! The clients' clock, and the moment from which nothing is begun any more.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use quanta::Clock;
+
+/// Nanoseconds since the clients' start, the same for all of them, from the
+/// processor's time-stamp counter where that is sound.
+#[derive(Clone, Debug)]
+pub struct RunClock {
+    clock: Clock,
+    epoch: u64,
+}
+
+impl RunClock {
+    /// A clock that starts now.
+    pub fn start() -> Self {
+        let clock = Clock::new();
+        let epoch = clock.raw();
+        Self { clock, epoch }
+    }
+
+    /// What it says.
+    #[inline]
+    pub fn now_ns(&self) -> u64 {
+        self.clock.delta_as_nanos(self.epoch, self.clock.raw())
+    }
+}
+
+/// Clients run on.
+const NEVER: u64 = u64::MAX;
+/// Everything is due later than that.
+const AT_ONCE: u64 = 0;
+
+/// When clients end: an operation is begun if it is due before that, by the
+/// clients' clock. So what was due before the end is still begun after it, and
+/// nothing else is. Every client reads it per operation, so nothing that is
+/// written shares its cache lines.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Stop(AtomicU64);
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self(AtomicU64::new(NEVER))
+    }
+}
+
+impl Stop {
+    /// Asks the clients to end after the operation at hand, whatever is due.
+    pub fn set(&self) {
+        self.0.store(AT_ONCE, Relaxed);
+    }
+
+    /// Asks the clients to end when they have served what is due before this time.
+    pub fn set_at(&self, end_ns: u64) {
+        // Whoever has been told to end at once is not told to go on.
+        self.0.fetch_min(end_ns, Relaxed);
+    }
+
+    /// Whether an operation that is due then is begun.
+    #[inline]
+    pub fn lets_begin(&self, due_ns: u64) -> bool {
+        due_ns < self.0.load(Relaxed)
+    }
+
+    /// Whether clients are to end after the operation at hand.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Relaxed) == AT_ONCE
+    }
+
+    /// What it says now; it changes when clients that wait are to look again.
+    #[inline]
+    pub fn told(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_due_before_the_end_is_begun_and_after_a_stop_nothing_is() {
+        let stop = Stop::default();
+        assert!(stop.lets_begin(u64::MAX - 1));
+        stop.set_at(100);
+        assert!(stop.lets_begin(99) && !stop.lets_begin(100) && !stop.is_set());
+        stop.set();
+        assert!(!stop.lets_begin(0) && stop.is_set());
+        stop.set_at(100);
+        assert!(stop.is_set(), "a stop is not taken back");
+    }
+}

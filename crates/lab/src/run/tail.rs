@@ -1,0 +1,121 @@
+//! What came of the operations of a span after its end.
+
+use std::time::Duration;
+
+use rumba_core::metric::Metric;
+use rumba_core::record::Backlog;
+
+use super::cells::{Counts, KindCounts};
+use super::cut::Censored;
+
+/// The operations that were begun or due in a span and had not ended with it.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    /// How long they were served, seconds.
+    pub seconds: f64,
+    /// What ended in that time.
+    pub ended: Counts,
+    /// What did not.
+    pub censored: Censored,
+}
+
+/// What is known of the times of one type of operation that has not ended: how many there are, and
+/// that each takes longer than it had waited at the cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unended {
+    /// How many are among the times, with what they had taken until then.
+    pub entered: u64,
+    /// How many are not: arrivals, of whose types each has its share.
+    pub apart: u64,
+    /// The shortest wait, nanoseconds: from there on nothing is known of the times.
+    pub shortest_ns: u64,
+    /// The longest wait, nanoseconds.
+    pub longest_ns: u64,
+}
+
+impl Unended {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.entered + self.apart
+    }
+
+    fn enter(&mut self, ns: u64) {
+        self.bound(ns, ns);
+        self.entered += 1;
+    }
+
+    fn bound(&mut self, shortest_ns: u64, longest_ns: u64) {
+        self.shortest_ns = if self.count() > 0 { self.shortest_ns.min(shortest_ns) } else { shortest_ns };
+        self.longest_ns = self.longest_ns.max(longest_ns);
+    }
+}
+
+impl Tail {
+    /// What was counted and what was still open after so long.
+    pub fn new(seconds: Duration, ended: Counts, censored: Censored) -> Self {
+        Self { seconds: seconds.as_secs_f64(), ended, censored }
+    }
+
+    /// As the record has it.
+    pub fn told(&self) -> Backlog {
+        let ended = self.ended.kinds.iter().map(|kind| kind.count + kind.errors).sum();
+        let longest = self.censored.longest_ns();
+        Backlog {
+            seconds: self.seconds,
+            ended,
+            open: self.censored.open.len() as u64,
+            not_begun: self.censored.not_begun,
+            longest_wait_ms: longest
+                .map_or_else(|| Metric::absent("all operations had ended"), |ns| Metric::from(ns as f64 / 1e6)),
+        }
+    }
+
+    /// Adds to the times, errors and retries of a type of operation what ended after the span, and what
+    /// did not with the time that it had taken until then.
+    pub fn enter(&self, kind: usize, counts: &mut KindCounts) {
+        if let Some(ended) = self.ended.kinds.get(kind) {
+            counts.errors += ended.errors;
+            counts.retries += ended.retries;
+            counts.service.merge(&ended.service);
+            counts.response.merge(&ended.response);
+        }
+        for open in self.open(kind) {
+            counts.service.add(open.service_ns);
+            counts.response.add(open.response_ns);
+        }
+    }
+
+    /// Operations of a type that ended after the span, well or not.
+    pub fn ended_late(&self, kind: usize) -> u64 {
+        self.ended.kinds.get(kind).map_or(0, |kind| kind.count + kind.errors)
+    }
+
+    /// Operations of a type that were still open.
+    pub fn open_count(&self, kind: usize) -> u64 {
+        self.open(kind).count() as u64
+    }
+
+    fn open(&self, kind: usize) -> impl Iterator<Item = &super::cut::Open> {
+        self.censored.open.iter().filter(move |open| open.kind == kind)
+    }
+
+    /// What is not known of a type's service times.
+    pub fn unended_service(&self, kind: usize) -> Unended {
+        let mut unended = Unended::default();
+        self.open(kind).for_each(|open| unended.enter(open.service_ns));
+        unended
+    }
+
+    /// What is not known of its response times. Of the arrivals that were not begun, whose types nobody has drawn,
+    /// it has `share`, its own among those that were.
+    pub fn unended_response(&self, kind: usize, share: f64) -> Unended {
+        let mut unended = Unended::default();
+        self.open(kind).for_each(|open| unended.enter(open.response_ns));
+        if let Some((shortest_ns, longest_ns)) = self.censored.not_begun_ns {
+            unended.bound(shortest_ns, longest_ns);
+            // One that may be of this type is not taken for none.
+            unended.apart = (self.censored.not_begun as f64 * share).ceil() as u64;
+        }
+        unended
+    }
+}

@@ -1,0 +1,75 @@
+//! The backlog: what was begun or due in the last loop is served to its end.
+
+use std::time::Duration;
+
+use rumba_core::event::Event;
+use rumba_core::record::PhaseKind;
+use rumba_core::warning::Warning;
+use rumba_core::workload::OpInfo;
+
+use super::span::Span;
+use super::{Halt, Step, Trial};
+use crate::run::driver::{Running, Waited};
+use crate::run::tail::Tail;
+
+/// A backlog that takes no longer is no phase of its own: clients that have nothing to serve
+/// need about that to see it.
+const UNNOTICED: Duration = Duration::from_millis(200);
+
+impl Trial<'_> {
+    /// Waits until the clients have served what was begun or due when the span
+    /// ended, at most for the time that the plan gives them, and puts what came
+    /// of it into the span. An interrupt ends the wait, and a client that fails. Gives the backlog's own span, if
+    /// it took so long that it is a phase.
+    pub(super) fn serve_backlog(
+        &mut self,
+        span: &mut Span,
+        running: &mut Running,
+        infos: &'static [OpInfo],
+    ) -> (Step<()>, Option<Span>) {
+        let limit = Duration::from_secs_f64(self.job.plan.run.backlog_s);
+        let deadline = span.ended() + limit;
+        let waited = self.wait(running, deadline.min(span.ended() + UNNOTICED));
+        let (mut end, mut served) = (Ok(()), None);
+        match waited {
+            None => end = Err(Halt::Interrupted),
+            Some(Waited::Until) if limit > UNNOTICED => {
+                let phase = PhaseKind::Backlog;
+                self.phase = phase;
+                self.emit(Event::PhaseStarted { phase, seconds: None, rows: None });
+                let mut backlog = self.begin_after(span, phase);
+                end = self.follow(&mut backlog, running, infos, Some(deadline));
+                served = Some(backlog);
+            }
+            Some(_) => {}
+        }
+        if let (Ok(()), Some(error)) = (&end, running.failure()) {
+            end = Err(Halt::Failed(error.to_string()));
+        }
+        let (counts, censored) = running.cut();
+        let mut tail = Tail::new(span.ended().elapsed(), counts, censored);
+        if let Some(backlog) = &mut served {
+            backlog.counts().for_each(|counts| tail.ended.merge(counts));
+        }
+        self.warn_open(&tail, limit);
+        span.tail = Some(tail);
+        (end, served)
+    }
+
+    fn warn_open(&mut self, tail: &Tail, limit: Duration) {
+        if tail.censored.is_empty() {
+            return;
+        }
+        let (open, not_begun) = (tail.censored.open.len(), tail.censored.not_begun);
+        let waited_s = tail.censored.longest_ns().unwrap_or(0) as f64 / 1e9;
+        self.emit(Event::Warning(Warning::new(
+            "open-at-end",
+            format!(
+                "{:.1} s after the last loop {open} operations were still open and {not_begun} arrivals not begun, the \
+                 longest for {waited_s:.1} s: percentiles that they could change are left out",
+                tail.seconds.min(limit.as_secs_f64())
+            ),
+            "look at the last seconds of the timeline for a stall; a lower rate, or a longer run.backlog, lets all of them end",
+        )));
+    }
+}

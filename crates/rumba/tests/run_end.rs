@@ -1,0 +1,222 @@
+//! The end of a run is measured like its middle. A server that stood still for the last second of a loop once
+//! left no trace: what it was asked before the end and answered after it was in no percentile, and arrivals that were
+//! due were dropped. Here a real server is stopped, and its figures are held against arithmetic.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Place, children, kill, phase, text};
+use rumba_lab::run::queue::{Queue, seed_of};
+use serde_json::Value;
+
+const RATE: f64 = 400.0;
+const WARMUP_S: f64 = 1.0;
+const LOOP_S: f64 = 5.0;
+const CLIENTS: u64 = 4;
+
+fn mariadb_is_here() -> bool {
+    let there = Path::new("/usr/sbin/mariadbd").exists();
+    if !there {
+        eprintln!("skipped: no mariadbd in /usr/sbin; install the package mariadb-server");
+    }
+    there
+}
+
+/// Seconds of a loop's figures that a run has written so far.
+fn seconds_of_loop(place: &Place) -> usize {
+    let directory = format!("out/trials/001-innodb-c{CLIENTS}-r1/intervals.ndjson");
+    std::fs::read_to_string(place.path(&directory)).unwrap_or_default().matches("\"loop 1\"").count()
+}
+
+/// A run whose server stands still from the given second of the loop for so long; gives its report and how long that was.
+struct Stalled {
+    place: Place,
+    run: Child,
+}
+
+impl Stalled {
+    fn start(more: &[&str]) -> Self {
+        let place = Place::new();
+        let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--out", "out", "--quiet"]);
+        for set in ["maxid1=500", "load_clients=2", "warmup=1s", "loops=1", "loop=5s", "clients=4"].iter().chain(more) {
+            command.args(["--set", set]);
+        }
+        let run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Self { place, run }
+    }
+
+    fn await_second(&mut self, second: usize) {
+        while seconds_of_loop(&self.place) < second {
+            assert!(self.run.try_wait().unwrap().is_none(), "it ended early: {}", self.place.report());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn stop_for(&mut self, stall: Duration) -> f64 {
+        let server = children(children(self.run.id())[0])[0];
+        let before = Instant::now();
+        kill("-STOP", server);
+        std::thread::sleep(stall);
+        kill("-CONT", server);
+        before.elapsed().as_secs_f64() * 1e3
+    }
+
+    fn trial(mut self) -> Value {
+        let status = self.run.wait().unwrap();
+        let report = self.place.report();
+        assert!(status.success(), "{}", report["trials"][0]);
+        report["trials"][0].clone()
+    }
+}
+
+/// Operations of a phase that were begun: those that ended in it, that ended later, and that did not end.
+fn begun(phase: &Value) -> u64 {
+    let of = |op: &Value, name: &str| op[name].as_u64().unwrap_or(0);
+    let ops = phase["op_types"].as_object().unwrap().values();
+    ops.map(|op| of(op, "count") + of(op, "ended_late") + of(op, "open")).sum()
+}
+
+/// Every arrival of the schedule that was due before the end is in the record, once.
+fn holds_every_arrival(trial: &Value) {
+    let seed = (42u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let due_before = |seconds: f64| {
+        let arrivals = Queue::new(RATE, seed_of(seed, 0));
+        arrivals.left_ns().take_while(|due| (*due as f64) < seconds * 1e9).count() as u64
+    };
+    let (warmup, run) = (phase(trial, "warmup").unwrap(), phase(trial, "loop 1").unwrap());
+    let seconds = warmup["seconds"].as_f64().unwrap() + run["seconds"].as_f64().unwrap();
+    let told = begun(warmup) + begun(run) + run["backlog"]["not_begun"].as_u64().unwrap();
+    // The phases' clock starts and ends within moments of the clients'.
+    let (least, most) = (due_before(seconds - 0.1), due_before(seconds + 0.1));
+    assert!((least..=most).contains(&told), "{told} of {least} to {most} arrivals; {}", run["backlog"]);
+    assert!(seconds >= WARMUP_S + LOOP_S, "{seconds}");
+}
+
+fn response<'a>(run: &'a Value, name: &str) -> &'a Value {
+    &run["op_types"]["get_links_list"]["response"][name]
+}
+
+/// The server stands still for the last second or so of the loop, and for one more.
+fn across_the_end(more: &[&str]) -> (Value, f64) {
+    let mut stalled = Stalled::start(more);
+    stalled.await_second(4);
+    let stall_ms = stalled.stop_for(Duration::from_secs(2));
+    (stalled.trial(), stall_ms)
+}
+
+#[test]
+fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arrival() {
+    if !mariadb_is_here() {
+        return;
+    }
+    for driver in ["driver=threads", "driver=loops"] {
+        let (trial, stall_ms) = across_the_end(&["rate=400", driver]);
+        holds_every_arrival(&trial);
+        let run = phase(&trial, "loop 1").unwrap();
+        assert_eq!(run["backlog"]["open"].as_u64().unwrap() + run["backlog"]["not_begun"].as_u64().unwrap(), 0);
+        assert!(run["backlog"]["ended"].as_u64().unwrap() > 50, "{}", run["backlog"]);
+        // The arrivals of the last fifth waited from the whole stall down to what was left of it, evenly: above the
+        // 99th percentile of all is what came in the first 1% of the loop's length after the stall's start.
+        let p99_ms = response(run, "p99_ms").as_f64().unwrap();
+        let expected_ms = stall_ms - 10.0 * LOOP_S;
+        assert!((expected_ms - 300.0..stall_ms + 1_000.0).contains(&p99_ms), "{driver}: {p99_ms} of {expected_ms} ms");
+        let ops = run["op_types"].as_object().unwrap().values();
+        let max_ms = ops.map(|op| op["response"]["max_ms"].as_f64().unwrap()).fold(0.0, f64::max);
+        assert!((stall_ms - 100.0..stall_ms + 1_000.0).contains(&max_ms), "{max_ms} of {stall_ms} ms");
+        // The loop's own rate stays that of its own time.
+        let ops: u64 = run["op_types"].as_object().unwrap().values().map(|op| op["count"].as_u64().unwrap()).sum();
+        assert_eq!(run["ops"].as_u64().unwrap(), ops);
+        let backlog = phase(&trial, "backlog").unwrap();
+        assert!(backlog["seconds"].as_f64().unwrap() > 0.3 && backlog["complete"] == true, "{backlog}");
+        let loops = phase(&trial, "loops").unwrap();
+        assert_eq!((&loops["backlog"], &loops["op_types"]), (&run["backlog"], &run["op_types"]));
+        let queue = trial["conditions"]["queue"].as_str().unwrap();
+        assert!(queue.starts_with("shared"), "{queue}");
+    }
+}
+
+#[test]
+fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_client() {
+    if !mariadb_is_here() {
+        return;
+    }
+    for driver in ["driver=threads", "driver=loops"] {
+        let (trial, stall_ms) = across_the_end(&[driver]);
+        let run = phase(&trial, "loop 1").unwrap();
+        assert_eq!(run["backlog"]["ended"], CLIENTS, "{driver}: each client had one operation at hand");
+        let ops = run["op_types"].as_object().unwrap().values();
+        let late: Vec<&Value> = ops.filter(|op| op["ended_late"].as_u64().is_some()).collect();
+        assert_eq!(late.iter().map(|op| op["ended_late"].as_u64().unwrap()).sum::<u64>(), CLIENTS);
+        for op in late {
+            let max_ms = op["response"]["max_ms"].as_f64().unwrap();
+            assert!((stall_ms - 300.0..stall_ms + 1_000.0).contains(&max_ms), "{driver}: {max_ms} of {stall_ms} ms");
+            assert!(op["service"]["max_ms"].as_f64().unwrap() > stall_ms - 300.0);
+        }
+        assert!(trial["conditions"]["queue"].is_null(), "a closed loop has no queue");
+    }
+}
+
+#[test]
+fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let mut stalled = Stalled::start(&["rate=400", "queue=client"]);
+    stalled.await_second(1);
+    let stall_ms = stalled.stop_for(Duration::from_secs(1));
+    let trial = stalled.trial();
+    let run = phase(&trial, "loop 1").unwrap();
+    // A fifth of the arrivals waited, evenly from nothing to all of it.
+    let (p95_ms, p99_ms) = (response(run, "p95_ms").as_f64().unwrap(), response(run, "p99_ms").as_f64().unwrap());
+    assert!((stall_ms - 500.0..stall_ms + 500.0).contains(&p95_ms), "{p95_ms} of {stall_ms} ms");
+    assert!((stall_ms - 200.0..stall_ms + 1_000.0).contains(&p99_ms), "{p99_ms} of {stall_ms} ms");
+    assert_eq!(run["backlog"]["open"].as_u64().unwrap() + run["backlog"]["not_begun"].as_u64().unwrap(), 0);
+    assert!(trial["conditions"]["queue"].as_str().unwrap().starts_with("client"));
+}
+
+#[test]
+fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_is_made_of_it() {
+    if !mariadb_is_here() {
+        return;
+    }
+    for more in [&["rate=400", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]] {
+        let (trial, _) = across_the_end(more);
+        let run = phase(&trial, "loop 1").unwrap();
+        let backlog = &run["backlog"];
+        assert_eq!(backlog["open"], CLIENTS, "{backlog}");
+        let open: u64 = run["op_types"].as_object().unwrap().values().filter_map(|op| op["open"].as_u64()).sum();
+        assert_eq!(open, CLIENTS);
+        // Those that were asked first had waited since the server stopped.
+        let longest_ms = backlog["longest_wait_ms"].as_f64().unwrap();
+        assert!((500.0..2_500.0).contains(&longest_ms), "{backlog}");
+        let (p50_ms, max_ms) = (response(run, "p50_ms"), response(run, "max_ms"));
+        assert!(p50_ms.is_number(), "half of the operations had ended: {p50_ms}");
+        if more.contains(&"rate=400") {
+            holds_every_arrival(&trial);
+            assert!(backlog["not_begun"].as_u64().unwrap() > 50, "{backlog}");
+            for unknown in [response(run, "p99_ms"), response(run, "p95_ms"), max_ms] {
+                let why = unknown["absent"].as_str().unwrap();
+                assert!(why.contains("had not ended at the end"), "{why}");
+            }
+        }
+        let warned = trial["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "open-at-end");
+        assert!(warned, "{}", trial["warnings"]);
+        assert_eq!(phase(&trial, "verify").unwrap()["complete"], true);
+    }
+}
+
+#[test]
+fn a_run_whose_operations_end_at_once_has_no_backlog_of_its_own() {
+    let place = Place::new();
+    let output = place.short_run("null", &["--set", "rate=2000"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let trial = place.report()["trials"][0].clone();
+    assert!(phase(&trial, "backlog").is_none(), "{trial}");
+    let (last, first) = (phase(&trial, "loop 2").unwrap(), phase(&trial, "loop 1").unwrap());
+    assert_eq!(last["backlog"]["open"], 0);
+    assert!(last["backlog"]["longest_wait_ms"]["absent"].is_string() && first["backlog"].is_null());
+}
