@@ -170,6 +170,10 @@ pub struct Row {
     pub run: Option<PhaseFigures>,
     /// Properties of the data that a repeat broke; its numbers are then worth nothing.
     pub broken: Vec<String>,
+    /// How many loads the repeats of the run started from: with one load and many
+    /// starts, a verdict says nothing about how another load would have come out.
+    #[serde(default)]
+    pub loads: u32,
 }
 
 /// Where a value comes from.

@@ -106,7 +106,7 @@ fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
         return;
     }
     let place = Place::new();
-    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2"]);
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2", "repeats_from=load"]);
     kill("-KILL", server_of(&run));
     while !place.path("out/trials/002-innodb-c2-r2/record.json").exists() {
         assert!(is_alive(run.id()), "the run went on to its next trial");
