@@ -177,6 +177,10 @@ pub struct Row {
     /// Repeats whose data failed its verification: they are in no figure of this row.
     #[serde(default)]
     pub unsound: Vec<Unsound>,
+    /// How many loads the repeats of the run started from: with one load and many
+    /// starts, a verdict says nothing about how another load would have come out.
+    #[serde(default)]
+    pub loads: u32,
 }
 
 /// A repeat whose data failed its verification.

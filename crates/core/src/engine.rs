@@ -192,6 +192,35 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Whatever the engine said.
     fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError>;
+
+    /// Whether the directory of an instance of this configuration that was closed
+    /// cleanly can be copied and opened with [`Engine::reopen`]. Without it every
+    /// trial loads its own data.
+    fn reopens(&self, _config: &EngineConfig) -> bool {
+        false
+    }
+
+    /// Opens a copy of what an instance of the same configuration and the same
+    /// spaces has left in its directory when it was closed cleanly. It never makes
+    /// a new database where it finds none.
+    ///
+    /// # Errors
+    /// Whatever the engine said; that there is no database.
+    fn reopen(&self, dir: &Path, _config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        let message = format!("{} cannot open {} again", self.name(), dir.display());
+        Err(EngineError::failed("reopen", message))
+    }
+}
+
+/// Refuses to open again what is not there: of a database that exists, `file` does.
+///
+/// # Errors
+/// When it does not.
+pub fn require_database(dir: &Path, file: &str) -> Result<(), EngineError> {
+    if dir.join(file).exists() {
+        return Ok(());
+    }
+    Err(EngineError::failed("reopen", format!("there is no database in {}: {file} is missing", dir.display())))
 }
 
 /// A provisioned engine: an open handle and its data directory.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Interval, PhaseKind, PhaseRecord};
 use crate::warning::Warning;
+use crate::workload::State;
 
 /// One event of a trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,6 +48,11 @@ pub enum Event {
     },
     /// A phase has ended.
     PhaseEnded(Box<PhaseRecord>),
+    /// The data is loaded and settled: what the workload knows of it.
+    Loaded {
+        /// See [`crate::workload::Bound::state`].
+        state: State,
+    },
     /// Something that makes the numbers less trustworthy.
     Warning(Warning),
     /// The trial has ended as planned.

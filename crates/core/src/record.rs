@@ -290,6 +290,26 @@ pub enum Status {
     Interrupted,
 }
 
+/// Which of its phases a trial runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialPart {
+    /// All: it loads its data, and runs on it.
+    #[default]
+    Whole,
+    /// Load and settle: what it leaves is kept for the trials that start from it.
+    Load,
+    /// All but the load: it starts from a copy of what a trial of part `load` has left.
+    Run,
+}
+
+impl TrialPart {
+    /// Whether it is the usual one.
+    pub fn is_whole(&self) -> bool {
+        *self == TrialPart::Whole
+    }
+}
+
 /// What a trial is: one cell of an experiment's matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialPlan {
@@ -301,10 +321,17 @@ pub struct TrialPlan {
     pub workload: String,
     /// The workload's settings.
     pub workload_settings: Settings,
-    /// Clients of the operation mix.
+    /// Clients of the operation mix; of a trial of part `load`, those of the first
+    /// trial that starts from it.
     pub clients: u32,
-    /// Which repeat, from 1.
+    /// Which repeat, from 1; of a trial of part `load`, which load of this engine.
     pub repeat: u32,
+    /// Which of its phases it runs.
+    #[serde(default, skip_serializing_if = "TrialPart::is_whole")]
+    pub part: TrialPart,
+    /// The number of the trial of part `load` that it starts from; `None` when it loads its own data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_by: Option<u32>,
     /// How it is run.
     pub run: RunPlan,
 }

@@ -1,5 +1,7 @@
 //! What a workload is: settings, a loader, an operation mix, a check of the data.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +51,10 @@ pub struct LoadStage {
     pub ops: &'static [OpInfo],
 }
 
+/// What a workload counts of its data, by name, in the workload's own units. It
+/// goes with the data from the process that loaded it to those that use it.
+pub type State = BTreeMap<String, u64>;
+
 /// A workload with its settings taken.
 pub trait Bound: Send + Sync {
     /// The tables and indexes it needs of a key-value engine.
@@ -93,6 +99,17 @@ pub trait Bound: Send + Sync {
     /// what loaders and clients have inserted less what they have removed, not
     /// what the engine made of it.
     fn logical_bytes(&self) -> u64;
+
+    /// What this process knows of the database beyond the settings: what loaders
+    /// have counted, by name. No loader or client is at work.
+    fn state(&self) -> State;
+
+    /// Takes over what another process's [`Bound::state`] has said, before the
+    /// first client: the database is a copy of the one that it was said of.
+    ///
+    /// # Errors
+    /// What is missing in it.
+    fn restore(&self, state: &State) -> Result<(), EngineError>;
 
     /// A client of the operation mix.
     ///

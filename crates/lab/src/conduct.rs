@@ -1,6 +1,8 @@
 //! Conducts an experiment: each trial in a process of its own, its events
 //! folded into files as they come.
 
+mod start;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -10,15 +12,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
+use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
+use rumba_core::workload::State;
 
 use crate::kept::Kept;
 use crate::limits::{Enforcement, LimitError};
+use crate::prepare::Stock;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
+use start::Start;
 
 /// How long a trial's process may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,6 +34,8 @@ const QUOTED_LINES: usize = 5;
 pub trait Watch {
     /// A trial begins.
     fn begins(&mut self, trial: &TrialPlan, of: usize);
+    /// Data of so many bytes is copied for a trial, or after it.
+    fn copies(&mut self, _trial: &TrialPlan, _bytes: u64) {}
     /// A trial tells something.
     fn event(&mut self, trial: &TrialPlan, event: &Event);
     /// A trial has ended.
@@ -39,8 +46,10 @@ pub trait Watch {
 pub struct Conduct<'a> {
     /// Its name.
     pub experiment: &'a str,
-    /// Its trials in order.
+    /// Those of its trials that are to run, in order.
     pub trials: &'a [TrialPlan],
+    /// How many trials it has in all.
+    pub planned: usize,
     /// Where results go.
     pub results: &'a ResultsDir,
     /// Where data directories are made.
@@ -89,61 +98,100 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ConductError {
 }
 
 impl Conduct<'_> {
-    /// Runs all trials; a failed one does not stop the next.
+    /// Runs all trials; a failed one does not stop the next. `stock` is the data
+    /// of earlier loads that trials start from.
     ///
     /// # Errors
     /// When nothing more can be run or written.
-    pub fn run(&self, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
+    pub fn run(&self, mut stock: Stock, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
         let mut outcome = Outcome::default();
-        for trial in self.trials {
+        for (number, trial) in self.trials.iter().enumerate() {
             if self.stops.load(Relaxed) > 0 {
                 outcome.interrupted = true;
                 break;
             }
-            watch.begins(trial, self.trials.len());
-            let record = self.trial(trial, watch)?;
+            watch.begins(trial, self.planned);
+            let record = self.trial(trial, &mut stock, watch)?;
             match &record.status {
                 Status::Done => outcome.done += 1,
                 Status::Interrupted => outcome.interrupted = true,
                 Status::Running | Status::Failed { .. } => outcome.failed += 1,
             }
             watch.ended(&record);
+            // A load that was just made has its trials before it.
+            stock.release(|load| self.trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
         Ok(outcome)
     }
 
-    fn trial(&self, trial: &TrialPlan, watch: &mut dyn Watch) -> Result<Record, ConductError> {
+    /// Runs a trial's process on data of its own, empty or copied, and undoes all that was made for it.
+    fn attempt(
+        &self,
+        trial: &TrialPlan,
+        start: &Start<'_>,
+        stock: &mut Stock,
+        watch: &mut dyn Watch,
+    ) -> Result<Attempt, ConductError> {
         let name = crate::plan::directory(trial);
         let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        start.told().into_iter().for_each(|warning| {
+            watch.event(trial, &Event::Warning(warning.clone()));
+            writer.take(Event::Warning(warning));
+        });
         let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
         let volume = self.data_base.join(volume_name(&name));
-        let mut limited = Enforcement::begin(&trial.engine.limits, &volume, &owner, self.managed)?;
+        let mut limited = Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed)?;
         let base = limited.storage_dir().unwrap_or(self.data_base);
         let mut data = DataDir::create(&base.join(&name), &owner, self.managed)?;
+        let copied = self.copy_in(start, &data, trial, watch);
+        limited.throttle()?;
         let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
-        let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id() };
+        let state = start.state().cloned();
+        let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state };
         let log = writer.directory().join("engine.log");
         let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
-        let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
-            // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-            if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
-                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+        let mut left: Option<State> = None;
+        match copied {
+            Ok(()) => {
+                let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
+                    // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
+                    if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
+                        limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                    }
+                    if let Event::Loaded { state } = &event {
+                        left = Some(state.clone());
+                    }
+                    // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
+                    writer.take(event.clone());
+                    watch.event(trial, &event);
+                });
+                if self.stops.load(Relaxed) > 0 {
+                    writer.interrupted();
+                }
+                finish(end, &log, &mut writer);
             }
-            // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
-            writer.take(event.clone());
-            watch.event(trial, &event);
-        });
-        if self.stops.load(Relaxed) > 0 {
-            writer.interrupted();
+            Err(cause) => self.not_started(cause, &mut writer),
         }
-        finish(end, &log, &mut writer);
         tell_of_memory(&limited, &mut writer);
         // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
         let vacated = data.vacate();
+        if start.is_unusable(writer.status()) {
+            vacated?;
+            data.remove()?;
+            limited.end()?;
+            return Ok(Attempt::NotStarted(start::cause_of(writer.status())));
+        }
+        writer.condition("data", start.words());
         let mut kept = Kept::of(&order.data_dir);
-        // The data goes before the last write: the disk may have been full of it.
-        let provisioned = if trial.run.keep_data { data.keep() } else { data.remove() };
+        let provisioned = match (trial.part, writer.status(), left) {
+            (TrialPart::Load, Status::Done, Some(state)) => {
+                self.keep(trial, data, state, &mut limited, writer.started(), stock, watch)
+            }
+            // The data goes before the last write: the disk may have been full of it.
+            _ if trial.run.keep_data && trial.part != TrialPart::Load => data.keep(),
+            _ => data.remove(),
+        };
         kept.write(writer.directory());
         if let Some(warning) = not_kept(&kept.problems) {
             writer.take(Event::Warning(warning));
@@ -153,7 +201,7 @@ impl Conduct<'_> {
         vacated?;
         provisioned?;
         limited.end()?;
-        Ok(record)
+        Ok(Attempt::Ended(Box::new(record)))
     }
 
     /// Starts the trial's process and passes on its events until it has ended.
@@ -195,6 +243,14 @@ impl Conduct<'_> {
             }
         }
     }
+}
+
+/// How an attempt to run a trial ended.
+enum Attempt {
+    /// It ran, whatever came of it.
+    Ended(Box<Record>),
+    /// The copy that it was to start from could not be made or opened: why.
+    NotStarted(String),
 }
 
 /// The directory below the base that holds a trial's limited storage.

@@ -11,6 +11,7 @@ mod kept;
 pub mod limits;
 pub mod meter;
 pub mod plan;
+pub mod prepare;
 pub mod probe;
 pub mod provision;
 pub mod registry;

@@ -1,57 +1,97 @@
 //! plan: an experiment becomes its trials in the order they will run.
 
+mod rest;
+
 use rumba_core::engine::EngineConfig;
-use rumba_core::record::{RunPlan, TrialPlan};
+use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
 
 use crate::registry::Registry;
-use crate::spec::Experiment;
+use crate::spec::{Experiment, RepeatsFrom};
+
+pub use rest::rest;
 
 /// Length of an interval: one second, because stalls of 1–4 s vanish in longer ones.
 const INTERVAL_S: f64 = 1.0;
 
-/// The trials. Repeats are interleaved (A B A B, not A A B B), so that a host
-/// that grows slower does so for every engine.
-pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
+/// The trials. First the loads that others start from, one of each engine whose
+/// data can be kept; then the repeats, interleaved (A B A B, not A A B B), so that
+/// a host that grows slower does so for every engine.
+pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
-    let mut trials = Vec::new();
+    let mut trials: Vec<TrialPlan> = Vec::new();
+    for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
+        let first = run.clients.first().copied().unwrap_or(1);
+        trials.push(trial(experiment, engine, trials.len(), first, 1, TrialPart::Load));
+    }
+    let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
     for repeat in 1..=run.repeats {
         for &clients in &run.clients {
             for engine in &experiment.engines {
-                trials.push(TrialPlan {
-                    number: trials.len() as u32 + 1,
-                    engine: engine.clone(),
-                    workload: experiment.workload.clone(),
-                    workload_settings: experiment.workload_settings.clone(),
-                    clients,
-                    repeat,
-                    run: RunPlan {
-                        load_clients: run.load_clients,
-                        driver: run.driver,
-                        warmup_s: run.warmup_s,
-                        loops: run.loops,
-                        loop_s: run.loop_s,
-                        rate: run.rate,
-                        queue: run.queue,
-                        backlog_s: run.backlog_s,
-                        seed: run.seed,
-                        verify: run.verify,
-                        keep_data: run.keep_data,
-                        interval_s: INTERVAL_S,
-                    },
-                });
+                let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
+                let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
+                let planned = trial(experiment, engine, trials.len(), clients, repeat, part);
+                trials.push(TrialPlan { loaded_by: load, ..planned });
             }
         }
     }
     trials
 }
 
-/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`.
+/// Whether an engine's trials start from copies of one load. One trial alone would
+/// gain nothing by it, so that then it has to be asked for.
+pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Registry) -> bool {
+    let run = &experiment.run;
+    let several = run.repeats > 1 || run.clients.len() > 1;
+    let wanted = run.repeats_from.map_or(several, |from| from == RepeatsFrom::Kept);
+    wanted && registry.engine(&engine.engine).is_some_and(|known| known.reopens(engine))
+}
+
+fn trial(
+    experiment: &Experiment,
+    engine: &EngineConfig,
+    before: usize,
+    clients: u32,
+    repeat: u32,
+    part: TrialPart,
+) -> TrialPlan {
+    let run = &experiment.run;
+    TrialPlan {
+        number: before as u32 + 1,
+        engine: engine.clone(),
+        workload: experiment.workload.clone(),
+        workload_settings: experiment.workload_settings.clone(),
+        clients,
+        repeat,
+        part,
+        loaded_by: None,
+        run: RunPlan {
+            load_clients: run.load_clients,
+            driver: run.driver,
+            warmup_s: run.warmup_s,
+            loops: run.loops,
+            loop_s: run.loop_s,
+            rate: run.rate,
+            queue: run.queue,
+            backlog_s: run.backlog_s,
+            seed: run.seed,
+            verify: run.verify,
+            keep_data: run.keep_data,
+            interval_s: INTERVAL_S,
+        },
+    }
+}
+
+/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`; of one that loads for others, `001-rocksdb.zstd-load`.
 pub fn directory(trial: &TrialPlan) -> String {
     let engine = trial.engine.name.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_");
-    format!("{:03}-{engine}-c{}-r{}", trial.number, trial.clients, trial.repeat)
+    match (trial.part, trial.repeat) {
+        (TrialPart::Load, 1) => format!("{:03}-{engine}-load", trial.number),
+        (TrialPart::Load, again) => format!("{:03}-{engine}-load{again}", trial.number),
+        _ => format!("{:03}-{engine}-c{}-r{}", trial.number, trial.clients, trial.repeat),
+    }
 }
 
 /// How the data compares with each engine's cache, and where misses are served from.
@@ -146,6 +186,20 @@ pub fn warnings(
                 show_bytes(memory as f64)
             ),
             "limit the memory (limits.memory = \"data/4\"), use more data, or direct I/O where the engine has it",
+        ));
+    }
+    let can_keep = |engine: &&EngineConfig| is_kept(experiment, engine, registry);
+    let keeps_data = |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.keeps_data());
+    let loading: Vec<&EngineConfig> = engines.iter().filter(keeps_data).filter(|engine| !can_keep(engine)).collect();
+    if !loading.is_empty() && engines.iter().any(|engine| can_keep(&engine)) {
+        let names: Vec<&str> = loading.iter().map(|engine| engine.name.as_str()).collect();
+        warnings.push(Warning::new(
+            "loads-differ",
+            format!(
+                "{} loads for every trial, because its data cannot be kept; the others start from one load each",
+                names.join(", ")
+            ),
+            "set repeats_from = \"load\" to have all of them load for every trial",
         ));
     }
     if experiment.run.repeats == 1 {

@@ -15,9 +15,10 @@ use rumba_core::kv::KeySpace;
 use rumba_core::record::{Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Workload};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::plan;
+use rumba_lab::prepare::Stock;
 use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
@@ -116,6 +117,12 @@ impl Bound for Nothing {
     fn logical_bytes(&self) -> u64 {
         0
     }
+    fn state(&self) -> State {
+        State::new()
+    }
+    fn restore(&self, _: &State) -> Result<(), EngineError> {
+        Ok(())
+    }
     fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
         Err(EngineError::failed("client", "there is no instance"))
     }
@@ -180,12 +187,13 @@ impl Place {
             set: vec!["clients=1".to_owned(), "repeats=1".to_owned()],
         };
         let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
-        let trials = plan::plan(&experiment);
+        let trials = plan::plan(&experiment, &registry());
         let results = self.dir.join("results");
         let results = ResultsDir::create(&results, &experiment, &trials, Default::default(), Vec::new()).unwrap();
         let conduct = Conduct {
             experiment: "test",
             trials: &trials,
+            planned: trials.len(),
             results: &results,
             data_base: &self.dir.join("data"),
             managed: &self.ledger(),
@@ -199,7 +207,7 @@ impl Place {
             },
             stops: &AtomicUsize::new(0),
         };
-        let outcome = conduct.run(&mut Deaf).unwrap();
+        let outcome = conduct.run(Stock::default(), &mut Deaf).unwrap();
         assert_eq!((outcome.failed, outcome.done), (1, 0));
         let read = store::read(results.path()).unwrap();
         read.trials.into_iter().next().unwrap().record

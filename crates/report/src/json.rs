@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rumba_core::comparison::{CHARGED, PhaseFigures, Summary};
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::Metric;
-use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status};
+use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
@@ -96,8 +96,12 @@ pub struct TrialDocument {
     pub run: RunPlan,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Which repeat, from 1.
+    /// Which repeat, from 1; of a trial that only loads, which load of this engine.
     pub repeat: u32,
+    /// Which of its phases it ran.
+    pub part: TrialPart,
+    /// The number of the trial whose data it started from a copy of; `null` when it loaded its own.
+    pub loaded_by: Option<u32>,
     /// How it ended.
     pub status: StatusWord,
     /// Why it failed, if it did.
@@ -166,6 +170,8 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         run: plan.run.clone(),
         clients: plan.clients,
         repeat: plan.repeat,
+        part: plan.part,
+        loaded_by: plan.loaded_by,
         status,
         failure,
         started: record.started.clone(),

@@ -70,7 +70,14 @@ pub enum Command {
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy")]
 pub struct RunArgs {
     /// An experiment's .toml file, or the name of a workload
-    pub experiment: String,
+    #[arg(required_unless_present = "resume")]
+    pub experiment: Option<String>,
+    /// Go on with an interrupted run: finished trials stay, the others run
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "set", "out", "dry_run"])]
+    pub resume: Option<PathBuf>,
+    /// With --resume: run the failed trials again, too
+    #[arg(long, requires = "resume")]
+    pub retry_failed: bool,
     /// How it is run
     #[command(flatten)]
     pub options: RunOptions,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPlan};
+use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
 use rumba_core::units::{show_bytes, show_duration};
 use rumba_lab::conduct::Watch;
 
@@ -108,10 +108,19 @@ fn phase_line(phase: &PhaseRecord) -> String {
 impl Watch for Progress {
     fn begins(&mut self, trial: &TrialPlan, of: usize) {
         let clients = if trial.clients == 1 { "client" } else { "clients" };
-        self.line(&format!(
-            "[{}/{of}] {}, {} {clients}, repeat {}",
-            trial.number, trial.engine.name, trial.clients, trial.repeat
-        ));
+        let what = match (trial.part, trial.loaded_by) {
+            (TrialPart::Load, _) => "load, kept for the trials that start from it".to_owned(),
+            (_, None) => format!("{} {clients}, repeat {}", trial.clients, trial.repeat),
+            (_, Some(load)) => {
+                format!("{} {clients}, repeat {}, from the data of trial {load}", trial.clients, trial.repeat)
+            }
+        };
+        self.line(&format!("[{}/{of}] {}, {what}", trial.number, trial.engine.name));
+    }
+
+    fn copies(&mut self, trial: &TrialPlan, bytes: u64) {
+        let what = if trial.part == TrialPart::Load { "kept" } else { "copy of" };
+        self.line(&format!("  {:<10} {}", what, show_bytes(bytes as f64)));
     }
 
     fn event(&mut self, _trial: &TrialPlan, event: &Event) {

@@ -30,7 +30,7 @@ fn an_interrupt_keeps_what_was_measured_and_exits_130() {
 #[test]
 fn a_killed_trial_is_named_as_that_and_the_next_one_runs() {
     let place = Place::new();
-    let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &["repeats=2"]);
+    let mut child = start_long_run(&place, "rocksdb", &place.path("out"), &["repeats=2", "repeats_from=load"]);
     let trial = children(child.id())[0];
     kill("-KILL", trial);
     // The second trial begins; it need not end.

@@ -90,7 +90,7 @@ fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
 #[needs(MariaDb)]
 fn a_killed_server_fails_its_trial_and_the_next_one_runs() {
     let place = Place::new();
-    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2"]);
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["repeats=2", "repeats_from=load"]);
     kill("-KILL", server_of(&run));
     while !place.path("out/trials/002-innodb-c2-r2/record.json").exists() {
         assert!(is_alive(run.id()), "the run went on to its next trial");

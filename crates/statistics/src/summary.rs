@@ -1,10 +1,10 @@
 //! Summarise: one row per engine and number of clients, over all repeats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Summary, TrialName, Unfinished, Unsound};
 use rumba_core::metric::{METRICS, Metric};
-use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
+use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
 
 use crate::charge::{Charged, charged_load, charged_run, ended};
@@ -22,16 +22,22 @@ use crate::statistics::figure;
 pub fn summarise(results: &Results) -> Summary {
     let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let mut keys: Vec<(u32, &str)> = Vec::new();
+    let is_load = |record: &Record| record.plan.part == TrialPart::Load;
     for record in &records {
-        let key = (record.plan.clients, record.plan.engine.name.as_str());
-        if !keys.contains(&key) {
+        let engine = record.plan.engine.name.as_str();
+        let key = (record.plan.clients, engine);
+        // A load has a row of its own only while no trial has started from it.
+        let started = || records.iter().any(|other| !is_load(other) && other.plan.engine.name == engine);
+        if !keys.contains(&key) && !(is_load(record) && started()) {
             keys.push(key);
         }
     }
     // Stable: within one number of clients the experiment's order of engines stays.
     keys.sort_by_key(|(clients, _)| *clients);
     let rows = keys.into_iter().map(|(clients, engine)| {
-        let of_row = |record: &&&Record| record.plan.clients == clients && record.plan.engine.name == engine;
+        let of_row = |record: &&&Record| {
+            (record.plan.clients == clients || is_load(record)) && record.plan.engine.name == engine
+        };
         row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
     });
     let rows: Vec<Row> = rows.collect();
@@ -59,10 +65,15 @@ fn unfinished(record: &Record) -> Option<Unfinished> {
     (record.status != Status::Done).then(|| Unfinished { name: trial_name(record), status: record.status.clone() })
 }
 
-/// The row of records that differ in their repeat alone; there is at least one.
+/// The row of records that differ in their repeat alone, and of the loads that
+/// they started from; there is at least one.
 fn row(records: &[&Record]) -> Row {
-    let plan = &records[0].plan;
-    let sound: Vec<&Record> = records.iter().copied().filter(|record| why_unsound(record).is_none()).collect();
+    let is_run = |record: &&Record| record.plan.part != TrialPart::Load;
+    let runs: Vec<&Record> = records.iter().copied().filter(is_run).collect();
+    let plan = &runs.first().unwrap_or(&records[0]).plan;
+    let is_sound = |record: &&Record| why_unsound(record).is_none();
+    let sound: Vec<&Record> = records.iter().copied().filter(is_sound).collect();
+    let sound_runs: Vec<&Record> = runs.iter().copied().filter(is_sound).collect();
     let unsound = records.iter().filter_map(|record| {
         let (trial, repeat) = (record.plan.number, record.plan.repeat);
         Some(Unsound { trial, repeat, reason: why_unsound(record)? })
@@ -72,10 +83,18 @@ fn row(records: &[&Record]) -> Row {
         registered: plan.engine.engine.clone(),
         clients: plan.clients,
         load: load_figures(&sound),
-        run: run_figures(&sound),
+        run: run_figures(&sound_runs),
         broken: broken(records),
         unsound: unsound.collect(),
+        loads: loads(&runs),
     }
+}
+
+/// How many loads the repeats started from: each its own, or several one.
+fn loads(runs: &[&Record]) -> u32 {
+    let shared: BTreeSet<u32> = runs.iter().filter_map(|record| record.plan.loaded_by).collect();
+    let own = runs.iter().filter(|record| record.plan.loaded_by.is_none()).count();
+    (shared.len() + own) as u32
 }
 
 /// Why no figure of this trial may be used: its data failed its verification.
@@ -302,6 +321,51 @@ mod tests {
             summary.rows[1].run.as_ref().unwrap().notes,
             ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]
         );
+    }
+
+    /// Trial 1 loads for engine `a`; its runs with these clients and repeats start from it.
+    fn from_one_load(runs: &[(u32, u32)]) -> Vec<Record> {
+        let mut load = record("a", 1, 1);
+        load.plan.part = TrialPart::Load;
+        load.phases.truncate(1);
+        let started = runs.iter().map(|(clients, repeat)| {
+            let mut run = record("a", *clients, *repeat);
+            (run.plan.part, run.plan.loaded_by) = (TrialPart::Run, Some(1));
+            run.phases.remove(0);
+            run
+        });
+        std::iter::once(load).chain(started.collect::<Vec<_>>()).collect()
+    }
+
+    #[test]
+    fn one_load_is_one_repeat_of_the_load_in_every_row_that_started_from_it() {
+        let records = from_one_load(&[(1, 1), (8, 1), (1, 2), (8, 2)]);
+        let summary = summarise(&results(records));
+        assert_eq!(summary.clients(), [1, 8]);
+        for row in &summary.rows {
+            assert_eq!(row.load.as_ref().unwrap().trials, [1]);
+            assert_eq!(row.run.as_ref().unwrap().trials.len(), 2);
+            assert_eq!(row.loads, 1, "one load, many starts");
+        }
+        assert!(summary.unfinished.is_empty());
+    }
+
+    #[test]
+    fn repeats_that_load_for_themselves_have_a_load_each() {
+        let own = summarise(&results((1..=3).map(|repeat| record("a", 8, repeat)).collect()));
+        assert_eq!(own.rows[0].loads, 3);
+        let mut mixed = from_one_load(&[(8, 1), (8, 2)]);
+        mixed.push(record("a", 8, 3));
+        let mixed = summarise(&results(mixed));
+        assert_eq!((mixed.rows[0].loads, mixed.rows[0].load.as_ref().unwrap().trials.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_load_that_nothing_has_started_from_yet_is_shown() {
+        let summary = summarise(&results(from_one_load(&[])));
+        assert_eq!(summary.rows.len(), 1);
+        assert!(summary.rows[0].load.is_some() && summary.rows[0].run.is_none());
+        assert_eq!(summary.rows[0].loads, 0);
     }
 
     #[test]

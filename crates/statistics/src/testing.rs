@@ -77,6 +77,8 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         workload_settings: Settings::default(),
         clients,
         repeat,
+        part: Default::default(),
+        loaded_by: None,
         run,
     };
     Record {

@@ -13,7 +13,7 @@ mod session;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, SettingInfo};
 
@@ -62,5 +62,14 @@ impl Engine for Lmdb {
         let options = Options::of(config)
             .map_err(|error| EngineError::failed("Lmdb::open", format!("{error}; {remedy}", remedy = error.remedy)))?;
         Ok(Box::new(LmdbInstance::open(dir, &options, spaces)?))
+    }
+
+    fn reopens(&self, _config: &EngineConfig) -> bool {
+        true
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        require_database(dir, "data.mdb")?;
+        self.open(dir, config, spaces)
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, Draft};
 use crate::initialise;
-use crate::launch::{Launch, Layout, Line};
+use crate::launch::{Data, Launch, Layout, Line};
 use crate::software::{Brand, Software, Version};
 
 /// A server's variable.
@@ -78,7 +78,7 @@ impl Capabilities {
         initialise::provide(software, &[], &layout.data())?;
         let mut lines: Vec<Line> = vec![("innodb_buffer_pool_size".into(), Some("24M".into()))];
         lines.extend(engine_plugins(software).map(|plugin| ("plugin_load_add".into(), Some(plugin.to_owned()))));
-        let launch = Launch { software, layout: &layout, lines: &lines, tcp: None };
+        let launch = Launch { software, layout: &layout, lines: &lines, tcp: None, data: Data::New };
         let running = launch.start()?;
         let mut admin = Admin::connect(&running.target, Duration::from_secs(60)).map_err(asking)?;
         Self::ask(&mut admin).map_err(asking)

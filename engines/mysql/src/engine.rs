@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rumba_core::engine::{Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
+use rumba_core::engine::{
+    Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database,
+};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_wire::Admin;
@@ -15,7 +17,7 @@ use crate::dsn::{self, Dsn};
 use crate::external;
 use crate::initialise;
 use crate::instance::{Host, Parts, ServerInstance};
-use crate::launch::{Launch, Layout, SCHEMA};
+use crate::launch::{Data, Launch, Layout, SCHEMA};
 use crate::options::{OWN, Options, info};
 use crate::plan::{self, Asked, Plan};
 use crate::readback;
@@ -199,12 +201,23 @@ impl MySqlEngine {
         Ok((options, plan, capabilities))
     }
 
-    fn open_own(&self, dir: &Path, config: &EngineConfig, server: &Server) -> Result<ServerInstance, EngineError> {
+    /// Starts a server on a data directory: a new one, or a copy of what a server has left.
+    fn open_own(
+        &self,
+        dir: &Path,
+        config: &EngineConfig,
+        server: &Server,
+        data: Data,
+    ) -> Result<ServerInstance, EngineError> {
         let Ready { options, software, plan, capabilities } = self.plan_own(config, server).map_err(setting)?;
         let layout = Layout::new(dir);
-        initialise::provide(&software, &plan.at_install(), &layout.data())?;
+        match data {
+            Data::New => initialise::provide(&software, &plan.at_install(), &layout.data())?,
+            // The system tables, whatever the engine.
+            Data::Left => require_database(&layout.data(), "mysql")?,
+        }
         let lines = plan.launch_lines();
-        let launch = Launch { software: &software, layout: &layout, lines: &lines, tcp: plan.tcp };
+        let launch = Launch { software: &software, layout: &layout, lines: &lines, tcp: plan.tcp, data };
         let running = launch.start()?;
         let mut admin = connect(&running.target)?;
         let mut settings = facts(&software, &plan, &capabilities, running.watch.pid());
@@ -344,8 +357,20 @@ impl Engine for MySqlEngine {
         let server = Server::of(config.server.as_deref()).map_err(setting)?;
         Ok(Box::new(match &server {
             Server::Brought(dsn) => self.open_brought(config, dsn)?,
-            server => self.open_own(dir, config, server)?,
+            server => self.open_own(dir, config, server, Data::New)?,
         }))
+    }
+
+    /// A server that others run keeps its data to itself.
+    fn reopens(&self, config: &EngineConfig) -> bool {
+        !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        match Server::of(config.server.as_deref()).map_err(setting)? {
+            Server::Brought(_) => Err(EngineError::failed("reopen", "the data of a server that others run is not kept")),
+            server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
+        }
     }
 }
 

@@ -94,6 +94,15 @@ impl Drop for Running {
     }
 }
 
+/// What a server finds in its data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// No more than what every server has.
+    New,
+    /// What an earlier server of rumba's has left: its schema and its users are there.
+    Left,
+}
+
 /// What is to be started.
 pub struct Launch<'a> {
     /// The software.
@@ -104,6 +113,8 @@ pub struct Launch<'a> {
     pub lines: &'a [Line],
     /// Whether sessions use TCP on loopback; the port, 0 for any that is free.
     pub tcp: Option<u16>,
+    /// What it finds there.
+    pub data: Data,
 }
 
 impl Launch<'_> {
@@ -167,11 +178,17 @@ impl Launch<'_> {
             false => format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{password}';\n"),
         };
         if over_tcp {
+            if self.data == Data::Left {
+                // It has the password of the server before.
+                sql.push_str("DROP USER 'root'@'127.0.0.1';\n");
+            }
             // Names are not resolved, so over TCP nobody comes from `localhost`.
             sql.push_str(&format!("CREATE USER 'root'@'127.0.0.1' IDENTIFIED BY '{password}';\n"));
             sql.push_str("GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;\n");
         }
-        sql.push_str(&format!("CREATE DATABASE {SCHEMA} DEFAULT CHARACTER SET latin1;\n"));
+        if self.data == Data::New {
+            sql.push_str(&format!("CREATE DATABASE {SCHEMA} DEFAULT CHARACTER SET latin1;\n"));
+        }
         sql
     }
 

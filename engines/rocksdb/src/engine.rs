@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
@@ -118,6 +118,15 @@ impl Engine for RocksDb {
         let prefix = |space: &KeySpace| if plan.prefixes { space.scan_prefix } else { 0 };
         let spaces = spaces.iter().map(|space| Space { prefix: prefix(space), derived: space.derived }).collect();
         Ok(Box::new(RocksDbInstance::new(dir, Arc::new(db), plan, spaces)?))
+    }
+
+    fn reopens(&self, _config: &EngineConfig) -> bool {
+        true
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        require_database(dir, "CURRENT")?;
+        self.open(dir, config, spaces)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::session::SqliteSession;
 use crate::status::StatusBoard;
 
 /// The database's file in the data directory.
-const FILE: &str = "rumba.sqlite";
+pub(crate) const FILE: &str = "rumba.sqlite";
 
 /// Bytes before each page in the log (sqlite.org/fileformat2.html, 4.1).
 const WAL_FRAME_HEADER: u64 = 24;

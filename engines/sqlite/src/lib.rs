@@ -15,7 +15,7 @@ mod status;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, SettingInfo};
 
@@ -60,5 +60,14 @@ impl Engine for Sqlite {
         let pragmas = Pragmas::of(config)
             .map_err(|error| EngineError::failed("Sqlite::open", format!("{error}; {}", error.remedy)))?;
         Ok(Box::new(SqliteInstance::open(dir, pragmas, config.cache)?))
+    }
+
+    fn reopens(&self, _config: &EngineConfig) -> bool {
+        true
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        require_database(dir, instance::FILE)?;
+        self.open(dir, config, spaces)
     }
 }

@@ -24,7 +24,7 @@ mod statistics;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, SettingInfo};
 
@@ -89,5 +89,15 @@ impl Engine for WiredTiger {
         let configs = config::map_for(&library, config)
             .map_err(|error| EngineError::failed("wiredtiger_open", format!("{error}; {}", error.remedy)))?;
         Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, spaces)?))
+    }
+
+    fn reopens(&self, _config: &EngineConfig) -> bool {
+        true
+    }
+
+    /// A table that is there is not made anew.
+    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        require_database(dir, "WiredTiger.turtle")?;
+        self.open(dir, config, spaces)
     }
 }

@@ -6,7 +6,7 @@ use rumba_core::engine::{EngineError, Session};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};
@@ -48,6 +48,9 @@ const ROWS: LoadStage = LoadStage {
     ops: &[op("load_nodes", None), op("load_links", None), op("load_counts", None)],
 };
 const INDEX: LoadStage = LoadStage { name: "index", parallel: true, ops: &[op("build_index", None)] };
+
+/// The name in [`State`] of the first node id that nobody has got.
+const NEXT_NODE: &str = "next_node";
 
 /// LinkBench with its settings taken, and what the clients of one instance share.
 pub struct LinkBenchBound {
@@ -171,6 +174,18 @@ impl Bound for LinkBenchBound {
 
     fn logical_bytes(&self) -> u64 {
         self.tallies.sums().bytes
+    }
+
+    fn state(&self) -> State {
+        let mut state = self.tallies.state();
+        state.insert(NEXT_NODE.to_owned(), self.next_node.now());
+        state
+    }
+
+    fn restore(&self, state: &State) -> Result<(), EngineError> {
+        let missing = |name: &str| EngineError::failed("linkbench's state", format!("{name} is missing in it"));
+        self.next_node.set(*state.get(NEXT_NODE).ok_or_else(|| missing(NEXT_NODE))?);
+        self.tallies.restore(state).map_err(missing)
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {

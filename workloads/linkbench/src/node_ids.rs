@@ -18,6 +18,16 @@ impl NextNodeId {
     pub fn new(first: u64) -> Arc<Self> {
         Arc::new(Self(AtomicU64::new(first)))
     }
+
+    /// The first id that no client has got.
+    pub fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Goes on from an id, before any client has asked.
+    pub fn set(&self, first: u64) {
+        self.0.store(first, Ordering::Relaxed);
+    }
 }
 
 /// One client's ids.

@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rumba_core::workload::State;
+
 use crate::graph::{Written, entry_bytes, link_bytes, node_bytes};
 use crate::profile::Kind;
 
@@ -97,6 +99,41 @@ impl Tallies {
     }
 }
 
+/// The sums by the names under which they go with a copy of the data. What was
+/// in doubt stays in doubt: whoever reads the copy knows no more.
+const NAMED: [(&str, fn(&Numbers) -> &Number); 8] = [
+    ("links_added", |numbers| &numbers.links_added),
+    ("nodes_added", |numbers| &numbers.nodes_added),
+    ("nodes_deleted", |numbers| &numbers.nodes_deleted),
+    ("link_adds_in_doubt", |numbers| &numbers.link_adds_in_doubt),
+    ("node_adds_in_doubt", |numbers| &numbers.node_adds_in_doubt),
+    ("node_deletes_in_doubt", |numbers| &numbers.node_deletes_in_doubt),
+    ("bytes", |numbers| &numbers.bytes),
+    ("loaded_link_bytes", |numbers| &numbers.loaded_link_bytes),
+];
+
+impl Tallies {
+    /// The sums as of now, by name.
+    pub fn state(&self) -> State {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = |of: fn(&Numbers) -> &Number| all.iter().fold(0, |sum: u64, each| sum.wrapping_add(of(each).get()));
+        NAMED.iter().map(|(name, of)| ((*name).to_owned(), sum(*of))).collect()
+    }
+
+    /// Adds sums that another process has given.
+    ///
+    /// # Errors
+    /// The name of one that is missing; nothing is added then.
+    pub fn restore(&self, state: &State) -> Result<(), &'static str> {
+        let numbers = Numbers::default();
+        for (name, of) in NAMED {
+            of(&numbers).add(*state.get(name).ok_or(name)? as i64);
+        }
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(numbers));
+        Ok(())
+    }
+}
+
 /// One client's or loader's tally: its only writer.
 #[derive(Debug)]
 pub struct Tally {
@@ -169,6 +206,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     const TOLD: Written = Written { there: true, growth: Some(-30) };
@@ -186,6 +224,25 @@ mod tests {
         let sums = tallies.sums();
         assert_eq!((sums.links_added, sums.nodes_added, sums.loaded_link_bytes), (1, 1, 400));
         assert_eq!(sums.bytes, 5000 + 100 + 2 * 47 - 30);
+    }
+
+    #[test]
+    fn sums_go_to_another_process_whole_or_not_at_all() {
+        let (loaded, started) = (Tallies::new(100.0), Tallies::new(100.0));
+        loaded.open().loaded(5000, 400);
+        let mut client = loaded.open();
+        client.node_deleted(TOLD);
+        client.begin(Kind::AddLink);
+        let state = loaded.state();
+        started.restore(&state).unwrap();
+        assert_eq!(started.sums(), loaded.sums());
+        for missing in state.keys() {
+            let mut partial = state.clone();
+            partial.remove(missing);
+            let untouched = Tallies::new(100.0);
+            assert_eq!(untouched.restore(&partial), Err(missing.as_str()));
+            assert_eq!(untouched.sums(), Sums::default());
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub fn linkbench(bench: &Bench) -> Result<Vec<Line>, Failure> {
         "loops=1",
         "loop=5s",
         "repeats=3",
+        "repeats_from=load",
     ];
     let args: Vec<&str> =
         ["linkbench", "--engine", "innodb"].into_iter().chain(set.into_iter().flat_map(|set| ["--set", set])).collect();

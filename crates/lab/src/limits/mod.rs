@@ -113,6 +113,8 @@ pub struct Enforcement {
     volume: Option<Volume>,
     /// By what the volume is throttled, if it is.
     throttle: Option<Throttle>,
+    /// The storage that was asked for.
+    storage: Option<StorageLimit>,
     memory_bytes: Option<u64>,
     enforced: Vec<String>,
 }
@@ -125,12 +127,24 @@ impl Enforcement {
     /// [`LimitError::Unenforceable`] before anything is made; else the step that
     /// failed, with those before it undone.
     pub fn begin(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
+        let mut enforcement = Self::prepare(limits, volume, owner, ledger)?;
+        enforcement.throttle()?;
+        Ok(enforcement)
+    }
+
+    /// The same but for the throttle, which [`Enforcement::throttle`] adds: until
+    /// then data can be brought onto the volume as fast as it takes it.
+    ///
+    /// # Errors
+    /// As [`Enforcement::begin`].
+    pub fn prepare(limits: &Limits, volume: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, LimitError> {
         let mut enforcement = Self {
             share: None,
             groups: Vec::new(),
             scope: None,
             volume: None,
             throttle: None,
+            storage: limits.storage.clone(),
             memory_bytes: None,
             enforced: Vec::new(),
         };
@@ -181,13 +195,24 @@ impl Enforcement {
         };
         if let Some(throttle) = &self.throttle {
             volume.note(throttle)?;
-            match storage.iops {
-                Some(total) => self.share = Some(Share::begin(total, storage, volume.device(), throttle)?),
-                None => throttle.set(volume.device(), storage)?,
-            }
         }
         self.volume = Some(volume);
         self.enforced.push(words);
+        Ok(())
+    }
+
+    /// Throttles the volume of [`Enforcement::prepare`] from now on.
+    ///
+    /// # Errors
+    /// When the throttle cannot be set.
+    pub fn throttle(&mut self) -> Result<(), LimitError> {
+        let (Some(volume), Some(throttle), Some(storage)) = (&self.volume, &self.throttle, &self.storage) else {
+            return Ok(());
+        };
+        match storage.iops {
+            Some(total) => self.share = Some(Share::begin(total, storage, volume.device(), throttle)?),
+            None => throttle.set(volume.device(), storage)?,
+        }
         Ok(())
     }
 

@@ -16,6 +16,9 @@ use super::tenants;
 /// Where the engine's data is, below the directory.
 const ENGINE: &str = "data";
 
+/// A note about the data, beside the marker.
+const NOTE: &str = "note.json";
+
 /// What a directory may hold and still count as empty: what mkfs makes, and a
 /// marker whose writer was killed.
 const COUNT_AS_EMPTY: [&str; 2] = ["lost+found", marker::UNFINISHED_NAME];
@@ -70,6 +73,28 @@ impl DataDir {
         let dir = Self { marker, registration, keep: false, removed: false };
         fs::create_dir(dir.engine_dir()).doing("create", &dir.engine_dir())?;
         Ok(dir)
+    }
+
+    /// Takes over a directory with the data in it, if there is one that a process
+    /// which has ended made. Nobody's or none: `None`.
+    ///
+    /// # Errors
+    /// When its owner lives, or it was kept for the user.
+    pub fn adopt(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Option<Self>, ProvisionError> {
+        let Ok(path) = path.canonicalize() else { return Ok(None) };
+        let _lock = lock(&path)?;
+        let Some(leftover) = Marker::read(&path)? else { return Ok(None) };
+        refuse_unless_leftover(&path, &leftover)?;
+        tenants::end(&tenants::mark(&path, &leftover.owner), &path)?;
+        let registration = ledger.register(&Thing::DataDirectory { path: path.clone() }, owner)?;
+        let marker = Marker::new(path.clone(), owner.clone(), leftover.made);
+        marker.write().doing("write the marker of", &path)?;
+        Ok(Some(Self { marker, registration, keep: false, removed: false }))
+    }
+
+    /// Where a note about the data may be written; it is removed with the data.
+    pub fn note(&self) -> PathBuf {
+        self.marker.path.join(NOTE)
     }
 
     /// The directory, absolute and without links.
@@ -240,6 +265,10 @@ fn remove(marker: &Marker) -> Result<(), ProvisionError> {
 /// Removes the engine's directory. A link in its place, or in it, is removed
 /// and not followed: `remove_dir_all` sees to it.
 fn remove_data(path: &Path) -> Result<(), ProvisionError> {
+    // The note first: what is half removed is nothing that it could speak of.
+    for note in [path.join(NOTE), path.join(NOTE).with_extension("part")] {
+        unless_gone(fs::remove_file(&note)).doing("remove", &note)?;
+    }
     let data = path.join(ENGINE);
     unless_gone(fs::remove_dir_all(&data)).doing("remove", &data)
 }

@@ -13,7 +13,7 @@ use rumba_core::warning::Warning;
 use super::claim::claims;
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
-use super::{Experiment, RunSpec, expand, limits, set, take};
+use super::{Experiment, RepeatsFrom, RunSpec, expand, limits, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
@@ -27,6 +27,7 @@ pub const RUN_KEYS: &[&str] = &[
     "loops",
     "loop",
     "repeats",
+    "repeats_from",
     "rate",
     "queue",
     "backlog",
@@ -405,6 +406,15 @@ fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
     ))
 }
 
+fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
+    let text = take::text("repeats_from", node)?;
+    let known = RepeatsFrom::NAMES.map(|(name, _)| name);
+    RepeatsFrom::NAMES.iter().find(|(name, _)| *name == text).map(|(_, from)| *from).ok_or_else(|| {
+        let problem = format!("repeats_from `{text}` is not known");
+        SpecError::new(&node.origin, problem, Registry::suggest(text, &known))
+    })
+}
+
 fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {
@@ -447,6 +457,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         loops: count("loops", 3, 1, 10_000)?,
         loop_s,
         repeats: count("repeats", 1, 1, 1000)?,
+        repeats_from: table.get("repeats_from").map(repeats_from).transpose()?,
         rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,
         queue: queued(table)?,
         backlog_s: seconds("backlog", BACKLOG_S)?,

@@ -50,6 +50,20 @@ pub struct Experiment {
     pub as_run: String,
 }
 
+/// What the repeats of an engine start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepeatsFrom {
+    /// A copy of what one load has left.
+    Kept,
+    /// A load of each one's own.
+    Load,
+}
+
+impl RepeatsFrom {
+    /// Each, by the name an experiment uses.
+    pub const NAMES: [(&'static str, RepeatsFrom); 2] = [("kept", RepeatsFrom::Kept), ("load", RepeatsFrom::Load)];
+}
+
 /// The `[run]` table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSpec {
@@ -67,6 +81,8 @@ pub struct RunSpec {
     pub loop_s: f64,
     /// Repeats, interleaved.
     pub repeats: u32,
+    /// What repeats start from; `None` is `Kept` where there is more than one trial of an engine.
+    pub repeats_from: Option<RepeatsFrom>,
     /// Open loop: operations per second over all clients.
     pub rate: Option<f64>,
     /// Open loop: who serves the arrivals, if that is said.

@@ -6,7 +6,7 @@ use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError,
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Workload};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 
 use super::*;
 
@@ -54,6 +54,9 @@ impl Engine for Paper {
     }
     fn open(&self, _: &Path, _: &EngineConfig, _: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
         Err(EngineError::failed("open", "paper does not open"))
+    }
+    fn reopens(&self, _: &EngineConfig) -> bool {
+        self.name == "rocksdb"
     }
 }
 
@@ -107,6 +110,12 @@ impl Bound for PaperLoad {
     }
     fn logical_bytes(&self) -> u64 {
         0
+    }
+    fn state(&self) -> State {
+        State::new()
+    }
+    fn restore(&self, _: &State) -> Result<(), EngineError> {
+        Ok(())
     }
     fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
         Err(EngineError::failed("client", "paper does not run"))
@@ -167,17 +176,46 @@ fn mistake(good: &str, bad: &str) -> (String, String, String) {
 
 #[test]
 fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
-    let experiment = read(GOOD).unwrap();
+    let experiment = with(GOOD, &["repeats_from=load"]).unwrap();
     let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
     assert_eq!(names, ["rocks.4k", "rocks.16k"]);
     assert_eq!(experiment.engines[0].cache, 16 << 20);
     assert_eq!(experiment.engines[0].settings.bytes("log.file_max"), Some(10 << 20));
-    let trials = crate::plan::plan(&experiment);
+    let trials = crate::plan::plan(&experiment, &registry());
     assert_eq!(trials.len(), 8);
     let order: Vec<_> = trials.iter().map(|t| (t.repeat, t.clients, t.engine.name.clone())).take(3).collect();
     assert_eq!(order[0], (1, 1, "rocks.4k".into()));
     assert_eq!(order[1], (1, 1, "rocks.16k".into()), "A B A B, not A A B B");
     assert_eq!(order[2], (1, 8, "rocks.4k".into()));
+}
+
+#[test]
+fn repeats_and_clients_start_from_one_load_of_each_engine_that_can_be_kept() {
+    let trials = crate::plan::plan(&read(GOOD).unwrap(), &registry());
+    let directories: Vec<_> = trials.iter().map(crate::plan::directory).collect();
+    assert_eq!(directories[..3], ["001-rocks.4k-load", "002-rocks.16k-load", "003-rocks.4k-c1-r1"]);
+    assert_eq!(trials.len(), 10);
+    let loads: Vec<_> = trials[2..].iter().map(|trial| trial.loaded_by).collect();
+    assert_eq!(loads, [Some(1), Some(2)].repeat(4), "each from its own engine's load");
+    let planned = |set: &[&str]| crate::plan::plan(&with(GOOD, set).unwrap(), &registry()).len();
+    assert_eq!(planned(&["repeats=1", "clients=1"]), 2, "one trial gains nothing by it");
+    assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]), 4, "unless it is asked for");
+    let error = with(GOOD, &["repeats_from=kpet"]).unwrap_err();
+    assert!(error.remedy.contains("`kept`"), "{}", error.remedy);
+}
+
+#[test]
+fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() {
+    let plans = crate::plan::plan(&read(GOOD).unwrap(), &registry());
+    // The loads and one trial of each engine have ended; the data of the first is still there.
+    let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1);
+    let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
+    assert_eq!(directories[..3], ["011-rocks.16k-load2", "005-rocks.4k-c8-r1", "006-rocks.16k-c8-r1"]);
+    let loads: Vec<_> = left[1..].iter().map(|trial| trial.loaded_by).collect();
+    assert_eq!(loads, [Some(1), Some(11)].repeat(3));
+    // Nothing had ended: all keep their numbers.
+    assert_eq!(crate::plan::rest(&plans, |_| false, |_| false), plans);
+    assert!(crate::plan::rest(&plans, |_| true, |_| false).is_empty(), "nobody waits for a load");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod append;
 mod read;
+mod resume;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -16,6 +17,7 @@ use rumba_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 pub use read::{ReadError, read};
+pub use resume::Resume;
 pub use write::TrialWriter;
 
 use crate::plan;
@@ -38,6 +40,8 @@ struct Meta {
 /// A results directory that is being written.
 pub struct ResultsDir {
     path: PathBuf,
+    /// While it is held, no other process writes it.
+    _claim: std::fs::File,
 }
 
 /// A moment as RFC 3339 in UTC, to the second.
@@ -63,6 +67,7 @@ impl ResultsDir {
         warnings: Vec<Warning>,
     ) -> io::Result<Self> {
         std::fs::create_dir_all(path.join("trials"))?;
+        let claim = resume::claim(path)?;
         let meta = Meta {
             format: FORMAT,
             name: experiment.name.clone(),
@@ -75,7 +80,7 @@ impl ResultsDir {
         };
         append::replace(&path.join("experiment.toml"), &experiment.as_run)?;
         append::replace(&path.join("experiment.json"), &serde_json::to_string_pretty(&meta)?)?;
-        Ok(Self { path: path.to_owned() })
+        Ok(Self { path: path.to_owned(), _claim: claim })
     }
 
     /// The directory.

@@ -67,7 +67,7 @@ pub fn read(path: &Path) -> Result<Results, ReadError> {
     Ok(results)
 }
 
-fn read_meta(path: &Path) -> Result<Meta, ReadError> {
+pub(super) fn read_meta(path: &Path) -> Result<Meta, ReadError> {
     let file = path.join("experiment.json");
     let unreadable = |cause: String| ReadError::Unreadable { path: file.clone(), cause };
     let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {

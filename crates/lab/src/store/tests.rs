@@ -31,6 +31,8 @@ fn trial_plan() -> TrialPlan {
         workload_settings: Settings::default(),
         clients: 1,
         repeat: 1,
+        part: Default::default(),
+        loaded_by: None,
         run: RunPlan {
             load_clients: 1,
             driver: rumba_core::record::DriverKind::Auto,

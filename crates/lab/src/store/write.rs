@@ -22,12 +22,15 @@ pub struct TrialWriter {
 
 impl TrialWriter {
     /// Makes the trial's directory and a first record, so that even a trial
-    /// that dies at once has left its plan.
+    /// that dies at once has left its plan. What an attempt before this one has left is replaced.
     ///
     /// # Errors
     /// When the directory cannot be made.
     pub fn create(directory: PathBuf, plan: &TrialPlan) -> io::Result<Self> {
-        std::fs::create_dir_all(&directory)?;
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => std::fs::create_dir_all(&directory)?,
+        }
         let now = jiff::Timestamp::now();
         let record = Record {
             format: FORMAT,
@@ -64,6 +67,8 @@ impl TrialWriter {
         match event {
             Event::Interval(interval) => return self.intervals.line(&json(&interval)),
             Event::Latency { start_s, seconds, histograms } => return self.latency(start_s, seconds, &histograms),
+            // It belongs to the data and goes with it.
+            Event::Loaded { .. } => return,
             Event::PhaseStarted { phase, .. } => {
                 self.phase = phase;
                 return;
@@ -131,6 +136,16 @@ impl TrialWriter {
             let seen = cause.lines().next().unwrap_or_default();
             *cause = format!("{why}; what the trial saw: {}", seen.trim_end_matches("; its log says:"));
         }
+    }
+
+    /// How the trial stands.
+    pub fn status(&self) -> &Status {
+        &self.record.status
+    }
+
+    /// When the trial began, RFC 3339.
+    pub fn started(&self) -> String {
+        self.record.started.clone()
     }
 
     /// Adds a condition that is known only at the end.

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, TrialPlan};
+use rumba_core::workload::State;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -21,12 +22,15 @@ use crate::registry::Registry;
 pub struct Order {
     /// The plan.
     pub plan: TrialPlan,
-    /// An existing, empty directory for the instance.
+    /// An existing directory for the instance: empty, or with a copy of the data of another.
     pub data_dir: PathBuf,
     /// The limits in force, in words.
     pub limits: Vec<String>,
     /// The process that gives the order and takes the events.
     pub parent: u32,
+    /// What the workload knows of the data that is in the directory already; it is empty otherwise.
+    #[serde(default)]
+    pub state: Option<State>,
 }
 
 /// Reads an order, runs its trial, tells its events.
@@ -58,8 +62,9 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return Ok(());
     };
-    let Order { plan, data_dir, limits, .. } = &order;
-    super::run(Job { plan, engine, workload, data_dir, limits, stop: &stop, emit: &mut emit });
+    let Order { plan, data_dir, limits, state, .. } = &order;
+    let state = state.as_ref();
+    super::run(Job { plan, engine, workload, data_dir, limits, state, stop: &stop, emit: &mut emit });
     // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.
     // SAFETY: it ends the process; the events are flushed with every event.
     unsafe { libc::_exit(0) }

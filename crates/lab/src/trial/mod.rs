@@ -19,9 +19,9 @@ use std::time::Instant;
 
 use rumba_core::engine::{Engine, EngineError, Instance, Place};
 use rumba_core::event::Event;
-use rumba_core::record::{DriverKind, PhaseKind, TrialPlan};
+use rumba_core::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_core::warning::Warning;
-use rumba_core::workload::{Bound, Workload};
+use rumba_core::workload::{Bound, State, Workload};
 
 use crate::meter::{CpuRoll, Meters, Role};
 use crate::run::Driving;
@@ -36,10 +36,12 @@ pub struct Job<'a> {
     pub engine: &'a dyn Engine,
     /// The workload it asks for.
     pub workload: &'a dyn Workload,
-    /// An existing, empty directory for the instance.
+    /// An existing directory for the instance: empty, or with a copy of the data of another.
     pub data_dir: &'a Path,
     /// The limits in force, in words.
     pub limits: &'a [String],
+    /// What the workload knows of the data, where it is there already.
+    pub state: Option<&'a State>,
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
     /// Takes the events.
@@ -110,7 +112,14 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         .bind(&job.plan.workload_settings)
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
     let limited = limited::prepare(job);
-    let instance = job.engine.open(job.data_dir, &job.plan.engine, &bound.spaces())?;
+    let (dir, config, spaces) = (job.data_dir, &job.plan.engine, bound.spaces());
+    let instance = match job.plan.part {
+        TrialPart::Whole | TrialPart::Load => job.engine.open(dir, config, &spaces)?,
+        TrialPart::Run => job.engine.reopen(dir, config, &spaces)?,
+    };
+    if let Some(state) = job.state {
+        bound.restore(state)?;
+    }
     let availability = job.engine.availability((&job.plan.engine).into());
     let effective_settings = instance.effective_settings();
     if effective_settings.iter().any(|(name, value)| name == "built_with_assertions" && value == "true") {
@@ -137,10 +146,15 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
 fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> {
     let (run, place) = (&job.plan.run, instance.place());
     let driving = |clients| Driving::choose(run.driver, &place, clients).to_string();
-    let conditions =
-        [("driver", driving(job.plan.clients)), ("load driver", driving(run.load_clients))].into_iter();
-    let queue = run.rate.map(|_| ("queue", phases::queue_in_words(phases::queue(run, &place)).to_owned()));
-    let conditions = conditions.chain(queue).map(|(name, told)| (name.to_owned(), told)).collect();
+    let mut conditions = Vec::new();
+    if job.plan.part != TrialPart::Load {
+        conditions.push(("driver".to_owned(), driving(job.plan.clients)));
+        let queue = run.rate.map(|_| phases::queue_in_words(phases::queue(run, &place)));
+        conditions.extend(queue.map(|told| ("queue".to_owned(), told.to_owned())));
+    }
+    if job.plan.part != TrialPart::Run {
+        conditions.push(("load driver".to_owned(), driving(run.load_clients)));
+    }
     if run.driver == DriverKind::Loops && place == Place::Embedded {
         (job.emit)(Event::Warning(Warning::new(
             "loops-embedded",

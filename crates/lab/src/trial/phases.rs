@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::{EngineError, Instance, Place, Session};
 use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, QueueKind, RunPlan};
+use rumba_core::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
 use rumba_core::worker::{Client, ClientAddress, Pace};
@@ -39,8 +39,17 @@ impl Client for Once {
 impl Trial<'_> {
     /// All phases after provision.
     pub(super) fn phases(&mut self) -> Step<()> {
-        self.load()?;
+        let part = self.job.plan.part;
+        if part != TrialPart::Run {
+            self.load()?;
+        }
+        // A copy was settled before it was made; what opening it again has put off is paid here.
         self.work_and_sync(PhaseKind::Settle, |instance| instance.settle())?;
+        if part == TrialPart::Load {
+            let state = self.bound.state();
+            self.emit(Event::Loaded { state });
+            return Ok(());
+        }
         self.operate()?;
         self.work_and_sync(PhaseKind::Drain, |instance| instance.drain())?;
         self.verify()

@@ -14,6 +14,7 @@ pub mod engines;
 pub mod null_server;
 pub mod report;
 pub mod reproduce;
+pub mod resume;
 pub mod run;
 pub mod workloads;
 

@@ -1,18 +1,20 @@
 //! `rumba run`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine::EngineConfig;
-use rumba_core::record::TrialPlan;
+use rumba_core::record::{TrialPart, TrialPlan};
 use rumba_core::units::{show_bytes, show_duration};
 use rumba_core::warning::Warning;
 use rumba_lab::conduct::{Conduct, Outcome, volume_name};
+use rumba_lab::prepare::Stock;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
-use rumba_lab::store::{self, ResultsDir};
+use rumba_lab::store::{self, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{host, limits, plan, provision};
 
@@ -29,6 +31,9 @@ const ROOM: u64 = 3;
 
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
+    if let Some(directory) = &args.resume {
+        return super::resume::resume(directory, args, registry);
+    }
     run_experiment(read(args, registry)?, &args.options, registry)
 }
 
@@ -47,7 +52,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     }
     say_left_out(&experiment);
     if args.dry_run {
-        return dry_run(&experiment, &plan::plan(&experiment));
+        return dry_run(&experiment, &plan::plan(&experiment, registry));
     }
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -56,26 +61,44 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     refuse_used(&out)?;
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
     let unlimited = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
-    let trials = plan::plan(&experiment);
-    refuse_unmanaged(&data_base, &trials)?;
+    let plans = plan::plan(&experiment, registry);
+    refuse_unmanaged(&data_base, &plans)?;
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
-    let results = prepare(&experiment, &trials, &out, &data_base, registry, unlimited)?;
-    let outcome = conduct(args, &experiment, &trials, &results, &data_base, &managed)?;
+    let results = prepare(&experiment, &plans, &out, &data_base, registry, unlimited)?;
+    let resume = Resume {
+        planned: plans.len(),
+        data_base: std::path::absolute(&data_base).unwrap_or_else(|_| data_base.clone()),
+        versions: versions(&experiment, registry),
+        allow_unlimited: args.allow_unlimited,
+        plans,
+    };
+    let noted = results.note(&resume);
+    noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
+    let run = Run { experiment: &experiment.name, trials: &resume.plans, resume: &resume, results: &results };
+    let outcome = conduct(args, &run, Stock::default(), &managed)?;
     show(args, &out, outcome)
+}
+
+/// The engines' versions, as far as they are known before they run.
+pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String, String> {
+    let version = |engine: &EngineConfig| registry.engine(&engine.engine)?.availability(engine.into()).version;
+    experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?))).collect()
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
     let overrides = overrides(&args.options);
-    let path = Path::new(&args.experiment);
-    let is_workload = registry.workload(&args.experiment).is_some();
+    // The command line asks for it where there is nothing to resume.
+    let name = args.experiment.as_deref().unwrap_or_default();
+    let path = Path::new(name);
+    let is_workload = registry.workload(name).is_some();
     if is_workload && !path.is_file() {
-        return Ok(spec::of_workload(&args.experiment, &overrides, registry)?);
+        return Ok(spec::of_workload(name, &overrides, registry)?);
     }
     if path.extension().is_none() && !path.exists() {
         return Err(Problem::mistake(
-            format!("there is no workload and no file called `{}`", args.experiment),
-            Registry::suggest(&args.experiment, &registry.workload_names()),
+            format!("there is no workload and no file called `{name}`"),
+            Registry::suggest(name, &registry.workload_names()),
         ));
     }
     Ok(spec::read_file(path, &overrides, registry)?)
@@ -104,7 +127,7 @@ fn refuse_used(out: &Path) -> Result<(), Problem> {
 
 /// Refuses limits that this host cannot enforce; or, where the user allows it,
 /// takes them out of the experiment and returns what to warn of.
-fn enforce(experiment: &mut Experiment, data_base: &Path, allow_unlimited: bool) -> Result<Vec<Warning>, Problem> {
+pub fn enforce(experiment: &mut Experiment, data_base: &Path, allow_unlimited: bool) -> Result<Vec<Warning>, Problem> {
     let mut unlimited = Vec::new();
     for engine in &mut experiment.engines {
         let (enforced, warnings) = limits::enforceable(&engine.limits, data_base)?;
@@ -124,7 +147,7 @@ fn enforce(experiment: &mut Experiment, data_base: &Path, allow_unlimited: bool)
 }
 
 /// Refuses data directories that hold something that rumba did not create, before anything is created.
-fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
+pub fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
     for trial in trials {
         let directory = plan::directory(trial);
         provision::DataDir::check(&base.join(&directory))?;
@@ -134,7 +157,7 @@ fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
 }
 
 /// Removes what killed runs have left behind; their gigabytes may be needed now.
-fn clean_leftovers(managed: &provision::Ledger) {
+pub fn clean_leftovers(managed: &provision::Ledger) {
     for leftover in managed.leftovers().unwrap_or_default() {
         match managed.clean(&leftover) {
             Ok(()) => tell(&format!("removed what a killed run left behind: {leftover}")),
@@ -156,7 +179,7 @@ fn prepare(
         .ok_or_else(|| Problem::failure("the workload is gone", "report this"))?
         .bind(&experiment.workload_settings)
         .map_err(|error| Problem::mistake(error.to_string(), error.remedy))?;
-    refuse_too_small(experiment, trials.len() as u64, bound.expected_logical_bytes(), data_base, registry)?;
+    refuse_too_small(experiment, trials, bound.expected_logical_bytes(), data_base, registry)?;
     let facts = host::Facts::gather(data_base);
     let mut conditions = facts.conditions();
     conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
@@ -171,9 +194,9 @@ fn prepare(
 }
 
 /// Refuses data that would not fit where it is to be.
-fn refuse_too_small(
+pub fn refuse_too_small(
     experiment: &Experiment,
-    trials: u64,
+    trials: &[TrialPlan],
     logical: u64,
     data_base: &Path,
     registry: &Registry,
@@ -195,55 +218,83 @@ fn refuse_too_small(
             ));
         }
     }
-    if keeping.iter().any(|engine| engine.limits.storage.is_none()) {
-        let kept_at_once = if experiment.run.keep_data { trials } else { 1 };
-        refuse_full(data_base, logical.saturating_mul(kept_at_once))?;
+    // What was loaded is kept outside the volumes; with repeats interleaved, all of it at once.
+    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
+    let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
+        true if experiment.run.keep_data => trials.len() as u64 - loads,
+        true => 1,
+        false => 0,
+    };
+    if loads + working > 0 {
+        refuse_full(data_base, logical, loads, working)?;
     }
     Ok(())
 }
 
-fn refuse_full(data_base: &Path, logical: u64) -> Result<(), Problem> {
-    let needed = logical.saturating_mul(ROOM);
+/// Refuses a volume that has no room for so many databases that are kept and that are at work.
+fn refuse_full(data_base: &Path, logical: u64, kept: u64, working: u64) -> Result<(), Problem> {
+    let needed = logical.saturating_mul(kept + working).saturating_mul(ROOM);
+    let of_each = match kept {
+        0 => String::new(),
+        _ => format!("; {kept} kept for the repeats and {working} at work"),
+    };
     match provision::free_bytes(data_base) {
         Ok(free) if free < needed => Err(Problem::mistake(
             format!(
-                "the volume of {} has {} free; this data set may need {} ({} of rows, and engines take up to {ROOM} times that)",
+                "the volume of {} has {} free; this data set may need {} ({} of rows, and engines take up to {ROOM} times that{of_each})",
                 data_base.display(),
                 show_bytes(free as f64),
                 show_bytes(needed as f64),
                 show_bytes(logical as f64)
             ),
-            "lower maxid1, or set run.data_dir to a larger volume",
+            if kept > 0 {
+                "lower maxid1, set run.data_dir to a larger volume, or repeats_from = \"load\", which keeps nothing"
+            } else {
+                "lower maxid1, or set run.data_dir to a larger volume"
+            },
         )),
         // Unknown free space is no reason to refuse: the engine will say when it is full.
         _ => Ok(()),
     }
 }
 
-fn conduct(
+/// What is to be conducted.
+pub struct Run<'a> {
+    /// The experiment's name.
+    pub experiment: &'a str,
+    /// The trials to run.
+    pub trials: &'a [TrialPlan],
+    /// All there are, and where their data goes.
+    pub resume: &'a Resume,
+    /// Where results go.
+    pub results: &'a ResultsDir,
+}
+
+/// Runs trials; `stock` is the data of earlier loads that they start from.
+pub fn conduct(
     args: &RunOptions,
-    experiment: &Experiment,
-    trials: &[TrialPlan],
-    results: &ResultsDir,
-    data_base: &Path,
+    run: &Run<'_>,
+    stock: Stock,
     managed: &provision::Ledger,
 ) -> Result<Outcome, Problem> {
     let stops = count_stops()?;
     let mut progress = Progress::new(args.quiet);
     let conduct = Conduct {
-        experiment: &experiment.name,
-        trials,
-        results,
-        data_base,
+        experiment: run.experiment,
+        trials: run.trials,
+        planned: run.resume.plans.len(),
+        results: run.results,
+        data_base: &run.resume.data_base,
         managed,
         child: &|| super::own("trial"),
         stops: &stops,
     };
-    let outcome = conduct.run(&mut progress);
+    let outcome = conduct.run(stock, &mut progress);
     progress.finish();
     outcome.map_err(|error| {
-        let kept = results.path().display();
-        Problem::failure(error.to_string(), format!("what was measured until then is in {kept}"))
+        let kept = run.results.path().display();
+        let go_on = format!("what was measured until then is in {kept}; `rumba run --resume {kept}` goes on");
+        Problem::failure(error.to_string(), go_on)
     })
 }
 
@@ -263,7 +314,7 @@ fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     Ok(stops)
 }
 
-fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
+pub fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     let results = super::report::read(out)?;
     let summary = rumba_statistics::summarise(&results);
     let page = out.join("report.html");
@@ -273,6 +324,9 @@ fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     } else {
         say!("{}", super::report::as_tables(&results, &summary, None)?);
         say!("results: {}\npage:    {}", out.display(), page.display());
+    }
+    if outcome.interrupted {
+        tell(&format!("rumba run --resume {} goes on where it was interrupted", out.display()));
     }
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
@@ -288,14 +342,15 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
     say!("{}: {} {plural}", experiment.name, trials.len());
     for trial in trials {
         let run = &trial.run;
-        say!(
-            "  {:<32} {} loaders, warmup {}, {} loops of {}",
-            plan::directory(trial),
-            run.load_clients,
-            show(run.warmup_s),
-            run.loops,
-            show(run.loop_s)
-        );
+        let loaders = format!("{} loaders", run.load_clients);
+        let loops = format!("warmup {}, {} loops of {}", show(run.warmup_s), run.loops, show(run.loop_s));
+        let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();
+        let what = match (trial.part, trial.loaded_by) {
+            (TrialPart::Load, _) => format!("{loaders}, kept for the {started} trials that start from a copy"),
+            (_, Some(load)) => format!("a copy of the data of trial {load}, {loops}"),
+            (_, None) => format!("{loaders}, {loops}"),
+        };
+        say!("  {:<32} {what}", plan::directory(trial));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -272,6 +272,8 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             workload_settings: Settings(workload_settings),
             clients,
             repeat,
+            part: Default::default(),
+            loaded_by: None,
             run: RunPlan {
                 load_clients: 4,
                 driver: rumba_core::record::DriverKind::Auto,
@@ -452,6 +454,7 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             service: percentiles(0.96),
             response: percentiles(1.0),
             spectrum: spectrum.collect(),
+            ..OpStats::default()
         };
         (name.to_owned(), stats)
     });

@@ -1,0 +1,191 @@
+//! What a trial starts from: nothing, or a copy of what a load has left.
+
+use rumba_core::event::Event;
+use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
+use rumba_core::warning::Warning;
+use rumba_core::workload::State;
+
+use super::{Attempt, Conduct, ConductError, Watch, io};
+use crate::limits::Enforcement;
+use crate::prepare::{Found, KeptData, Origin, PrepareError, Stock};
+use crate::provision::{DataDir, Owner, ProvisionError};
+use crate::store::TrialWriter;
+
+/// What a trial starts from.
+pub(super) enum Start<'a> {
+    /// Nothing: it loads its own data.
+    Nothing,
+    /// Nothing, although it was to start from a copy, and why.
+    Again { load: u32, why: String },
+    /// A copy of what this load has left.
+    Copy { load: u32, data: &'a KeptData },
+}
+
+impl Start<'_> {
+    /// What the reader must know.
+    pub(super) fn told(&self) -> Option<Warning> {
+        let Start::Again { load, why } = self else { return None };
+        Some(Warning::new(
+            "loaded-again",
+            format!("this trial loaded its own data: what trial {load} loaded could not be used: {why}"),
+            "its repeat does not start from the same load as the others; see to the cause and run it again",
+        ))
+    }
+
+    /// What the workload knows of the data that is there.
+    pub(super) fn state(&self) -> Option<&State> {
+        match self {
+            Start::Copy { data, .. } => Some(data.state()),
+            Start::Nothing | Start::Again { .. } => None,
+        }
+    }
+
+    /// The condition `data`.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Start::Copy { load, .. } => format!("a copy of what trial {load} loaded, opened by a fresh process"),
+            Start::Nothing | Start::Again { .. } => "loaded by this trial".to_owned(),
+        }
+    }
+
+    /// Whether a trial ended before its copy was open, so that loading again may help.
+    pub(super) fn is_unusable(&self, status: &Status) -> bool {
+        matches!(self, Start::Copy { .. })
+            && matches!(status, Status::Failed { phase: PhaseKind::Provision, cause } if !cause.starts_with(NO_COPY))
+    }
+}
+
+/// How the cause of a failure begins that another load would not mend.
+const NO_COPY: &str = "no copy of the kept data could be made";
+
+/// The cause of a failure.
+pub(super) fn cause_of(status: &Status) -> String {
+    match status {
+        Status::Failed { cause, .. } => cause.clone(),
+        Status::Running | Status::Done | Status::Interrupted => String::new(),
+    }
+}
+
+impl Conduct<'_> {
+    /// Runs a trial, loading again where what it was to start from cannot be used.
+    pub(super) fn trial(
+        &self,
+        trial: &TrialPlan,
+        stock: &mut Stock,
+        watch: &mut dyn Watch,
+    ) -> Result<Record, ConductError> {
+        let Some(load) = trial.loaded_by.filter(|_| trial.part == TrialPart::Run) else {
+            return self.whole(trial, &Start::Nothing, stock, watch);
+        };
+        let why = match stock.find(load) {
+            Found::Here(data) => {
+                // Nothing is put into stock by a trial that starts from it.
+                match self.attempt(trial, &Start::Copy { load, data }, &mut Stock::default(), watch)? {
+                    Attempt::Ended(record) => return Ok(*record),
+                    Attempt::NotStarted(why) => why,
+                }
+            }
+            Found::Lost(why) => why.to_owned(),
+            Found::Failed(why) => return self.without_data(trial, load, why),
+        };
+        let whole = TrialPlan { part: TrialPart::Whole, loaded_by: None, ..trial.clone() };
+        self.whole(&whole, &Start::Again { load, why }, stock, watch)
+    }
+
+    /// Runs a trial that loads.
+    fn whole(
+        &self,
+        trial: &TrialPlan,
+        start: &Start<'_>,
+        stock: &mut Stock,
+        watch: &mut dyn Watch,
+    ) -> Result<Record, ConductError> {
+        match self.attempt(trial, start, stock, watch)? {
+            Attempt::Ended(record) => {
+                if let (TrialPart::Load, Status::Failed { cause, .. }) = (trial.part, &record.status) {
+                    stock.fail(trial.number, cause.clone());
+                }
+                Ok(*record)
+            }
+            // Only a copy cannot be started from.
+            Attempt::NotStarted(why) => Err(io(format!("starting {}", trial.engine.name))(std::io::Error::other(why))),
+        }
+    }
+
+    /// The record of a trial whose load failed: it would fail alike, and take as long.
+    fn without_data(&self, trial: &TrialPlan, load: u32, why: &str) -> Result<Record, ConductError> {
+        let name = crate::plan::directory(trial);
+        let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        let first = why.lines().next().unwrap_or_default();
+        let cause = format!("it was not run: trial {load}, which was to load its data, failed: {first}");
+        writer.take(Event::Failed { phase: PhaseKind::Provision, cause });
+        writer.finish().map_err(io(format!("writing the results of {name}")))
+    }
+
+    /// Brings a copy into the trial's directory, if it starts from one.
+    pub(super) fn copy_in(
+        &self,
+        start: &Start<'_>,
+        to: &DataDir,
+        trial: &TrialPlan,
+        watch: &mut dyn Watch,
+    ) -> Result<(), PrepareError> {
+        let Start::Copy { data, .. } = start else { return Ok(()) };
+        watch.copies(trial, data.allocated_bytes());
+        data.copy(&to.engine_dir(), self.stops)
+    }
+
+    /// Records that a trial had nothing to start from.
+    pub(super) fn not_started(&self, cause: PrepareError, writer: &mut TrialWriter) {
+        if matches!(cause, PrepareError::Interrupted) {
+            return writer.interrupted();
+        }
+        let words = if cause.asks_for_another_load() { cause.to_string() } else { format!("{NO_COPY}: {cause}") };
+        writer.take(Event::Failed { phase: PhaseKind::Provision, cause: words });
+    }
+
+    /// Keeps what a load has left. What lies on a volume is copied off it, because
+    /// the volume goes; anything else stays where it is. Where it cannot be kept,
+    /// the trials that were to start from it load for themselves, and say why.
+    #[allow(clippy::too_many_arguments)] // What is known of a load at its end.
+    pub(super) fn keep(
+        &self,
+        trial: &TrialPlan,
+        data: DataDir,
+        state: State,
+        limited: &mut Enforcement,
+        started: String,
+        stock: &mut Stock,
+        watch: &mut dyn Watch,
+    ) -> Result<(), ProvisionError> {
+        let directory = crate::plan::directory(trial);
+        let results = std::path::absolute(self.results.path()).unwrap_or_else(|_| self.results.path().to_owned());
+        let origin = Origin { results, trial: directory.clone(), started };
+        let kept = if limited.storage_dir().is_some() {
+            // The copy is no part of what is measured.
+            let _ = limited.lift_throttle();
+            let owner = Owner::this_process(self.experiment, trial.number);
+            let home = owner.map_err(|error| error.to_string()).and_then(|owner| {
+                let place = self.data_base.join(&directory);
+                DataDir::create(&place, &owner, self.managed).map_err(|error| error.to_string())
+            });
+            let from = data.engine_dir();
+            let kept = home.and_then(|home| {
+                let copied = KeptData::keep_copy(&from, home, origin, state, self.stops);
+                copied.map_err(|error| error.to_string())
+            });
+            data.remove()?;
+            kept
+        } else {
+            KeptData::keep(data, origin, state, self.stops).map_err(|error| error.to_string())
+        };
+        match kept {
+            Ok(kept) => {
+                watch.copies(trial, kept.allocated_bytes());
+                stock.put(trial.number, kept);
+            }
+            Err(why) => stock.lose(trial.number, why),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! The plain files of a directory: what they hold, and copies of them.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use rumba_core::engine::KEPT;
+use rustix::fs::{Advice, SeekFrom, fadvise, seek};
+use serde::{Deserialize, Serialize};
+
+use super::error::{PrepareError, reading, writing};
+use super::shared::is_shared;
+use crate::provision::free_bytes;
+
+/// Bytes read and written at once.
+const WINDOW: u64 = 1 << 20;
+/// Bytes after which what was written goes to the device and leaves the page cache.
+const SYNC_EVERY: u64 = 64 << 20;
+/// The unit of `st_blocks` (stat(2)).
+const BLOCK_BYTES: u64 = 512;
+
+/// A plain file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct FileNote {
+    /// Relative to the directory.
+    path: PathBuf,
+    mode: u32,
+    bytes: u64,
+    /// Of every window that is not all zeros: its offset, then its bytes. Holes and zeros are alike.
+    crc32: u32,
+}
+
+/// What a directory holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// Bytes allocated on disk.
+    pub allocated_bytes: u64,
+    directories: Vec<(PathBuf, u32)>,
+    files: Vec<FileNote>,
+}
+
+impl Contents {
+    /// Reads all files below a directory but those that are kept beside the
+    /// results anyway. Sockets and pipes are passed over: they hold nothing.
+    ///
+    /// # Errors
+    /// What cannot be read; a link, which might lead out of the directory; the user's wish to stop.
+    pub fn of(directory: &Path, stops: &AtomicUsize) -> Result<Self, PrepareError> {
+        let mut contents = Self::default();
+        contents.list(directory, Path::new(""))?;
+        for note in &mut contents.files {
+            let path = directory.join(&note.path);
+            let file = File::open(&path).map_err(reading(&path))?;
+            note.crc32 = transfer(&path, &file, note.bytes, None, stops)?;
+        }
+        Ok(contents)
+    }
+
+    fn list(&mut self, directory: &Path, below: &Path) -> Result<(), PrepareError> {
+        let here = directory.join(below);
+        let mut entries: Vec<_> =
+            fs::read_dir(&here).and_then(Iterator::collect::<io::Result<_>>).map_err(reading(&here))?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let path = below.join(entry.file_name());
+            let metadata = entry.metadata().map_err(reading(&entry.path()))?;
+            self.allocated_bytes += metadata.blocks() * BLOCK_BYTES;
+            let mode = metadata.mode() & 0o7777;
+            if metadata.is_dir() && path != Path::new(KEPT) {
+                self.directories.push((path.clone(), mode));
+                self.list(directory, &path)?;
+            } else if metadata.is_file() {
+                self.files.push(FileNote { path, mode, bytes: metadata.len(), crc32: 0 });
+            } else if metadata.is_symlink() {
+                let problem = "is a link, which a copy would lead to the same place".to_owned();
+                return Err(PrepareError::Damaged { path: entry.path(), problem });
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies it from a directory that still holds it into an empty one. When it
+    /// returns, the copy is on the device and neither is in the page cache.
+    ///
+    /// # Errors
+    /// [`PrepareError::Damaged`] when what is there is not what was read then; no
+    /// room; what cannot be written; the user's wish to stop.
+    pub fn copy(&self, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), PrepareError> {
+        let (needed, free) = (self.allocated_bytes, free_bytes(to).unwrap_or(u64::MAX));
+        if free < needed {
+            return Err(PrepareError::NoRoom { path: to.to_owned(), needed, free });
+        }
+        for (path, mode) in &self.directories {
+            let path = to.join(path);
+            DirBuilder::new().mode(*mode).create(&path).map_err(writing(&path))?;
+        }
+        for note in &self.files {
+            copy_file(note, &from.join(&note.path), &to.join(&note.path), stops)?;
+        }
+        // The directories' entries, too.
+        let root = File::open(to).map_err(writing(to))?;
+        rustix::fs::syncfs(&root).map_err(|error| writing(to)(error.into()))
+    }
+}
+
+fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), PrepareError> {
+    let damaged = |problem: &str| PrepareError::Damaged { path: from.to_owned(), problem: problem.to_owned() };
+    let source = File::open(from).map_err(reading(from))?;
+    if source.metadata().map_err(reading(from))?.len() != note.bytes {
+        return Err(damaged("is not as long as it was"));
+    }
+    let target = OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(to).map_err(writing(to))?;
+    if transfer(from, &source, note.bytes, Some((&target, to)), stops)? != note.crc32 {
+        return Err(damaged("does not hold what it held when it was kept"));
+    }
+    target.set_len(note.bytes).map_err(writing(to))?;
+    target.set_permissions(Permissions::from_mode(note.mode)).map_err(writing(to))?;
+    settle(&target).map_err(writing(to))?;
+    match is_shared(&target).map_err(writing(to))? {
+        true => Err(PrepareError::Shared { path: to.to_owned() }),
+        false => Ok(()),
+    }
+}
+
+/// Has a file on the device and out of the page cache.
+fn settle(file: &File) -> io::Result<()> {
+    file.sync_all()?;
+    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+}
+
+/// Reads a file's windows that hold data, writes their data to the target if
+/// there is one, and returns the sum of what was read.
+fn transfer(
+    path: &Path,
+    source: &File,
+    bytes: u64,
+    target: Option<(&File, &Path)>,
+    stops: &AtomicUsize,
+) -> Result<u32, PrepareError> {
+    let mut sum = crc32fast::Hasher::new();
+    let mut buffer = vec![0; WINDOW as usize];
+    let (mut at, mut unsynced) = (0, 0);
+    // Its pages may still be there from when it was written, and may be newer than the device.
+    settle(source).map_err(reading(path))?;
+    while let Some(data) = seek_to(source, SeekFrom::Data(at)).map_err(reading(path))? {
+        if stops.load(Relaxed) > 0 {
+            return Err(PrepareError::Interrupted);
+        }
+        let start = data / WINDOW * WINDOW;
+        let end = bytes.min(start + WINDOW);
+        if start >= end {
+            break;
+        }
+        let window = &mut buffer[..(end - start) as usize];
+        source.read_exact_at(window, start).map_err(reading(path))?;
+        if window.iter().any(|byte| *byte != 0) {
+            sum.update(&start.to_le_bytes());
+            sum.update(window);
+        }
+        if let Some((target, to)) = target {
+            unsynced += write_data(source, window, start, target).map_err(writing(to))?;
+            if unsynced >= SYNC_EVERY {
+                settle(target).map_err(writing(to))?;
+                unsynced = 0;
+            }
+        }
+        // One that is only read must not push out what others have cached.
+        fadvise(source, start, std::num::NonZeroU64::new(WINDOW), Advice::DontNeed)
+            .map_err(|error| reading(path)(error.into()))?;
+        at = end;
+    }
+    Ok(sum.finalize())
+}
+
+/// Writes what of a window is data in the source; its holes stay holes. Returns the bytes written.
+fn write_data(source: &File, window: &[u8], start: u64, target: &File) -> io::Result<u64> {
+    let end = start + window.len() as u64;
+    let (mut at, mut written) = (start, 0);
+    while let Some(data) = seek_to(source, SeekFrom::Data(at))?.filter(|data| *data < end) {
+        let hole = seek_to(source, SeekFrom::Hole(data))?.unwrap_or(end).min(end);
+        target.write_all_at(&window[(data - start) as usize..(hole - start) as usize], data)?;
+        written += hole - data;
+        at = hole;
+        if at >= end {
+            break;
+        }
+    }
+    Ok(written)
+}
+
+/// Where the next data, or the next hole, begins; `None` behind the last.
+fn seek_to(file: &File, place: SeekFrom) -> io::Result<Option<u64>> {
+    match seek(file, place) {
+        Ok(at) => Ok(Some(at)),
+        Err(rustix::io::Errno::NXIO) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,77 @@
+//! The kept data of an experiment, by the loads that have left it.
+
+use std::collections::BTreeMap;
+
+use super::kept_data::KeptData;
+use crate::provision::ProvisionError;
+
+/// What has become of a load's data.
+#[derive(Debug)]
+enum Kept {
+    Here(Box<KeptData>),
+    /// It cannot be had, and why; loading again may help.
+    Lost(String),
+    /// The load itself failed, and how: it would fail again.
+    Failed(String),
+}
+
+/// The kept data of an experiment, by the number of the trial that loaded it.
+#[derive(Debug, Default)]
+pub struct Stock(BTreeMap<u32, Kept>);
+
+/// What there is of a load.
+#[derive(Debug)]
+pub enum Found<'a> {
+    /// Its data.
+    Here(&'a KeptData),
+    /// None, and why; loading again may help.
+    Lost(&'a str),
+    /// None, because the load failed.
+    Failed(&'a str),
+}
+
+impl Stock {
+    /// Puts a load's data in.
+    pub fn put(&mut self, load: u32, data: KeptData) {
+        self.0.insert(load, Kept::Here(Box::new(data)));
+    }
+
+    /// Notes that a load's data cannot be had.
+    pub fn lose(&mut self, load: u32, why: String) {
+        self.0.insert(load, Kept::Lost(why));
+    }
+
+    /// Notes that a load has failed.
+    pub fn fail(&mut self, load: u32, why: String) {
+        self.0.insert(load, Kept::Failed(why));
+    }
+
+    /// What there is of a load.
+    pub fn find(&self, load: u32) -> Found<'_> {
+        match self.0.get(&load) {
+            Some(Kept::Here(data)) => Found::Here(data),
+            Some(Kept::Lost(why)) => Found::Lost(why),
+            Some(Kept::Failed(why)) => Found::Failed(why),
+            None => Found::Lost("it was not kept"),
+        }
+    }
+
+    /// Whether a load's data is here.
+    pub fn has(&self, load: u32) -> bool {
+        matches!(self.0.get(&load), Some(Kept::Here(_)))
+    }
+
+    /// Removes the data of loads that nobody starts from any more.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn release(&mut self, is_wanted: impl Fn(u32) -> bool) -> Result<(), ProvisionError> {
+        let unwanted: Vec<u32> = self.0.keys().copied().filter(|load| !is_wanted(*load)).collect();
+        for load in unwanted {
+            if let Some(Kept::Here(data)) = self.0.remove(&load) {
+                data.remove()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! What a run needs to go on where it was interrupted: `resume.json`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rumba_core::record::TrialPlan;
+use rumba_core::warning::Warning;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::append::replace;
+use super::read::{ReadError, read_meta};
+use super::{ResultsDir, plan};
+
+const FILE: &str = "resume.json";
+
+/// What a run needs to go on where it was interrupted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resume {
+    /// All its trials: first those of the experiment, then loads that were made again.
+    pub plans: Vec<TrialPlan>,
+    /// How many of them are the experiment's.
+    pub planned: usize,
+    /// Where data directories are made, absolute.
+    pub data_base: PathBuf,
+    /// The engines' versions, by their names in the experiment.
+    pub versions: BTreeMap<String, String>,
+    /// Whether limits that cannot be enforced were to be left out.
+    pub allow_unlimited: bool,
+}
+
+impl Resume {
+    /// Puts trials in as they are now planned: in the place of the one with the same number, or behind the last.
+    pub fn update(&mut self, trials: &[TrialPlan]) {
+        for trial in trials {
+            match self.plans.iter_mut().find(|plan| plan.number == trial.number) {
+                Some(plan) => *plan = trial.clone(),
+                None => self.plans.push(trial.clone()),
+            }
+        }
+    }
+}
+
+/// Holds off other processes that would write the same results, until it is dropped.
+pub(super) fn claim(path: &Path) -> io::Result<File> {
+    let directory = File::open(path)?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        rustix::io::Errno::WOULDBLOCK => io::Error::new(io::ErrorKind::ResourceBusy, "another rumba is writing it"),
+        error => error.into(),
+    })?;
+    Ok(directory)
+}
+
+impl ResultsDir {
+    /// Takes an existing results directory to go on with it.
+    ///
+    /// # Errors
+    /// When it is none, or another process writes it, or it was made by a version that could not resume.
+    pub fn reopen(path: &Path) -> Result<(Self, Resume), ReadError> {
+        let unreadable = |path: &Path, cause: String| ReadError::Unreadable { path: path.to_owned(), cause };
+        read_meta(path)?;
+        let claim = claim(path).map_err(|error| unreadable(path, error.to_string()))?;
+        let file = path.join(FILE);
+        let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, error.to_string()))?;
+        let resume = serde_json::from_str(&text).map_err(|error| unreadable(&file, error.to_string()))?;
+        Ok((Self { path: path.to_owned(), _claim: claim }, resume))
+    }
+
+    /// Notes what a later process needs to go on, and which trials there are.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn note(&self, resume: &Resume) -> io::Result<()> {
+        replace(&self.path.join(FILE), &serde_json::to_string_pretty(resume)?)
+    }
+
+    /// Says that the run goes on: its trials as they are planned now, when, and what is to be warned of.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn goes_on(&self, resume: &Resume, warnings: Vec<Warning>) -> io::Result<()> {
+        let mut meta = read_meta(&self.path).map_err(io::Error::other)?;
+        meta.trials = resume.plans.iter().map(plan::directory).collect();
+        let now = super::timestamp(jiff::Timestamp::now());
+        let before = meta.conditions.get(RESUMED).map(|times| format!("{times}, ")).unwrap_or_default();
+        meta.conditions.insert(RESUMED.to_owned(), format!("{before}{now}"));
+        meta.warnings.extend(warnings);
+        replace(&self.path.join("experiment.json"), &serde_json::to_string_pretty(&meta)?)?;
+        self.note(resume)
+    }
+}
+
+/// The condition that says when a run went on.
+const RESUMED: &str = "resumed";

@@ -1,0 +1,149 @@
+//! `rumba run --resume`: an interrupted run goes on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rumba_core::record::{Record, Status, TrialPart, TrialPlan};
+use rumba_core::results::Results;
+use rumba_core::warning::Warning;
+use rumba_lab::prepare::{KeptData, Origin, Stock};
+use rumba_lab::registry::Registry;
+use rumba_lab::spec::{self, Experiment, Overrides};
+use rumba_lab::store::{ResultsDir, Resume};
+use rumba_lab::{host, plan, provision};
+
+use super::run::{Run, clean_leftovers, conduct, enforce, refuse_too_small, refuse_unmanaged, show, versions};
+use crate::cli::RunArgs;
+use crate::problem::Problem;
+use crate::progress::tell;
+
+/// Reads what there is, runs what is left, shows all results.
+pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
+    let (results, mut resume) = ResultsDir::reopen(directory)
+        .map_err(|error| Problem::mistake(error.to_string(), "name a results directory that no other run writes"))?;
+    let read = super::report::read(directory)?;
+    refuse_other_rumba(&read)?;
+    let mut experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
+    enforce(&mut experiment, &resume.data_base, resume.allow_unlimited || args.options.allow_unlimited)?;
+    refuse_changed(&experiment, &resume, registry)?;
+    let records = read.trials.iter().map(|trial| (trial.record.plan.number, &trial.record)).collect();
+    let standing = Standing { records, retry_failed: args.retry_failed };
+    let managed = provision::Ledger::of_user()?;
+    // Before leftovers are removed: what a killed run has kept is one, and of use.
+    let stock = adopt(&experiment.name, &resume, &standing, directory, &managed)?;
+    clean_leftovers(&managed);
+    let trials = plan::rest(&resume.plans, |trial| standing.is_settled(trial), |load| stock.has(load));
+    if trials.is_empty() {
+        tell("all trials have been run; --retry-failed runs those again that failed");
+    } else {
+        refuse_unmanaged(&resume.data_base, &trials)?;
+        let logical = logical_bytes(&experiment, registry)?;
+        refuse_too_small(&experiment, &trials, logical, &resume.data_base, registry)?;
+        resume.update(&trials);
+        let warnings = changed_host(&read, &resume.data_base).into_iter().collect();
+        results.goes_on(&resume, warnings).map_err(|error| {
+            Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
+        })?;
+    }
+    let run = Run { experiment: &experiment.name, trials: &trials, resume: &resume, results: &results };
+    let outcome = conduct(&args.options, &run, stock, &managed)?;
+    show(&args.options, directory, outcome)
+}
+
+/// What has become of each trial.
+struct Standing<'a> {
+    records: BTreeMap<u32, &'a Record>,
+    retry_failed: bool,
+}
+
+impl Standing<'_> {
+    /// Whether a trial stays as it is. A failed load does not where trials still wait for it.
+    fn is_settled(&self, trial: &TrialPlan) -> bool {
+        match self.records.get(&trial.number).map(|record| &record.status) {
+            Some(Status::Done) => true,
+            Some(Status::Failed { .. }) => !self.retry_failed && trial.part != TrialPart::Load,
+            Some(Status::Running | Status::Interrupted) | None => false,
+        }
+    }
+}
+
+fn refuse_other_rumba(read: &Results) -> Result<(), Problem> {
+    let here = env!("CARGO_PKG_VERSION");
+    if read.rumba == here {
+        return Ok(());
+    }
+    Err(Problem::mistake(
+        format!("these results were begun by rumba {}; this is {here}", read.rumba),
+        "trials of two versions are no repeats of each other: go on with the version that began, or run it anew",
+    ))
+}
+
+/// Refuses to go on with another experiment or other engines than those that the finished trials ran.
+fn refuse_changed(experiment: &Experiment, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
+    let remedy = "put it back as it was, or run the experiment anew into another directory";
+    let planned = plan::plan(experiment, registry);
+    let same = |(now, then): (&TrialPlan, &TrialPlan)| {
+        // A load that was made again has taken the place of the first.
+        TrialPlan { loaded_by: then.loaded_by, ..now.clone() } == *then
+    };
+    if planned.len() != resume.planned || !planned.iter().zip(&resume.plans).all(same) {
+        return Err(Problem::mistake("experiment.toml no longer plans the trials that were begun", remedy));
+    }
+    let now = versions(experiment, registry);
+    for (engine, then) in &resume.versions {
+        if now.get(engine) != Some(then) {
+            let here = now.get(engine).map_or("none", String::as_str);
+            return Err(Problem::mistake(format!("{engine} was {then} when the run began, and is {here} now"), remedy));
+        }
+    }
+    Ok(())
+}
+
+/// Takes over what a killed run has kept of loads that trials still wait for.
+fn adopt(
+    name: &str,
+    resume: &Resume,
+    standing: &Standing<'_>,
+    directory: &Path,
+    managed: &provision::Ledger,
+) -> Result<Stock, Problem> {
+    let mut stock = Stock::default();
+    let results = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let is_wanted = |load: u32| resume.plans.iter().any(|plan| plan.loaded_by == Some(load) && !standing.is_settled(plan));
+    for load in resume.plans.iter().filter(|plan| plan.part == TrialPart::Load && is_wanted(plan.number)) {
+        let Some(record) = standing.records.get(&load.number).filter(|record| record.status == Status::Done) else {
+            continue;
+        };
+        let trial = plan::directory(load);
+        let place = resume.data_base.join(&trial);
+        let origin = Origin { results: results.clone(), trial, started: record.started.clone() };
+        let owner = provision::Owner::this_process(name, load.number)
+            .map_err(|error| Problem::failure(format!("looking at this process: {error}"), "see that /proc is mounted"))?;
+        if let Some(data) = KeptData::adopt(&place, &origin, &owner, managed)? {
+            tell(&format!("trial {} need not load again: its data is still here", load.number));
+            stock.put(load.number, data);
+        }
+    }
+    Ok(stock)
+}
+
+fn logical_bytes(experiment: &Experiment, registry: &Registry) -> Result<u64, Problem> {
+    let workload = registry.workload(&experiment.workload);
+    let workload = workload.ok_or_else(|| Problem::failure("the workload is gone", "report this"))?;
+    let bound = workload.bind(&experiment.workload_settings);
+    Ok(bound.map_err(|error| Problem::mistake(error.to_string(), error.remedy))?.expected_logical_bytes())
+}
+
+/// Warns when the host is not what it was when the run began. Load comes and goes.
+fn changed_host(read: &Results, data_base: &Path) -> Option<Warning> {
+    let now = host::Facts::gather(data_base).conditions();
+    let differs = |name: &&String| *name != "load_average_at_start" && read.conditions.get(*name) != now.get(*name);
+    let changed: Vec<String> = now.keys().filter(differs).cloned().collect();
+    (!changed.is_empty()).then(|| {
+        Warning::new(
+            "host-changed",
+            format!("the run went on under other conditions than it began: {}", changed.join(", ")),
+            "compare trials of before and after with care, or run the experiment anew",
+        )
+    })
+}

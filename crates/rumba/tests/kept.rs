@@ -1,0 +1,212 @@
+//! Repeats start from copies of one load: every engine opens its copy and
+//! verifies; what is damaged is loaded again; an interrupted run goes on.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::{Place, children, is_alive, kill, phase, text};
+use serde_json::Value;
+
+const EMBEDDED: &str = "rocksdb,lmdb,sqlite,wiredtiger";
+
+fn is_verified(trial: &Value) -> bool {
+    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap().clone();
+    !checks.is_empty() && checks.iter().all(|check| check["wrong"] == 0 && check["examined"].as_u64() > Some(0))
+}
+
+/// Every repeat of these engines starts from a copy of its engine's load, and proves its data.
+fn assert_repeats_from_one_load(place: &Place, engines: &[&str], more: &[&str]) {
+    let mut command = place.short_run(&engines.join(","), &["--set", "repeats=2"]);
+    for set in more {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 3 * engines.len());
+    for engine in engines {
+        let of_engine: Vec<&Value> = trials.iter().filter(|trial| trial["engine"] == *engine).collect();
+        let load = of_engine[0];
+        assert_eq!((&load["part"], &load["status"]), (&"load".into(), &"done".into()), "{engine}");
+        assert!(phase(load, "load").is_some() && phase(load, "loops").is_none(), "{engine}");
+        let logical = phase(load, "settle").unwrap()["logical_bytes"].as_f64().unwrap();
+        for run in &of_engine[1..] {
+            assert_eq!((&run["part"], &run["status"]), (&"run".into(), &"done".into()), "{engine}: {}", run["failure"]);
+            assert_eq!(run["loaded_by"], load["number"], "{engine}");
+            assert!(phase(run, "load").is_none() && is_verified(run), "{engine}");
+            assert!(run["conditions"]["data"].as_str().unwrap().contains("a copy of what trial"), "{engine}");
+            let begun = phase(run, "settle").unwrap()["logical_bytes"].as_f64().unwrap();
+            assert_eq!(begun, logical, "{engine}: the workload's count went with the data");
+        }
+    }
+    for row in report["summary"]["rows"].as_array().unwrap() {
+        assert_eq!((row["loads"].as_u64(), row["clients"].as_u64()), (Some(1), Some(2)), "{}", row["engine"]);
+        assert_eq!(row["load"]["trials"].as_array().unwrap().len(), 1);
+        assert_eq!(row["run"]["trials"].as_array().unwrap().len(), 2);
+    }
+    assert_eq!(report["summary"]["unfinished"].as_array().unwrap().len(), 0);
+    assert!(place.is_clean());
+}
+
+#[test]
+fn repeats_of_embedded_engines_start_from_one_load_and_verify() {
+    let engines: Vec<&str> = EMBEDDED.split(',').collect();
+    assert_repeats_from_one_load(&Place::new(), &engines, &[]);
+}
+
+#[test]
+fn repeats_of_servers_start_from_one_load_and_verify() {
+    if !Path::new("/usr/sbin/mariadbd").exists() {
+        eprintln!("skipped: mariadbd is not here; install it: apt-get install mariadb-server");
+        return;
+    }
+    assert_repeats_from_one_load(&Place::new(), &["innodb", "myrocks"], &["server=mariadb@10.11"]);
+    assert_repeats_from_one_load(&Place::new(), &["innodb"], &["server=mariadb@10.11", "innodb.tcp=true"]);
+}
+
+/// Starts a run from one load, and waits until a trial is in its first loop.
+fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);
+    for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=1"].iter().chain(more) {
+        command.args(["--set", set]);
+    }
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let intervals = place.path(&format!("out/trials/{trial}/intervals.ndjson"));
+    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before {trial}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    run
+}
+
+/// The largest file that was kept of a load.
+fn kept_file(place: &Place) -> std::path::PathBuf {
+    let files = std::fs::read_dir(place.path("out/data/001-rocksdb-load/data")).unwrap().flatten();
+    files.map(|file| file.path()).max_by_key(|file| file.metadata().unwrap().len()).unwrap()
+}
+
+/// The second repeat has loaded for itself, and says so.
+fn assert_loaded_again(place: &Place) {
+    let report = place.report();
+    let (first, second) = (&report["trials"][1], &report["trials"][2]);
+    assert_eq!((&first["part"], &second["part"]), (&"run".into(), &"whole".into()));
+    assert!(is_verified(first) && is_verified(second));
+    assert!(phase(second, "load").is_some() && second["loaded_by"].is_null());
+    assert!(second["warnings"].to_string().contains("loaded-again"), "{}", second["warnings"]);
+    assert_eq!(report["summary"]["rows"][0]["loads"], 2);
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
+    let place = Place::new();
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=3s"]);
+    let file = std::fs::OpenOptions::new().write(true).open(kept_file(&place)).unwrap();
+    file.write_all_at(b"not what was kept", 4096).unwrap();
+    assert!(run.wait().unwrap().success());
+    assert_loaded_again(&place);
+}
+
+#[test]
+fn a_copy_that_does_not_open_is_loaded_again() {
+    let place = Place::new();
+    let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
+    kill_with_its_trial(&mut run);
+    // The files are what they were; what the workload must know of them is not there.
+    let note = place.path("out/data/001-rocksdb-load/note.json");
+    let told = std::fs::read_to_string(&note).unwrap();
+    assert!(told.contains("\"next_node\""), "{told}");
+    std::fs::write(&note, told.replace("\"next_node\"", "\"another\"")).unwrap();
+    resumed(&place, &[]);
+    assert_loaded_again(&place);
+}
+
+#[test]
+fn after_a_kill_the_doctor_leaves_nothing_of_what_was_kept() {
+    let place = Place::new();
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
+    kill_with_its_trial(&mut run);
+    assert!(place.path("out/data/001-rocksdb-load/data").is_dir(), "what was kept was left behind");
+    let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+fn kill_with_its_trial(run: &mut Child) {
+    let trial = children(run.id())[0];
+    kill("-KILL", run.id());
+    run.wait().unwrap();
+    while is_alive(trial) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn resumed(place: &Place, more: &[&str]) -> String {
+    let output = place.rumba(&["run", "--resume", "out"]).args(more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    text(&output)
+}
+
+fn statuses(report: &Value) -> Vec<(String, String)> {
+    let word = |trial: &Value, key: &str| trial[key].as_str().unwrap().to_owned();
+    let trials = report["trials"].as_array().unwrap();
+    trials.iter().map(|trial| (word(trial, "directory"), word(trial, "status"))).collect()
+}
+
+#[test]
+fn a_killed_run_goes_on_from_the_data_that_it_kept() {
+    let place = Place::new();
+    let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
+    let busy = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    assert!(text(&busy).contains("another rumba is writing it"), "{}", text(&busy));
+    kill_with_its_trial(&mut run);
+    let first = place.report()["trials"][1].clone();
+    let said = resumed(&place, &[]);
+    assert!(said.contains("need not load again"), "{said}");
+    let report = place.report();
+    let names = ["001-rocksdb-load", "002-rocksdb-c2-r1", "003-rocksdb-c2-r2"];
+    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
+    assert_eq!(report["trials"][1], first, "what had ended stays as it was");
+    assert!(is_verified(&report["trials"][2]));
+    assert_eq!(report["summary"]["rows"][0]["loads"], 1);
+    assert_eq!(report["missing"].as_array().unwrap().len(), 0, "{}", report["missing"]);
+    assert!(report["conditions"]["resumed"].is_string());
+    assert!(place.is_clean());
+    assert!(resumed(&place, &[]).contains("all trials have been run"));
+}
+
+#[test]
+fn an_interrupted_run_loads_again_and_says_that_its_repeats_are_of_two_loads() {
+    let place = Place::new();
+    let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
+    kill("-INT", run.id());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(place.is_clean(), "an interrupt leaves nothing behind");
+    resumed(&place, &[]);
+    let report = place.report();
+    let names = ["001-rocksdb-load", "002-rocksdb-c2-r1", "003-rocksdb-c2-r2", "004-rocksdb-load2"];
+    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
+    assert_eq!((&report["trials"][1]["loaded_by"], &report["trials"][2]["loaded_by"]), (&1.into(), &4.into()));
+    assert_eq!(report["summary"]["rows"][0]["loads"], 2);
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_run_does_not_go_on_with_another_experiment() {
+    let place = Place::new();
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m"]);
+    kill("-INT", run.id());
+    run.wait().unwrap();
+    let file = place.path("out/experiment.toml");
+    let toml = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, toml.replace("2000", "3000")).unwrap();
+    let output = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("no longer plans"), "{}", text(&output));
+}
