@@ -17,6 +17,7 @@ use rumba_core::warning::Warning;
 use crate::kept::Kept;
 use crate::limits::{Enforcement, LimitError};
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
+use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
 
@@ -125,20 +126,35 @@ impl Conduct<'_> {
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id() };
         let log = writer.directory().join("engine.log");
         let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
-        let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
+        let mut anonymous_bytes: f64 = 0.0;
+        let mut stall = StallWatch::new(trial);
+        let end = self.process(command, &order, &data.mark(), &log, &mut |told, child| {
+            let warning = match &told {
+                Some(event) => stall.take(event),
+                None => stall.look(child, &order.data_dir, &limited)?,
+            };
+            if matches!(told, Some(Event::Interval(_))) {
+                anonymous_bytes = anonymous_bytes.max(anonymous_now(&limited));
+            }
             // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-            if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
+            if matches!(told, Some(Event::PhaseStarted { phase: PhaseKind::Verify, .. })) {
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
             }
-            // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
-            writer.take(event.clone());
-            watch.event(trial, &event);
+            for event in told.into_iter().chain(warning.map(Event::Warning)) {
+                // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
+                writer.take(event.clone());
+                watch.event(trial, &event);
+            }
+            Ok(())
         });
         if self.stops.load(Relaxed) > 0 {
             writer.interrupted();
         }
         finish(end, &log, &mut writer);
-        tell_of_memory(&limited, &mut writer);
+        tell_of_memory(&limited, anonymous_bytes, &mut writer);
+        if let Some((phase, cause)) = stall.stalled() {
+            writer.take(Event::Failed { phase, cause });
+        }
         // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
         let vacated = data.vacate();
         let mut kept = Kept::of(&order.data_dir);
@@ -156,14 +172,15 @@ impl Conduct<'_> {
         Ok(record)
     }
 
-    /// Starts the trial's process and passes on its events until it has ended.
+    /// Starts the trial's process and passes on its events until it has ended;
+    /// and nothing several times a second, so that its silence is heard.
     fn process(
         &self,
         command: std::io::Result<Command>,
         order: &Order,
         mark: &str,
         log: &Path,
-        take: &mut dyn FnMut(Event),
+        take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<()>,
     ) -> std::io::Result<ExitStatus> {
         let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
@@ -179,10 +196,11 @@ impl Conduct<'_> {
             match lines.recv_timeout(Duration::from_millis(200)) {
                 Ok(line) => {
                     if let Ok(event) = serde_json::from_str(&line) {
-                        take(event);
+                        take(Some(event), &mut child)?;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return child.wait(),
+                Err(RecvTimeoutError::Timeout) if asked.is_none() => take(None, &mut child)?,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let stops = self.stops.load(Relaxed);
@@ -202,14 +220,22 @@ pub fn volume_name(trial: &str) -> String {
     format!("{trial}.storage")
 }
 
-/// The most memory that the group ever held; and that it was the kernel that
-/// ended the trial, where it was.
-fn tell_of_memory(limited: &Enforcement, writer: &mut TrialWriter) {
+/// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.
+fn anonymous_now(limited: &Enforcement) -> f64 {
+    limited.memory().and_then(|memory| memory.anonymous_bytes.value()).unwrap_or_default()
+}
+
+/// The most memory that the group ever held, and its processes themselves as
+/// seen once a second; and that it was the kernel that ended the trial, where it was.
+fn tell_of_memory(limited: &Enforcement, anonymous_bytes: f64, writer: &mut TrialWriter) {
     if let Some(why) = limited.verdict("cache") {
         writer.explained(&why);
     }
     if let Some(peak) = limited.memory().and_then(|memory| memory.peak_bytes.value()) {
         writer.condition("memory, peak of the group", show_bytes(peak));
+    }
+    if anonymous_bytes > 0.0 {
+        writer.condition("memory, peak of the processes", show_bytes(anonymous_bytes));
     }
 }
 

@@ -38,6 +38,7 @@ pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
                         verify: run.verify,
                         keep_data: run.keep_data,
                         interval_s: INTERVAL_S,
+                        stall_s: run.stall_s,
                     },
                 });
             }

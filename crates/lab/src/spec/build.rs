@@ -32,6 +32,7 @@ pub const RUN_KEYS: &[&str] = &[
     "verify",
     "keep_data",
     "data_dir",
+    "stall",
 ];
 /// The keys of `[common]`, which are also keys of each `[[engine]]`.
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
@@ -40,6 +41,9 @@ pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
+/// Seconds without an operation's end after which a trial fails: longer than any statement of a workload
+/// takes, and than InnoDB lets one wait for a lock.
+const DEFAULT_STALL_S: f64 = 60.0;
 
 /// Builds the experiment.
 ///
@@ -428,6 +432,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
         verify: bool("verify", true)?,
         keep_data: bool("keep_data", false)?,
+        stall_s: seconds("stall", DEFAULT_STALL_S)?,
         data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
     })
 }

@@ -75,6 +75,8 @@ pub struct RunSpec {
     pub verify: bool,
     /// Whether data directories are kept.
     pub keep_data: bool,
+    /// Seconds without an operation's end after which a trial fails; 0 for never.
+    pub stall_s: f64,
     /// Where data directories are made; the results directory if absent.
     pub data_dir: Option<PathBuf>,
 }
