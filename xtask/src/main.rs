@@ -20,7 +20,7 @@ bench  measures what rumba itself costs against its goals, about 10 minutes, or
 memory-needs  measures what engines need beside their cache, in memory groups
        of one size after the other, about 5 minutes for each build, and writes
        engines/memory-needs.txt; builds that are not named keep their lines.
-       Needs root and a rumba beside this program: cargo build -p rumba
+       Needs root and a rumba beside this program: cargo build -p rumba";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

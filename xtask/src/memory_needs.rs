@@ -1,7 +1,7 @@
 //! `xtask memory-needs`: what each build of an engine needs beside its cache.
 //!
-//! Four runs in a roomy memory group tell what its processes hold, and how that
-//! grows with the cache, the loaders and the clients. Then groups of one size
+//! Five runs in a roomy memory group tell what its processes hold, and how that
+//! grows with the cache, the data, the loaders and the clients. Then groups of one size
 //! after the other tell how small it may be. The table is compiled into the
 //! engines, which refuse a limit that is smaller.
 
@@ -34,24 +34,33 @@ const LEAST: f64 = 16.0;
 const STEPS: usize = 4;
 /// A group is large enough when load and operations reach this share of the roomy group's speed.
 const SANE: f64 = 0.5;
+/// LinkBench's data of 200,000 ids over that of 50,000, MiB: the condition `data, logical`.
+const MORE_DATA: f64 = 169.7 - 39.3;
+/// Growth for each byte more that is not what filled up by chance.
+const SEEN: f64 = 0.1;
 
 const HEAD: &str = "\
 # What each build needs beside its cache, MiB. Written by `cargo run -p xtask -- memory-needs`; the engines read it.
 #
 # processes    anonymous memory of all processes of the trial, most of what was seen once a second, with
-#              16 MiB of cache, one loader and one client; cache: with 48 MiB; loaders: with 8; clients: with 64
+#              50,000 ids, 16 MiB of cache, one loader and one client; cache: with 48 MiB; data: with 200,000 ids;
+#              loaders: with 8; clients: with 64
 # group        the smallest memory group in which LinkBench (50,000 ids, 16 MiB of cache, 4 loaders, 16 clients)
 #              loaded and ran at half of its speed in a roomy group; below: the largest in which it did not, and how
 #              it ended there
-# per cache    bytes for each byte of cache, the cache itself among them; per loader, per client: MiB for each
+# per cache    bytes for each byte of cache, the cache itself among them; 0 where there is none
+# per data     bytes for each byte of the workload's data beyond that of 50,000 ids
+# per loader   MiB for each; per client: likewise
 # base         the group, less what cache, loaders or clients account for in it
 #
-# build | base | per cache | per loader | per client | version | processes | cache | loaders | clients | group | below
+# build | base | per cache | per data | per loader | per client | version | processes | cache | data | loaders |
+# clients | group | below
 ";
 
 /// What a run is given.
 #[derive(Clone, Copy)]
 struct Shape {
+    ids: u32,
     memory: f64,
     cache: f64,
     loaders: u32,
@@ -68,6 +77,58 @@ struct Outcome {
     failure: Option<String>,
 }
 
+/// What was measured of a build, MiB.
+struct Measured {
+    name: String,
+    version: String,
+    processes: f64,
+    cache: f64,
+    data: f64,
+    loaders: f64,
+    clients: f64,
+    group: f64,
+    below: String,
+}
+
+impl Measured {
+    /// Out of a line of the table.
+    fn of(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |place: usize| words.get(place)?.parse().ok();
+        Some(Self {
+            name: (*words.first()?).to_owned(),
+            version: (*words.get(6)?).to_owned(),
+            processes: number(7)?,
+            cache: number(8)?,
+            data: number(9)?,
+            loaders: number(10)?,
+            clients: number(11)?,
+            group: number(12)?,
+            below: words.get(13..)?.join(" "),
+        })
+    }
+
+    /// The line of the table: what follows from it first, which is what the engines read.
+    fn line(&self) -> String {
+        let Self { name, version, processes, cache, data, loaders, clients, group, below } = self;
+        let growth = |more: &f64, over: f64| ((more - processes) / over).max(0.0);
+        // One that keeps nothing of its own has no use for the setting; a cache that did not fill up still may.
+        let per_cache = match growth(cache, 32.0) {
+            none if none < SEEN => 0.0,
+            some => some.max(1.0),
+        };
+        // Less is what filled up that was not full with the smaller data.
+        let per_data = Some(growth(data, MORE_DATA)).filter(|growth| *growth >= SEEN).unwrap_or_default();
+        let (per_loader, per_client) = (growth(loaders, 7.0), growth(clients, 63.0));
+        let base = group - 16.0 * per_cache - (4.0 * per_loader).max(16.0 * per_client);
+        format!(
+            "{name:<22} {:>4.0} {per_cache:>5.2} {per_data:>5.2} {per_loader:>6.2} {per_client:>5.2} {version:>10} \
+             {processes:>6.0} {cache:>6.0} {data:>6.0} {loaders:>6.0} {clients:>6.0} {group:>5.0} {below}",
+            base.max(1.0).ceil(),
+        )
+    }
+}
+
 /// Measures the named builds, or all, and writes the table.
 ///
 /// # Errors
@@ -75,22 +136,23 @@ struct Outcome {
 pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
     let path = root.join(TABLE);
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    let mut lines: Vec<String> = known.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect();
+    let mut all: Vec<Measured> = known.lines().filter(|line| !line.starts_with('#')).filter_map(Measured::of).collect();
     let wanted = |name: &str| named.is_empty() || named.contains(&name);
     for (name, engine, server) in BUILDS.into_iter().filter(|(name, ..)| wanted(name)) {
-        let line = build(name, engine, server)?;
-        println!("{line}");
-        lines.retain(|known| known.split_whitespace().next() != Some(name));
-        lines.push(line);
-        lines.sort();
+        let measured = build(name, engine, server)?;
+        println!("{}", measured.line());
+        all.retain(|known| known.name != name);
+        all.push(measured);
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        let lines: Vec<String> = all.iter().map(Measured::line).collect();
         std::fs::write(&path, format!("{HEAD}{}\n", lines.join("\n")))?;
     }
     Ok(())
 }
 
-fn build(name: &str, engine: &str, server: Option<&str>) -> Result<String, Box<dyn Error>> {
+fn build(name: &str, engine: &str, server: Option<&str>) -> Result<Measured, Box<dyn Error>> {
     let run = |shape| run(engine, server, shape);
-    let small = Shape { memory: ROOMY, cache: 16.0, loaders: 1, clients: 1 };
+    let small = Shape { ids: 50_000, memory: ROOMY, cache: 16.0, loaders: 1, clients: 1 };
     let roomy = |shape: Shape| -> Result<Outcome, Box<dyn Error>> {
         let outcome = run(shape)?;
         match &outcome.failure {
@@ -100,23 +162,20 @@ fn build(name: &str, engine: &str, server: Option<&str>) -> Result<String, Box<d
     };
     let least = roomy(small)?;
     let processes = |shape| Ok::<_, Box<dyn Error>>(roomy(shape)?.processes);
-    let cache = processes(Shape { cache: 48.0, ..small })?;
-    let loaders = processes(Shape { loaders: 8, ..small })?;
-    let clients = processes(Shape { clients: 64, ..small })?;
-    let per_cache = ((cache - least.processes) / 32.0).max(1.0);
-    let per_loader = ((loaders - least.processes) / 7.0).max(0.0);
-    let per_client = ((clients - least.processes) / 63.0).max(0.0);
     let usual = Shape { loaders: 4, clients: 16, ..small };
     let best = roomy(usual)?;
     let (group, below) = smallest(|memory| run(Shape { memory, ..usual }), &best)?;
-    let base = group - 16.0 * per_cache - (4.0 * per_loader).max(16.0 * per_client);
-    Ok(format!(
-        "{name:<22} {:>6.0} {per_cache:>5.2} {per_loader:>6.2} {per_client:>5.2} {:>10} {:>6.0} {cache:>6.0} \
-         {loaders:>6.0} {clients:>6.0} {group:>5.0} {below}",
-        base.max(1.0).ceil(),
-        least.version.split('-').next().unwrap_or_default(),
-        least.processes,
-    ))
+    Ok(Measured {
+        name: name.to_owned(),
+        version: least.version.split(['-', ' ']).next().unwrap_or_default().to_owned(),
+        processes: least.processes,
+        cache: processes(Shape { cache: 48.0, ..small })?,
+        data: processes(Shape { ids: 200_000, ..small })?,
+        loaders: processes(Shape { loaders: 8, ..small })?,
+        clients: processes(Shape { clients: 64, ..small })?,
+        group,
+        below,
+    })
 }
 
 /// The smallest group, MiB, that is large enough, and the largest that is not.
@@ -151,9 +210,9 @@ fn run(engine: &str, server: Option<&str>, shape: Shape) -> Result<Outcome, Box<
     let out = place.path().join("out");
     let mut command = rumba()?;
     command.args(["run", "linkbench", "--quiet", "--allow-tight-memory", "--engine", engine, "--out"]).arg(&out);
-    let Shape { memory, cache, loaders, clients } = shape;
+    let Shape { ids, memory, cache, loaders, clients } = shape;
     let sets = [
-        "maxid1=50000".to_owned(),
+        format!("maxid1={ids}"),
         "warmup=1s".to_owned(),
         "loops=1".to_owned(),
         "loop=4s".to_owned(),

@@ -127,6 +127,7 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
         return;
     }
     let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
+    let limits = [&limits[..], &["--allow-tight-memory"]].concat();
     let output = place.short_run("rocksdb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
@@ -141,7 +142,7 @@ fn a_server_that_the_memory_group_kills_is_named_as_that() {
     if !has_mariadb() || !are_enforced(&place, &limits) {
         return;
     }
-    let more = ["--set", "maxid1=200000", "--set", "cache=512MiB"];
+    let more = ["--allow-tight-memory", "--set", "maxid1=200000", "--set", "cache=512MiB"];
     let output = place.short_run("innodb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();

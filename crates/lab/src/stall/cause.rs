@@ -8,12 +8,14 @@ use super::vitals::{Process, Vitals};
 
 /// A group that holds this share of its limit has nothing left to give.
 const FULL: f64 = 0.95;
-/// CPU seconds per second in the kernel that are more than calls for I/O take.
-const BUSY_IN_KERNEL: f64 = 0.3;
+/// CPU seconds per second in the kernel that are more than a process takes that waits; others may want the CPUs, too.
+const BUSY_IN_KERNEL: f64 = 0.1;
 /// The kernel's part over the process's own, from which on a process does not get to its work.
 const KERNEL_OVER_OWN: f64 = 3.0;
 /// Major faults per second of a process that reads its own program again and again.
-const FAULTS_PER_S: f64 = 100.0;
+const FAULTS_PER_S: f64 = 30.0;
+/// The share of the time in which some process waited for memory.
+const WAITS_FOR_MEMORY: f64 = 0.3;
 /// The share of its budget, or of the time, at which a device is what is waited for.
 const AT_LIMIT: f64 = 0.9;
 /// CPU seconds per second of a process that computes.
@@ -76,13 +78,19 @@ impl<'a> Between<'a> {
     fn memory(&self) -> Option<String> {
         let rates = self.rates()?;
         let in_kernel = rates.system >= BUSY_IN_KERNEL && rates.system >= KERNEL_OVER_OWN * rates.user;
-        let (full, whose) = match &self.last.memory {
-            Some(group) => (group.held_bytes as f64 >= FULL * group.limit_bytes as f64, "the memory group"),
-            None => (self.host_wait().is_some_and(|share| share >= BUSY_IN_KERNEL), "the host's memory"),
-        };
-        (full && (in_kernel || rates.faults >= FAULTS_PER_S)).then(|| {
-            format!("pressure of memory: {whose} is too small; raise limits.memory, or lower cache or the clients")
-        })
+        let faults = rates.faults >= FAULTS_PER_S;
+        let waits = self.host_wait().is_some_and(|share| share >= WAITS_FOR_MEMORY);
+        match &self.last.memory {
+            Some(group) => (group.held_bytes as f64 >= FULL * group.limit_bytes as f64
+                && (in_kernel || faults || waits))
+                .then(|| {
+                    "pressure of memory: the memory group is too small; raise limits.memory, or lower cache or the \
+                     clients"
+                        .to_owned()
+                }),
+            None => (waits && (in_kernel || faults))
+                .then(|| "pressure of memory: the host has too little; lower cache or the clients".to_owned()),
+        }
     }
 
     fn device(&self) -> Option<String> {
@@ -112,7 +120,9 @@ impl<'a> Between<'a> {
         };
         let name = &process.name;
         if user + system >= COMPUTES {
-            return format!("{name} computes without ending an operation (in its own code {user:.2}, in the kernel {system:.2} s/s)");
+            return format!(
+                "{name} computes without ending an operation (in its own code {user:.2}, in the kernel {system:.2} s/s)"
+            );
         }
         let at_locks = process.at_locks.map(|count| format!(": {count} of {} threads are at one", process.threads));
         format!("a lock, or another wait inside {name}{}", at_locks.unwrap_or_default())
@@ -176,7 +186,13 @@ mod tests {
         };
         let device = Device { operations: 0, read_bytes: 0, write_bytes: 0, busy_ms: 0 };
         let memory = MemoryPressure { held_bytes: 50, limit_bytes: 100 };
-        Vitals { at, processes: vec![process], memory: Some(memory), host_memory_wait_us: Some(0), device: Some(device) }
+        Vitals {
+            at,
+            processes: vec![process],
+            memory: Some(memory),
+            host_memory_wait_us: Some(0),
+            device: Some(device),
+        }
     }
 
     fn cause(change: impl FnOnce(&mut Vitals), storage: Option<&StorageLimit>) -> String {

@@ -80,7 +80,8 @@ impl Clock {
         match event {
             Event::PhaseStarted { phase, .. } if has_operations(*phase) => {
                 // A warmup and its loops follow each other without a pause; so does a silence.
-                let goes_on = matches!((self.phase, phase), (Some(PhaseKind::Warmup | PhaseKind::Loop(_)), PhaseKind::Loop(_)));
+                let goes_on =
+                    matches!((self.phase, phase), (Some(PhaseKind::Warmup | PhaseKind::Loop(_)), PhaseKind::Loop(_)));
                 self.phase = Some(*phase);
                 if !goes_on {
                     return self.goes_on(now);

@@ -138,7 +138,10 @@ fn at_locks(pid: u32) -> Option<u64> {
     let places: Vec<String> =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("wchan")).ok()).collect();
     // Where it is hidden, it is `0` for every thread.
-    places.iter().any(|place| place != "0").then(|| places.iter().filter(|place| place.contains("futex")).count() as u64)
+    places
+        .iter()
+        .any(|place| place != "0")
+        .then(|| places.iter().filter(|place| place.contains("futex")).count() as u64)
 }
 
 impl Device {
