@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
-       cargo run -p xtask -- memory-needs [BUILD...]
+       cargo run -p xtask -- memory-needs [--fit | BUILD...]
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
@@ -18,8 +18,9 @@ bench  measures what rumba itself costs against its goals, about 10 minutes, or
        only the measurements that are named; --write puts all figures into
        docs/performance.md. Fails when a goal is missed
 memory-needs  measures what engines need beside their cache, in memory groups
-       of one size after the other, about 5 minutes for each build, and writes
-       engines/memory-needs.txt; builds that are not named keep their lines.
+       of one size after the other, about 3 minutes for each build, and writes
+       engines/memory-needs.txt; builds that are not named keep their lines;
+       --fit measures nothing and computes the first columns from the others.
        Needs root and a rumba beside this program: cargo build -p rumba";
 
 fn main() -> ExitCode {

@@ -129,7 +129,8 @@ impl Measured {
     }
 }
 
-/// Measures the named builds, or all, and writes the table.
+/// Measures the named builds, or all, and writes the table; with `--fit`
+/// alone, only what follows from what was measured.
 ///
 /// # Errors
 /// A build that does not run in a roomy group, or a table that cannot be written.
@@ -143,11 +144,15 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
         println!("{}", measured.line());
         all.retain(|known| known.name != name);
         all.push(measured);
-        all.sort_by(|a, b| a.name.cmp(&b.name));
-        let lines: Vec<String> = all.iter().map(Measured::line).collect();
-        std::fs::write(&path, format!("{HEAD}{}\n", lines.join("\n")))?;
+        write(&path, &mut all)?;
     }
-    Ok(())
+    write(&path, &mut all)
+}
+
+fn write(path: &Path, all: &mut [Measured]) -> Result<(), Box<dyn Error>> {
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let lines: Vec<String> = all.iter().map(Measured::line).collect();
+    Ok(std::fs::write(path, format!("{HEAD}{}\n", lines.join("\n")))?)
 }
 
 fn build(name: &str, engine: &str, server: Option<&str>) -> Result<Measured, Box<dyn Error>> {
