@@ -38,6 +38,9 @@ const AT_WORK: f64 = 0.1;
 /// … or has written so many bytes in an interval.
 const WRITTEN: f64 = (1 << 20) as f64;
 
+/// A watch that looks several times a second and did not for so long was stopped itself: with Ctrl-Z, its trial with it.
+const ASLEEP: Duration = Duration::from_secs(5);
+
 /// What a [`StallWatch`] has to say.
 #[derive(Debug, PartialEq)]
 enum Said {
@@ -51,9 +54,14 @@ enum Said {
 struct Clock {
     notice: Duration,
     bound: Option<Duration>,
+    /// The phase, if operations are expected now.
     phase: Option<PhaseKind>,
+    /// Whether warmup or loops have begun, and nothing else since.
+    runs: bool,
     /// When an operation ended last, or the first phase of them began.
     progress: Instant,
+    /// When the clock was looked at last.
+    looked: Instant,
     /// Whether the present silence has been told.
     told: bool,
     first: Option<Vitals>,
@@ -72,24 +80,36 @@ impl Clock {
         let bound = (trial.run.stall_s > 0.0).then(|| Duration::from_secs_f64(trial.run.stall_s).max(due));
         let notice = bound.map_or(NOTICE, |bound| NOTICE.min(bound / 2)).max(due / 2);
         let storage = trial.engine.limits.storage.clone();
-        Self { notice, bound, phase: None, progress: now, told: false, first: None, last: None, storage }
+        Self {
+            notice,
+            bound,
+            phase: None,
+            runs: false,
+            progress: now,
+            looked: now,
+            told: false,
+            first: None,
+            last: None,
+            storage,
+        }
     }
 
     /// Takes an event; a silence that was told and has ended is told to have ended.
     fn take(&mut self, event: &Event, now: Instant) -> Option<Said> {
+        self.looked = now;
         match event {
             Event::PhaseStarted { phase, .. } if has_operations(*phase) => {
                 // A warmup and its loops follow each other without a pause; so does a silence.
-                let goes_on =
-                    matches!((self.phase, phase), (Some(PhaseKind::Warmup | PhaseKind::Loop(_)), PhaseKind::Loop(_)));
+                let goes_on = self.runs && *phase != PhaseKind::Load;
+                self.runs = *phase != PhaseKind::Load;
                 self.phase = Some(*phase);
                 if !goes_on {
                     return self.goes_on(now);
                 }
             }
-            // Between the phases nothing is counted, and not all that follow have operations.
-            Event::PhaseStarted { .. } => self.phase = None,
-            Event::PhaseEnded(ended) if ended.phase == PhaseKind::Load => self.phase = None,
+            Event::PhaseStarted { .. } => (self.phase, self.runs) = (None, false),
+            // Between phases nothing is counted.
+            Event::PhaseEnded(_) => self.phase = None,
             Event::Interval(interval) if progresses(interval) => return self.goes_on(now),
             _ => {}
         }
@@ -109,6 +129,10 @@ impl Clock {
 
     /// Looks at the trial when it is time to.
     fn look(&mut self, now: Instant, vitals: impl FnOnce() -> Vitals) -> Option<Said> {
+        let asleep = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
+        if asleep > ASLEEP {
+            (self.progress, self.first, self.last) = (self.progress + asleep, None, None);
+        }
         let phase = self.phase?;
         let silence = now.saturating_duration_since(self.progress);
         if silence < QUIET.min(self.notice / 2) || self.last.as_ref().is_some_and(|last| now < last.at + LOOK) {
@@ -124,27 +148,21 @@ impl Clock {
             return self.goes_on(now);
         }
         let between = Between::new(first, &next, self.storage.as_ref());
-        let seconds = silence.as_secs_f64();
-        if self.bound.is_some_and(|bound| silence >= bound) {
-            return Some(Said::Stalled(format!(
-                "stalled: no operation ended for {seconds:.0} s (run.stall); likeliest cause: {}; seen: {}",
-                between.cause(),
-                between.figures()
-            )));
-        }
-        if self.told || silence < self.notice {
+        let is_over = self.bound.is_some_and(|bound| silence >= bound);
+        if !is_over && (self.told || silence < self.notice) {
             return None;
         }
+        let seconds = silence.as_secs_f64();
+        let why = format!("likeliest cause: {}; seen: {}", between.cause(), between.figures());
+        if is_over {
+            return Some(Said::Stalled(format!("stalled: no operation ended for {seconds:.0} s (run.stall); {why}")));
+        }
         self.told = true;
-        let message = format!(
-            "no operation has ended for {seconds:.0} s in {phase}; likeliest cause: {}; seen: {}",
-            between.cause(),
-            between.figures()
-        );
         let remedy = match self.bound {
             Some(bound) => format!("after {:.0} s of it the trial fails (run.stall)", bound.as_secs_f64()),
             None => "run.stall is off: interrupt the run, or wait".to_owned(),
         };
+        let message = format!("no operation has ended for {seconds:.0} s in {phase}; {why}");
         Some(Said::Warning(Warning::new("stall", message, remedy)))
     }
 }

@@ -148,6 +148,14 @@ fn phases_without_operations_are_left_alone() {
 }
 
 #[test]
+fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
+    let mut trial = Trial::new(60.0, None);
+    trial.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(trial.silent(0..=3), []);
+    assert_eq!(codes(&trial.silent(300..=310)), [(307, "told")], "three seconds were silent before");
+}
+
+#[test]
 fn a_bound_may_be_short_or_none_and_waits_for_what_a_low_rate_leaves_undone() {
     let mut short = Trial::new(4.0, None);
     short.take(0, &started(PhaseKind::Loop(1)));
