@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`.
 
 mod bench;
+mod memory_needs;
 mod tests_told;
 mod tidy;
 
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- tests-told LOG STATUS
        cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
+       cargo run -p xtask -- memory-needs [--fit | BUILD...]
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
@@ -19,13 +21,19 @@ tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
        runs as root, but for the needs in RUMBA_TESTS_MAY_LACK
 bench  measures what rumba itself costs against its goals, about 10 minutes, or
        only the measurements that are named; --write puts all figures into
-       docs/performance.md. Fails when a goal is missed";
+       docs/performance.md. Fails when a goal is missed
+memory-needs  measures what engines need beside their cache, in memory groups
+       of one size after the other, about 3 minutes for each build, and writes
+       engines/memory-needs.txt; builds that are not named keep their lines;
+       --fit measures nothing and computes the first columns from the others.
+       Needs root and a rumba beside this program: cargo build -p rumba";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
         ["tests-told", log, status] => tests_told(log, *status == "0"),
+        ["memory-needs", named @ ..] => memory_needs(named),
         ["bench", "--write"] => bench(&[], true),
         ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
         _ => {
@@ -46,6 +54,16 @@ fn bench(named: &[&str], write: bool) -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn memory_needs(named: &[&str]) -> ExitCode {
+    match memory_needs::measure(root(), named) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("memory-needs: {error}");
             ExitCode::from(2)
         }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::Limits;
+use crate::memory::MemoryNeed;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::SqlSession;
 
@@ -164,6 +165,13 @@ pub trait Engine: Send + Sync {
     /// lives off the page cache, and the reader of its figures must know.
     fn has_cache(&self) -> bool {
         true
+    }
+
+    /// What the build that is asked for was measured to need of memory; `None`
+    /// where that is not known, or the memory is another host's.
+    fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
+        let _ = config;
+        None
     }
 
     /// What is here of the build that is asked for.

@@ -11,6 +11,7 @@ pub mod engine;
 pub mod event;
 pub mod kv;
 pub mod limits;
+pub mod memory;
 pub mod metric;
 pub mod ratio;
 pub mod record;

@@ -407,6 +407,9 @@ pub struct RunPlan {
     pub keep_data: bool,
     /// Length of an interval in seconds.
     pub interval_s: f64,
+    /// Seconds without an operation's end after which the trial fails; 0 for never.
+    #[serde(default)]
+    pub stall_s: f64,
 }
 
 /// The immutable result of a trial.

@@ -21,12 +21,15 @@ use crate::kept::Kept;
 use crate::limits::{Enforcement, LimitError};
 use crate::prepare::Stock;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
+use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
 use start::Start;
 
 /// How long a trial's process may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What the trial's process says outside its events, beside its record.
+const LOG: &str = "engine.log";
 /// Lines of the process's standard error that a failure quotes.
 const QUOTED_LINES: usize = 5;
 
@@ -149,31 +152,13 @@ impl Conduct<'_> {
         let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
         let state = start.state().cloned();
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state };
-        let log = writer.directory().join("engine.log");
+        let log = writer.directory().join(LOG);
         let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
         let mut left: Option<State> = None;
         match copied {
-            Ok(()) => {
-                let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
-                    // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-                    if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
-                        limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
-                    }
-                    if let Event::Loaded { state } = &event {
-                        left = Some(state.clone());
-                    }
-                    // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
-                    writer.take(event.clone());
-                    watch.event(trial, &event);
-                });
-                if self.stops.load(Relaxed) > 0 {
-                    writer.interrupted();
-                }
-                finish(end, &log, &mut writer);
-            }
+            Ok(()) => left = self.follow(command, &order, &data.mark(), &mut limited, &mut writer, watch),
             Err(cause) => self.not_started(cause, &mut writer),
         }
-        tell_of_memory(&limited, &mut writer);
         // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
         let vacated = data.vacate();
         if start.is_unusable(writer.status()) {
@@ -204,14 +189,62 @@ impl Conduct<'_> {
         Ok(Attempt::Ended(Box::new(record)))
     }
 
-    /// Starts the trial's process and passes on its events until it has ended.
+    /// Follows the trial's process to its end, keeping what it tells; what its
+    /// load has left behind for later trials, if it had one to leave.
+    fn follow(
+        &self,
+        command: std::io::Result<Command>,
+        order: &Order,
+        mark: &str,
+        limited: &mut Enforcement,
+        writer: &mut TrialWriter,
+        watch: &mut dyn Watch,
+    ) -> Option<State> {
+        let (trial, log) = (&order.plan, writer.directory().join(LOG));
+        let mut left: Option<State> = None;
+        let mut anonymous_bytes: f64 = 0.0;
+        let mut stall = StallWatch::new(trial);
+        let end = self.process(command, order, mark, &log, &mut |told, child| {
+            let warning = match &told {
+                Some(event) => stall.take(event),
+                None => stall.look(child, &order.data_dir, limited)?,
+            };
+            match &told {
+                Some(Event::Interval(_)) => anonymous_bytes = anonymous_bytes.max(anonymous_now(limited)),
+                // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
+                Some(Event::PhaseStarted { phase: PhaseKind::Verify, .. }) => {
+                    limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                }
+                Some(Event::Loaded { state }) => left = Some(state.clone()),
+                _ => {}
+            }
+            for event in told.into_iter().chain(warning.map(Event::Warning)) {
+                // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
+                writer.take(event.clone());
+                watch.event(trial, &event);
+            }
+            Ok(())
+        });
+        if self.stops.load(Relaxed) > 0 {
+            writer.interrupted();
+        }
+        finish(end, &log, writer);
+        tell_of_memory(limited, anonymous_bytes, writer);
+        if let Some((phase, cause)) = stall.stalled() {
+            writer.take(Event::Failed { phase, cause });
+        }
+        left
+    }
+
+    /// Starts the trial's process and passes on its events until it has ended;
+    /// and nothing several times a second, so that its silence is heard.
     fn process(
         &self,
         command: std::io::Result<Command>,
         order: &Order,
         mark: &str,
         log: &Path,
-        take: &mut dyn FnMut(Event),
+        take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<()>,
     ) -> std::io::Result<ExitStatus> {
         let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
@@ -227,10 +260,11 @@ impl Conduct<'_> {
             match lines.recv_timeout(Duration::from_millis(200)) {
                 Ok(line) => {
                     if let Ok(event) = serde_json::from_str(&line) {
-                        take(event);
+                        take(Some(event), &mut child)?;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return child.wait(),
+                Err(RecvTimeoutError::Timeout) if asked.is_none() => take(None, &mut child)?,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let stops = self.stops.load(Relaxed);
@@ -258,14 +292,22 @@ pub fn volume_name(trial: &str) -> String {
     format!("{trial}.storage")
 }
 
-/// The most memory that the group ever held; and that it was the kernel that
-/// ended the trial, where it was.
-fn tell_of_memory(limited: &Enforcement, writer: &mut TrialWriter) {
+/// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.
+fn anonymous_now(limited: &Enforcement) -> f64 {
+    limited.memory().and_then(|memory| memory.anonymous_bytes.value()).unwrap_or_default()
+}
+
+/// The most memory that the group ever held, and its processes themselves as
+/// seen once a second; and that it was the kernel that ended the trial, where it was.
+fn tell_of_memory(limited: &Enforcement, anonymous_bytes: f64, writer: &mut TrialWriter) {
     if let Some(why) = limited.verdict("cache") {
         writer.explained(&why);
     }
     if let Some(peak) = limited.memory().and_then(|memory| memory.peak_bytes.value()) {
         writer.condition("memory, peak of the group", show_bytes(peak));
+    }
+    if anonymous_bytes > 0.0 {
+        writer.condition("memory, peak of the processes", show_bytes(anonymous_bytes));
     }
 }
 

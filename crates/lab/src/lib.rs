@@ -17,6 +17,7 @@ pub mod provision;
 pub mod registry;
 pub mod run;
 pub mod spec;
+mod stall;
 pub mod store;
 pub mod trial;
 

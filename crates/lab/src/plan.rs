@@ -80,6 +80,7 @@ fn trial(
             verify: run.verify,
             keep_data: run.keep_data,
             interval_s: INTERVAL_S,
+            stall_s: run.stall_s,
         },
     }
 }

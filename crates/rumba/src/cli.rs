@@ -113,6 +113,9 @@ pub struct RunOptions {
     /// Run although a limit cannot be enforced here: it is left out, and the results warn of it
     #[arg(long)]
     pub allow_unlimited: bool,
+    /// Run although limits.memory is too small for what an engine was measured to need
+    #[arg(long)]
+    pub allow_tight_memory: bool,
     /// End with exit code 3 unless every claim of the experiment holds
     #[arg(long)]
     pub check: bool,

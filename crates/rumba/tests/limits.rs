@@ -106,6 +106,7 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
     // Less than RocksDB's memtables alone, which are within its cache.
     let limits = ["--set", "memory=16MiB"];
     let more = ["--set", "maxid1=200000", "--set", "cache=2GiB", "--set", "rocksdb.write_buffer_size=256MiB"];
+    let limits = [&limits[..], &["--allow-tight-memory"]].concat();
     let output = place.short_run("rocksdb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();
@@ -118,7 +119,7 @@ fn a_trial_that_outgrows_its_memory_is_named_as_that() {
 fn a_server_that_the_memory_group_kills_is_named_as_that() {
     let place = Place::new();
     let limits = ["--set", "memory=80MiB"];
-    let more = ["--set", "maxid1=200000", "--set", "cache=512MiB"];
+    let more = ["--allow-tight-memory", "--set", "maxid1=200000", "--set", "cache=512MiB"];
     let output = place.short_run("innodb", &[&limits[..], &more[..]].concat()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = place.report()["trials"][0]["failure"]["cause"].as_str().unwrap().to_owned();

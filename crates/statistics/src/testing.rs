@@ -69,6 +69,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         verify: true,
         keep_data: false,
         interval_s: 1.0,
+        stall_s: 60.0,
     };
     let plan = TrialPlan {
         number: 1,

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::LmdbInstance;
@@ -48,6 +49,10 @@ impl Engine for Lmdb {
     /// It reads from its map, which the operating system's page cache holds.
     fn has_cache(&self) -> bool {
         false
+    }
+
+    fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

@@ -7,17 +7,20 @@ use rumba_core::engine::{
     Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database,
 };
 use rumba_core::kv::KeySpace;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_wire::Admin;
 
 use crate::capability::Capabilities;
 use crate::catalogue::{self, Release};
 use crate::compression;
+use crate::counters::Kind;
 use crate::dsn::{self, Dsn};
 use crate::external;
 use crate::initialise;
 use crate::instance::{Host, Parts, ServerInstance};
 use crate::launch::{Data, Launch, Layout, SCHEMA};
+use crate::memory;
 use crate::options::{OWN, Options, info};
 use crate::plan::{self, Asked, Plan};
 use crate::readback;
@@ -303,6 +306,17 @@ impl Engine for MySqlEngine {
 
     fn compressions(&self) -> &'static [&'static str] {
         self.compressions
+    }
+
+    /// The memory of a server that others run is their affair.
+    fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
+        let server = Server::of(config.server.as_deref()).ok()?;
+        if matches!(server, Server::Brought(_)) {
+            return None;
+        }
+        let software = server.software().ok()?;
+        let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
+        memory::need(&Kind::of(storage), software.brand, software.version)
     }
 
     fn availability(&self, asked: Build<'_>) -> Availability {

@@ -22,6 +22,7 @@ mod failure;
 mod initialise;
 mod instance;
 mod launch;
+mod memory;
 mod options;
 mod plan;
 mod process;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
 use crate::db::{self, Database, Options};
@@ -76,6 +77,10 @@ impl Engine for RocksDb {
 
     fn compressions(&self) -> &'static [&'static str] {
         &COMPRESSION_NAMES
+    }
+
+    fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

@@ -17,6 +17,7 @@ use std::path::Path;
 
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::SqliteInstance;
@@ -45,6 +46,10 @@ impl Engine for Sqlite {
 
     fn compressions(&self) -> &'static [&'static str] {
         &["none"]
+    }
+
+    fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

@@ -26,6 +26,7 @@ use std::path::Path;
 
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database};
 use rumba_core::kv::KeySpace;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::WiredTigerInstance;
@@ -53,6 +54,10 @@ impl Engine for WiredTiger {
 
     fn compressions(&self) -> &'static [&'static str] {
         config::COMPRESSIONS
+    }
+
+    fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

@@ -116,6 +116,12 @@ pub fn host_cpu_ticks(stat: &str) -> Option<HostCpuTicks> {
     Some(HostCpuTicks { busy: user + nice + system + irq + softirq, steal })
 }
 
+/// Microseconds that `some` or `full` of the processes have waited, out of a file of `/proc/pressure`.
+pub fn pressure_total_us(text: &str, which: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(' '))?;
+    line.split_ascii_whitespace().find_map(|part| part.strip_prefix("total=")?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +155,14 @@ mod tests {
         let stat = "cpu  100 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\n";
         assert_eq!(host_cpu_ticks(stat), Some(HostCpuTicks { busy: 100 + 20 + 30 + 6 + 7, steal: 80 }));
         assert_eq!(host_cpu_ticks("intr 5"), None);
+    }
+
+    #[test]
+    fn pressure_is_the_total_of_the_line_that_is_asked_for() {
+        let text = "some avg10=0.00 avg60=0.14 avg300=0.06 total=335666\nfull avg10=0.00 avg60=0.11 total=265215\n";
+        assert_eq!(pressure_total_us(text, "some"), Some(335_666));
+        assert_eq!(pressure_total_us(text, "full"), Some(265_215));
+        assert_eq!(pressure_total_us("", "some"), None);
     }
 
     #[test]

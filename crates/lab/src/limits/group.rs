@@ -26,6 +26,15 @@ pub struct MemoryReading {
     pub oom_kills: Metric,
 }
 
+/// How near a memory group is to its limit. Page cache is within: a full group alone is no sign of trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPressure {
+    /// Bytes that it holds now.
+    pub held_bytes: u64,
+    /// Bytes that it may hold.
+    pub limit_bytes: u64,
+}
+
 /// A group for a trial's processes; what they start is in it too. It is undone when dropped.
 #[derive(Debug)]
 pub struct Group {
@@ -116,6 +125,15 @@ impl Group {
                 oom_kills: keyed(&path.join("memory.events"), "oom_kill"),
             },
         }
+    }
+
+    /// Bytes that it holds now, where that can be read.
+    pub fn held_bytes(&self) -> Option<u64> {
+        let file = match self.version {
+            Version::One => "memory.usage_in_bytes",
+            Version::Two => "memory.current",
+        };
+        number(&self.path().join(file)).value().map(|bytes| bytes as u64)
     }
 
     /// Ends the processes that are still in it.

@@ -30,7 +30,7 @@ use rumba_core::warning::Warning;
 pub use cgroup::Version;
 pub use error::LimitError;
 pub use evict::{Evicted, evict};
-pub use group::MemoryReading;
+pub use group::{MemoryPressure, MemoryReading};
 pub use means::{Means, MemoryMeans, ThrottleMeans};
 
 use crate::provision::{Ledger, LoopDevice, Owner, VolumeDir};
@@ -305,6 +305,12 @@ impl Enforcement {
     /// What the memory group says of itself; `None` without a limit, or where systemd keeps it.
     pub fn memory(&self) -> Option<MemoryReading> {
         self.memory_bytes.and(self.groups.first()).map(Group::reading)
+    }
+
+    /// How near the memory group is to its limit; `None` without a limit, or where systemd keeps it.
+    pub fn memory_pressure(&self) -> Option<MemoryPressure> {
+        let limit_bytes = self.memory_bytes?;
+        Some(MemoryPressure { held_bytes: self.groups.first()?.held_bytes()?, limit_bytes })
     }
 
     /// Why a trial ended, if it was for lack of memory; to be asked before

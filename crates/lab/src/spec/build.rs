@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::limits::Limits;
+use rumba_core::memory::MemoryUse;
 use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
 use rumba_core::setting::{SettingError, Settings, Value};
 use rumba_core::warning::Warning;
 
 use super::claim::claims;
 use super::error::{Origin, SpecError};
+use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
 use super::{Experiment, RepeatsFrom, RunSpec, expand, limits, set, take};
 use crate::probe::{Refusal, probe};
@@ -35,6 +37,7 @@ pub const RUN_KEYS: &[&str] = &[
     "verify",
     "keep_data",
     "data_dir",
+    "stall",
 ];
 /// The keys of `[common]`, which are also keys of each `[[engine]]`.
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
@@ -43,6 +46,9 @@ pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
+/// Seconds without an operation's end after which a trial fails: longer than any statement of a workload
+/// takes, and than InnoDB lets one wait for a lock.
+const DEFAULT_STALL_S: f64 = 60.0;
 
 /// Builds the experiment.
 ///
@@ -54,15 +60,34 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let (workload, workload_settings, data_bytes) = workload(table, root, registry)?;
-    let asked = Asked { wanted, workload: &workload, data_bytes, registry };
-    let (engines, left_out) = engines(table, root, &asked)?;
     let run = run(table.get("run"))?;
+    let work = MemoryUse {
+        data_bytes,
+        loaders: run.load_clients,
+        clients: run.clients.iter().copied().max().unwrap_or_default(),
+    };
+    let asked = Asked { wanted, workload: &workload, work, registry };
+    let (fitted, left_out) = engines(table, root, &asked)?;
+    let (shortages, memory_needs) = memory::of_all(&fitted);
+    let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
     let kept = claims(table, &engines, &run.clients, &excused)?;
     let as_run = super::build_text::write(&with_claims(root, kept.iter().map(|(node, _)| *node)));
     let claims = kept.into_iter().map(|(_, claim)| claim).collect();
     let left_out = left_out.into_iter().map(|(_, warning)| warning).collect();
-    Ok(Experiment { name, source, workload, workload_settings, engines, left_out, run, claims, as_run })
+    Ok(Experiment {
+        name,
+        source,
+        workload,
+        workload_settings,
+        engines,
+        left_out,
+        shortages,
+        memory_needs,
+        run,
+        claims,
+        as_run,
+    })
 }
 
 /// The experiment with these of its claims: the others speak of engines that do not run.
@@ -103,8 +128,9 @@ fn required<'a>(table: &'a Table, key: &str, at: &Node, example: &str) -> Result
 struct Asked<'a> {
     wanted: &'a [String],
     workload: &'a str,
-    /// The workload's data, as [`rumba_core::workload::Bound::expected_logical_bytes`] has it.
-    data_bytes: u64,
+    /// The work that memory is for; the workload's data is
+    /// [`rumba_core::workload::Bound::expected_logical_bytes`].
+    work: MemoryUse,
     registry: &'a Registry,
 }
 
@@ -177,7 +203,7 @@ fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError 
 /// An engine that does not run because what it needs is not here: its name, and what to say of it.
 type LeftOut = (String, Warning);
 
-fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<EngineConfig>, Vec<LeftOut>), SpecError> {
+fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<Fitted>, Vec<LeftOut>), SpecError> {
     let Asked { wanted, registry, .. } = *asked;
     let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
     let Tree::List(nodes) = &node.tree else {
@@ -189,7 +215,7 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<EngineC
         None => &empty,
     };
     take::only(common, "[common]", COMMON_KEYS)?;
-    let (mut engines, mut left_out): (Vec<EngineConfig>, Vec<LeftOut>) = Default::default();
+    let (mut engines, mut left_out): (Vec<Fitted>, Vec<LeftOut>) = Default::default();
     for node in nodes {
         let own = node.table("engine")?;
         take::only(own, "an [[engine]]", ENGINE_KEYS)?;
@@ -207,24 +233,24 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<EngineC
             if !set::keeps(wanted, &base, &name) {
                 continue;
             }
-            let config = match engine(&variant, name, node, asked)? {
-                Made::Runs(config) => config,
+            let fitted = match engine(&variant, name, node, asked)? {
+                Made::Runs(fitted) => *fitted,
                 Made::LeftOut(engine) => {
                     left_out.push(engine);
                     continue;
                 }
             };
-            if engines.iter().any(|known| known.name == config.name) {
+            if engines.iter().any(|known| known.config.name == fitted.config.name) {
                 return Err(SpecError::new(
                     own.get("name").map_or(&node.origin, |name| &name.origin),
-                    format!("two engines are called `{}`", config.name),
+                    format!("two engines are called `{}`", fitted.config.name),
                     "give each [[engine]] a name of its own",
                 ));
             }
-            engines.push(config);
+            engines.push(fitted);
         }
     }
-    let made = || engines.iter().map(|engine| &engine.name).chain(left_out.iter().map(|(name, _)| name));
+    let made = || engines.iter().map(|fitted| &fitted.config.name).chain(left_out.iter().map(|(name, _)| name));
     let missed = wanted.iter().find(|wanted| !made().any(|name| names(name, wanted)));
     if let Some(name) = missed {
         let made: Vec<&str> = made().map(String::as_str).collect();
@@ -270,12 +296,13 @@ fn unnamed(node: &Node) -> SpecError {
 
 /// What comes of an `[[engine]]`.
 enum Made {
-    Runs(EngineConfig),
+    Runs(Box<Fitted>),
     LeftOut(LeftOut),
 }
 
 fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<Made, SpecError> {
-    let Asked { workload, data_bytes, registry, .. } = *asked;
+    let Asked { workload, work, registry, .. } = *asked;
+    let data_bytes = work.data_bytes;
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
     let engine_name = take::text("use", used)?;
@@ -290,7 +317,7 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         Some(node) => settings(node.table("settings")?)?.as_described(engine.settings()),
         None => Settings::default(),
     };
-    let config = EngineConfig {
+    let mut config = EngineConfig {
         name,
         engine: engine_name.to_owned(),
         cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node, data_bytes))?,
@@ -302,9 +329,10 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         settings: own,
     };
     has_adapter(engine, workload, used, registry)?;
+    let fit = memory::fit(engine, &mut config, table, work);
     let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
     match probe(engine, &config, registry.probe) {
-        Ok(()) => Ok(Made::Runs(config)),
+        Ok(()) => Ok(Made::Runs(Box::new(Fitted { config, fit }))),
         Err(Refusal::Missing(missing)) if optional => Ok(Made::LeftOut(left_out(config.name, missing))),
         Err(Refusal::Missing(missing)) => {
             Err(at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used)))
@@ -464,6 +492,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
         verify: bool("verify", true)?,
         keep_data: bool("keep_data", false)?,
+        stall_s: seconds("stall", DEFAULT_STALL_S)?,
         data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
     })
 }

@@ -14,7 +14,7 @@ pub enum Origin {
 }
 
 /// A mistake in an experiment or on the command line.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{problem}")]
 pub struct SpecError {
     /// What is wrong.

@@ -7,6 +7,7 @@ mod claim;
 mod error;
 mod expand;
 mod limits;
+mod memory;
 mod node;
 mod set;
 mod take;
@@ -22,6 +23,7 @@ use rumba_core::warning::Warning;
 pub use build::RUN_KEYS;
 pub use claim::{claims_of, source_of, without_claims};
 pub use error::{Origin, SpecError};
+pub use memory::Shortage;
 
 use crate::registry::Registry;
 use node::{Node, Table, Tree};
@@ -42,6 +44,10 @@ pub struct Experiment {
     pub engines: Vec<EngineConfig>,
     /// A warning of each optional engine that cannot run here.
     pub left_out: Vec<Warning>,
+    /// Engines for which `limits.memory` is too small, or hardly enough.
+    pub shortages: Vec<Shortage>,
+    /// What its engines were measured to need of memory, as conditions by name.
+    pub memory_needs: Vec<(String, String)>,
     /// How it is run.
     pub run: RunSpec,
     /// What it asserts.
@@ -95,6 +101,8 @@ pub struct RunSpec {
     pub verify: bool,
     /// Whether data directories are kept.
     pub keep_data: bool,
+    /// Seconds without an operation's end after which a trial fails; 0 for never.
+    pub stall_s: f64,
     /// Where data directories are made; the results directory if absent.
     pub data_dir: Option<PathBuf>,
 }
@@ -129,10 +137,14 @@ pub fn read_file(path: &Path, overrides: &Overrides, registry: &Registry) -> Res
 /// # Errors
 /// The first mistake, with its place and remedy.
 pub fn read_text(name: &str, text: &str, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
-    node::parse(text).and_then(|root| finish(root, overrides, registry)).map_err(|mut error| {
-        error.file = Some((name.to_owned(), text.to_owned()));
-        error
-    })
+    let file = Some((name.to_owned(), text.to_owned()));
+    match node::parse(text).and_then(|root| finish(root, overrides, registry)) {
+        Ok(mut experiment) => {
+            experiment.shortages.iter_mut().for_each(|shortage| shortage.mistake.file.clone_from(&file));
+            Ok(experiment)
+        }
+        Err(error) => Err(SpecError { file, ..error }),
+    }
 }
 
 /// Makes the experiment of `rumba run WORKLOAD --engine A,B`.

@@ -46,6 +46,7 @@ fn trial_plan() -> TrialPlan {
             verify: true,
             keep_data: false,
             interval_s: 1.0,
+            stall_s: 60.0,
         },
     }
 }

@@ -13,7 +13,7 @@ use rumba_core::warning::Warning;
 use rumba_lab::conduct::{Conduct, Outcome, volume_name};
 use rumba_lab::prepare::Stock;
 use rumba_lab::registry::Registry;
-use rumba_lab::spec::{self, Experiment, Overrides};
+use rumba_lab::spec::{self, Experiment, Overrides, Shortage};
 use rumba_lab::store::{self, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{host, limits, plan, provision};
@@ -51,6 +51,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
         ));
     }
     say_left_out(&experiment);
+    let tight = refuse_short_of_memory(&experiment, args.allow_tight_memory)?;
     if args.dry_run {
         return dry_run(&experiment, &plan::plan(&experiment, registry));
     }
@@ -60,12 +61,13 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     };
     refuse_used(&out)?;
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
-    let unlimited = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
+    let mut warnings = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
+    warnings.extend(tight);
     let plans = plan::plan(&experiment, registry);
     refuse_unmanaged(&data_base, &plans)?;
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
-    let results = prepare(&experiment, &plans, &out, &data_base, registry, unlimited)?;
+    let results = prepare(&experiment, &plans, &out, &data_base, registry, warnings)?;
     let resume = Resume {
         planned: plans.len(),
         data_base: std::path::absolute(&data_base).unwrap_or_else(|_| data_base.clone()),
@@ -109,6 +111,22 @@ fn say_left_out(experiment: &Experiment) {
     for Warning { message, remedy, .. } in &experiment.left_out {
         tell(&format!("{message}; {remedy}"));
     }
+}
+
+/// Refuses a limit of memory that an engine was measured not to run in, unless the user allows it; says at once what
+/// is tight, and returns it for the results.
+fn refuse_short_of_memory(experiment: &Experiment, allowed: bool) -> Result<Vec<Warning>, Problem> {
+    let mut tight = Vec::new();
+    for Shortage { mistake, is_impossible } in &experiment.shortages {
+        if *is_impossible && !allowed {
+            let remedy = format!("{}; or add --allow-tight-memory to run nevertheless", mistake.remedy);
+            return Err(spec::SpecError { remedy, ..mistake.clone() }.into());
+        }
+        let place = mistake.place().map(|place| format!("{place}: ")).unwrap_or_default();
+        tell(&format!("warning: {place}{} ({})", mistake.problem, mistake.remedy));
+        tight.push(Warning::new("memory-tight", &mistake.problem, &mistake.remedy));
+    }
+    Ok(tight)
 }
 
 fn refuse_used(out: &Path) -> Result<(), Problem> {
@@ -172,7 +190,7 @@ fn prepare(
     out: &Path,
     data_base: &Path,
     registry: &Registry,
-    unlimited: Vec<Warning>,
+    known: Vec<Warning>,
 ) -> Result<ResultsDir, Problem> {
     let bound = registry
         .workload(&experiment.workload)
@@ -182,10 +200,11 @@ fn prepare(
     refuse_too_small(experiment, trials, bound.expected_logical_bytes(), data_base, registry)?;
     let facts = host::Facts::gather(data_base);
     let mut conditions = facts.conditions();
+    conditions.extend(experiment.memory_needs.iter().cloned());
     conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
     let mut warnings = facts.warnings();
     warnings.extend(experiment.left_out.clone());
-    warnings.extend(unlimited);
+    warnings.extend(known);
     warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     conditions.extend(plan::data_over_cache(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     ResultsDir::create(out, experiment, trials, conditions, warnings).map_err(|error| {
@@ -351,6 +370,9 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
             (_, None) => format!("{loaders}, {loops}"),
         };
         say!("  {:<32} {what}", plan::directory(trial));
+    }
+    for (name, need) in &experiment.memory_needs {
+        say!("  {name}: {need}");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -287,6 +287,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
                 verify: true,
                 keep_data: false,
                 interval_s: 1.0,
+                stall_s: 60.0,
             },
         },
         status: Status::Done,

@@ -1,0 +1,125 @@
+//! Whether an engine fits into its `limits.memory`, and the cache that goes
+//! with it where the experiment names none.
+
+use rumba_core::engine::{Engine, EngineConfig};
+use rumba_core::memory::{MemoryNeed, MemoryUse};
+use rumba_core::units::show_bytes;
+
+use super::error::{Origin, SpecError};
+use super::node::{Node, Table, Tree};
+
+const MIB: u64 = 1 << 20;
+/// The least cache that is derived: less is a mistake in the limit, and is told as that.
+const LEAST_CACHE: u64 = 8 * MIB;
+/// Memory over need, from which on it is no longer called tight.
+const ROOM: f64 = 1.25;
+/// Memory over need, below which it is refused. Not all that the need counts is full at the same moment, and it
+/// was measured in steps: MyRocks was seen to run in 0.96 of it, and to be killed in 0.75.
+const LEAST: f64 = 0.9;
+
+/// An engine, and how it fits into its memory.
+pub struct Fitted {
+    /// The engine.
+    pub config: EngineConfig,
+    /// How it fits.
+    pub fit: Fit,
+}
+
+/// What comes of comparing an engine's need with its limit.
+#[derive(Default)]
+pub struct Fit {
+    need: Option<String>,
+    shortage: Option<Shortage>,
+}
+
+/// A `limits.memory` that is less than an engine needs, or hardly more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shortage {
+    /// What is short, where it was written, and what would work.
+    pub mistake: SpecError,
+    /// Whether the engine was measured not to run with so little.
+    pub is_impossible: bool,
+}
+
+/// The shortages of all engines, and their needs as conditions.
+pub fn of_all(fitted: &[Fitted]) -> (Vec<Shortage>, Vec<(String, String)>) {
+    let needs = fitted
+        .iter()
+        .filter_map(|Fitted { config, fit }| Some((format!("memory needed, {}", config.name), fit.need.clone()?)));
+    (fitted.iter().filter_map(|fitted| fitted.fit.shortage.clone()).collect(), needs.collect())
+}
+
+/// Derives the cache of an engine with limited memory whose experiment names
+/// none, and compares what it needs with what it has.
+pub fn fit(engine: &dyn Engine, config: &mut EngineConfig, table: &Table, work: MemoryUse) -> Fit {
+    let Some(memory) = config.limits.memory_bytes else { return Fit::default() };
+    let need = engine.memory_need(config);
+    let derived = table.get("cache").is_none() && engine.has_cache();
+    if derived {
+        config.cache = derive(need.as_ref(), memory, work);
+    }
+    let Some(need) = need else { return Fit::default() };
+    let needed = need.bytes(config.cache, work);
+    let words = words(&need, config.cache, derived, needed, memory, work);
+    Fit { shortage: shortage(&need, config, table, work), need: Some(words) }
+}
+
+/// The largest cache with which the need leaves a fifth of the memory; half of
+/// it where the need is not known.
+fn derive(need: Option<&MemoryNeed>, memory: u64, work: MemoryUse) -> u64 {
+    let cache = need.map_or(memory / 2 / MIB * MIB, |need| need.largest_cache((memory as f64 / ROOM) as u64, work));
+    cache.max(LEAST_CACHE)
+}
+
+fn words(need: &MemoryNeed, cache: u64, derived: bool, needed: u64, memory: u64, work: MemoryUse) -> String {
+    let show = |bytes: u64| show_bytes(bytes as f64);
+    let cache = match (need.cache_bytes(cache), derived) {
+        (0, _) => String::new(),
+        (taken, true) => format!("{} for a cache of {}, derived from limits.memory; ", show(taken), show(cache)),
+        (taken, false) => format!("{} for its cache of {}; ", show(taken), show(cache)),
+    };
+    format!(
+        "{} of {}: {cache}{} for {} loaders, {} clients and the data; {} for itself, as measured on {}",
+        show(needed),
+        show(memory),
+        show(need.work_bytes(work)),
+        work.loaders,
+        work.clients,
+        show(need.base_bytes),
+        need.measured_on
+    )
+}
+
+fn shortage(need: &MemoryNeed, config: &EngineConfig, table: &Table, work: MemoryUse) -> Option<Shortage> {
+    let memory = config.limits.memory_bytes?;
+    let needed = need.bytes(config.cache, work);
+    let enough = ((needed as f64 * ROOM) as u64).div_ceil(MIB);
+    if memory >= enough * MIB {
+        return None;
+    }
+    let is_impossible = (memory as f64) < LEAST * needed as f64;
+    let how = if is_impossible { "too small for" } else { "tight for" };
+    let problem = format!(
+        "limits.memory = {} is {how} {}, which needs {}",
+        show_bytes(memory as f64),
+        config.name,
+        words(need, config.cache, false, needed, memory, work)
+    );
+    let mut remedy = format!("set memory to \"{enough}MiB\" or more");
+    let cache = need.largest_cache((memory as f64 / ROOM) as u64, work);
+    if need.per_cache > 0.0 && cache >= LEAST_CACHE && cache < config.cache {
+        remedy += &format!(", or cache to \"{}MiB\" or less", cache / MIB);
+    }
+    let remedy = remedy + "; fewer clients need less";
+    Some(Shortage { mistake: SpecError::new(place(config, table), problem, remedy), is_impossible })
+}
+
+/// The line to look at: the limit's, unless it is the cache alone that is larger.
+fn place<'a>(config: &EngineConfig, table: &'a Table) -> &'a Origin {
+    let memory = || match &table.get("limits")?.tree {
+        Tree::Table(limits) => limits.get("memory"),
+        _ => None,
+    };
+    let cache = table.get("cache").filter(|_| config.limits.memory_bytes.is_some_and(|memory| config.cache >= memory));
+    cache.or_else(memory).map_or(&Origin::Default, |node: &Node| &node.origin)
+}

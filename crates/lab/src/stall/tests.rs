@@ -1,0 +1,169 @@
+//! The clock is told what time it is, and what a look would see.
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::metric::Metric;
+use rumba_core::record::{RunPlan, Spent};
+
+use super::vitals::Process;
+use super::*;
+
+fn plan(stall_s: f64, rate: Option<f64>) -> TrialPlan {
+    let text = serde_json::json!({
+        "number": 1, "workload": "linkbench", "workload_settings": {}, "clients": 2, "repeat": 1,
+        "engine": { "name": "e", "engine": "e", "cache": 1, "durability": "no-sync", "compression": null,
+                    "library": null, "settings": {} },
+        "run": { "load_clients": 1, "warmup_s": 1.0, "loops": 2, "loop_s": 20.0, "rate": rate, "seed": 1,
+                 "verify": true, "keep_data": false, "interval_s": 1.0, "stall_s": stall_s },
+    });
+    let plan: TrialPlan = serde_json::from_value(text).unwrap();
+    let (_, _): (&EngineConfig, &RunPlan) = (&plan.engine, &plan.run);
+    plan
+}
+
+fn started(phase: PhaseKind) -> Event {
+    Event::PhaseStarted { phase, seconds: None, rows: None }
+}
+
+fn interval(phase: PhaseKind, ops: u64, written: f64) -> Event {
+    Event::Interval(Box::new(Interval {
+        start_s: 0.0,
+        seconds: 1.0,
+        phase,
+        ops,
+        errors: 0,
+        retries: 0,
+        counts: Default::default(),
+        p50_ms: Metric::absent("-"),
+        p99_ms: Metric::absent("-"),
+        max_ms: Metric::absent("-"),
+        spent: Spent { process_write_bytes: Metric::Value(written), ..Spent::default() },
+    }))
+}
+
+/// A trial whose process has spent so many CPU seconds in its own code for each second that passed.
+struct Trial {
+    clock: Clock,
+    begun: Instant,
+    own_cpu: f64,
+}
+
+impl Trial {
+    fn new(stall_s: f64, rate: Option<f64>) -> Self {
+        let begun = Instant::now();
+        Self { clock: Clock::new(&plan(stall_s, rate), begun), begun, own_cpu: 0.0 }
+    }
+
+    fn take(&mut self, second: u64, event: &Event) -> Option<Said> {
+        self.clock.take(event, self.begun + Duration::from_secs(second))
+    }
+
+    /// Looks at every second of a span; what was said and when.
+    fn silent(&mut self, seconds: std::ops::RangeInclusive<u64>) -> Vec<(u64, Said)> {
+        let (begun, own_cpu) = (self.begun, self.own_cpu);
+        let process = |second: u64| Process {
+            pid: 1,
+            name: "server".to_owned(),
+            state: 'S',
+            user_s: own_cpu * second as f64,
+            system_s: 0.0,
+            major_faults: 0,
+            threads: 1,
+            at_locks: None,
+        };
+        let look = |second| Vitals {
+            at: begun + Duration::from_secs(second),
+            processes: vec![process(second)],
+            memory: None,
+            host_memory_wait_us: None,
+            device: None,
+        };
+        let mut said = Vec::new();
+        for second in seconds {
+            let told = self.clock.look(begun + Duration::from_secs(second), || look(second));
+            said.extend(told.map(|told| (second, told)));
+        }
+        said
+    }
+}
+
+fn codes(said: &[(u64, Said)]) -> Vec<(u64, &str)> {
+    let code = |said: &Said| match said {
+        Said::Warning(warning) if warning.code == "stall" => "told",
+        Said::Warning(_) => "over",
+        Said::Stalled(cause) if cause.starts_with("stalled: no operation ended for") => "failed",
+        Said::Stalled(_) => "failed without its name",
+    };
+    said.iter().map(|(second, said)| (*second, code(said))).collect()
+}
+
+#[test]
+fn ten_seconds_without_an_operation_are_told_once_and_the_bound_fails_the_trial() {
+    let mut trial = Trial::new(60.0, None);
+    trial.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(trial.take(5, &interval(PhaseKind::Loop(1), 10, 0.0)), None);
+    // What tells no figure of an operation is no operation.
+    assert_eq!(trial.take(7, &interval(PhaseKind::Loop(1), 0, 1e9)), None);
+    assert_eq!(codes(&trial.silent(5..=65)), [(15, "told"), (65, "failed")]);
+}
+
+#[test]
+fn a_silence_goes_on_from_loop_to_loop_and_its_end_is_told() {
+    let mut trial = Trial::new(60.0, None);
+    trial.take(0, &started(PhaseKind::Warmup));
+    assert_eq!(trial.silent(0..=6), []);
+    assert_eq!(trial.take(6, &started(PhaseKind::Loop(1))), None);
+    assert_eq!(codes(&trial.silent(7..=20)), [(10, "told")]);
+    let over = trial.take(21, &interval(PhaseKind::Loop(1), 1, 0.0)).unwrap();
+    assert_eq!(codes(&[(21, over)]), [(21, "over")]);
+    assert_eq!(codes(&trial.silent(21..=31)), [(31, "told")], "each silence is told");
+}
+
+#[test]
+fn a_load_is_at_work_while_it_computes_or_writes() {
+    let mut trial = Trial::new(60.0, None);
+    trial.take(0, &started(PhaseKind::Load));
+    trial.own_cpu = 0.5;
+    assert_eq!(trial.silent(0..=100), [], "an index is being built");
+    trial.own_cpu = 0.0;
+    for second in 101..200 {
+        assert_eq!(trial.take(second, &interval(PhaseKind::Load, 0, 2e6)), None);
+        assert_eq!(trial.silent(second..=second), []);
+    }
+    assert_eq!(codes(&trial.silent(200..=259)), [(209, "told"), (259, "failed")]);
+    let mut trial = Trial::new(60.0, None);
+    trial.own_cpu = 0.5;
+    trial.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(codes(&trial.silent(0..=12)), [(10, "told")], "in a loop, work without an operation is none");
+}
+
+#[test]
+fn phases_without_operations_are_left_alone() {
+    let mut trial = Trial::new(60.0, None);
+    for phase in [PhaseKind::Settle, PhaseKind::Drain, PhaseKind::Verify] {
+        trial.take(0, &started(phase));
+        assert_eq!(trial.silent(0..=300), [], "{phase}");
+    }
+    trial.take(300, &started(PhaseKind::Warmup));
+    assert_eq!(codes(&trial.silent(300..=312)), [(310, "told")], "the silence begins with the phase");
+}
+
+#[test]
+fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
+    let mut trial = Trial::new(60.0, None);
+    trial.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(trial.silent(0..=3), []);
+    assert_eq!(codes(&trial.silent(300..=310)), [(307, "told")], "three seconds were silent before");
+}
+
+#[test]
+fn a_bound_may_be_short_or_none_and_waits_for_what_a_low_rate_leaves_undone() {
+    let mut short = Trial::new(4.0, None);
+    short.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(codes(&short.silent(0..=4)), [(2, "told"), (4, "failed")]);
+    let mut never = Trial::new(0.0, None);
+    never.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(codes(&never.silent(0..=1000)), [(10, "told")]);
+    let mut slow = Trial::new(60.0, Some(0.1));
+    slow.take(0, &started(PhaseKind::Loop(1)));
+    assert_eq!(codes(&slow.silent(0..=300)), [(150, "told"), (300, "failed")]);
+}

@@ -1,0 +1,203 @@
+//! What can be seen of a trial from outside while no operation ends: its
+//! processes, its memory group, the device of its data. Read from the kernel's
+//! small files, by a process that is in no group with them: one that has no
+//! memory left could not look at itself.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::host::{block, parse};
+use crate::limits::{Enforcement, MemoryPressure};
+
+/// Where a trial's vitals are found.
+#[derive(Debug)]
+pub struct Place {
+    /// The trial's own process; what it has started is found below it.
+    process: u32,
+    /// `/sys/dev/block/8:0/stat` of the device that holds the data, where there is one.
+    device: Option<PathBuf>,
+}
+
+impl Place {
+    /// Of a trial's process whose data is in a directory.
+    pub fn new(process: u32, data_dir: &Path) -> Self {
+        let device = block::device_of(data_dir).ok();
+        let device = device.map(|device| PathBuf::from(format!("/sys/dev/block/{}/stat", device.number)));
+        Self { process, device }
+    }
+}
+
+/// One look at everything; counters are cumulative.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vitals {
+    /// When it was.
+    pub at: Instant,
+    /// The trial's process and those below it.
+    pub processes: Vec<Process>,
+    /// Its memory group, if its memory is limited and the group can be read.
+    pub memory: Option<MemoryPressure>,
+    /// Microseconds in which some process of the host waited for memory; `/proc/pressure/memory`.
+    pub host_memory_wait_us: Option<u64>,
+    /// The device that holds its data.
+    pub device: Option<Device>,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its program's name, at most 15 bytes.
+    pub name: String,
+    /// `R` running, `S` and `D` waiting, `T` stopped.
+    pub state: char,
+    /// CPU seconds in its own code.
+    pub user_s: f64,
+    /// CPU seconds in the kernel.
+    pub system_s: f64,
+    /// Pages that it had to wait for a device for.
+    pub major_faults: u64,
+    /// Its threads, and how many of them wait for a lock (in the kernel's `futex`), where that may be read.
+    pub threads: u64,
+    /// See `threads`.
+    pub at_locks: Option<u64>,
+}
+
+/// What a device has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Reads and writes completed.
+    pub operations: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Milliseconds in which it had something to do.
+    pub busy_ms: u64,
+}
+
+impl Vitals {
+    /// Looks at everything now.
+    pub fn look(place: &Place, limited: &Enforcement) -> Self {
+        let pressure = fs::read_to_string("/proc/pressure/memory").ok();
+        let device = place.device.as_ref().and_then(|file| fs::read_to_string(file).ok());
+        Self {
+            at: Instant::now(),
+            processes: family(place.process).into_iter().filter_map(Process::look).collect(),
+            memory: limited.memory_pressure(),
+            host_memory_wait_us: pressure.and_then(|text| parse::pressure_total_us(&text, "some")),
+            device: device.and_then(|text| Device::parse(&text)),
+        }
+    }
+
+    /// The process that does the engine's work: the server if there is one, else the trial's own.
+    pub fn engine(&self) -> Option<&Process> {
+        self.processes.last()
+    }
+}
+
+impl Process {
+    fn look(pid: u32) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let mut process = Self::parse(pid, &text)?;
+        process.at_locks = at_locks(pid);
+        Some(process)
+    }
+
+    /// Fields 2, 3, 12, 14, 15 and 20 of `/proc/PID/stat`; see proc(5).
+    fn parse(pid: u32, text: &str) -> Option<Self> {
+        let (before, after) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = after.split_ascii_whitespace().take(20).collect();
+        let figure = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        let seconds = |ticks: u64| ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
+        let state = fields.first()?.chars().next()?;
+        (!matches!(state, 'Z' | 'X')).then_some(())?;
+        Some(Self {
+            pid,
+            name: before.split_once('(')?.1.to_owned(),
+            state,
+            user_s: seconds(figure(14)?),
+            system_s: seconds(figure(15)?),
+            major_faults: figure(12)?,
+            threads: figure(20)?,
+            at_locks: None,
+        })
+    }
+
+    /// Whether a signal has stopped it: job control, or a debugger.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't')
+    }
+}
+
+/// Threads that the kernel has in `futex_wait`; only root may see that.
+fn at_locks(pid: u32) -> Option<u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let places: Vec<String> =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("wchan")).ok()).collect();
+    // Where it is hidden, it is `0` for every thread.
+    places
+        .iter()
+        .any(|place| place != "0")
+        .then(|| places.iter().filter(|place| place.contains("futex")).count() as u64)
+}
+
+impl Device {
+    /// Documentation/block/stat.rst: reads, merged, sectors, ms; the same of writes; in flight, busy ms.
+    fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<u64> = text.split_ascii_whitespace().map_while(|field| field.parse().ok()).collect();
+        let [reads, _, read, _, writes, _, written, _, _, busy_ms, ..] = fields[..] else { return None };
+        Some(Self { operations: reads + writes, read_bytes: read * 512, write_bytes: written * 512, busy_ms })
+    }
+}
+
+/// A process and those below it, parents before children.
+pub fn family(process: u32) -> Vec<u32> {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        parents.extend(parse::process_stat(&stat).map(|stat| (pid, stat.parent)));
+    }
+    let (mut family, mut known) = (vec![process], HashSet::from([process]));
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(parents.iter().filter(|(pid, of)| *of == parent && known.insert(*pid)).map(|(pid, _)| pid));
+        next += 1;
+    }
+    family
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processs_own_time_is_told_from_the_kernels() {
+        let stat = "42 (maria (d)) T 1 42 42 0 -1 4194304 100 0 77 0 1100 2200 3 4 20 0 31 0 98765 1000 200 1844";
+        let process = Process::parse(42, stat).unwrap();
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!((process.name.as_str(), process.is_stopped(), process.major_faults), ("maria (d)", true, 77));
+        assert_eq!((process.user_s, process.system_s, process.threads), (1100.0 / ticks, 2200.0 / ticks, 31));
+    }
+
+    #[test]
+    fn a_devices_operations_are_those_of_both_directions() {
+        let text = "  10 1 16 5 20 2 32 6 0 1234 11 0 0 0 0 0 0";
+        let device = Device { operations: 30, read_bytes: 8192, write_bytes: 16384, busy_ms: 1234 };
+        assert_eq!(Device::parse(text), Some(device));
+        assert_eq!(Device::parse("1 2 3"), None);
+    }
+
+    #[test]
+    fn what_a_process_has_started_comes_after_it() {
+        let own = std::process::id();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let family = family(own);
+        assert_eq!((family.first(), family.contains(&child.id())), (Some(&own), true));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

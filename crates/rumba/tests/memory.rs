@@ -1,0 +1,185 @@
+//! Memory that is too little, and trials that stand still: told before they
+//! start where that can be known, at once where not, and never a silent standstill.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::path::Path;
+use std::process::Output;
+
+use common::{Place, children, is_root, kill, phase, start_long_run, text};
+use serde_json::Value;
+
+const EXPERIMENT: &str = r#"name = "memory"
+workload.linkbench.maxid1 = 2000
+run = { clients = [16], load_clients = 4 }
+[limits]
+memory = "MEMORY"
+[common]
+cache = "CACHE"
+[[engine]]
+name = "ENGINE"
+"#;
+
+fn mariadb_is_here() -> bool {
+    let there = Path::new("/usr/sbin/mariadbd").exists();
+    if !there {
+        eprintln!("skipped: no mariadbd in /usr/sbin; install the package mariadb-server");
+    }
+    there
+}
+
+/// The outcome of a run, with more arguments, of one engine with this cache in this memory.
+fn run(place: &Place, engine: &str, memory: &str, cache: &str, more: &[&str]) -> Output {
+    let experiment = EXPERIMENT.replace("MEMORY", memory).replace("ENGINE", engine).replace("CACHE", cache);
+    let experiment = if cache.is_empty() { experiment.replace("[common]\ncache = \"\"\n", "") } else { experiment };
+    std::fs::write(place.path("e.toml"), experiment).unwrap();
+    place.rumba(&[&["run", "e.toml", "--out", "out"], more].concat()).output().unwrap()
+}
+
+#[test]
+fn too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run() {
+    if !mariadb_is_here() {
+        return;
+    }
+    for more in [&[][..], &["--dry-run"]] {
+        for engine in ["innodb", "myrocks"] {
+            let place = Place::new();
+            let output = run(&place, engine, "87MiB", "32MiB", more);
+            assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+            let said = text(&output);
+            assert!(said.contains("e.toml:5:") && said.contains("too small for"), "{said}");
+            assert!(said.contains("set memory to") && said.contains("--allow-tight-memory"), "{said}");
+            assert!(!place.path("out").exists());
+        }
+    }
+}
+
+#[test]
+fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
+    for engine in ["rocksdb", "wiredtiger", "sqlite", "lmdb"] {
+        let place = Place::new();
+        let output = run(&place, engine, "16MiB", "64MiB", &["--dry-run"]);
+        assert_eq!(output.status.code(), Some(2), "{engine}: {}", text(&output));
+        let said = text(&output);
+        let (_, rest) = said.split_once("set memory to \"").unwrap_or_else(|| panic!("{engine}: {said}"));
+        let (enough, _) = rest.split_once('"').unwrap();
+        let output = run(&place, engine, enough, "64MiB", &["--dry-run"]);
+        assert!(output.status.success() && !text(&output).contains("warning:"), "{engine}: {}", text(&output));
+        assert!(text(&output).contains(&format!("memory needed, {engine}")), "{}", text(&output));
+    }
+}
+
+#[test]
+fn a_cache_as_large_as_the_memory_is_refused_at_the_caches_line() {
+    let place = Place::new();
+    let output = run(&place, "rocksdb", "512MiB", "512MiB", &["--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("e.toml:7:"), "{}", text(&output));
+}
+
+#[test]
+fn a_cache_that_is_not_given_is_derived_and_said() {
+    let place = Place::new();
+    let output = run(&place, "rocksdb", "512MiB", "", &["--dry-run"]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("derived from limits.memory"), "{}", text(&output));
+}
+
+fn warnings(trial: &Value) -> Vec<String> {
+    let warnings = trial["warnings"].as_array().unwrap().iter();
+    warnings.filter(|warning| warning["code"] == "stall").map(|warning| warning["message"].to_string()).collect()
+}
+
+fn failure(place: &Place) -> String {
+    place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["stall=6s", "cache=16MiB"]);
+    let server = children(children(run.id())[0])[0];
+    kill("-STOP", server);
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    let stopped = format!("a stopped process: mariadbd (pid {server}) is in state T");
+    let cause = failure(&place);
+    assert!(cause.starts_with("stalled: no operation ended for") && cause.contains(&stopped), "{cause}");
+    assert_eq!(trial["failure"]["phase"], "loop 1");
+    assert!(warnings(trial).iter().any(|warning| warning.contains(&stopped)), "{}", trial["warnings"]);
+    assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64().unwrap() > 0, "what was measured is kept");
+    assert!(!common::is_alive(server), "the server has ended");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn so_is_a_stopped_trial_whose_engine_is_embedded() {
+    let place = Place::new();
+    let mut run = start_long_run(&place, "sqlite", &place.path("out"), &["stall=3s"]);
+    let trial = children(run.id())[0];
+    kill("-STOP", trial);
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let cause = failure(&place);
+    assert!(cause.starts_with("stalled:") && cause.contains(&format!("(pid {trial}) is in state T")), "{cause}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_server_that_goes_on_before_the_bound_is_told_to_and_the_trial_goes_on() {
+    if !mariadb_is_here() {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["stall=20s", "cache=16MiB"];
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &sets);
+    let server = children(children(run.id())[0])[0];
+    let record = || std::fs::read_to_string(place.path("out/trials/001-innodb-c2-r1/record.json")).unwrap_or_default();
+    let wait_for = |code: &str| {
+        while !record().contains(&format!("\"{code}\"")) {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    kill("-STOP", server);
+    wait_for("stall");
+    kill("-CONT", server);
+    wait_for("stall-ended");
+    kill("-INT", run.id());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_group_that_is_too_small_and_let_through_is_told_as_pressure_of_memory() {
+    if !mariadb_is_here() || !is_root("a memory group") {
+        return;
+    }
+    let place = Place::new();
+    let more = ["--allow-tight-memory", "--set", "stall=8s", "--set", "maxid1=50000", "--set", "verify=false"];
+    let output = run(&place, "innodb", "95MiB", "32MiB", &more);
+    if text(&output).contains("is not in force") {
+        eprintln!("skipped: this host cannot limit memory");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let cause = failure(&place);
+    // The kernel may give up before the watch does.
+    let stalled = cause.starts_with("stalled:") && cause.contains("pressure of memory: the memory group");
+    assert!(stalled || cause.starts_with("killed by the memory group"), "{cause}");
+    let report = place.report();
+    let tight = report["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "memory-tight");
+    assert!(tight, "{}", report["warnings"]);
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_bound_without_a_unit_is_refused_and_none_is_accepted() {
+    let place = Place::new();
+    let dry = |stall: &str| place.short_run("null", &["--dry-run", "--set", stall]).output().unwrap();
+    assert!(text(&dry("stall=60")).contains("write \"60s\""), "{}", text(&dry("stall=60")));
+    assert!(dry("stall=0s").status.success());
+}

@@ -1,0 +1,48 @@
+//! What the servers were measured to need of memory.
+
+use rumba_core::memory::MemoryNeed;
+
+use crate::counters::Kind;
+use crate::software::{Brand, Version};
+
+/// The table that `xtask memory-needs` writes.
+const TABLE: &str = include_str!("../../memory-needs.txt");
+/// MyRocks' memtables are beside its cache: four of a quarter of it, each of 64 MiB at most (profiles/myrocks.toml).
+const MEMTABLES_MOST_BYTES: u64 = 4 * (64 << 20);
+
+/// The need of an engine on a server: of the newest build of its brand that was
+/// measured and is no newer, else of the oldest. An engine that was not
+/// measured itself is taken for InnoDB, which holds such a server's own tables.
+pub fn need(kind: &Kind, brand: Brand, version: Version) -> Option<MemoryNeed> {
+    let engine = if *kind == Kind::RocksDb { "myrocks" } else { "innodb" };
+    let prefix = format!("{engine}/{}-", brand.name().to_ascii_lowercase());
+    let measured = MemoryNeed::builds(TABLE)
+        .filter_map(|need| Some((Version::find(need.measured_on.strip_prefix(&prefix)?)?, need)));
+    let mut measured: Vec<_> = measured.collect();
+    measured.sort_by_key(|(version, _)| *version);
+    let place = measured.partition_point(|(known, _)| *known <= version).saturating_sub(1);
+    let (_, mut need) = measured.into_iter().nth(place)?;
+    if *kind == Kind::RocksDb {
+        need.beside_cache_most_bytes = MEMTABLES_MOST_BYTES;
+    }
+    Some(need)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_was_not_measured_is_taken_for_the_nearest_older_one() {
+        let measured = |kind: &Kind, brand, version| need(kind, brand, version).unwrap().measured_on;
+        let innodb = |brand, version| measured(&Kind::InnoDb, brand, version);
+        assert_eq!(innodb(Brand::MariaDb, Version(10, 11, 14)), "innodb/mariadb-10.11");
+        assert_eq!(innodb(Brand::MariaDb, Version(11, 4, 2)), "innodb/mariadb-10.11");
+        assert_eq!(innodb(Brand::MariaDb, Version(12, 1, 1)), "innodb/mariadb-11.8");
+        assert_eq!(innodb(Brand::MariaDb, Version(10, 5, 1)), "innodb/mariadb-10.11");
+        assert_eq!(innodb(Brand::MySql, Version(8, 0, 36)), "innodb/mysql-5.6");
+        assert_eq!(innodb(Brand::MySql, Version(9, 7, 0)), "innodb/mysql-9.7");
+        assert_eq!(measured(&Kind::RocksDb, Brand::MariaDb, Version(10, 11, 14)), "myrocks/mariadb-10.11");
+        assert_eq!(need(&Kind::RocksDb, Brand::MySql, Version(8, 0, 36)), None, "Percona Server was not measured");
+    }
+}

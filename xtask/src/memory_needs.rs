@@ -1,0 +1,276 @@
+//! `xtask memory-needs`: what each build of an engine needs beside its cache.
+//!
+//! Five runs in a roomy memory group tell what its processes hold, and how that
+//! grows with the cache, the data, the loaders and the clients. Then groups of one size
+//! after the other tell how small it may be. The table is compiled into the
+//! engines, which refuse a limit that is smaller.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The table.
+const TABLE: &str = "engines/memory-needs.txt";
+/// The builds: the name in the table, the engine, the server if it is one.
+const BUILDS: [(&str, &str, Option<&str>); 10] = [
+    ("rocksdb", "rocksdb", None),
+    ("wiredtiger", "wiredtiger", None),
+    ("lmdb", "lmdb", None),
+    ("sqlite", "sqlite", None),
+    ("innodb/mariadb-10.11", "innodb", Some("mariadb@10.11")),
+    ("myrocks/mariadb-10.11", "myrocks", Some("mariadb@10.11")),
+    ("innodb/mariadb-11.8", "innodb", Some("mariadb@11.8")),
+    ("myrocks/mariadb-11.8", "myrocks", Some("mariadb@11.8")),
+    ("innodb/mysql-5.6", "innodb", Some("mysql@5.6")),
+    ("innodb/mysql-9.7", "innodb", Some("mysql@9.7")),
+];
+/// A group in which nothing is short, MiB.
+const ROOMY: f64 = 3072.0;
+/// The smallest group that an experiment may ask for, MiB.
+const LEAST: f64 = 16.0;
+/// Groups tried between one that was too small and one that was not.
+const STEPS: usize = 4;
+/// A group is large enough when load and operations reach this share of the roomy group's speed.
+const SANE: f64 = 0.5;
+/// LinkBench's data of 200,000 ids over that of 50,000, MiB: the condition `data, logical`.
+const MORE_DATA: f64 = 169.7 - 39.3;
+/// Growth for each byte more that is not what filled up by chance.
+const SEEN: f64 = 0.1;
+
+const HEAD: &str = "\
+# What each build needs beside its cache, MiB. Written by `cargo run -p xtask -- memory-needs`; the engines read it.
+#
+# processes    anonymous memory of all processes of the trial, most of what was seen once a second, with
+#              50,000 ids, 16 MiB of cache, one loader and one client; cache: with 48 MiB; data: with 200,000 ids;
+#              loaders: with 8; clients: with 64
+# group        the smallest memory group in which LinkBench (50,000 ids, 16 MiB of cache, 4 loaders, 16 clients)
+#              loaded and ran at half of its speed in a roomy group; below: the largest in which it did not, and how
+#              it ended there
+# per cache    bytes for each byte of cache, the cache itself among them; 0 where there is none
+# per data     bytes for each byte of the workload's data beyond that of 50,000 ids
+# per loader   MiB for each; per client: likewise
+# base         the group, less what cache, loaders or clients account for in it
+#
+# build | base | per cache | per data | per loader | per client | version | processes | cache | data | loaders |
+# clients | group | below
+";
+
+/// What a run is given.
+#[derive(Clone, Copy)]
+struct Shape {
+    ids: u32,
+    memory: f64,
+    cache: f64,
+    loaders: u32,
+    clients: u32,
+}
+
+/// What a run came to.
+struct Outcome {
+    version: String,
+    processes: f64,
+    load_per_s: f64,
+    ops_per_s: f64,
+    /// Why it failed, if it did.
+    failure: Option<String>,
+}
+
+/// What was measured of a build, MiB.
+struct Measured {
+    name: String,
+    version: String,
+    processes: f64,
+    cache: f64,
+    data: f64,
+    loaders: f64,
+    clients: f64,
+    group: f64,
+    below: String,
+}
+
+impl Measured {
+    /// Out of a line of the table.
+    fn of(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |place: usize| words.get(place)?.parse().ok();
+        Some(Self {
+            name: (*words.first()?).to_owned(),
+            version: (*words.get(6)?).to_owned(),
+            processes: number(7)?,
+            cache: number(8)?,
+            data: number(9)?,
+            loaders: number(10)?,
+            clients: number(11)?,
+            group: number(12)?,
+            below: words.get(13..)?.join(" "),
+        })
+    }
+
+    /// The line of the table: what follows from it first, which is what the engines read.
+    fn line(&self) -> String {
+        let Self { name, version, processes, cache, data, loaders, clients, group, below } = self;
+        let growth = |more: &f64, over: f64| ((more - processes) / over).max(0.0);
+        // One that keeps nothing of its own has no use for the setting; a cache that did not fill up still may.
+        let per_cache = match growth(cache, 32.0) {
+            none if none < SEEN => 0.0,
+            some => some.max(1.0),
+        };
+        // Less is what filled up that was not full with the smaller data.
+        let per_data = Some(growth(data, MORE_DATA)).filter(|growth| *growth >= SEEN).unwrap_or_default();
+        let (per_loader, per_client) = (growth(loaders, 7.0), growth(clients, 63.0));
+        let base = group - 16.0 * per_cache - (4.0 * per_loader).max(16.0 * per_client);
+        format!(
+            "{name:<22} {:>4.0} {per_cache:>5.2} {per_data:>5.2} {per_loader:>6.2} {per_client:>5.2} {version:>10} \
+             {processes:>6.0} {cache:>6.0} {data:>6.0} {loaders:>6.0} {clients:>6.0} {group:>5.0} {below}",
+            base.max(1.0).ceil(),
+        )
+    }
+}
+
+/// Measures the named builds, or all, and writes the table; with `--fit`
+/// alone, only what follows from what was measured.
+///
+/// # Errors
+/// A build that does not run in a roomy group, or a table that cannot be written.
+pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
+    let path = root.join(TABLE);
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut all: Vec<Measured> = known.lines().filter(|line| !line.starts_with('#')).filter_map(Measured::of).collect();
+    let wanted = |name: &str| named.is_empty() || named.contains(&name);
+    for (name, engine, server) in BUILDS.into_iter().filter(|(name, ..)| wanted(name)) {
+        let measured = build(name, engine, server)?;
+        println!("{}", measured.line());
+        all.retain(|known| known.name != name);
+        all.push(measured);
+        write(&path, &mut all)?;
+    }
+    write(&path, &mut all)
+}
+
+fn write(path: &Path, all: &mut [Measured]) -> Result<(), Box<dyn Error>> {
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let lines: Vec<String> = all.iter().map(Measured::line).collect();
+    Ok(std::fs::write(path, format!("{HEAD}{}\n", lines.join("\n")))?)
+}
+
+fn build(name: &str, engine: &str, server: Option<&str>) -> Result<Measured, Box<dyn Error>> {
+    let run = |shape| run(engine, server, shape);
+    let small = Shape { ids: 50_000, memory: ROOMY, cache: 16.0, loaders: 1, clients: 1 };
+    let roomy = |shape: Shape| -> Result<Outcome, Box<dyn Error>> {
+        let outcome = run(shape)?;
+        match &outcome.failure {
+            Some(why) => Err(format!("{name} does not run in a roomy group: {why}").into()),
+            None => Ok(outcome),
+        }
+    };
+    let least = roomy(small)?;
+    let processes = |shape| Ok::<_, Box<dyn Error>>(roomy(shape)?.processes);
+    let usual = Shape { loaders: 4, clients: 16, ..small };
+    let best = roomy(usual)?;
+    let (group, below) = smallest(|memory| run(Shape { memory, ..usual }), &best)?;
+    Ok(Measured {
+        name: name.to_owned(),
+        version: least.version.split(['-', ' ']).next().unwrap_or_default().to_owned(),
+        processes: least.processes,
+        cache: processes(Shape { cache: 48.0, ..small })?,
+        data: processes(Shape { ids: 200_000, ..small })?,
+        loaders: processes(Shape { loaders: 8, ..small })?,
+        clients: processes(Shape { clients: 64, ..small })?,
+        group,
+        below,
+    })
+}
+
+/// The smallest group, MiB, that is large enough, and the largest that is not.
+fn smallest(
+    run: impl Fn(f64) -> Result<Outcome, Box<dyn Error>>,
+    best: &Outcome,
+) -> Result<(f64, String), Box<dyn Error>> {
+    let (mut low, mut high) = (0.5 * best.processes, 1.6 * best.processes.max(LEAST));
+    let mut below = "-".to_owned();
+    for _ in 0..STEPS {
+        let memory = (f64::midpoint(low, high)).max(LEAST).round();
+        let outcome = run(memory)?;
+        let speed = (outcome.load_per_s / best.load_per_s).min(outcome.ops_per_s / best.ops_per_s);
+        match outcome.failure {
+            None if speed >= SANE => high = memory,
+            None => (low, below) = (memory, format!("{memory}: {:.0}% of the speed", speed * 100.0)),
+            Some(why) => {
+                let why = ["stalled", "killed"].into_iter().find(|word| why.starts_with(word)).unwrap_or("failed");
+                (low, below) = (memory, format!("{memory}: {why}"));
+            }
+        }
+        if memory <= LEAST {
+            break;
+        }
+    }
+    Ok((high.ceil(), below))
+}
+
+/// A short LinkBench run in a memory group.
+fn run(engine: &str, server: Option<&str>, shape: Shape) -> Result<Outcome, Box<dyn Error>> {
+    let place = tempfile::tempdir()?;
+    let out = place.path().join("out");
+    let mut command = rumba()?;
+    command.args(["run", "linkbench", "--quiet", "--allow-tight-memory", "--engine", engine, "--out"]).arg(&out);
+    let Shape { ids, memory, cache, loaders, clients } = shape;
+    let sets = [
+        format!("maxid1={ids}"),
+        "warmup=1s".to_owned(),
+        "loops=1".to_owned(),
+        "loop=4s".to_owned(),
+        "verify=false".to_owned(),
+        "stall=10s".to_owned(),
+        format!("cache={cache:.0}MiB"),
+        format!("memory={memory:.0}MiB"),
+        format!("load_clients={loaders}"),
+        format!("clients={clients}"),
+    ];
+    for set in sets.into_iter().chain(server.map(|server| format!("server={server}"))) {
+        command.args(["--set", &set]);
+    }
+    let ran = command.env("XDG_STATE_HOME", place.path()).output()?;
+    let report = rumba()?.args(["report", "--json"]).arg(&out).output()?;
+    let report: Value = serde_json::from_slice(&report.stdout)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&ran.stderr)))?;
+    let trial = &report["trials"][0];
+    let rate = |name: &str| {
+        let phases = trial["phases"].as_array().into_iter().flatten();
+        let phase = phases.into_iter().find(|phase| phase["phase"] == name);
+        phase.map_or(0.0, |phase| {
+            let (ops, seconds) = (phase["ops"].as_f64(), phase["seconds"].as_f64());
+            ops.zip(seconds).map_or(0.0, |(ops, seconds)| ops / seconds)
+        })
+    };
+    let processes = trial["conditions"]["memory, peak of the processes"].as_str().and_then(mebibytes);
+    Ok(Outcome {
+        version: trial["version"].as_str().unwrap_or("unknown").to_owned(),
+        processes: processes.unwrap_or_default(),
+        load_per_s: rate("load"),
+        ops_per_s: rate("loops"),
+        failure: (trial["status"] != "done").then(|| trial["failure"]["cause"].as_str().unwrap_or_default().to_owned()),
+    })
+}
+
+/// `137.7 MiB`, as conditions have it.
+fn mebibytes(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(' ')?;
+    let factor = match unit {
+        "KiB" => 1.0 / 1024.0,
+        "MiB" => 1.0,
+        "GiB" => 1024.0,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+/// The program, built beside this one.
+fn rumba() -> Result<Command, Box<dyn Error>> {
+    let beside: PathBuf = std::env::current_exe()?.with_file_name("rumba");
+    if !beside.exists() {
+        return Err(format!("there is no {}: cargo build -p rumba", beside.display()).into());
+    }
+    Ok(Command::new(beside))
+}
