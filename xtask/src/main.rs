@@ -1,6 +1,7 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`, `-- simulate`.
 
 mod bench;
+mod simulate;
 mod tidy;
 
 use std::path::Path;
@@ -8,18 +9,24 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
+       cargo run --release -p xtask -- simulate [--write]
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
        dead, or a file names a machine or says that it is unfinished
 bench  measures what rumba itself costs against its goals, about 10 minutes, or
        only the measurements that are named; --write puts all figures into
-       docs/performance.md. Fails when a goal is missed";
+       docs/performance.md. Fails when a goal is missed
+simulate
+       how often verdicts err on made-up data, and what they find; --write puts the
+       tables into docs/method.md. Fails when they err more often than they say";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["simulate"] => ended("simulate", simulate::run(root(), false)),
+        ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
         ["bench", "--write"] => bench(&[], true),
         ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
         _ => {
@@ -35,11 +42,16 @@ fn root() -> &'static Path {
 }
 
 fn bench(named: &[&str], write: bool) -> ExitCode {
-    match bench::bench(root(), named, write) {
+    ended("bench", bench::bench(root(), named, write))
+}
+
+/// Whether the goals were met, as an exit code.
+fn ended(what: &str, result: Result<bool, bench::Failure>) -> ExitCode {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("bench: {error}");
+            eprintln!("{what}: {error}");
             ExitCode::from(2)
         }
     }
