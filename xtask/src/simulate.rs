@@ -185,7 +185,7 @@ pub fn run(root: &Path, write: bool) -> Result<bool, Failure> {
 mod tests {
     use super::*;
 
-    /// Fewer draws than the committed table, the same cells where the old bootstrap erred most.
+    /// Fewer draws than the committed table, the cells where tests that are not exact err most.
     #[test]
     fn few_repeats_of_engines_that_are_alike_are_not_told_apart() {
         for (repeats, most) in [(2, 0.0), (3, 0.0), (4, 2.0 / 70.0), (5, 12.0 / 252.0)] {

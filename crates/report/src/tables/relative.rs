@@ -1,6 +1,6 @@
 //! The engines of one run over one of them, with intervals and verdicts.
 
-use rumba_core::comparison::{PhaseFigures, Row, Summary};
+use rumba_core::comparison::{PhaseFigures, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, Ratio};
 
