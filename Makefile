@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench experiments build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
+.PHONY: help setup demo test bench aa experiments build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -23,6 +23,11 @@ test: setup-test ## Run every check and every test, as CI does; says what each s
 bench: setup-bench ## Measure what rumba itself costs per operation
 	@echo "bench: measuring rumba's own cost"
 	@scripts/bench
+
+aa: setup-demo ## Run one engine against itself: what verdicts say of noise alone (five minutes)
+	@echo "aa: one engine twice, ten repeats; docs/aa.txt has the tables"
+	cargo build --release -p rumba
+	@scripts/aa
 
 experiments: setup-test setup-web ## Run the published experiments (two hours), or NAME=storage-tiers alone
 	@echo "experiments: tables and pictures go to docs/experiments"

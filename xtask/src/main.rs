@@ -1,7 +1,8 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`, `-- simulate`.
 
 mod bench;
 mod memory_needs;
+mod simulate;
 mod tests_told;
 mod tidy;
 
@@ -12,6 +13,7 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- tests-told LOG STATUS
        cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
+       cargo run --release -p xtask -- simulate [--write]
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
@@ -26,7 +28,10 @@ memory-needs  measures what engines need beside their cache, in memory groups
        of one size after the other, about 3 minutes for each build, and writes
        engines/memory-needs.txt; builds that are not named keep their lines;
        --fit measures nothing and computes the first columns from the others.
-       Needs root and a rumba beside this program: cargo build -p rumba";
+       Needs root and a rumba beside this program: cargo build -p rumba
+simulate
+       how often verdicts err on made-up data, and what they find; --write puts the
+       tables into docs/method.md. Fails when they err more often than they say";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +39,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["tests-told", log, status] => tests_told(log, *status == "0"),
         ["memory-needs", named @ ..] => memory_needs(named),
+        ["simulate"] => ended("simulate", simulate::run(root(), false)),
+        ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
         ["bench", "--write"] => bench(&[], true),
         ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
         _ => {
@@ -49,11 +56,16 @@ fn root() -> &'static Path {
 }
 
 fn bench(named: &[&str], write: bool) -> ExitCode {
-    match bench::bench(root(), named, write) {
+    ended("bench", bench::bench(root(), named, write))
+}
+
+/// Whether the goals were met, as an exit code.
+fn ended(what: &str, result: Result<bool, bench::Failure>) -> ExitCode {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("bench: {error}");
+            eprintln!("{what}: {error}");
             ExitCode::from(2)
         }
     }

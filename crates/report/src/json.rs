@@ -203,6 +203,9 @@ fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
         let index = figures.trials.iter().position(|number| *number == record.plan.number)?;
         figures.metrics.get(metric)?.values.get(index).cloned()
     };
+    if row.is_some_and(|row| row.unsound.iter().any(|unsound| unsound.trial == record.plan.number)) {
+        return Metric::absent("its data failed its verification");
+    }
     let part = if metric.ends_with("_with_settle") { "load" } else { "loops" };
     parts.filter_map(value).next().unwrap_or_else(|| Metric::absent(format!("the trial did not end its {part}")))
 }

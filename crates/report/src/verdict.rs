@@ -47,10 +47,10 @@ pub fn keeps_nothing(row: &Row) -> bool {
 }
 
 /// Whom the others are compared with unless the reader says otherwise: the
-/// experiment's first engine that keeps its data.
+/// experiment's first engine that keeps its data and has figures of it.
 pub fn default_baseline(summary: &Summary) -> Option<&str> {
-    let keeping = summary.rows.iter().find(|row| !keeps_nothing(row));
-    keeping.or(summary.rows.first()).map(|row| row.engine.as_str())
+    let keeping = || summary.rows.iter().filter(|row| !keeps_nothing(row));
+    keeping().find(|row| row.run.is_some()).or(keeping().next()).or(summary.rows.first()).map(|row| row.engine.as_str())
 }
 
 /// The verdicts per number of clients; none where fewer than two engines can be compared.

@@ -76,9 +76,27 @@ impl Gate {
     }
 
     /// What comes of it for every engine that both runs have.
-    pub fn judge(&self, comparison: &Comparison) -> Vec<Gated> {
+    ///
+    /// # Errors
+    /// When there is nothing that it could be about: a gate that cannot close is a mistake.
+    pub fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
         let part = if self.load { Part::Load } else { Part::Run };
-        comparison.rows.iter().filter(|row| row.part == part).map(|row| self.of_row(row)).collect()
+        let rows: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.part == part).collect();
+        let metrics = || rows.iter().flat_map(|row| &row.metrics).map(|compared| compared.ratio.metric.as_str());
+        if metrics().any(|metric| metric == self.metric) {
+            return Ok(rows.into_iter().map(|row| self.of_row(row)).collect());
+        }
+        if rows.is_empty() {
+            return Err(GateError {
+                problem: format!("`{}`: no engine has the same name and number of clients in both runs", self.text),
+                remedy: "compare runs of the same engines".to_owned(),
+            });
+        }
+        let remedy = rumba_core::nearest(&self.metric, metrics()).map_or_else(
+            || "`rumba compare --details` lists what they have".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Err(GateError { problem: format!("no engine has `{}` in either run", self.metric), remedy })
     }
 
     fn of_row(&self, row: &ComparedRow) -> Gated {
@@ -91,7 +109,7 @@ impl Gate {
             return (Verdict::Undecided, why.clone());
         }
         let Some(compared) = row.metrics.iter().find(|compared| compared.ratio.metric == self.metric) else {
-            return (Verdict::Undecided, format!("neither run has {}", self.metric));
+            return (Verdict::Undecided, format!("{} has no {}", row.engine, self.metric));
         };
         let Some(ratio) = compared.ratio.ratio.value() else {
             return (Verdict::Undecided, compared.ratio.ratio.reason().unwrap_or_default().to_owned());
@@ -129,7 +147,7 @@ mod tests {
     }
 
     fn gated(gate: &str, base: &[f64], other: &[f64]) -> Gated {
-        Gate::parse(gate).unwrap().judge(&compare(&runs(base), &runs(other))).remove(0)
+        Gate::parse(gate).unwrap().judge(&compare(&runs(base), &runs(other))).unwrap().remove(0)
     }
 
     #[test]
@@ -143,6 +161,15 @@ mod tests {
         assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Verdict::SeenOnce);
         assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Verdict::Undecided);
         assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Verdict::Fails);
+    }
+
+    #[test]
+    fn a_gate_that_can_never_close_is_a_mistake_and_no_success() {
+        let comparison = compare(&runs(&[100.0]), &runs(&[100.0]));
+        let error = |gate: &str, of: &Comparison| Gate::parse(gate).unwrap().judge(of).unwrap_err();
+        assert_eq!(error("get_nod.p99_ms > 1.1", &comparison).remedy, "did you mean `get_node.p99_ms`?");
+        let nothing = Comparison { rows: Vec::new(), ..comparison };
+        assert!(error("ops_per_s < 1", &nothing).problem.contains("no engine has the same name"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod linkbench;
 mod measure;
 mod page;
 mod servers;
+mod verdicts;
 
 use std::path::Path;
 
@@ -46,6 +47,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("mariadb-pinned", clients::mariadb_pinned),
     ("mariadb-free", clients::mariadb_free),
     ("linkbench", linkbench::linkbench),
+    ("verdicts", verdicts::verdicts),
 ];
 
 /// Measures the named steps, or everything; returns whether every goal was met.

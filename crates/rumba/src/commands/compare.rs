@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use rumba_core::claim::Verdict;
-use rumba_statistics::{Gate, Gated};
+use rumba_statistics::{Gate, GateError, Gated};
 
 use crate::cli::CompareArgs;
 use crate::problem::{Problem, REFUTED};
@@ -11,11 +11,12 @@ use crate::problem::{Problem, REFUTED};
 /// Compares one run against a base.
 pub fn run(args: &CompareArgs) -> super::Result {
     let gates = args.fail_if.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>();
-    let gates = gates.map_err(|error| Problem::mistake(format!("--fail-if: {}", error.problem), error.remedy))?;
+    let gates = gates.map_err(mistake)?;
     let base = super::report::read(&args.base)?;
     let other = super::report::read(&args.directory)?;
     let comparison = rumba_statistics::compare(&base, &other);
-    let gated: Vec<Gated> = gates.iter().flat_map(|gate| gate.judge(&comparison)).collect();
+    let gated = gates.iter().map(|gate| gate.judge(&comparison)).collect::<Result<Vec<_>, _>>().map_err(mistake)?;
+    let gated: Vec<Gated> = gated.into_iter().flatten().collect();
     if args.json {
         let unwritable = |error: serde_json::Error| {
             Problem::failure(format!("the comparison cannot be written as JSON: {error}"), "report this")
@@ -29,6 +30,10 @@ pub fn run(args: &CompareArgs) -> super::Result {
     }
     let closed = gated.iter().any(|gated| gated.verdict == Verdict::Holds);
     Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
+}
+
+fn mistake(error: GateError) -> Problem {
+    Problem::mistake(format!("--fail-if: {}", error.problem), error.remedy)
 }
 
 fn line(gated: &Gated) -> String {

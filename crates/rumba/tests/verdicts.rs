@@ -1,0 +1,75 @@
+//! Verdicts and their exit codes, over results of real runs.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use common::{Place, text};
+use serde_json::Value;
+
+/// `rumba` with these arguments: its exit code, and all that it said.
+fn said(place: &Place, args: &[&str]) -> (i32, String) {
+    let output = place.rumba(args).output().unwrap();
+    (output.status.code().unwrap(), text(&output))
+}
+
+fn run(engines: &str, more: &[&str]) -> Place {
+    let place = Place::new();
+    let output = place.short_run(engines, more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    place
+}
+
+const TRUE: &str = "ops_per_s(\"lmdb\") > 7/10";
+const FALSE: &str = "ops_per_s(\"lmdb\") < 7/10";
+
+/// One run serves all cases: each is a look at the same results.
+#[test]
+fn one_repeat_passes_a_check_only_when_that_is_asked_for_and_broken_data_never() {
+    let place = run("lmdb", &[]);
+    let (code, text) = said(&place, &["report", "out", "--check", "--claim", TRUE]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("seen once") && text.contains("--accept-seen-once"), "{text}");
+    let accepted = ["report", "out", "--check", "--accept-seen-once", "--claim"];
+    assert_eq!(said(&place, &[&accepted[..], &[TRUE]].concat()).0, 0);
+    let (code, text) = said(&place, &[&accepted[..], &[TRUE, "--claim", FALSE]].concat());
+    assert_eq!(code, 3, "{text}");
+    let (code, text) = said(&place, &["report", "out", "--claim", "ops_per_s(\"lmbd\") > 1"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("did you mean `lmdb`?"), "{text}");
+
+    let (code, text) = said(&place, &["compare", "out", "out", "--fail-if", "ops_per_s < 1.5"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("fail-if ops_per_s < 1.5: lmdb, 2 clients: seen once"), "{text}");
+    assert_eq!(said(&place, &["compare", "out", "out", "--fail-if", "ops < 1.5"]).0, 2);
+
+    let file = place.path("out/trials/001-lmdb-c2-r1/record.json");
+    let mut record: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let verify = record["phases"].as_array_mut().unwrap().iter_mut().find(|phase| phase["phase"] == "verify").unwrap();
+    verify["checks"][0]["wrong"] = 1.into();
+    std::fs::write(&file, record.to_string()).unwrap();
+    let (code, text) = said(&place, &[&accepted[..], &[TRUE]].concat());
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("undecided") && text.contains("repeat 1 of lmdb failed its verification"), "{text}");
+}
+
+#[test]
+fn engines_of_one_run_and_two_runs_are_compared_with_verdicts() {
+    let place = run("lmdb,null", &["--set", "repeats=4", "--set", "loop=200ms"]);
+    let report = place.report();
+    let relative = report["summary"]["relative"].as_array().unwrap();
+    let to_lmdb = relative.iter().find(|relative| relative["baseline"] == "lmdb").unwrap();
+    let metrics = to_lmdb["rows"][0]["metrics"].as_array().unwrap();
+    let tps = metrics.iter().find(|metric| metric["metric"] == "ops_per_s").unwrap();
+    // An engine that stores nothing is many times faster than any that does.
+    assert_eq!((&tps["change"], &tps["headline"]), (&"better".into(), &true.into()), "{tps}");
+    assert!(tps["low"].as_f64().unwrap() > 1.0, "{tps}");
+    let faster = "ops_per_s(\"null\") >= 1.1 * ops_per_s(\"lmdb\")";
+    let (code, text) = said(&place, &["report", "out", "--check", "--claim", faster]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("permutation test, 4 and 4 repeats"), "{text}");
+    let (code, text) = said(&place, &["compare", "out", "out", "--fail-if", "ops_per_s >= 0.001"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("fail-if ops_per_s >= 0.001: lmdb, 2 clients: IS SO"), "{text}");
+    let json = said(&place, &["compare", "out", "out", "--json", "--fail-if", "ops_per_s < 0.001"]);
+    assert!(json.0 == 0 && json.1.contains("\"fail_if\""), "{}", json.1);
+}
