@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::Limits;
+use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::SqlSession;
 
@@ -164,6 +165,11 @@ pub trait Engine: Send + Sync {
     /// lives off the page cache, and the reader of its figures must know.
     fn has_cache(&self) -> bool {
         true
+    }
+
+    /// How it works, with these settings, in what its figures depend on and `[common]` does not decide.
+    fn nature(&self, _config: &EngineConfig) -> Nature {
+        Nature::default()
     }
 
     /// What is here of the build that is asked for.

@@ -12,6 +12,7 @@ pub mod event;
 pub mod kv;
 pub mod limits;
 pub mod metric;
+pub mod parity;
 pub mod record;
 pub mod results;
 pub mod server;

@@ -134,6 +134,9 @@ pub struct ReportArgs {
     /// The engine that relative figures are relative to [default: the first]
     #[arg(long, value_name = "ENGINE")]
     pub baseline: Option<String>,
+    /// Show all warnings, and not the worst alone
+    #[arg(long)]
+    pub warnings: bool,
     /// End with exit code 3 unless every claim of the experiments holds
     #[arg(long)]
     pub check: bool,

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
 use rumba_core::kv::KeySpace;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::LmdbInstance;
@@ -48,6 +49,11 @@ impl Engine for Lmdb {
     /// It reads from its map, which the operating system's page cache holds.
     fn has_cache(&self) -> bool {
         false
+    }
+
+    /// One writer at a time, readers of a snapshot; it keeps no log.
+    fn nature(&self, _config: &EngineConfig) -> Nature {
+        Nature::new("SERIALIZABLE", false, Reads::Mapped)
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

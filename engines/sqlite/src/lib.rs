@@ -17,6 +17,7 @@ use std::path::Path;
 
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance};
 use rumba_core::kv::KeySpace;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::SqliteInstance;
@@ -45,6 +46,13 @@ impl Engine for Sqlite {
 
     fn compressions(&self) -> &'static [&'static str] {
         &["none"]
+    }
+
+    /// One writer at a time, readers of a snapshot.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let journal = config.settings.text("journal_mode").unwrap_or("wal");
+        let has_log = !journal.eq_ignore_ascii_case("off") && !journal.eq_ignore_ascii_case("memory");
+        Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

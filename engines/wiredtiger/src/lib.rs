@@ -18,8 +18,11 @@ mod statistics;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing};
+use rumba_core::engine::{
+    Asked, Availability, Durability, Engine, EngineConfig, EngineError, Family, Instance, Missing,
+};
 use rumba_core::kv::KeySpace;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::WiredTigerInstance;
@@ -47,6 +50,12 @@ impl Engine for WiredTiger {
 
     fn compressions(&self) -> &'static [&'static str] {
         config::COMPRESSIONS
+    }
+
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let has_log = config.settings.bool("log.enabled").unwrap_or(config.durability != Durability::None);
+        let is_direct = config.settings.text("direct_io").is_some_and(|files| files.contains("data"));
+        Nature::new("SNAPSHOT", has_log, if is_direct { Reads::Direct } else { Reads::Buffered })
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {
