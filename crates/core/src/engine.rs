@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::Limits;
 use crate::memory::MemoryNeed;
+use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::sql::SqlSession;
 
@@ -172,6 +173,11 @@ pub trait Engine: Send + Sync {
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let _ = config;
         None
+    }
+
+    /// How it works, with these settings, in what its figures depend on and `[common]` does not decide.
+    fn nature(&self, _config: &EngineConfig) -> Nature {
+        Nature::default()
     }
 
     /// What is here of the build that is asked for.

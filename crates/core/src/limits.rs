@@ -17,6 +17,8 @@ pub const SMALLEST_MEMORY_BYTES: u64 = 16 << 20;
 pub const SMALLEST_STORAGE_BYTES: u64 = 64 << 20;
 /// The size of storage whose experiment names none.
 pub const DEFAULT_STORAGE_BYTES: u64 = 8 << 30;
+/// What is read ahead on storage whose experiment says nothing: the kernel's own default for a disk.
+pub const DEFAULT_READ_AHEAD_BYTES: u64 = 128 << 10;
 /// The smallest rate in bytes per second that is accepted: one page.
 const SMALLEST_RATE_BPS: i64 = 4096;
 
@@ -49,6 +51,14 @@ pub struct StorageLimit {
     pub size_bytes: u64,
     /// What holds the device's blocks.
     pub backing: Backing,
+    /// How many bytes the kernel reads ahead of a sequential reader, and around a page that a mapping lacks; `None`, in
+    /// older records, leaves it to the kernel, which takes 2.5 MB over a disk that it believes to turn.
+    #[serde(default)]
+    pub read_ahead_bytes: Option<u64>,
+    /// Whether the device says that it turns, which changes what the kernel and some engines do; `None`, in older
+    /// records, is what the disk below says.
+    #[serde(default)]
+    pub rotational: Option<bool>,
 }
 
 /// What holds the blocks of throttled storage.
@@ -95,6 +105,8 @@ pub const STORAGE_SETTINGS: &[SettingInfo] = &[
         "tmpfs for slow-ssd and fast-ssd, else file",
         "what holds the blocks: a file on disk or in memory",
     ),
+    info("read_ahead", Kind::Bytes, "128KiB", "what the kernel reads ahead, whole KiB; 0 is nothing"),
+    info("rotational", Kind::Bool, "false", "whether the device says that it turns"),
 ];
 
 const IOPS: Kind = Kind::Int(1, u32::MAX as i64);
@@ -173,6 +185,11 @@ impl StorageLimit {
                 Some(_) => Backing::File,
                 None => base.backing,
             },
+            read_ahead_bytes: match settings.bytes("read_ahead") {
+                Some(bytes) => Some(whole_kib("limits.storage.read_ahead", bytes)?),
+                None => base.read_ahead_bytes,
+            },
+            rotational: settings.bool("rotational").or(base.rotational),
         })
     }
 
@@ -187,6 +204,8 @@ impl StorageLimit {
             write_bps: None,
             size_bytes: DEFAULT_STORAGE_BYTES,
             backing: Backing::File,
+            read_ahead_bytes: Some(DEFAULT_READ_AHEAD_BYTES),
+            rotational: Some(false),
         }
     }
 
@@ -202,6 +221,14 @@ fn rate(settings: &Settings, key: &str) -> Result<Option<u64>, SettingError> {
         Some(bytes) => at_least(&format!("limits.storage.{key}"), bytes, SMALLEST_RATE_BPS as u64).map(Some),
         None => Ok(None),
     }
+}
+
+/// The kernel's unit for it.
+fn whole_kib(key: &str, bytes: u64) -> Result<u64, SettingError> {
+    if bytes.is_multiple_of(1024) && bytes <= u64::from(u32::MAX) * 1024 {
+        return Ok(bytes);
+    }
+    Err(SettingError::new(key, format!("{bytes} bytes are no whole number of KiB"), "write a size such as \"128KiB\""))
 }
 
 fn at_least(key: &str, bytes: u64, smallest: u64) -> Result<u64, SettingError> {
@@ -314,6 +341,20 @@ mod tests {
         let storage = StorageLimit::from_settings(&table(&[("iops", Value::Int(2000))])).unwrap();
         assert_eq!((storage.iops, storage.write_iops), (Some(2000), None));
         assert_eq!(storage.backing, Backing::File, "a filesystem on the disk needs no memory");
+    }
+
+    #[test]
+    fn every_volume_reads_ahead_alike_unless_told_otherwise() {
+        for storage in [StorageLimit::tier("disk-array").unwrap(), StorageLimit::tier("fast-ssd").unwrap()] {
+            assert_eq!((storage.read_ahead_bytes, storage.rotational), (Some(128 << 10), Some(false)));
+        }
+        let asked = table(&[("read_ahead", text("2560KiB")), ("rotational", Value::Bool(true))]);
+        let storage = StorageLimit::from_settings(&asked).unwrap();
+        assert_eq!((storage.read_ahead_bytes, storage.rotational), (Some(2560 << 10), Some(true)));
+        let none = StorageLimit::from_settings(&table(&[("read_ahead", Value::Int(0))])).unwrap();
+        assert_eq!(none.read_ahead_bytes, Some(0));
+        let odd = StorageLimit::from_settings(&table(&[("read_ahead", Value::Int(1000))])).unwrap_err();
+        assert_eq!(odd.key, "limits.storage.read_ahead");
     }
 
     #[test]

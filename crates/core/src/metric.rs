@@ -133,6 +133,8 @@ metrics! {
     ops_per_s: "1/s", More;
     /// Device reads completed per operation.
     reads_per_op: "1/op", Less;
+    /// Device writes completed per operation: requests after merging, not bytes; discards and flushes not counted.
+    writes_per_op: "1/op", Less;
     /// KB read from the device per operation.
     rkb_per_op: "KB/op", Less;
     /// KB written to the device per operation, discards not counted.
@@ -143,6 +145,8 @@ metrics! {
     proc_wkb_per_op: "KB/op", Less;
     /// CPU microseconds per operation of clients, background and server together, without rumba's own threads.
     cpu_us_per_op: "µs/op", Less;
+    /// CPU microseconds per operation of the host, the kernel's own threads and interrupts included; without rumba's own threads and without processes that are neither the trial's nor its server's.
+    host_cpu_us_per_op: "µs/op", Less;
     /// CPU microseconds per operation of the client threads; embedded engines run in them.
     client_cpu_us_per_op: "µs/op", Less;
     /// CPU microseconds per operation of the clients' process beyond its clients and rumba's own threads: an embedded engine's background threads.
@@ -157,6 +161,10 @@ metrics! {
     server_ctx_switches_per_op: "1/op", Less;
     /// Device reads per second.
     reads_per_s: "1/s", Neither;
+    /// Device writes per second.
+    writes_per_s: "1/s", Neither;
+    /// Share of `limits.storage.iops` that reads and writes used over the phase, counted before merging as the throttle does.
+    iops_used_percent: "%", Neither;
     /// MB read from the device per second.
     read_mb_s: "MB/s", Neither;
     /// MB written to the device per second.

@@ -198,6 +198,12 @@ pub struct Interval {
 pub struct Spent {
     /// Device reads completed.
     pub device_reads: Metric,
+    /// Device writes completed.
+    #[serde(default)]
+    pub device_writes: Metric,
+    /// Reads and writes that the device was asked for, before they were merged: what a throttle counts.
+    #[serde(default)]
+    pub device_submitted: Metric,
     /// Device bytes read.
     pub device_read_bytes: Metric,
     /// Device bytes written, discards not counted.
@@ -222,8 +228,12 @@ pub struct Spent {
     /// Absent when the engine is a server whose share cannot be read.
     #[serde(default)]
     pub cpu_s: Metric,
-    /// CPU seconds of the whole host.
+    /// CPU seconds of the whole host: user, system, interrupts; not idle, waiting for devices, or stolen by a hypervisor.
     pub host_cpu_s: Metric,
+    /// CPU seconds of this host's processes that are neither the trial's nor its server's; threads of the kernel are
+    /// not among them.
+    #[serde(default)]
+    pub strangers_cpu_s: Metric,
     /// Context switches of the clients' process.
     pub ctx_switches: Metric,
     /// Context switches of the server's process.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A warning about a host, an experiment or a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "Told", from = "Told")]
 pub struct Warning {
     /// A short stable name: `debt-at-end`.
     pub code: String,
@@ -18,5 +19,180 @@ impl Warning {
     /// A warning of this code.
     pub fn new(code: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), remedy: remedy.into() }
+    }
+
+    /// How much it changes what a figure means.
+    pub fn rank(&self) -> Rank {
+        kind(&self.code).map_or(Rank::Unsure, |kind| kind.rank)
+    }
+
+    /// The metrics that it undermines, by their stable names, the most important first; none when it undermines all alike.
+    pub fn undermines(&self) -> &'static [&'static str] {
+        kind(&self.code).map_or(&[], |kind| kind.undermines)
+    }
+}
+
+/// How much a warning changes what a figure means, the worst first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rank {
+    /// The figures are worth nothing.
+    Void,
+    /// A figure does not mean what it seems to: read it together with the warning, or read another one.
+    Misleading,
+    /// A figure is less exact or less certain than it looks.
+    #[default]
+    Unsure,
+    /// Good to know; no figure is touched.
+    Note,
+}
+
+/// What is known of a code.
+#[derive(Clone, Copy, Debug)]
+pub struct WarningKind {
+    /// The code.
+    pub code: &'static str,
+    /// Its rank.
+    pub rank: Rank,
+    /// See [`Warning::undermines`].
+    pub undermines: &'static [&'static str],
+}
+
+/// A code's row of [`WARNINGS`].
+pub fn kind(code: &str) -> Option<&'static WarningKind> {
+    WARNINGS.iter().find(|kind| kind.code == code)
+}
+
+const fn row(code: &'static str, rank: Rank, undermines: &'static [&'static str]) -> WarningKind {
+    WarningKind { code, rank, undermines }
+}
+
+const READS: &[&str] = &["reads_per_op", "rkb_per_op", "reads_per_s", "read_mb_s"];
+const WRITES: &[&str] = &["wkb_per_op", "wkb_per_op_with_drain", "writes_per_op", "writes_per_s", "write_mb_s"];
+const DEVICE: &[&str] = &[
+    "reads_per_op",
+    "rkb_per_op",
+    "wkb_per_op",
+    "wkb_per_op_with_drain",
+    "writes_per_op",
+    "reads_per_s",
+    "read_mb_s",
+    "writes_per_s",
+    "write_mb_s",
+];
+const CPU: &[&str] = &["cpu_us_per_op", "cpu_us_per_op_with_drain", "server_cpu_us_per_op", "client_cpu_us_per_op"];
+const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
+
+/// Every code: the ranking of all warnings, in its order within a rank too. `p99_ms` stands for all response times.
+pub const WARNINGS: &[WarningKind] = &[
+    row("verification-failed", Rank::Void, &[]),
+    row("iops-not-divided", Rank::Void, SPEED),
+    row("limit-not-enforced", Rank::Misleading, &[]),
+    row("durability-differs", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain", "p99_ms"]),
+    row("log-differs", Rank::Misleading, WRITES),
+    row("page-cache", Rank::Misleading, READS),
+    row("page-cache-differs", Rank::Misleading, READS),
+    row("no-cache", Rank::Misleading, &["rss_bytes", "reads_per_op", "rkb_per_op"]),
+    row("cache-differs", Rank::Misleading, &["reads_per_op", "rkb_per_op", "rss_bytes"]),
+    row("isolation-differs", Rank::Misleading, SPEED),
+    row("writes-unsteady", Rank::Misleading, WRITES),
+    row("unsteady", Rank::Misleading, &["ops_per_s"]),
+    row("debt-at-end", Rank::Misleading, &["wkb_per_op", "cpu_us_per_op"]),
+    row("not-synced", Rank::Misleading, &["wkb_per_op_with_drain"]),
+    row("client-errors", Rank::Misleading, &["ops_per_s"]),
+    row("target-missed", Rank::Misleading, SPEED),
+    row("cpu-uncharged", Rank::Misleading, &["cpu_us_per_op", "cpu_us_per_op_with_drain"]),
+    row("built-with-assertions", Rank::Misleading, &["cpu_us_per_op", "cpu_us_per_op_with_drain", "ops_per_s"]),
+    row("throttled-latency", Rank::Misleading, &["p99_ms"]),
+    row("storage-slower-than-asked", Rank::Misleading, &["ops_per_s"]),
+    row("device-shared", Rank::Misleading, DEVICE),
+    row("data-in-memory", Rank::Misleading, DEVICE),
+    row("layered-filesystem", Rank::Misleading, DEVICE),
+    row("network-filesystem", Rank::Misleading, DEVICE),
+    row("cut-off", Rank::Misleading, &[]),
+    row("one-repeat", Rank::Unsure, &[]),
+    row("client-late", Rank::Unsure, &["p99_ms"]),
+    row("client-shares-cpus", Rank::Unsure, SPEED),
+    row("loops-embedded", Rank::Unsure, SPEED),
+    row("stolen-cpu", Rank::Unsure, SPEED),
+    row("busy-host", Rank::Unsure, SPEED),
+    row("busy-device", Rank::Unsure, DEVICE),
+    row("one-cpu", Rank::Unsure, SPEED),
+    row("slow-clock", Rank::Unsure, CPU),
+    row("governor", Rank::Unsure, SPEED),
+    row("turbo-on", Rank::Unsure, SPEED),
+    row("huge-pages-always", Rank::Unsure, &["rss_bytes", "p99_ms"]),
+    row("swap", Rank::Unsure, SPEED),
+    row("discard", Rank::Unsure, SPEED),
+    row("device-full", Rank::Unsure, SPEED),
+    row("few-samples", Rank::Unsure, &["p99_ms"]),
+    row("no-device", Rank::Note, &[]),
+    row("engine-left-out", Rank::Note, &[]),
+    row("not-verified", Rank::Note, &[]),
+    row("not-calibrated", Rank::Note, &[]),
+    row("throttle-not-lifted", Rank::Note, &[]),
+    row("not-kept", Rank::Note, &[]),
+];
+
+/// A warning as files and programs have it: with what [`WARNINGS`] says of its code, so that no reader needs the table.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Warning")]
+struct Told {
+    /// A short stable name: `debt-at-end`.
+    code: String,
+    /// What was seen, with figures.
+    message: String,
+    /// What to do about it.
+    remedy: String,
+    /// How much it changes what a figure means.
+    #[serde(default)]
+    rank: Rank,
+    /// The metrics that it undermines, the most important first; `p99_ms` is all response times; none when all alike.
+    #[serde(default)]
+    undermines: Vec<String>,
+}
+
+impl From<Warning> for Told {
+    fn from(warning: Warning) -> Self {
+        let (rank, undermines) = (warning.rank(), warning.undermines().iter().map(|name| (*name).to_owned()).collect());
+        let Warning { code, message, remedy } = warning;
+        Self { code, message, remedy, rank, undermines }
+    }
+}
+
+impl From<Told> for Warning {
+    /// Rank and metrics are those of the version that reads.
+    fn from(Told { code, message, remedy, .. }: Told) -> Self {
+        Self { code, message, remedy }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::metric_info;
+
+    #[test]
+    fn the_ranking_has_every_code_once_in_the_order_of_ranks_and_names_metrics_that_there_are() {
+        for pair in WARNINGS.windows(2) {
+            assert!(pair[0].rank <= pair[1].rank, "{} stands before {}", pair[0].code, pair[1].code);
+        }
+        for (at, kind) in WARNINGS.iter().enumerate() {
+            assert!(WARNINGS[at + 1..].iter().all(|other| other.code != kind.code), "{} is there twice", kind.code);
+            for name in kind.undermines {
+                assert!(*name == "p99_ms" || metric_info(name).is_some(), "{}: {name}", kind.code);
+            }
+        }
+    }
+
+    #[test]
+    fn a_warning_tells_its_rank_and_metrics_and_is_read_back_without() {
+        let warning = Warning::new("cpu-uncharged", "seen", "do");
+        let json = serde_json::to_value(&warning).unwrap();
+        assert_eq!(json["rank"], "misleading");
+        assert_eq!(json["undermines"][0], "cpu_us_per_op");
+        assert_eq!(serde_json::from_value::<Warning>(json).unwrap(), warning);
+        let older = serde_json::json!({ "code": "cpu-uncharged", "message": "seen", "remedy": "do" });
+        assert_eq!(serde_json::from_value::<Warning>(older).unwrap(), warning);
     }
 }

@@ -10,6 +10,7 @@ pub mod host;
 mod kept;
 pub mod limits;
 pub mod meter;
+mod parity;
 pub mod plan;
 pub mod prepare;
 pub mod probe;

@@ -8,6 +8,7 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
 
+use crate::parity;
 use crate::registry::Registry;
 use crate::spec::{Experiment, RepeatsFrom};
 
@@ -139,42 +140,8 @@ pub fn warnings(
     memory_bytes: Option<u64>,
     registry: &Registry,
 ) -> Vec<Warning> {
-    let has_cache = |engine: &EngineConfig| registry.engine(&engine.engine).is_some_and(|engine| engine.has_cache());
-    let mut warnings = Vec::new();
     let engines = &experiment.engines;
-    let list = |what: &dyn Fn(usize) -> String| {
-        (0..engines.len()).map(|n| format!("{} {}", engines[n].name, what(n))).collect::<Vec<_>>().join(", ")
-    };
-    if engines.iter().any(|engine| engine.durability != engines[0].durability) {
-        warnings.push(Warning::new(
-            "durability-differs",
-            format!(
-                "the engines promise different things at commit: {}",
-                list(&|n| engines[n].durability.name().into())
-            ),
-            "set durability in [common], or compare only engines that promise the same",
-        ));
-    }
-    let without: Vec<&str> =
-        engines.iter().filter(|engine| !has_cache(engine)).map(|engine| engine.name.as_str()).collect();
-    if !without.is_empty() && without.len() < engines.len() {
-        warnings.push(Warning::new(
-            "no-cache",
-            format!(
-                "{} has no cache of its own: it uses as much of the page cache as the host gives",
-                without.join(", ")
-            ),
-            "compare it under a limit of memory, or with the page cache in mind",
-        ));
-    }
-    let caches: Vec<u64> = engines.iter().filter(|engine| has_cache(engine)).map(|engine| engine.cache).collect();
-    if caches.iter().any(|cache| *cache != caches[0]) {
-        warnings.push(Warning::new(
-            "cache-differs",
-            format!("the engines' caches differ: {}", list(&|n| show_bytes(engines[n].cache as f64))),
-            "set cache in [common]",
-        ));
-    }
+    let mut warnings = parity::warnings(engines, registry);
     let data = bound.expected_logical_bytes();
     let most = engines.iter().filter_map(|engine| memory_of(engine, memory_bytes)).max();
     if let Some(memory) = most.filter(|memory| *memory > data) {

@@ -11,8 +11,12 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
+#[path = "limits/budget.rs"]
+mod budget;
 #[path = "limits/support.rs"]
 mod support;
+#[path = "limits/volume.rs"]
+mod volume;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -78,31 +82,6 @@ fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
         enforcement.end().unwrap();
         host.assert_nothing_left();
     }
-}
-
-#[test]
-#[needs(LoopDevice, StorageRates)]
-fn reads_and_writes_share_a_budget_of_operations() {
-    let host = Host::new();
-    const IOPS: u32 = 1000;
-    let storage = StorageLimit { iops: Some(IOPS), ..small(Backing::Tmpfs) };
-    let enforcement = host.begin(&storage_alone(storage));
-    let path = enforcement.storage_dir().unwrap().join("file");
-    direct_pages(&path, 2000, |file, page, at| file.write_all_at(page, at));
-    let start = Instant::now();
-    let both = std::thread::scope(|scope| {
-        let reads = scope.spawn(|| {
-            direct_pages(&path, 2000, |file, page, at| file.read_exact_at(page, at));
-            start.elapsed().as_secs_f64()
-        });
-        direct_pages(&path.with_extension("written"), 1000, |file, page, at| file.write_all_at(page, at));
-        [start.elapsed().as_secs_f64(), reads.join().unwrap()]
-    });
-    let seconds = both[0].max(both[1]);
-    println!("2000 reads and 1000 writes in {seconds:.2} s, at least {:.2}", 3000.0 / f64::from(IOPS) - BURST);
-    assert!(seconds >= 3000.0 / f64::from(IOPS) - 2.0 * BURST, "the sum is throttled, not each: {both:?}");
-    enforcement.end().unwrap();
-    host.assert_nothing_left();
 }
 
 #[test]

@@ -157,6 +157,9 @@ pub struct ReportArgs {
     /// Judge this inequality over the results too; may be given several times
     #[arg(long, value_name = "EXPR")]
     pub claim: Vec<String>,
+    /// Show all warnings, and not the worst alone
+    #[arg(long)]
+    pub warnings: bool,
     /// End with exit code 3 unless every claim holds, with 1 when a trial failed
     #[arg(long)]
     pub check: bool,

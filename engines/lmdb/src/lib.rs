@@ -16,6 +16,7 @@ use std::path::Path;
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::LmdbInstance;
@@ -53,6 +54,11 @@ impl Engine for Lmdb {
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+    }
+
+    /// One writer at a time, readers of a snapshot; it keeps no log.
+    fn nature(&self, _config: &EngineConfig) -> Nature {
+        Nature::new("SERIALIZABLE", false, Reads::Mapped)
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

@@ -8,6 +8,7 @@ use rumba_core::engine::{
 };
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_wire::Admin;
 
@@ -317,6 +318,26 @@ impl Engine for MySqlEngine {
         let software = server.software().ok()?;
         let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
         memory::need(&Kind::of(storage), software.brand, software.version)
+    }
+
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let storage = config.settings.text("storage_engine").or(self.storage);
+        let kind = storage.map_or(Kind::InnoDb, Kind::of);
+        let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));
+        let set = |name: &str| config.settings.0.get(name).map(|value| value.to_string().to_ascii_lowercase());
+        let is_direct = match kind {
+            Kind::InnoDb => Some(set("innodb_flush_method").is_none_or(|method| method.contains("direct"))),
+            Kind::RocksDb => {
+                Some(set("rocksdb_use_direct_reads").is_none_or(|on| ["true", "on", "1"].contains(&on.as_str())))
+            }
+            Kind::Other(_) => None,
+        };
+        Nature {
+            isolation: Some(isolation.unwrap_or_else(|| plan::usual_isolation(&kind).to_owned())),
+            // What engines of other kinds write, this crate does not know.
+            has_log: is_direct.map(|_| true),
+            reads: is_direct.map(|is_direct| if is_direct { Reads::Direct } else { Reads::Buffered }),
+        }
     }
 
     fn availability(&self, asked: Build<'_>) -> Availability {

@@ -173,11 +173,15 @@ fn begin(asked: &Asked<'_>, kind: Kind, compressed: &Compressed) -> Plan {
 /// each statement: with one for each transaction, a row that was changed since
 /// is a conflict.
 fn isolation(asked: &Asked<'_>, kind: &Kind) -> Option<String> {
-    let usual = match kind {
+    Some(asked.options.isolation.clone().unwrap_or_else(|| usual_isolation(kind).to_owned()))
+}
+
+/// The isolation of an engine of which nothing else is asked.
+pub fn usual_isolation(kind: &Kind) -> &'static str {
+    match kind {
         Kind::RocksDb => "READ COMMITTED",
         _ => "REPEATABLE READ",
-    };
-    Some(asked.options.isolation.clone().unwrap_or_else(|| usual.to_owned()))
+    }
 }
 
 fn load_engine(plan: &mut Plan, brand: Brand) {

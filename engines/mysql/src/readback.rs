@@ -14,11 +14,12 @@ use crate::plan::{Line, Plan};
 const ROUNDING: f64 = 0.1;
 
 /// Variables that decide what a server's figures mean, whoever has set them.
-const TELLING: [&str; 13] = [
+const TELLING: [&str; 14] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_doublewrite",
     "innodb_flush_method",
+    "innodb_flush_neighbors",
     "innodb_page_size",
     "innodb_log_file_size",
     "innodb_redo_log_capacity",

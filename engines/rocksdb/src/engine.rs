@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
+use rumba_core::engine::{
+    Asked, Availability, Durability, Engine, EngineConfig, EngineError, Family, Instance, require_database,
+};
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
 use crate::db::{self, Database, Options};
@@ -81,6 +84,13 @@ impl Engine for RocksDb {
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+    }
+
+    /// Sessions lock the rows that they write and take no snapshot.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let is_direct = config.settings.0.get("use_direct_reads").is_some_and(|set| set.to_string() == "true");
+        let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
+        Nature::new("READ COMMITTED", config.durability != Durability::None, reads)
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

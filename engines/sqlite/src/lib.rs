@@ -18,6 +18,7 @@ use std::path::Path;
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::SqliteInstance;
@@ -50,6 +51,13 @@ impl Engine for Sqlite {
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+    }
+
+    /// One writer at a time, readers of a snapshot.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let journal = config.settings.text("journal_mode").unwrap_or("wal");
+        let has_log = !journal.eq_ignore_ascii_case("off") && !journal.eq_ignore_ascii_case("memory");
+        Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {

@@ -24,9 +24,12 @@ mod statistics;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database};
+use rumba_core::engine::{
+    Asked, Availability, Durability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database,
+};
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
 use crate::instance::WiredTigerInstance;
@@ -58,6 +61,12 @@ impl Engine for WiredTiger {
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
         MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+    }
+
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let has_log = config.settings.bool("log.enabled").unwrap_or(config.durability != Durability::None);
+        let is_direct = config.settings.text("direct_io").is_some_and(|files| files.contains("data"));
+        Nature::new("SNAPSHOT", has_log, if is_direct { Reads::Direct } else { Reads::Buffered })
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

@@ -6,6 +6,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod traces;
+mod warnings;
 
 use std::fmt;
 use std::fs;
@@ -68,6 +69,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     collect(root, Path::new(""), &mut files)?;
     let mut findings = arrows::check(&files);
     findings.extend(sources::check_core(&files));
+    findings.extend(warnings::check(&files));
     for file in &files {
         findings.extend(sources::check(file));
         findings.extend(sources::check_tests(file));

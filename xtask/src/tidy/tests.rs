@@ -215,3 +215,16 @@ fn this_project_is_found_by_its_root() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     assert!(check(root).unwrap().files > 30);
 }
+
+#[test]
+fn a_warning_without_a_rank_is_found() {
+    let ranking = ("crates/core/src/warning.rs", "    row(\"known\", Rank::Note, &[]),\n");
+    let make = concat!("Warning::", "new(");
+    let source = format!("fn f() {{\n    {make}\n        \"known\", a, b);\n    {make}\"new-one\", a, b);\n}}\n");
+    let found = findings(&[ranking, ("crates/lab/src/a.rs", &source)]);
+    assert_eq!(
+        found,
+        ["crates/lab/src/a.rs:4: the warning `new-one` has no rank in crates/core/src/warning.rs"],
+        "a known one, and one in a test, are not"
+    );
+}

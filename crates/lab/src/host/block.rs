@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::diskstats::{self, DeviceNumber};
 use super::mounts::{self, Mount};
@@ -80,6 +80,8 @@ pub struct DeviceFacts {
     pub model: Option<String>,
     /// Whether it says that it turns; virtual disks often say so wrongly.
     pub rotational: Option<bool>,
+    /// How many bytes the kernel reads ahead on it.
+    pub read_ahead_bytes: Option<u64>,
     /// The I/O scheduler in use.
     pub scheduler: Option<String>,
     /// The file behind a loop device.
@@ -89,7 +91,11 @@ pub struct DeviceFacts {
 impl DeviceFacts {
     /// Reads them.
     pub fn of(number: DeviceNumber) -> Self {
-        let link = PathBuf::from(format!("/sys/dev/block/{number}"));
+        Self::of_sysfs(Path::new(&format!("/sys/dev/block/{number}")))
+    }
+
+    /// Reads them from a device's entry in sysfs, which may be a link.
+    pub fn of_sysfs(link: &Path) -> Self {
         let Ok(mut dir) = link.canonicalize() else { return Self::default() };
         // The queue and the model belong to the whole disk, one directory up from a partition.
         if dir.join("partition").exists() {
@@ -98,6 +104,9 @@ impl DeviceFacts {
         Self {
             model: text_of(dir.join("device/model")),
             rotational: text_of(dir.join("queue/rotational")).map(|flag| flag == "1"),
+            read_ahead_bytes: text_of(dir.join("queue/read_ahead_kb"))
+                .and_then(|kib| kib.parse::<u64>().ok())
+                .map(|kib| kib * 1024),
             scheduler: text_of(dir.join("queue/scheduler")).map(|text| super::parse::chosen(&text).to_owned()),
             backing_file: text_of(dir.join("loop/backing_file")),
         }

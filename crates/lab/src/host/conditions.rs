@@ -75,14 +75,17 @@ fn storage_conditions(storage: &Storage) -> Vec<(&'static str, String)> {
         let rotational = facts.rotational.map(|turns| if turns { "yes" } else { "no" }.to_owned());
         conditions.push(("device_model", or_unknown(facts.model.clone())));
         conditions.push(("device_rotational", or_unknown(rotational)));
+        let read_ahead = facts.read_ahead_bytes.map(|bytes| show_bytes(bytes as f64));
+        conditions.push(("device_read_ahead", or_unknown(read_ahead)));
         conditions.push(("io_scheduler", or_unknown(facts.scheduler.clone())));
     }
     conditions
 }
 
+/// A loop device goes by its file: its number is whichever was free.
 fn device(storage: &Storage) -> String {
     match (&storage.device, &storage.device_facts.backing_file) {
-        (Ok(device), Some(file)) => format!("{} on the file {file}", device.name),
+        (Ok(_), Some(file)) => format!("loop device on the file {file}"),
         (Ok(device), None) => device.name.clone(),
         (Err(reason), _) => format!("none: {reason}"),
     }

@@ -33,6 +33,10 @@ impl fmt::Display for DeviceNumber {
 pub struct DeviceCounters {
     /// Reads completed, after merging.
     pub reads: u64,
+    /// Writes completed, after merging.
+    pub writes: u64,
+    /// Reads and writes before merging, as a throttle counts them.
+    pub submitted: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written; discards are not among them.
@@ -55,14 +59,16 @@ pub fn row(diskstats: &str, number: DeviceNumber) -> Option<(&str, DeviceCounter
         }
         let name = fields.next()?;
         let mut figures = fields.map(|field| field.parse::<u64>().ok());
-        let reads = figures.next()??;
-        let sectors_read = figures.nth(1)??;
-        let sectors_written = figures.nth(3)??;
+        // Each direction: completed, merged, sectors, milliseconds.
+        let (reads, reads_merged, sectors_read) = (figures.next()??, figures.next()??, figures.next()??);
+        let (writes, writes_merged, sectors_written) = (figures.nth(1)??, figures.next()??, figures.next()??);
         let sectors_discarded = figures.nth(6).flatten();
         Some((
             name,
             DeviceCounters {
                 reads,
+                writes,
+                submitted: reads + reads_merged + writes + writes_merged,
                 read_bytes: sectors_read * SECTOR_BYTES,
                 write_bytes: sectors_written * SECTOR_BYTES,
                 discard_bytes: sectors_discarded.map(|sectors| sectors * SECTOR_BYTES),
@@ -89,6 +95,8 @@ mod tests {
             counters,
             DeviceCounters {
                 reads: 54952,
+                writes: 28290,
+                submitted: 54952 + 9874 + 28290 + 14793,
                 read_bytes: 5_771_434 * 512,
                 write_bytes: 3_258_744 * 512,
                 discard_bytes: Some(748_424 * 512),

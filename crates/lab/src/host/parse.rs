@@ -70,8 +70,12 @@ pub struct ProcessStat<'a> {
     pub parent: u32,
     /// CPU ticks of all its threads, in user and in system mode.
     pub cpu_ticks: u64,
+    /// The same of its children that have ended and that it has waited for.
+    pub children_ticks: u64,
     /// When it started, in ticks since the boot.
     pub start_ticks: u64,
+    /// Whether it is a thread of the kernel's own.
+    pub is_kernel_thread: bool,
 }
 
 impl ProcessStat<'_> {
@@ -81,9 +85,11 @@ impl ProcessStat<'_> {
     }
 }
 
-/// Parses `/proc/PID/stat`: fields 3, 4, 14 and 15, 22. The name, field 2, is in
+/// Parses `/proc/PID/stat`: fields 3, 4, 9, 14 to 17, 22. The name, field 2, is in
 /// parentheses and may hold spaces and parentheses itself.
 pub fn process_stat(text: &str) -> Option<ProcessStat<'_>> {
+    // PF_KTHREAD of include/linux/sched.h.
+    const KERNEL_THREAD: u64 = 0x0020_0000;
     let (_, after_name) = text.rsplit_once(')')?;
     let fields: Vec<&str> = after_name.split_ascii_whitespace().take(20).collect();
     let figure = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
@@ -91,7 +97,9 @@ pub fn process_stat(text: &str) -> Option<ProcessStat<'_>> {
         state: fields.first()?,
         parent: u32::try_from(figure(4)?).ok()?,
         cpu_ticks: figure(14)? + figure(15)?,
+        children_ticks: figure(16)? + figure(17)?,
         start_ticks: figure(22)?,
+        is_kernel_thread: figure(9)? & KERNEL_THREAD != 0,
     })
 }
 
@@ -183,8 +191,17 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194304 100 0 0 0 11 22 3 4 20 0 1 0 98765 1000 200 1844";
-        let parsed = ProcessStat { state: "S", parent: 1, cpu_ticks: 33, start_ticks: 98765 };
+        let parsed = ProcessStat {
+            state: "S",
+            parent: 1,
+            cpu_ticks: 33,
+            children_ticks: 7,
+            start_ticks: 98765,
+            is_kernel_thread: false,
+        };
         assert_eq!(process_stat(stat), Some(parsed));
+        let kernel = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 1 0 0 1844";
+        assert!(process_stat(kernel).unwrap().is_kernel_thread);
         assert_eq!(process_stat("42 (cut off"), None);
     }
 }

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rumba_core::limits::{CalibrationPoint, Limits, StorageLimit};
+use rumba_core::limits::{Backing, CalibrationPoint, Limits, StorageLimit};
 use rumba_core::metric::Metric;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
@@ -94,10 +94,16 @@ pub fn slower_than_asked(storage: &StorageLimit, measured: &[CalibrationPoint]) 
     let deepest = measured.iter().max_by_key(|point| point.depth)?;
     (deepest.read_iops < 0.9 * asked).then(|| {
         let CalibrationPoint { depth, read_iops, .. } = deepest;
+        let remedy = match storage.backing {
+            Backing::File => "the disk below is the bottleneck: use backing = \"tmpfs\", or a lower limit",
+            Backing::Tmpfs => {
+                "the blocks are in memory already: the host's CPUs are the bottleneck, so ask for a lower limit"
+            }
+        };
         Warning::new(
             "storage-slower-than-asked",
             format!("limits.storage asks for {asked:.0} reads/s, and {read_iops:.0} were reached at depth {depth}"),
-            "the backing is the bottleneck, or the depth: use backing = \"tmpfs\", or a lower limit",
+            remedy,
         )
     })
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rumba_core::limits::{Backing, StorageLimit};
+use rumba_core::units::show_bytes;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, mount};
 
@@ -50,6 +51,9 @@ impl Volume {
             attached.map_err(refused(STORAGE, format!("attach {} to a loop device", layout.image.display())))?;
         // A file in memory is not cached a second time anyway, and older kernels have no direct way to it.
         let is_direct = storage.backing == Backing::File && device.go_direct();
+        // Last of what is set on the device, because any change of it may bring back the kernel's own opinion.
+        let set = device.set_queue(storage.rotational, storage.read_ahead_bytes);
+        set.map_err(refused(STORAGE, "set whether its device turns and what is read ahead"))?;
         make_filesystem(mkfs, &device.node)?;
         mount(&device.node, &layout.mounted, "ext4", MountFlags::NOATIME, c"nodiscard")
             .map_err(Into::into)
@@ -77,7 +81,8 @@ impl Volume {
         &self.device
     }
 
-    /// How it was made, for the conditions: `ext4 (noatime, nodiscard) on /dev/loop3, direct`.
+    /// How it was made and is treated, for the conditions. It leaves out which device it is: the number is whichever
+    /// was free, and no difference between two trials.
     pub fn how(&self, backing: Backing) -> String {
         let passing = match (backing, self.is_direct) {
             (Backing::Tmpfs, _) => "blocks in memory",
@@ -87,7 +92,19 @@ impl Volume {
             }
         };
         let sparse = if self.is_preallocated { "" } else { ", file not preallocated" };
-        format!("ext4 (noatime, nodiscard) on {}, {passing}{sparse}", self.device.node.display())
+        format!("ext4 (noatime, nodiscard) on a loop device, {passing}{sparse}, {}", self.treated())
+    }
+
+    /// What the kernel itself says of the device now.
+    fn treated(&self) -> String {
+        let facts = self.device.facts();
+        let turns = match facts.rotational {
+            Some(true) => "rotational",
+            Some(false) => "not rotational",
+            None => "rotational or not: not exposed",
+        };
+        let read_ahead = facts.read_ahead_bytes.map_or("not exposed".to_owned(), |bytes| show_bytes(bytes as f64));
+        format!("{turns}, read-ahead {read_ahead}")
     }
 
     /// Undoes it, and says when that fails.

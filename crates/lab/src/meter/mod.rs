@@ -14,6 +14,7 @@ mod process;
 mod reading;
 mod server;
 mod size;
+mod strangers;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
 pub use reading::Reading;
 pub use server::ThreadSwitches;
 pub use size::{DiskSize, allocated};
+pub use strangers::Strangers;
 
 use device::DeviceMeter;
 use process::{HostCpuMeter, IoMeter, ResidentMeter};
@@ -119,6 +121,19 @@ impl Meters {
             host_cpu: reading(&self.host_cpu, HostCpuMeter::read),
             ctx_switches: process::ctx_switches(),
             rss_bytes,
+        }
+    }
+
+    /// The CPU of processes that are neither this one nor its server's. It looks at every process of the host, so it
+    /// is done between phases.
+    ///
+    /// # Errors
+    /// Why it is not known, for a person.
+    pub fn strangers(&self) -> Result<Strangers, String> {
+        match &self.server {
+            None => Strangers::look(None),
+            Some(Ok(server)) => Strangers::look(Some(server.pid())),
+            Some(Err(reason)) => Err(reason.clone()),
         }
     }
 

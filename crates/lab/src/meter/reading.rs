@@ -41,6 +41,8 @@ impl Reading {
         let server_cpu_s = self.server_cpu_s_since(earlier);
         Spent {
             device_reads: device(|device| device.reads),
+            device_writes: device(|device| device.writes),
+            device_submitted: device(|device| device.submitted),
             device_read_bytes: device(|device| device.read_bytes),
             device_write_bytes: device(|device| device.write_bytes),
             device_discard_bytes: grown(&discards(&self.device), &discards(&earlier.device), |bytes| *bytes),
@@ -51,6 +53,7 @@ impl Reading {
             background_cpu_s,
             server_cpu_s,
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
+            strangers_cpu_s: Metric::absent("counted over whole phases alone"),
             host_cpu_s: self.host_cpu_since(earlier, |host| host.busy_s),
             ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),
             server_ctx_switches: Metric::absent(match self.apart {
@@ -125,7 +128,14 @@ mod tests {
     }
 
     fn device(reads: u64, discard_bytes: Option<u64>) -> Known<DeviceCounters> {
-        Ok(DeviceCounters { reads, read_bytes: reads * 4096, write_bytes: 1, discard_bytes })
+        Ok(DeviceCounters {
+            reads,
+            writes: 1,
+            submitted: reads + 1,
+            read_bytes: reads * 4096,
+            write_bytes: 1,
+            discard_bytes,
+        })
     }
 
     #[test]

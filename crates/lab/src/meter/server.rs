@@ -92,6 +92,11 @@ impl ServerMeter {
         Ok(sum)
     }
 
+    /// The number of the server's own process.
+    pub fn pid(&self) -> u32 {
+        self.main.pid
+    }
+
     fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }

@@ -1,5 +1,6 @@
 //! The metrics of a phase from what was counted and what was spent.
 
+use rumba_core::limits::StorageLimit;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{PhaseKind, Spent};
 
@@ -27,11 +28,13 @@ pub fn metrics(
     Metrics {
         ops_per_s: if ops > 0.0 { Metric::from(ops / seconds) } else { Metric::absent("no operations in this phase") },
         reads_per_op: per_op(&spent.device_reads, 1.0),
+        writes_per_op: per_op(&spent.device_writes, 1.0),
         rkb_per_op: per_op(&spent.device_read_bytes, KB),
         wkb_per_op: per_op(&spent.device_write_bytes, KB),
         proc_rkb_per_op: per_op(&spent.process_read_bytes, KB),
         proc_wkb_per_op: per_op(&spent.process_write_bytes, KB),
         cpu_us_per_op: per_op(&spent.cpu_s, 1e-6),
+        host_cpu_us_per_op: per_op(&host_cpu_s(spent), 1e-6),
         client_cpu_us_per_op: per_op(&spent.client_cpu_s, 1e-6),
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
         server_cpu_us_per_op: per_op(&spent.server_cpu_s, 1e-6),
@@ -39,6 +42,9 @@ pub fn metrics(
         ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
         server_ctx_switches_per_op: per_op(&spent.server_ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),
+        writes_per_s: per_s(&spent.device_writes, 1.0),
+        // Of a trial's limits this function knows nothing: see `iops_used_percent`.
+        iops_used_percent: Metric::default(),
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
         discard_mb_s: per_s(&spent.device_discard_bytes, MB),
@@ -57,6 +63,37 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
+    }
+}
+
+/// CPU seconds of the host that are neither rumba's own nor strangers'.
+fn host_cpu_s(spent: &Spent) -> Metric {
+    let others = spent.harness_cpu_s.plus(&spent.strangers_cpu_s);
+    match (spent.host_cpu_s.value(), others.value()) {
+        (None, _) => spent.host_cpu_s.clone(),
+        (_, None) => others,
+        (Some(host), Some(others)) if host >= others => Metric::Value(host - others),
+        _ => Metric::absent(
+            "too short: the host's ticks of CPU are fewer than those of processes that are no part of it",
+        ),
+    }
+}
+
+/// CPU seconds that the host spent for a trial and that no process of it is charged with; below zero where the host's
+/// ticks, which are samples, are fewer than what processes used.
+pub fn uncharged_cpu_s(spent: &Spent) -> Metric {
+    match spent.cpu_s.value() {
+        Some(charged) => host_cpu_s(spent).map(|host| host - charged),
+        None => spent.cpu_s.clone(),
+    }
+}
+
+/// The share of a budget of operations that a phase used.
+pub fn iops_used_percent(phase: PhaseKind, spent: &Spent, seconds: f64, storage: Option<&StorageLimit>) -> Metric {
+    match storage.and_then(|storage| storage.iops) {
+        None => Metric::absent("limits.storage sets no iops"),
+        Some(_) if phase == PhaseKind::Verify => Metric::absent("the throttle is lifted for the verification"),
+        Some(iops) => spent.device_submitted.per(seconds, "time passed").map(|per_s| 100.0 * per_s / f64::from(iops)),
     }
 }
 
@@ -88,6 +125,42 @@ mod tests {
         assert_eq!(metrics.cpu_us_per_op.value().map(f64::round), Some(1000.0));
         assert_eq!(metrics.server_cpu_us_per_op.value().map(f64::round), Some(500.0));
         assert_eq!(metrics.size_bytes, Metric::absent("gone"));
+    }
+
+    #[test]
+    fn the_hosts_cpu_is_the_trials_alone_without_harness_and_strangers() {
+        let mut spent = Spent {
+            cpu_s: Metric::Value(2.0),
+            host_cpu_s: Metric::Value(5.0),
+            harness_cpu_s: Metric::Value(0.5),
+            strangers_cpu_s: Metric::Value(1.5),
+            ..Spent::default()
+        };
+        let of = |spent: &Spent| metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, spent, Err("gone".into()), 0);
+        assert_eq!(of(&spent).host_cpu_us_per_op, Metric::Value(3.0));
+        assert_eq!(uncharged_cpu_s(&spent), Metric::Value(1.0));
+        spent.strangers_cpu_s = Metric::absent("no /proc");
+        assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "strangers would be charged to it");
+        spent.strangers_cpu_s = Metric::Value(6.0);
+        assert!(of(&spent).host_cpu_us_per_op.reason().is_some(), "a negative figure is none");
+    }
+
+    #[test]
+    fn writes_are_counted_beside_reads_and_against_the_budget() {
+        let spent = Spent {
+            device_reads: Metric::Value(300.0),
+            device_writes: Metric::Value(500.0),
+            device_submitted: Metric::Value(900.0),
+            ..Spent::default()
+        };
+        let phase = metrics(PhaseKind::Loops, 100, 2.0, 0, &spent, Err("gone".into()), 0);
+        assert_eq!((phase.reads_per_op, phase.writes_per_op), (Metric::Value(3.0), Metric::Value(5.0)));
+        assert_eq!((phase.reads_per_s, phase.writes_per_s), (Metric::Value(150.0), Metric::Value(250.0)));
+        let tier = StorageLimit::tier("disk-array").unwrap();
+        assert_eq!(iops_used_percent(PhaseKind::Loops, &spent, 1.0, Some(&tier)), Metric::Value(90.0));
+        let free = StorageLimit::unthrottled();
+        assert!(iops_used_percent(PhaseKind::Loops, &spent, 1.0, Some(&free)).reason().is_some());
+        assert!(iops_used_percent(PhaseKind::Verify, &spent, 1.0, Some(&tier)).reason().is_some());
     }
 
     #[test]

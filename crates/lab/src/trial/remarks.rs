@@ -5,12 +5,16 @@ use rumba_core::metric::Metric;
 use rumba_core::record::PhaseRecord;
 use rumba_core::warning::Warning;
 
-use super::metrics::online_cpus;
+use super::metrics::{online_cpus, uncharged_cpu_s};
 
 /// Lateness of the clients that is worth a warning: this share of the mean response time.
 const LATE_SHARE: f64 = 0.1;
 /// CPU taken by the hypervisor that is worth a warning: this share of all CPUs.
 const STEAL_SHARE: f64 = 0.01;
+/// CPU that nobody is charged with and that is worth a warning: this share of what is charged.
+const UNCHARGED_SHARE: f64 = 0.1;
+/// The host's CPU is counted in ticks of 10 ms by sampling: a share of fewer seconds than these says nothing.
+const UNCHARGED_S: f64 = 0.25;
 /// CPU that clients take from a server on their own host and that is worth a warning: this share of all CPUs.
 const CLIENT_SHARE: f64 = 0.2;
 
@@ -34,6 +38,25 @@ pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
             "stolen-cpu",
             format!("the hypervisor gave {:.1}% of this host's CPU to others during the loops", share * 100.0),
             "run on a host of your own, or compare CPU per operation rather than throughput",
+        )
+    })
+}
+
+/// The warning that the host worked for the trial in ways that no process of it is charged with.
+pub fn uncharged(loops: &PhaseRecord) -> Option<Warning> {
+    let (charged, uncharged) = (loops.spent.cpu_s.value()?, uncharged_cpu_s(&loops.spent).value()?);
+    (uncharged > UNCHARGED_S && uncharged > charged * UNCHARGED_SHARE).then(|| {
+        let per_op = |metric: &Metric| metric.value().map_or("-".to_owned(), |us| format!("{us:.1}"));
+        Warning::new(
+            "cpu-uncharged",
+            format!(
+                "the host used {} µs of CPU per operation, {:.0}% more than the {} µs that clients and engine are \
+                 charged with: write-back, journal, loop devices and interrupts",
+                per_op(&loops.metrics.host_cpu_us_per_op),
+                100.0 * uncharged / charged,
+                per_op(&loops.metrics.cpu_us_per_op)
+            ),
+            "compare host_cpu_us_per_op beside cpu_us_per_op",
         )
     })
 }
@@ -95,5 +118,20 @@ mod tests {
         loops.spent.client_cpu_s = Metric::Value(10.0);
         assert_eq!(client_share(&loops, 4.0), Some((4.0, 0.25, 0.5)));
         assert_eq!(shared_cpus(&loops, &Place::Embedded), None, "an embedded engine works in its clients");
+    }
+
+    #[test]
+    fn cpu_beyond_a_tenth_of_what_is_charged_is_told_strangers_left_out() {
+        let mut loops = phase(PhaseKind::Loops, 10.0);
+        loops.spent.cpu_s = Metric::Value(10.0);
+        loops.spent.harness_cpu_s = Metric::Value(0.5);
+        loops.spent.strangers_cpu_s = Metric::Value(4.0);
+        loops.spent.host_cpu_s = Metric::Value(15.4);
+        assert_eq!(uncharged(&loops), None, "0.9 s beyond 10 s");
+        loops.spent.host_cpu_s = Metric::Value(16.0);
+        let warning = uncharged(&loops).unwrap();
+        assert!(warning.message.contains("15% more"), "{}", warning.message);
+        loops.spent.strangers_cpu_s = Metric::absent("no /proc");
+        assert_eq!(uncharged(&loops), None, "it may all be strangers'");
     }
 }

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
-use rumba_core::metric::Metric;
+use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent};
 use rumba_core::workload::{Check, OpInfo};
 
-use super::metrics::metrics;
+use super::metrics::{iops_used_percent, metrics};
 use super::{Halt, Step, Trial, remarks, sync};
-use crate::meter::{Reading, ThreadSwitches, allocated, data_dir};
+use crate::meter::{Reading, Strangers, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::driver::{Running, Waited};
 use crate::run::stats;
@@ -33,6 +33,8 @@ pub struct Span {
     last: Reading,
     /// Context switches of a server's threads at both ends.
     switches: [Result<ThreadSwitches, String>; 2],
+    /// The CPU of processes that are none of the trial's, at both ends.
+    strangers: [Result<Strangers, String>; 2],
     debt_start: Vec<Gauge>,
     /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
     parts: Vec<(&'static [OpInfo], Counts)>,
@@ -70,14 +72,19 @@ impl Span {
         for (infos, counts) in &next.parts {
             self.add(infos, counts);
         }
-        let [first, _] = self.switches;
-        let [_, last] = next.switches.clone();
-        Span { ended: next.ended, last: next.last.clone(), switches: [first, last], tail: next.tail.clone(), ..self }
+        let [first, _] = self.switches.clone();
+        let strangers = [self.strangers[0].clone(), next.strangers[1].clone()];
+        let (last, tail) = (next.last.clone(), next.tail.clone());
+        Span { ended: next.ended, last, switches: [first, next.switches[1].clone()], strangers, tail, ..self }
     }
 
     /// What was spent in it.
     fn spent(&self) -> Spent {
         let mut spent = self.last.since(&self.first);
+        spent.strangers_cpu_s = match &self.strangers {
+            [Ok(first), Ok(last)] => Metric::from(last.cpu_s_since(first)),
+            [Err(reason), _] | [_, Err(reason)] => Metric::absent(reason),
+        };
         if is_run(self.phase) {
             spent.server_ctx_switches = match &self.switches {
                 [Ok(first), Ok(last)] => Metric::from(last.since(first) as f64),
@@ -112,10 +119,23 @@ impl Trial<'_> {
         let debt_start = self.debt();
         self.meters.look_for_descendants();
         let switches = [self.switches(phase), Err(CUT_OFF.to_owned())];
+        let strangers = [self.meters.strangers(), Err(CUT_OFF.to_owned())];
         let first = self.meters.read();
         let now = Instant::now();
         let last = first.clone();
-        Span { phase, started: now, ended: now, first, last, switches, debt_start, parts: Vec::new(), is_last: false, tail: None }
+        Span {
+            phase,
+            started: now,
+            ended: now,
+            first,
+            last,
+            switches,
+            strangers,
+            debt_start,
+            parts: Vec::new(),
+            is_last: false,
+            tail: None,
+        }
     }
 
     /// Begins a span where another has ended: clients that run on are counted
@@ -129,6 +149,7 @@ impl Trial<'_> {
             first: before.last.clone(),
             last: before.last.clone(),
             switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
+            strangers: [before.strangers[1].clone(), Err(CUT_OFF.to_owned())],
             debt_start: self.debt(),
             parts: Vec::new(),
             is_last: false,
@@ -166,9 +187,13 @@ impl Trial<'_> {
             }
             match waited {
                 None => return Err(Halt::Interrupted),
-                Some(Waited::AllEnded) => return Ok(()),
+                Some(Waited::AllEnded) => {
+                    span.strangers[1] = self.meters.strangers();
+                    return Ok(());
+                }
                 Some(Waited::Until) if until.is_some_and(|until| next >= until) => {
                     span.switches[1] = self.switches(span.phase);
+                    span.strangers[1] = self.meters.strangers();
                     return Ok(());
                 }
                 Some(Waited::Until) => {}
@@ -235,7 +260,8 @@ impl Trial<'_> {
         let late = self.job.engine.keeps_data().then(|| remarks::late(&record)).flatten();
         let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
         let shared = remarks::shared_cpus(&record, &self.place);
-        for warning in late.into_iter().chain(stolen).chain(shared) {
+        let uncharged = remarks::uncharged(&record);
+        for warning in late.into_iter().chain(stolen).chain(shared).chain(uncharged) {
             self.emit(Event::Warning(warning));
         }
         self.emit(Event::PhaseEnded(Box::new(record)));
@@ -255,6 +281,11 @@ impl Trial<'_> {
             size.map_err(|error| format!("{}: {error}", dir.display()))
         });
         let logical = self.bound.logical_bytes();
+        let storage = self.job.plan.engine.limits.storage.as_ref();
+        let metrics = Metrics {
+            iops_used_percent: iops_used_percent(phase, &spent, seconds, storage),
+            ..metrics(phase, ops, seconds, late_ns, &spent, size, logical)
+        };
         PhaseRecord {
             phase,
             start_s: self.since_epoch_s(span.started),
@@ -263,7 +294,7 @@ impl Trial<'_> {
             op_types,
             complete,
             backlog: span.tail.as_ref().map(Tail::told),
-            metrics: metrics(phase, ops, seconds, late_ns, &spent, size, logical),
+            metrics,
             spent,
             debt_start: span.debt_start.clone(),
             debt_end: self.debt(),

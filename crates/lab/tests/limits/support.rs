@@ -147,12 +147,16 @@ pub fn has_ended(pid: u32) -> bool {
     ProcessId::of(pid).is_err()
 }
 
-/// Works on so many pages of a file in order, past the page cache.
-pub fn direct_pages(path: &Path, pages: u64, work: impl Fn(&File, &mut [u8], u64) -> io::Result<()>) {
+/// A file past the page cache, and memory that holds a page where direct I/O accepts it.
+pub fn direct_file(path: &Path) -> (File, Vec<u8>) {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).custom_flags(libc::O_DIRECT);
-    let file = options.open(path).unwrap();
-    let mut memory = vec![1u8; 8192];
+    (options.open(path).unwrap(), vec![1u8; 8192])
+}
+
+/// Works on so many pages of a file in order, past the page cache.
+pub fn direct_pages(path: &Path, pages: u64, work: impl Fn(&File, &mut [u8], u64) -> io::Result<()>) {
+    let (file, mut memory) = direct_file(path);
     let start = memory.as_ptr().align_offset(4096);
     for page in 0..pages {
         work(&file, &mut memory[start..start + 4096], page * 4096).unwrap();

@@ -55,6 +55,14 @@ impl Column {
         Column::new(&format!("{head} {}", unit.name), Source::Metric(name), Digits::Size(unit), &legend)
     }
 
+    /// The name by which warnings undermine it.
+    pub fn undermined_as(&self) -> &'static str {
+        match self.source {
+            Source::Metric(name) => name,
+            Source::P99(_) => "p99_ms",
+        }
+    }
+
     /// The median that belongs here.
     pub fn median(&self, figures: &PhaseFigures) -> Metric {
         match self.source {
@@ -142,7 +150,7 @@ pub fn transactions(workload: &str, rows: &[Row], pick: Pick) -> Vec<Column> {
 /// Transactions: hardware efficiency.
 pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
     let size = unit_of(rows, pick, "size_bytes");
-    vec![
+    let mut columns = vec![
         Column::metric("r/t", "reads_per_op", 2, "device reads per operation"),
         Column::metric("rkb/t", "rkb_per_op", 2, "KB read from the device per operation"),
         Column::metric("wkb/t", "wkb_per_op", 2, "KB written to the device per operation, before the debt is paid"),
@@ -151,7 +159,16 @@ pub fn efficiency(rows: &[Row], pick: Pick) -> Vec<Column> {
         Column::metric("r/s", "reads_per_s", 0, "device reads per second"),
         Column::metric("rMB/s", "read_mb_s", 1, "MB read from the device per second"),
         Column::metric("wMB/s", "write_mb_s", 1, "MB written to the device per second"),
-    ]
+        Column::metric("w/t", "writes_per_op", 2, "device writes per operation, after merging"),
+        Column::metric("w/s", "writes_per_s", 0, "device writes per second"),
+    ];
+    // Only where some engine has a budget.
+    let budget = |figures: &PhaseFigures| figures.median("iops_used_percent").value().is_some();
+    if rows.iter().filter_map(pick).any(budget) {
+        let legend = "share of limits.storage.iops that reads and writes used, percent";
+        columns.push(Column::metric("iops%", "iops_used_percent", 0, legend));
+    }
+    columns
 }
 
 /// What an operation costs in all: the debt charged, memory, and space per byte of data.
@@ -167,6 +184,12 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
         ),
         Column::metric("Mcpu/t", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per operation"),
         Column::metric("Mcpu/t+d", "cpu_us_per_op_with_drain", 1, "the same over warmup, loops and drain"),
+        Column::metric(
+            "hcpu/t",
+            "host_cpu_us_per_op",
+            1,
+            "CPU microseconds of the whole host per operation: Mcpu/t, write-back, journal, loop devices, interrupts",
+        ),
         Column::metric("space", "space_amp", 2, "bytes allocated on disk per byte of keys and payloads"),
         Column::size("rss", "rss_bytes", rss, "resident memory of the engine's process at the end of the loops"),
     ]

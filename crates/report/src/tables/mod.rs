@@ -6,6 +6,7 @@ mod comparison;
 mod grid;
 mod notes;
 mod relative;
+mod warnings;
 
 use std::fmt::Write as _;
 
@@ -16,6 +17,7 @@ use self::columns::{Column, Pick};
 pub use self::comparison::comparison_table;
 use self::grid::{Footnotes, Grid};
 pub(crate) use self::notes::ending;
+use self::warnings::Warnings;
 use crate::format::percent;
 use crate::verdict::verdict_line;
 
@@ -23,6 +25,8 @@ use crate::verdict::verdict_line;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     baseline: Option<String>,
+    all_warnings: bool,
+    directories: Vec<String>,
 }
 
 /// A baseline that the results do not have.
@@ -43,6 +47,27 @@ impl std::fmt::Display for UnknownBaseline {
 impl std::error::Error for UnknownBaseline {}
 
 impl TableOptions {
+    /// All warnings are shown, and not the worst alone.
+    pub fn with_all_warnings(mut self, all: bool) -> Self {
+        self.all_warnings = all;
+        self
+    }
+
+    /// Where the results are, for the command that shows more of them.
+    pub fn with_directories(mut self, directories: impl IntoIterator<Item = String>) -> Self {
+        self.directories = directories.into_iter().collect();
+        self
+    }
+
+    /// The command that shows these results.
+    fn report(&self) -> String {
+        if self.directories.is_empty() {
+            "rumba report DIR".to_owned()
+        } else {
+            format!("rumba report {}", self.directories.join(" "))
+        }
+    }
+
     /// Costs are shown relative to this engine instead of the first that keeps its data.
     ///
     /// # Errors
@@ -65,12 +90,15 @@ impl TableOptions {
 /// spread of the repeats, warnings with remedies, what failed and what is missing.
 pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> String {
     let mut text = heading(results, summary);
+    let warnings = Warnings::of(&results.warnings, &summary.remarks, options.all_warnings);
+    let loaded = Marked { warnings: &warnings, of_loops: false };
+    let ran = Marked { warnings: &warnings, of_loops: true };
     let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
     let workload = results.trials.first().map_or("", |trial| trial.record.plan.workload.as_str());
-    section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load));
-    section(&mut text, "Transactions", summary, run, &columns::transactions(workload, &summary.rows, run));
-    section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run));
-    section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run));
+    section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load), loaded);
+    section(&mut text, "Transactions", summary, run, &columns::transactions(workload, &summary.rows, run), ran);
+    section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run), ran);
+    section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run), ran);
     let written = columns::written(&summary.rows, run);
     if !written.is_empty() {
         section(
@@ -79,13 +107,14 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
             summary,
             run,
             &written,
+            ran,
         );
     }
     text.push_str(&relative::relative(summary, workload, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
     text.push_str(&notes::servers(results));
-    text.push_str(&notes::all(results, summary));
+    text.push_str(&notes::all(results, summary, &warnings, &options.report()));
     text
 }
 
@@ -133,20 +162,43 @@ fn row_name(summary: &Summary, row: &Row) -> String {
     if summary.clients().len() > 1 { format!("{} ({})", row.engine, row.clients) } else { row.engine.clone() }
 }
 
+/// The warnings whose letters stand beside figures.
+#[derive(Clone, Copy)]
+struct Marked<'a> {
+    warnings: &'a Warnings<'a>,
+    /// Whether the figures are of the loops, which single trials are warned of, or of the load.
+    of_loops: bool,
+}
+
+impl Marked<'_> {
+    /// The letters go before a number, so that the digits of a column stay below each other.
+    fn before(marks: &str, text: &str) -> String {
+        if marks.is_empty() { text.to_owned() } else { format!("{marks} {text}") }
+    }
+
+    fn head(self, column: &Column) -> String {
+        Self::before(&self.warnings.common_marks(column.undermined_as()), &column.head)
+    }
+
+    fn cell(self, column: &Column, row: &Row, text: &str) -> String {
+        Self::before(&self.warnings.marks(column.undermined_as(), row, self.of_loops), text)
+    }
+}
+
 /// A titled table with its footnotes and legend.
-fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column]) {
+fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column], marked: Marked<'_>) {
     let with_figures: Vec<(&Row, &PhaseFigures)> =
         summary.rows.iter().filter_map(|row| Some((row, pick(row)?))).collect();
     if with_figures.is_empty() {
         return;
     }
-    let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
+    let mut grid = Grid::new(columns.iter().map(|column| marked.head(column)).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
     for (row, figures) in with_figures {
         let name = row_name(summary, row);
         let cell = |column: &Column| {
             let show = |value| column.digits.show(value);
-            footnotes.cell(&column.median(figures), &column.head, &name, show)
+            marked.cell(column, row, &footnotes.cell(&column.median(figures), &column.head, &name, show))
         };
         grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
     }

@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Remark, Summary, TrialName, Unfinished};
+use rumba_core::comparison::{Summary, TrialName, Unfinished};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
-use rumba_core::warning::Warning;
 
+use super::warnings::Warnings;
 use crate::format::counted;
 use crate::server::in_server;
 
 /// Everything a reader must know before trusting the tables.
-pub fn all(results: &Results, summary: &Summary) -> String {
+pub fn all(results: &Results, summary: &Summary, warnings: &Warnings<'_>, report: &str) -> String {
     let mut text = unsound(summary);
     text.push_str(&partial(summary));
     text.push_str(&failures("Did not end as planned", &summary.unfinished));
-    text.push_str(&warnings(&results.warnings, &summary.remarks));
+    text.push_str(&warnings.render(report));
     if !results.missing.is_empty() {
         text.push_str("\nMissing from these results\n");
         for missing in &results.missing {
@@ -88,7 +88,7 @@ fn trial_name(name: &TrialName) -> String {
     format!("trial {}, {}", name.trial, who(name))
 }
 
-fn who(name: &TrialName) -> String {
+pub fn who(name: &TrialName) -> String {
     format!("{}, {}, repeat {}", name.engine, counted(name.clients as usize, "client"), name.repeat)
 }
 
@@ -100,67 +100,4 @@ pub fn ending(status: &Status) -> String {
         Status::Failed { phase, cause } => format!("failed in {phase}: {cause}"),
         Status::Interrupted => "interrupted by its user".to_owned(),
     }
-}
-
-/// Warnings of one code and remedy.
-struct Group<'a> {
-    code: &'a str,
-    remedy: &'a str,
-    lines: Vec<Line<'a>>,
-}
-
-/// What was seen, and in which further repeats of the same engine a like thing was.
-struct Line<'a> {
-    name: Option<&'a TrialName>,
-    message: &'a str,
-    likewise: Vec<String>,
-}
-
-impl<'a> Group<'a> {
-    fn add(&mut self, name: Option<&'a TrialName>, message: &'a str) {
-        let known = self.lines.iter_mut().find(|line| match (line.name, name) {
-            (Some(known), Some(name)) => {
-                (known.engine == name.engine && known.clients == name.clients) && known.repeat != name.repeat
-            }
-            _ => false,
-        });
-        match (known, name) {
-            (Some(line), Some(name)) => line.likewise.push(name.repeat.to_string()),
-            _ => self.lines.push(Line { name, message, likewise: Vec::new() }),
-        }
-    }
-}
-
-impl Line<'_> {
-    fn show(&self) -> String {
-        let Some(name) = self.name else { return self.message.to_owned() };
-        let mut text = format!("{}: {}", who(name), self.message);
-        if !self.likewise.is_empty() {
-            let _ = write!(text, " (likewise in {})", self.likewise.join(", "));
-        }
-        text
-    }
-}
-
-/// Warnings of one code share their remedy, so it is given once.
-fn warnings(common: &[Warning], remarks: &[Remark]) -> String {
-    let mut groups: Vec<Group> = Vec::new();
-    let named = remarks.iter().map(|remark| (&remark.warning, Some(&remark.name)));
-    for (warning, name) in common.iter().map(|warning| (warning, None)).chain(named) {
-        let same = |group: &Group| group.code == warning.code && group.remedy == warning.remedy;
-        let index = groups.iter().position(same).unwrap_or_else(|| {
-            groups.push(Group { code: &warning.code, remedy: &warning.remedy, lines: Vec::new() });
-            groups.len() - 1
-        });
-        groups[index].add(name, &warning.message);
-    }
-    let mut text = String::new();
-    for group in groups {
-        let _ = writeln!(text, "  {}", group.code);
-        for line in &group.lines {
-            let _ = writeln!(text, "    {}", line.show());
-        }
-        let _ = writeln!(text, "    remedy: {}", group.remedy);
-    }
-    if text.is_empty() { text } else { format!("\nWarnings\n{text}") }
 }

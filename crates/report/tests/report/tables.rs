@@ -51,6 +51,8 @@ fn absent_values_are_dashes_with_each_reason_once() {
             let metrics = &mut phase.metrics;
             for metric in [
                 &mut metrics.reads_per_op,
+                &mut metrics.writes_per_op,
+                &mut metrics.writes_per_s,
                 &mut metrics.rkb_per_op,
                 &mut metrics.wkb_per_op,
                 &mut metrics.reads_per_s,
@@ -97,6 +99,59 @@ fn nothing_at_all_is_still_a_report() {
     results.warnings = vec![Warning::new("host", "swap is in use", "swapoff -a")];
     let text = printed(&results);
     assert!(text.contains("swap is in use") && text.contains("remedy: swapoff -a"), "{text}");
+}
+
+/// Warnings of many kinds, as a first run on an untuned host has them.
+fn warned() -> Results {
+    let mut results = results(&[LSM, BTREE], SHORT);
+    let warning = |code: &str| Warning::new(code, format!("{code} was seen"), format!("mend {code}"));
+    results.warnings = ["swap", "busy-host", "page-cache", "not-kept", "governor"].map(warning).into();
+    results.trials[0].record.warnings = ["few-samples", "cpu-uncharged"].map(warning).into();
+    results.trials[1].record.warnings = ["stolen-cpu", "writes-unsteady", "cpu-uncharged"].map(warning).into();
+    results
+}
+
+#[test]
+fn the_worst_warnings_come_first_and_the_rest_are_counted() {
+    let text = printed(&warned());
+    let (_, end) = text.split_once("\nWarnings").unwrap();
+    let codes: Vec<&str> =
+        end.lines().skip(1).filter_map(|line| line.get(4..)?.split_once(": ")).map(|(code, _)| code).collect();
+    let codes: Vec<&str> = codes.into_iter().filter(|code| *code != "remedy").collect();
+    assert_eq!(codes, ["page-cache", "writes-unsteady", "cpu-uncharged", "stolen-cpu", "busy-host"], "{end}");
+    assert!(end.contains("cpu-uncharged was seen (and in 1 other)"), "{end}");
+    assert!(end.contains("\n  4 more: rumba report DIR --warnings\n"), "{end}");
+    assert!(end.lines().count() <= 12, "{end}");
+}
+
+#[test]
+fn a_warning_stands_beside_the_figure_that_it_undermines_and_beside_no_other() {
+    let text = printed(&warned());
+    let section = |title: &str| text.split_once(title).unwrap().1.split("\n\n").next().unwrap().to_owned();
+    let cost = section("\nCost per operation\n");
+    let row = |table: &str, engine: &str| table.lines().find(|line| line.ends_with(engine)).unwrap().to_owned();
+    // b is writes-unsteady of the B-tree alone, c is cpu-uncharged of both.
+    assert!(row(&cost, "wiredtiger.snappy").trim_start().starts_with("b "), "{cost}");
+    assert!(!row(&cost, "rocksdb.none").contains("b "), "{cost}");
+    assert!(row(&cost, "rocksdb.none").contains(" c ") && row(&cost, "wiredtiger.snappy").contains(" c "), "{cost}");
+    // What is true of all engines stands beside the name of the figure.
+    let hardware = section("\nHardware per transaction\n");
+    assert!(hardware.lines().next().unwrap().contains("a r/t  a rkb/t"), "{hardware}");
+    assert!(!hardware.lines().next().unwrap().contains("a w/t"), "{hardware}");
+    // The load was not what those trials are warned of.
+    assert!(row(&section("\nLoad\n"), "wiredtiger.snappy").find("b ").is_none());
+}
+
+#[test]
+fn all_warnings_are_shown_when_asked_for() {
+    let results = warned();
+    let options = TableOptions::default().with_all_warnings(true);
+    let text = tables(&results, &summarise(&results), &options);
+    for code in ["swap", "not-kept", "governor", "few-samples", "cpu-uncharged"] {
+        assert!(text.contains(&format!("remedy: mend {code}\n")), "{code}: {text}");
+    }
+    assert!(text.contains("undermines: cpu_us_per_op, cpu_us_per_op_with_drain"), "{text}");
+    assert!(!text.contains(" more: "), "{text}");
 }
 
 #[test]

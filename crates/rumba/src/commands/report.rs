@@ -30,7 +30,9 @@ pub fn run(args: &ReportArgs) -> super::Result {
     if args.json {
         super::print_json(&rumba_report::json(&results, &summary))?;
     } else if args.html.is_none() {
-        super::print(as_tables(&results, &summary, baseline)?)?;
+        let directories = args.directories.iter().map(|path| path.display().to_string());
+        let options = TableOptions::default().with_all_warnings(args.warnings).with_directories(directories);
+        super::print(as_tables(&results, &summary, options, baseline)?)?;
     }
     Ok(verdict)
 }
@@ -140,9 +142,13 @@ fn rename(results: &mut Results, run: &str) {
     }
 }
 
-/// The tables.
-pub fn as_tables(results: &Results, summary: &Summary, baseline: Option<&str>) -> Result<String, Problem> {
-    let mut options = TableOptions::default();
+/// The tables, relative to an engine if one is named.
+pub fn as_tables(
+    results: &Results,
+    summary: &Summary,
+    mut options: TableOptions,
+    baseline: Option<&str>,
+) -> Result<String, Problem> {
     if let Some(baseline) = baseline {
         options = options
             .with_baseline(baseline, summary)

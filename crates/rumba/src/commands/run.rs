@@ -17,6 +17,7 @@ use rumba_lab::spec::{self, Experiment, Overrides, Shortage};
 use rumba_lab::store::{self, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{host, limits, plan, provision};
+use rumba_report::TableOptions;
 
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
@@ -341,7 +342,8 @@ pub fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     if args.json {
         super::print_json(&rumba_report::json(&results, &summary))?;
     } else {
-        say!("{}", super::report::as_tables(&results, &summary, None)?);
+        let options = TableOptions::default().with_directories([out.display().to_string()]);
+        say!("{}", super::report::as_tables(&results, &summary, options, None)?);
         say!("results: {}\npage:    {}", out.display(), page.display());
     }
     if outcome.interrupted {

@@ -342,6 +342,8 @@ fn interval(s: &Shape, phase: PhaseKind, start_s: f64, second: u64, random: &mut
 fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
     Spent {
         device_reads: Metric::from(reads),
+        device_writes: Metric::from(written / 16384.0),
+        device_submitted: Metric::from(reads + written / 8192.0),
         device_read_bytes: Metric::from(reads * s.kb_per_read * 1024.0),
         device_write_bytes: Metric::from(written),
         device_discard_bytes: Metric::from(0.0),
@@ -360,7 +362,8 @@ fn spent(s: &Shape, reads: f64, written: f64, cpu: f64) -> Spent {
         server_cpu_s: s.server.map_or_else(embedded, |_| Metric::from(cpu * 0.7)),
         cpu_s: Metric::from(cpu),
         harness_cpu_s: Metric::from(0.01),
-        host_cpu_s: Metric::from(cpu + 0.05),
+        host_cpu_s: Metric::from(cpu * 1.04 + 0.05),
+        strangers_cpu_s: Metric::from(0.04),
         ctx_switches: Metric::from(reads * 2.0),
         server_ctx_switches: s.server.map_or_else(embedded, |_| Metric::from(reads * 3.0)),
         rss_bytes: Metric::from(214.0 * MIB),
@@ -389,6 +392,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     metrics.client_cpu_us_per_op = us(&in_all.client_cpu_s);
     metrics.server_cpu_us_per_op = us(&in_all.server_cpu_s);
     metrics.client_rss_bytes = in_all.client_rss_bytes.clone();
+    metrics.host_cpu_us_per_op = us(&in_all.cpu_s.map(|seconds| seconds * 1.04));
     metrics.write_mb_s = per_s(written / MIB);
     metrics.host_cpu_percent = per_s(cpu / 4.0 * 100.0);
     metrics.rss_bytes = Metric::from(214.0 * MIB);
@@ -401,6 +405,8 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
     } else {
         metrics.write_amp = Metric::absent("measured in the load only");
         metrics.reads_per_op = per_op(reads);
+        metrics.writes_per_op = per_op(written / 16384.0);
+        metrics.writes_per_s = per_s(written / 16384.0);
         metrics.rkb_per_op = per_op(read);
         metrics.reads_per_s = per_s(reads);
         metrics.read_mb_s = per_s(read / 1024.0);

@@ -1,0 +1,191 @@
+//! What breaks parity between the engines of an experiment: differences that its figures would show as merits.
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::parity::{Nature, Reads};
+use rumba_core::units::show_bytes;
+use rumba_core::warning::Warning;
+
+use crate::registry::Registry;
+
+/// The warnings; none where engines differ in what is to be compared alone.
+pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
+    let kept = engines.iter().filter_map(|config| {
+        let engine = registry.engine(&config.engine)?;
+        // What keeps no data promises nothing.
+        engine.keeps_data().then(|| Side { config, nature: engine.nature(config), has_cache: engine.has_cache() })
+    });
+    let sides: Vec<Side> = kept.collect();
+    [durability(&sides), log(&sides), isolation(&sides), no_cache(&sides), cache(&sides), reads(&sides)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// One engine of the comparison.
+struct Side<'a> {
+    config: &'a EngineConfig,
+    nature: Nature,
+    has_cache: bool,
+}
+
+/// `no-sync: a, b; sync: c`, in the order in which they appear; `None` when all that say anything say the same.
+fn differing(sides: &[Side<'_>], what: impl Fn(&Side<'_>) -> Option<String>) -> Option<String> {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for side in sides {
+        let Some(said) = what(side) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, names)) => names.push(&side.config.name),
+            None => groups.push((said, vec![&side.config.name])),
+        }
+    }
+    let words: Vec<String> = groups.iter().map(|(said, names)| format!("{said}: {}", names.join(", "))).collect();
+    (words.len() > 1).then(|| words.join("; "))
+}
+
+fn names(sides: &[&Side<'_>]) -> String {
+    sides.iter().map(|side| side.config.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn durability(sides: &[Side<'_>]) -> Option<Warning> {
+    let promises = differing(sides, |side| Some(side.config.durability.name().to_owned()))?;
+    Some(Warning::new(
+        "durability-differs",
+        format!("the engines promise different things at commit: {promises}"),
+        "set durability in [common], or compare only engines that promise the same",
+    ))
+}
+
+/// Where commits are synced, all survive a crash, each in its way. Where they are not, a log decides what is left.
+fn log(sides: &[Side<'_>]) -> Option<Warning> {
+    let unsynced: Vec<&Side> = sides.iter().filter(|side| side.config.durability == Durability::NoSync).collect();
+    let with = |log: bool| unsynced.iter().copied().filter(|side| side.nature.has_log == Some(log)).collect::<Vec<_>>();
+    let (logged, not) = (with(true), with(false));
+    (!logged.is_empty() && !not.is_empty()).then(|| {
+        Warning::new(
+            "log-differs",
+            format!(
+                "under no-sync, {} writes no log: a crash of the host may damage all of its data, where {} lose the \
+                 last commits and pay for the log",
+                names(&not),
+                names(&logged)
+            ),
+            "compare under durability = \"sync\", or with the log's cost in mind",
+        )
+    })
+}
+
+fn isolation(sides: &[Side<'_>]) -> Option<Warning> {
+    let levels = differing(sides, |side| side.nature.isolation.clone())?;
+    Some(Warning::new(
+        "isolation-differs",
+        format!("transactions see different things: {levels}"),
+        "set isolation alike where engines have it, or compare with what the weaker one saves in mind",
+    ))
+}
+
+fn no_cache(sides: &[Side<'_>]) -> Option<Warning> {
+    let without: Vec<&Side> = sides.iter().filter(|side| !side.has_cache).collect();
+    (!without.is_empty() && without.len() < sides.len()).then(|| {
+        Warning::new(
+            "no-cache",
+            format!("{} has no cache of its own: it uses as much of the page cache as the host gives", names(&without)),
+            "compare it under a limit of memory, or with the page cache in mind",
+        )
+    })
+}
+
+fn cache(sides: &[Side<'_>]) -> Option<Warning> {
+    let caches = differing(sides, |side| side.has_cache.then(|| show_bytes(side.config.cache as f64)))?;
+    Some(Warning::new("cache-differs", format!("the engines' caches differ: {caches}"), "set cache in [common]"))
+}
+
+/// A memory map is told by `no-cache`, so it is not enough for a difference by itself.
+fn reads(sides: &[Side<'_>]) -> Option<Warning> {
+    let ways = differing(sides, |side| {
+        side.nature.reads.filter(|reads| *reads != Reads::Mapped).map(|reads| reads.to_string())
+    })?;
+    Some(Warning::new(
+        "page-cache-differs",
+        format!("files are read {ways}: what memory is left is a second cache for some and nothing for others"),
+        "limit the memory to little more than the cache, or set direct I/O alike",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::setting::Settings;
+
+    use super::*;
+
+    fn config(name: &str, durability: Durability) -> EngineConfig {
+        EngineConfig {
+            name: name.to_owned(),
+            engine: name.to_owned(),
+            cache: 1 << 30,
+            durability,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings::default(),
+        }
+    }
+
+    const LOGGED: (&str, bool, Reads) = ("REPEATABLE READ", true, Reads::Direct);
+
+    fn codes(sides: &[(&EngineConfig, (&str, bool, Reads))]) -> Vec<&'static str> {
+        let side = |(config, (isolation, log, reads)): &(&EngineConfig, (&str, bool, Reads))| {
+            let config: &EngineConfig = config;
+            // The tests' engines live for as long as the process.
+            let config: &'static EngineConfig = Box::leak(Box::new(config.clone()));
+            Side { config, nature: Nature::new(isolation, *log, *reads), has_cache: *reads != Reads::Mapped }
+        };
+        let sides: Vec<Side> = sides.iter().map(side).collect();
+        let all = [durability(&sides), log(&sides), isolation(&sides), no_cache(&sides), cache(&sides), reads(&sides)];
+        let known = ["durability-differs", "log-differs", "isolation-differs", "no-cache", "cache-differs"];
+        all.into_iter()
+            .flatten()
+            .map(|warning| known.into_iter().find(|code| *code == warning.code).unwrap_or("page-cache-differs"))
+            .collect()
+    }
+
+    #[test]
+    fn engines_that_work_alike_are_not_warned_of() {
+        let (a, b) = (config("a", Durability::NoSync), config("b", Durability::NoSync));
+        assert_eq!(codes(&[(&a, LOGGED), (&b, LOGGED)]), [""; 0]);
+    }
+
+    #[test]
+    fn each_difference_is_named_alone() {
+        let (a, b) = (config("innodb", Durability::NoSync), config("myrocks", Durability::NoSync));
+        let against = |other| codes(&[(&a, LOGGED), (&b, other)]);
+        assert_eq!(against(("READ COMMITTED", true, Reads::Direct)), ["isolation-differs"]);
+        assert_eq!(against(("REPEATABLE READ", false, Reads::Direct)), ["log-differs"]);
+        assert_eq!(against(("REPEATABLE READ", true, Reads::Buffered)), ["page-cache-differs"]);
+        assert_eq!(against(("REPEATABLE READ", true, Reads::Mapped)), ["no-cache"]);
+        let smaller = EngineConfig { cache: 1 << 20, ..b.clone() };
+        assert_eq!(codes(&[(&a, LOGGED), (&smaller, LOGGED)]), ["cache-differs"]);
+        let synced = config("b", Durability::Sync);
+        assert_eq!(codes(&[(&a, LOGGED), (&synced, LOGGED)]), ["durability-differs"]);
+    }
+
+    #[test]
+    fn a_store_without_a_log_that_syncs_every_commit_promises_the_same() {
+        let (a, b) = (config("a", Durability::Sync), config("b", Durability::Sync));
+        assert_eq!(codes(&[(&a, LOGGED), (&b, ("REPEATABLE READ", false, Reads::Direct))]), [""; 0]);
+    }
+
+    #[test]
+    fn what_engines_share_is_said_once() {
+        let (a, b, c) = ("a", "b", "c");
+        let configs = [a, b, c].map(|name| config(name, Durability::NoSync));
+        let levels = ["SNAPSHOT", "SERIALIZABLE", "SNAPSHOT"];
+        let sides: Vec<Side> = configs
+            .iter()
+            .zip(levels)
+            .map(|(config, level)| Side { config, nature: Nature::new(level, true, Reads::Buffered), has_cache: true })
+            .collect();
+        let message = isolation(&sides).unwrap().message;
+        assert_eq!(message, "transactions see different things: SNAPSHOT: a, c; SERIALIZABLE: b");
+    }
+}

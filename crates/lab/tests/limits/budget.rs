@@ -1,0 +1,135 @@
+//! One budget of reads and writes: never exceeded, and used. Judged by operations that the device counted over the time
+//! that it counted them in, so that a slow machine makes a test longer and not wrong. That all of a budget was asked for
+//! is a matter of the machine too, so a stretch in which it was not is measured again.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::limits::{Backing, StorageLimit};
+use rumba_lab::host::{block, diskstats};
+
+use crate::support::*;
+
+const IOPS: u32 = 1000;
+/// The pages of the file that is read and written.
+const PAGES: u64 = 2048;
+/// How long a load runs before it is measured, and how long it is.
+const BEFORE: Duration = Duration::from_millis(500);
+const MEASURED: Duration = Duration::from_secs(4);
+/// What the kernel lets through at once, and what a budget makes up for, in seconds of it.
+const SLICES_S: f64 = 0.2;
+
+/// A load's client: it goes on until it is told to stop.
+type Client = fn(&Path, u64, &AtomicBool);
+
+fn page(at: u64) -> u64 {
+    at.wrapping_mul(0x9E37_79B9_7F4A_7C15) % PAGES
+}
+
+fn reads(path: &Path, client: u64, stop: &AtomicBool) {
+    by_turns(path, client, stop, |_| Some(true));
+}
+
+fn writes(path: &Path, client: u64, stop: &AtomicBool) {
+    by_turns(path, client, stop, |_| Some(false));
+}
+
+/// Reads for 300 ms, then nothing for as long.
+fn reads_now_and_then(path: &Path, client: u64, stop: &AtomicBool) {
+    by_turns(path, client, stop, |ms| (ms / 300 % 2 == 0).then_some(true));
+}
+
+/// Writes when the readers of before do not read.
+fn writes_now_and_then(path: &Path, client: u64, stop: &AtomicBool) {
+    by_turns(path, client, stop, |ms| (ms / 300 % 2 == 1).then_some(false));
+}
+
+/// Whether a client reads, writes or rests at a time, in milliseconds on the clock that all share.
+fn by_turns(path: &Path, client: u64, stop: &AtomicBool, reads_at: impl Fn(u128) -> Option<bool>) {
+    let (file, mut memory) = direct_file(path);
+    let page_of = memory.as_ptr().align_offset(4096);
+    let memory = &mut memory[page_of..page_of + 4096];
+    let mut at = client << 32;
+    while !stop.load(Relaxed) {
+        at += 1;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        match reads_at(now) {
+            Some(true) => file.read_exact_at(memory, page(at) * 4096).unwrap(),
+            Some(false) => file.write_all_at(memory, page(at) * 4096).unwrap(),
+            None => sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+/// A checkpoint: half a second's worth of pages into the page cache, then all of them to the device at once.
+fn checkpoints(path: &Path, client: u64, stop: &AtomicBool) {
+    let file = File::create(path.with_extension("buffered")).unwrap();
+    let mut at = client;
+    while !stop.load(Relaxed) {
+        for _ in 0..IOPS / 4 {
+            at += 1;
+            file.write_all_at(&[7; 4096], page(at) * 8192).unwrap();
+        }
+        file.sync_all().unwrap();
+        sleep(Duration::from_millis(300));
+    }
+}
+
+/// Reads and writes that the device was asked for so far, before merging: what the throttle counts.
+fn submitted(dir: &Path) -> u64 {
+    let device = block::device_of(dir).unwrap();
+    let rows = std::fs::read_to_string("/proc/diskstats").unwrap();
+    diskstats::row(&rows, device.number).unwrap().1.submitted
+}
+
+/// The share of the budget that these clients used.
+fn used(path: &Path, clients: &[(Client, u64)]) -> f64 {
+    let (stop, dir) = (AtomicBool::new(false), path.parent().unwrap());
+    std::thread::scope(|scope| {
+        for (client, number) in clients.iter().flat_map(|(client, count)| (0..*count).map(move |n| (client, n))) {
+            let stop = &stop;
+            scope.spawn(move || client(path, number, stop));
+        }
+        sleep(BEFORE);
+        let (start, before) = (Instant::now(), submitted(dir));
+        sleep(MEASURED);
+        let (seconds, after) = (start.elapsed().as_secs_f64(), submitted(dir));
+        stop.store(true, Relaxed);
+        let allowed = f64::from(IOPS) * (seconds + SLICES_S);
+        assert!((after - before) as f64 <= allowed, "{} operations, {allowed} allowed", after - before);
+        (after - before) as f64 / (f64::from(IOPS) * seconds)
+    })
+}
+
+#[test]
+fn a_budget_is_used_and_not_exceeded_whoever_asks_for_it() {
+    let host = Host::new();
+    let storage = StorageLimit { iops: Some(IOPS), ..small(Backing::Tmpfs) };
+    let loads: [(&str, &[(Client, u64)]); 5] = [
+        ("reads alone, one at a time", &[(reads, 1)]),
+        ("reads and writes", &[(reads, 8), (writes, 8)]),
+        ("many reads, one writer", &[(reads, 8), (writes, 1)]),
+        ("reads and writes by turns", &[(reads_now_and_then, 8), (writes_now_and_then, 8)]),
+        ("reads and checkpoints", &[(reads, 8), (checkpoints, 1)]),
+    ];
+    for (name, clients) in loads {
+        let Some(enforcement) = host.begin_or_skip(&storage_alone(storage.clone())) else { return };
+        let path = enforcement.storage_dir().unwrap().join("file");
+        direct_pages(&path, PAGES, |file, page, at| file.write_all_at(page, at));
+        let mut best = 0.0_f64;
+        for _ in 0..5 {
+            best = best.max(used(&path, clients));
+            println!("{name}: {:.1}% of {IOPS} operations/s", best * 100.0);
+            if best >= 0.95 {
+                break;
+            }
+        }
+        assert!(best >= 0.95, "{name}: {:.1}% of the budget was used", best * 100.0);
+        enforcement.end().unwrap();
+    }
+    host.assert_nothing_left();
+}

@@ -1,0 +1,50 @@
+//! What a volume's device is like does not depend on the disk below it, nor on which device was free.
+
+use std::fs;
+use std::path::Path;
+
+use rumba_core::limits::{Backing, StorageLimit};
+use rumba_lab::host::block::{self, DeviceFacts};
+use rumba_lab::limits::Enforcement;
+
+use crate::support::*;
+
+fn facts(enforcement: &Enforcement) -> DeviceFacts {
+    DeviceFacts::of(block::device_of(enforcement.storage_dir().unwrap()).unwrap().number)
+}
+
+#[test]
+fn the_backing_decides_neither_read_ahead_nor_whether_the_device_turns() {
+    let host = Host::new();
+    let mut conditions = Vec::new();
+    for backing in [Backing::Tmpfs, Backing::File] {
+        let Some(enforcement) = host.begin_or_skip(&storage_alone(small(backing))) else { return };
+        let facts = facts(&enforcement);
+        assert_eq!((facts.rotational, facts.read_ahead_bytes), (Some(false), Some(128 << 10)), "{backing}");
+        assert!(enforcement.enforced()[0].contains("not rotational, read-ahead 128.0 KiB"), "said in the conditions");
+        conditions.push(enforcement.enforced().to_vec());
+        // Another device, the first being taken.
+        let second = host.begin_or_skip(&storage_alone(small(backing))).unwrap();
+        assert_ne!(enforcement.device(), second.device());
+        assert_eq!(enforcement.enforced(), second.enforced(), "which device is free is no condition");
+        second.end().unwrap();
+        enforcement.end().unwrap();
+    }
+    host.assert_nothing_left();
+}
+
+#[test]
+fn what_is_asked_for_is_in_force_and_gone_with_the_volume() {
+    let host = Host::new();
+    let turning = StorageLimit { read_ahead_bytes: Some(2560 << 10), rotational: Some(true), ..small(Backing::Tmpfs) };
+    let Some(enforcement) = host.begin_or_skip(&storage_alone(turning)) else { return };
+    let known = facts(&enforcement);
+    assert_eq!((known.rotational, known.read_ahead_bytes), (Some(true), Some(2560 << 10)));
+    assert!(enforcement.enforced()[0].contains(", rotational, read-ahead 2.50 MiB"), "{:?}", enforcement.enforced());
+    let node = enforcement.device().unwrap().node.clone();
+    enforcement.end().unwrap();
+    let queue = Path::new("/sys/block").join(node.file_name().unwrap()).join("queue");
+    let is = |name: &str| fs::read_to_string(queue.join(name)).unwrap().trim().to_owned();
+    assert_eq!((is("rotational").as_str(), is("read_ahead_kb").as_str()), ("0", "128"), "nothing is inherited from it");
+    host.assert_nothing_left();
+}

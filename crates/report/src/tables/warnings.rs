@@ -1,0 +1,151 @@
+//! Warnings below the tables, the worst first, and the letters by which figures point at them.
+
+use std::fmt::Write as _;
+
+use rumba_core::comparison::{Remark, Row, TrialName};
+use rumba_core::warning::{Rank, WARNINGS, Warning};
+
+use super::notes::who;
+
+/// How many kinds of warnings are shown unless all are asked for; more only when all of them void figures.
+const FEW: usize = 5;
+
+/// The warnings of some results.
+pub struct Warnings<'a> {
+    groups: Vec<Group<'a>>,
+    shown: usize,
+    all: bool,
+}
+
+/// Warnings of one code and remedy.
+struct Group<'a> {
+    warning: &'a Warning,
+    lines: Vec<Line<'a>>,
+}
+
+/// What was seen, and in which further repeats of the same engine a like thing was.
+struct Line<'a> {
+    /// `None` when it is about all trials.
+    name: Option<&'a TrialName>,
+    message: &'a str,
+    likewise: Vec<String>,
+}
+
+impl<'a> Warnings<'a> {
+    /// Those common to all trials and those of single ones, the worst first; few of them, or all.
+    pub fn of(common: &'a [Warning], remarks: &'a [Remark], all: bool) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        let named = remarks.iter().map(|remark| (&remark.warning, Some(&remark.name)));
+        for (warning, name) in common.iter().map(|warning| (warning, None)).chain(named) {
+            let same = |group: &Group| group.warning.code == warning.code && group.warning.remedy == warning.remedy;
+            let index = groups.iter().position(same).unwrap_or_else(|| {
+                groups.push(Group { warning, lines: Vec::new() });
+                groups.len() - 1
+            });
+            groups[index].add(name, &warning.message);
+        }
+        groups.sort_by_key(|group| (group.warning.rank(), place(&group.warning.code)));
+        let void = groups.iter().filter(|group| group.warning.rank() == Rank::Void).count();
+        let worth = groups.iter().filter(|group| group.warning.rank() < Rank::Note).count();
+        let shown = if all { groups.len() } else { worth.min(FEW.max(void)) };
+        Self { groups, shown, all }
+    }
+
+    /// The letters of the shown warnings that undermine a metric of a row: of its loops, or of its load.
+    pub fn marks(&self, metric: &str, row: &Row, of_loops: bool) -> String {
+        self.letters(metric, |line| {
+            of_loops && line.name.is_some_and(|name| name.engine == row.engine && name.clients == row.clients)
+        })
+    }
+
+    /// The letters of those that undermine it in every row.
+    pub fn common_marks(&self, metric: &str) -> String {
+        self.letters(metric, |line| line.name.is_none())
+    }
+
+    fn letters(&self, metric: &str, is_about: impl Fn(&Line<'_>) -> bool) -> String {
+        let shown = self.groups[..self.shown].iter().enumerate();
+        let undermines = |group: &Group| group.warning.undermines().contains(&metric);
+        let found = shown.filter(|(_, group)| undermines(group) && group.lines.iter().any(&is_about));
+        found.filter_map(|(index, _)| letter(index)).collect()
+    }
+
+    /// The warnings as they stand below the tables; `report` is the command that shows them all.
+    pub fn render(&self, report: &str) -> String {
+        let mut text = String::new();
+        for (index, group) in self.groups[..self.shown].iter().enumerate() {
+            let mark = letter(index).filter(|_| !group.warning.undermines().is_empty()).unwrap_or(' ');
+            text.push_str(&if self.all { group.in_full(mark) } else { group.in_short(mark) });
+        }
+        let rest = self.groups.len() - self.shown;
+        if rest > 0 {
+            let _ = writeln!(text, "  {rest} more: {report} --warnings");
+        }
+        if text.is_empty() {
+            text
+        } else {
+            format!("\nWarnings, the worst first; their letters stand beside what they undermine\n{text}")
+        }
+    }
+}
+
+/// Beyond 26 kinds, which nobody reads, they have none.
+fn letter(index: usize) -> Option<char> {
+    ('a'..='z').nth(index)
+}
+
+/// A code's place in the ranking; unknown ones come last.
+fn place(code: &str) -> usize {
+    WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len())
+}
+
+impl<'a> Group<'a> {
+    fn add(&mut self, name: Option<&'a TrialName>, message: &'a str) {
+        let known = self.lines.iter_mut().find(|line| match (line.name, name) {
+            (Some(known), Some(name)) => {
+                (known.engine == name.engine && known.clients == name.clients) && known.repeat != name.repeat
+            }
+            _ => false,
+        });
+        match (known, name) {
+            (Some(line), Some(name)) => line.likewise.push(name.repeat.to_string()),
+            _ => self.lines.push(Line { name, message, likewise: Vec::new() }),
+        }
+    }
+
+    /// Two lines: what was seen first and how often more, and what to do.
+    fn in_short(&self, mark: char) -> String {
+        let first = self.lines.first().map(Line::show).unwrap_or_default();
+        let others = self.lines.len().saturating_sub(1);
+        let more = match others {
+            0 => String::new(),
+            1 => " (and in 1 other)".to_owned(),
+            _ => format!(" (and in {others} others)"),
+        };
+        format!("  {mark} {}: {first}{more}\n    remedy: {}\n", self.warning.code, self.warning.remedy)
+    }
+
+    fn in_full(&self, mark: char) -> String {
+        let mut text = format!("  {mark} {}\n", self.warning.code);
+        for line in &self.lines {
+            let _ = writeln!(text, "      {}", line.show());
+        }
+        let undermines = self.warning.undermines();
+        if !undermines.is_empty() {
+            let _ = writeln!(text, "      undermines: {}", undermines.join(", "));
+        }
+        let _ = writeln!(text, "      remedy: {}", self.warning.remedy);
+        text
+    }
+}
+
+impl Line<'_> {
+    fn show(&self) -> String {
+        let Some(name) = self.name else { return self.message.to_owned() };
+        let mut text = format!("{}: {}", who(name), self.message);
+        if !self.likewise.is_empty() {
+            let _ = write!(text, " (likewise in {})", self.likewise.join(", "));
+        }
+        text
+    }
+}
