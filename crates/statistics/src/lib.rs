@@ -7,6 +7,7 @@ mod charge;
 pub mod claims;
 mod remarks;
 mod statistics;
+pub mod steady;
 mod summary;
 #[cfg(test)]
 mod testing;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Summary, TrialName, Unfinished};
+use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Steadiness, Summary, TrialName, Unfinished};
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
 use rumba_core::results::Results;
@@ -12,6 +12,7 @@ use crate::claims::judge;
 use crate::charge::{Charged, charged_load, charged_run, ended};
 use crate::remarks::remarks;
 use crate::statistics::figure;
+use crate::steady;
 
 /// Sums results up: every repeat's figures and their medians, what did not
 /// end, and the warnings that follow from the figures.
@@ -35,11 +36,14 @@ pub fn summarise(results: &Results) -> Summary {
     });
     let rows: Vec<Row> = rows.collect();
     let claims = judge(&results.claims, &rows);
+    let steadiness: Vec<Steadiness> = results.trials.iter().filter_map(steady::steadiness).collect();
+    let unsteady = steadiness.iter().flat_map(steady::remarks);
     Summary {
         claims,
         rows,
         unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
-        remarks: records.iter().flat_map(|record| remarks(record)).collect(),
+        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).collect(),
+        steadiness,
     }
 }
 
