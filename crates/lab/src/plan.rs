@@ -9,9 +9,6 @@ use rumba_core::workload::Bound;
 use crate::registry::Registry;
 use crate::spec::Experiment;
 
-/// Length of an interval: one second, because stalls of 1–4 s vanish in longer ones.
-const INTERVAL_S: f64 = 1.0;
-
 /// The trials. Repeats are interleaved (A B A B, not A A B B), so that a host
 /// that grows slower does so for every engine.
 pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
@@ -31,13 +28,14 @@ pub fn plan(experiment: &Experiment) -> Vec<TrialPlan> {
                         load_clients: run.load_clients,
                         driver: run.driver,
                         warmup_s: run.warmup_s,
+                        warmup_most_s: run.warmup_most_s,
                         loops: run.loops,
                         loop_s: run.loop_s,
                         rate: run.rate,
                         seed: run.seed,
                         verify: run.verify,
                         keep_data: run.keep_data,
-                        interval_s: INTERVAL_S,
+                        interval_s: run.interval_s,
                     },
                 });
             }

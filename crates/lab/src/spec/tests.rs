@@ -431,3 +431,15 @@ fn an_engine_that_a_list_of_limits_makes_can_be_chosen() {
     let experiment = read_text("e.toml", &tiers, &overrides, &registry()).unwrap();
     assert_eq!(experiment.engines.iter().map(|engine| engine.name.as_str()).collect::<Vec<_>>(), overrides.engines);
 }
+
+#[test]
+fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_are_refused() {
+    let experiment = with(GOOD, &["warmup=20s", "warmup_most=3m", "interval=150ms"]).unwrap();
+    assert_eq!((experiment.run.warmup_most_s, experiment.run.interval_s), (Some(180.0), 0.15));
+    let experiment = read(GOOD).unwrap();
+    assert_eq!((experiment.run.warmup_most_s, experiment.run.interval_s), (None, 1.0));
+    let short = with(GOOD, &["warmup=20s", "warmup_most=10s"]).unwrap_err();
+    assert_eq!(short.problem, "warmup_most is 10 s, shorter than the warmup of 20 s");
+    let fine = with(GOOD, &["interval=5ms"]).unwrap_err();
+    assert_eq!(fine.remedy, "give one from 100 ms to 60 s, or leave it out for 1 s");
+}

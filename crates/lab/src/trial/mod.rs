@@ -10,6 +10,7 @@ mod phases;
 mod remarks;
 mod span;
 mod sync;
+mod warm;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

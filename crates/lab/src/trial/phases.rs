@@ -120,7 +120,10 @@ impl Trial<'_> {
                 None => self.begin(phase),
             };
             let until = span.started() + Duration::from_secs_f64(seconds);
-            end = self.follow(&mut span, &mut running, ops, Some(until));
+            end = match phase {
+                PhaseKind::Warmup => self.warm_up(&mut span, &mut running, ops, until),
+                _ => self.follow(&mut span, &mut running, ops, Some(until)),
+            };
             if end.is_err() || number + 1 == phases.len() {
                 // Before anything else is looked at: what clients still did would be counted by nobody.
                 running.stop();

@@ -289,10 +289,11 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
     for trial in trials {
         let run = &trial.run;
         say!(
-            "  {:<32} {} loaders, warmup {}, {} loops of {}",
+            "  {:<32} {} loaders, warmup {}{}, {} loops of {}",
             plan::directory(trial),
             run.load_clients,
             show(run.warmup_s),
+            run.warmup_most_s.map(|most_s| format!(" to {}", show(most_s))).unwrap_or_default(),
             run.loops,
             show(run.loop_s)
         );

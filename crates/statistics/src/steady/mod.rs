@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 
 use rumba_core::comparison::{ChangePoint, Course, Remark, Settled, Steadiness};
 use rumba_core::metric::Metric;
-use rumba_core::record::Interval;
 use rumba_core::results::Trial;
 use rumba_core::warning::Warning;
 
 use crate::summary::trial_name;
 use series::Series;
+pub use series::Served;
 use trend::{FEWEST_INDEPENDENT, Trend};
 
 /// A trend over the loops, or a step within them, below this share of the mean is no reason to warn, however sure.
@@ -32,7 +32,7 @@ const WRITES_KB: f64 = 0.05;
 
 /// How steady a trial's loops were; `None` when it has no second of a loop.
 pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
-    let series = series::series(&trial.intervals)?;
+    let series = series::series(&series::loops(&trial.intervals))?;
     Some(Steadiness {
         name: trial_name(&trial.record),
         start_s: series.start_s,
@@ -42,9 +42,9 @@ pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
     })
 }
 
-/// The courses of throughput and of bytes written over these intervals' loops, by their metrics' stable names.
-pub fn courses_of(intervals: &[Interval]) -> BTreeMap<String, Course> {
-    series::series(intervals).map(|series| courses(&series)).unwrap_or_default()
+/// The courses of throughput and of bytes written over these seconds, by their metrics' stable names.
+pub fn courses_of(served: &[Served]) -> BTreeMap<String, Course> {
+    series::series(served).map(|series| courses(&series)).unwrap_or_default()
 }
 
 fn courses(series: &Series) -> BTreeMap<String, Course> {

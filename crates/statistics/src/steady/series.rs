@@ -9,6 +9,26 @@ use crate::median;
 /// as many, which keeps every trend and every change of level that lasts.
 const MOST: f64 = 512.0;
 
+/// What was served and written in a span of time, as an interval of a record has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Served {
+    /// Its start, in seconds on any clock.
+    pub start_s: f64,
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// Operations that ended in it.
+    pub ops: u64,
+    /// Bytes that the device wrote in it.
+    pub written_bytes: Metric,
+}
+
+impl From<&Interval> for Served {
+    fn from(interval: &Interval) -> Self {
+        let Interval { start_s, seconds, ops, .. } = *interval;
+        Self { start_s, seconds, ops, written_bytes: interval.spent.device_write_bytes.clone() }
+    }
+}
+
 /// One step of the clock: a second, or more in a very long run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Second {
@@ -22,10 +42,10 @@ pub struct Second {
     pub written_bytes: f64,
 }
 
-/// The loops of a trial, evenly clocked.
+/// A course of seconds, evenly clocked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The loops' start, in seconds since the trial's.
+    /// Its start, on the clock of what it was made of.
     pub start_s: f64,
     /// Length of a step in seconds.
     pub step_s: f64,
@@ -35,41 +55,45 @@ pub struct Series {
     pub unwritten: Option<String>,
 }
 
-/// The series of a trial's loops; `None` of none.
+/// What a trial's loops served and wrote, second by second.
+pub fn loops(intervals: &[Interval]) -> Vec<Served> {
+    intervals.iter().filter(|interval| matches!(interval.phase, PhaseKind::Loop(_))).map(Served::from).collect()
+}
+
+/// The series of these spans; `None` of none.
 ///
 /// An interval that the harness could not end in time, or that was lost,
 /// stretches or tears the record's seconds: what an interval counted is shared
 /// out over the steps that it covers, and a step that none covers is missing.
-pub fn series(intervals: &[Interval]) -> Option<Series> {
-    let is_loop = |interval: &&Interval| matches!(interval.phase, PhaseKind::Loop(_)) && interval.seconds > 0.0;
-    let loops: Vec<&Interval> = intervals.iter().filter(is_loop).collect();
-    let (first, last) = (loops.first()?, loops.last()?);
+pub fn series(served: &[Served]) -> Option<Series> {
+    let served: Vec<&Served> = served.iter().filter(|served| served.seconds > 0.0).collect();
+    let (first, last) = (served.first()?, served.last()?);
     let (start_s, length_s) = (first.start_s, last.start_s + last.seconds - first.start_s);
-    let lengths: Vec<f64> = loops.iter().map(|interval| interval.seconds).collect();
+    let lengths: Vec<f64> = served.iter().map(|served| served.seconds).collect();
     let step_s = median(&lengths)?.max(length_s / MOST);
     // A last sliver joins no step of its own.
     let mut seconds = vec![Second::default(); (length_s / step_s + 0.5).floor().max(1.0) as usize];
-    for interval in &loops {
-        share_out(interval, interval.start_s - start_s, step_s, &mut seconds);
+    for served in &served {
+        share_out(served, served.start_s - start_s, step_s, &mut seconds);
     }
     for (number, second) in seconds.iter_mut().enumerate() {
         second.at_s = (number as f64 + 0.5) * step_s;
     }
     seconds.retain(|second| second.seconds >= step_s / 2.0);
-    let unwritten = loops.iter().find_map(|interval| interval.spent.device_write_bytes.reason());
+    let unwritten = served.iter().find_map(|served| served.written_bytes.reason());
     Some(Series { start_s, step_s, seconds, unwritten: unwritten.map(str::to_owned) })
 }
 
-fn share_out(interval: &Interval, from_s: f64, step_s: f64, seconds: &mut [Second]) {
-    let until_s = from_s + interval.seconds;
-    let written = interval.spent.device_write_bytes.value().unwrap_or_default();
+fn share_out(served: &Served, from_s: f64, step_s: f64, seconds: &mut [Second]) {
+    let until_s = from_s + served.seconds;
+    let written = served.written_bytes.value().unwrap_or_default();
     let (first, end) = ((from_s / step_s).max(0.0) as usize, (until_s / step_s).ceil() as usize);
     for (number, second) in seconds.iter_mut().enumerate().take(end).skip(first) {
         let (start, end) = (number as f64 * step_s, (number + 1) as f64 * step_s);
         let covered = (until_s.min(end) - from_s.max(start)).max(0.0);
-        let share = covered / interval.seconds;
+        let share = covered / served.seconds;
         second.seconds += covered;
-        second.ops += share * interval.ops as f64;
+        second.ops += share * served.ops as f64;
         second.written_bytes += share * written;
     }
 }

@@ -123,6 +123,10 @@ fn seconds(n: usize, ops: impl Fn(usize) -> f64, kb: impl Fn(usize) -> f64) -> V
     (0..n).map(second).collect()
 }
 
+fn courses(intervals: &[Interval]) -> BTreeMap<String, Course> {
+    courses_of(&series::loops(intervals))
+}
+
 fn wobble(second: usize) -> f64 {
     [0.0, 7.0, -4.0, 3.0, -6.0, 1.0, -1.0][second % 7]
 }
@@ -162,31 +166,31 @@ fn seconds_that_are_suspended_missing_or_without_operations_break_nothing() {
     for stalled in &mut intervals[46..49] {
         stalled.ops = 0;
     }
-    let courses = courses_of(&intervals);
-    let throughput = &courses["ops_per_s"];
+    let found = courses(&intervals);
+    let throughput = &found["ops_per_s"];
     let expected = 1000.0 * (85.0 - 3.0) / 85.0;
     assert!((throughput.mean.value().unwrap() - expected).abs() < 5.0, "{:?}", throughput.mean);
     assert_eq!(throughput.changes, []);
-    assert!(courses["wkb_per_op"].trend.value().unwrap().is_finite());
+    assert!(found["wkb_per_op"].trend.value().unwrap().is_finite());
 }
 
 #[test]
 fn what_cannot_be_known_is_absent_with_its_reason() {
-    let few = courses_of(&seconds(6, |_| 1000.0, |_| 10.0));
+    let few = courses(&seconds(6, |_| 1000.0, |_| 10.0));
     assert_eq!(few["ops_per_s"].mean, Metric::Value(1000.0));
     assert_eq!(few["ops_per_s"].trend.reason().unwrap(), "6 intervals are too few for a trend: it takes 12");
-    let dead = courses_of(&seconds(60, |_| 0.0, |_| 0.0));
+    let dead = courses(&seconds(60, |_| 0.0, |_| 0.0));
     assert_eq!(dead["ops_per_s"].settled, Settled::Undecided);
     assert!(dead["wkb_per_op"].mean.reason().unwrap().contains("no operations"));
     let mut unmetered = seconds(60, |_| 1000.0, |_| 0.0);
     unmetered[7].spent.device_write_bytes = Metric::absent("tmpfs has no device");
-    assert_eq!(courses_of(&unmetered)["wkb_per_op"].mean, Metric::absent("tmpfs has no device"));
-    assert!(courses_of(&[]).is_empty());
+    assert_eq!(courses(&unmetered)["wkb_per_op"].mean, Metric::absent("tmpfs has no device"));
+    assert!(courses(&[]).is_empty());
 }
 
 #[test]
 fn an_hour_takes_no_longer_than_a_minute() {
-    let hour = courses_of(&seconds(36_000, |second| 1000.0 + wobble(second), |_| 10.0));
+    let hour = courses(&seconds(36_000, |second| 1000.0 + wobble(second), |_| 10.0));
     assert_eq!(hour["ops_per_s"].settled, Settled::Steady);
     let trial = &results(vec![record("a", 8, 1)]).trials[0];
     assert!(steadiness(trial).is_none(), "no loop, nothing to tell");
@@ -206,7 +210,7 @@ proptest::proptest! {
             start_s += length;
             interval(start_s - length, length, ops, Metric::Value(written))
         }).collect();
-        for course in courses_of(&intervals).values() {
+        for course in courses(&intervals).values() {
             for figure in [&course.mean, &course.n_eff, &course.trend, &course.low, &course.high] {
                 proptest::prop_assert!(figure.value().is_none_or(f64::is_finite));
             }
