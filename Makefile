@@ -12,7 +12,7 @@ help: ## List the targets
 
 setup: setup-test ## Install what the other targets need (Debian 12), or say what is missing
 
-demo: setup-demo ## Compare the embedded engines in two minutes and write the page
+demo: setup-demo ## Compare the embedded engines in three minutes and write the page
 	@echo "demo: building rumba, then running experiments/quickstart.toml"
 	cargo build --release -p rumba
 	@scripts/demo
@@ -29,10 +29,10 @@ aa: setup-demo ## Run one engine against itself: what verdicts say of noise alon
 	cargo build --release -p rumba
 	@scripts/aa
 
-experiments: setup-test setup-web ## Run the published experiments (two hours), or NAME=storage-tiers alone
+experiments: setup-test setup-web ## Run the published experiments (four hours), or NAME=storage-tiers ARGS="--set repeats=8"
 	@echo "experiments: tables and pictures go to docs/experiments"
 	cargo build --release -p rumba
-	@scripts/experiments $(NAME)
+	@scripts/experiments $(NAME) $(ARGS)
 
 build: setup-demo ## Build the release binary
 	@echo "build: target/release/rumba"

@@ -1,6 +1,7 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`, `-- simulate`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`, `-- simulate`, `-- experiments`.
 
 mod bench;
+mod experiments;
 mod memory_needs;
 mod simulate;
 mod tests_told;
@@ -14,6 +15,7 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
        cargo run --release -p xtask -- simulate [--write]
+       cargo run -p xtask -- experiments [--write]
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
@@ -31,7 +33,10 @@ memory-needs  measures what engines need beside their cache, in memory groups
        Needs root and a rumba beside this program: cargo build -p rumba
 simulate
        how often verdicts err on made-up data, and what they find; --write puts the
-       tables into docs/method.md. Fails when they err more often than they say";
+       tables into docs/method.md. Fails when they err more often than they say
+experiments  fails when a measured table of docs/experiments.md or README.md is not that of the
+       committed docs/experiments/NAME.json, or has no such file; --write puts the files'
+       figures into the pages";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +46,8 @@ fn main() -> ExitCode {
         ["memory-needs", named @ ..] => memory_needs(named),
         ["simulate"] => ended("simulate", simulate::run(root(), false)),
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
+        ["experiments"] => experiments(false),
+        ["experiments", "--write"] => experiments(true),
         ["bench", "--write"] => bench(&[], true),
         ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
         _ => {
@@ -93,6 +100,29 @@ fn tests_told(log: &str, ended_well: bool) -> ExitCode {
             eprintln!("tests-told: {log}: {error}");
             ExitCode::from(2)
         }
+    }
+}
+
+fn experiments(write: bool) -> ExitCode {
+    let report = match experiments::check(root(), write) {
+        Ok(report) => report,
+        Err(error) => {
+            eprintln!("experiments: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    for name in &report.missing {
+        println!("experiments: docs/experiments/{name}.json is missing: make experiments NAME={name}");
+    }
+    for page in &report.differing {
+        let what =
+            if write { "was written" } else { "differs from its figures: cargo run -p xtask -- experiments --write" };
+        println!("experiments: {page} {what}");
+    }
+    if report.missing.is_empty() && (write || report.differing.is_empty()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -265,6 +265,66 @@ pub struct Remark {
     pub warning: Warning,
 }
 
+/// What the seconds of a trial's loops say about a metric having settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Settled {
+    /// The trend's whole interval lies within 10% of the mean.
+    Steady,
+    /// It surely rose, and by more than 10% of the mean.
+    Rising,
+    /// It surely fell, and by more than 10% of the mean.
+    Falling,
+    /// The seconds are too few, or too dependent on each other, to tell.
+    Undecided,
+}
+
+/// Where a metric's level became another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangePoint {
+    /// When, in seconds since the loops' start.
+    pub at_s: f64,
+    /// The mean before it, from the change point before.
+    pub before: f64,
+    /// The mean after it, until the next change point.
+    pub after: f64,
+}
+
+/// How a metric went over the seconds of all loops of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Course {
+    /// The mean over the loops, in the metric's unit.
+    pub mean: Metric,
+    /// Effective sample size: how many independent seconds the loops' are worth.
+    pub n_eff: Metric,
+    /// The change from the loops' start to their end along a straight line, over the mean: −0.2 when it fell by a fifth.
+    pub trend: Metric,
+    /// Lower end of the trend's 95% interval.
+    pub low: Metric,
+    /// Upper end of the trend's 95% interval.
+    pub high: Metric,
+    /// What that says.
+    pub settled: Settled,
+    /// Where the level changed, ascending.
+    pub changes: Vec<ChangePoint>,
+}
+
+/// How steady a trial's loops were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Steadiness {
+    /// Which trial.
+    #[serde(flatten)]
+    pub name: TrialName,
+    /// The loops' start in seconds since the trial's.
+    pub start_s: f64,
+    /// Length in seconds of the steps that were looked at: an interval's, longer in very long runs.
+    pub step_s: f64,
+    /// How many there are; missing ones are not counted.
+    pub steps: u32,
+    /// By the metric's stable name: `ops_per_s` and `wkb_per_op`.
+    pub courses: BTreeMap<String, Course>,
+}
+
 /// What results come to: one row per engine and number of clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
@@ -280,6 +340,9 @@ pub struct Summary {
     /// The engines against each other, with each of them as the baseline.
     #[serde(default)]
     pub relative: Vec<Relative>,
+    /// Per trial that has loops: whether they were steady.
+    #[serde(default)]
+    pub steadiness: Vec<Steadiness>,
 }
 
 impl Summary {

@@ -397,6 +397,9 @@ pub struct RunPlan {
     pub driver: DriverKind,
     /// Warmup in seconds.
     pub warmup_s: f64,
+    /// The warmup goes on until the engine is steady, to at most so many seconds; absent: it ends by the clock.
+    #[serde(default)]
+    pub warmup_most_s: Option<f64>,
     /// Number of loops.
     pub loops: u32,
     /// Length of a loop in seconds.

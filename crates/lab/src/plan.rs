@@ -14,9 +14,6 @@ use crate::spec::{Experiment, RepeatsFrom};
 
 pub use rest::rest;
 
-/// Length of an interval: one second, because stalls of 1–4 s vanish in longer ones.
-const INTERVAL_S: f64 = 1.0;
-
 /// The trials. First the loads that others start from, one of each engine whose
 /// data can be kept; then the repeats, interleaved (A B A B, not A A B B), so that
 /// a host that grows slower does so for every engine.
@@ -72,6 +69,7 @@ fn trial(
             load_clients: run.load_clients,
             driver: run.driver,
             warmup_s: run.warmup_s,
+            warmup_most_s: run.warmup_most_s,
             loops: run.loops,
             loop_s: run.loop_s,
             rate: run.rate,
@@ -80,7 +78,7 @@ fn trial(
             seed: run.seed,
             verify: run.verify,
             keep_data: run.keep_data,
-            interval_s: INTERVAL_S,
+            interval_s: run.interval_s,
             stall_s: run.stall_s,
         },
     }

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::server::in_server;
+use crate::written::{PhaseWritten, written};
 
 /// Results as other programs read them. A metric is a number, or
 /// `{"absent": "the reason"}` where there is none.
@@ -120,6 +121,8 @@ pub struct TrialDocument {
     pub phases: Vec<PhaseRecord>,
     /// Metrics that charge the settle to the load and the drain to the operations, by name.
     pub charged: BTreeMap<String, Metric>,
+    /// Of warmup and loops one by one: what their bytes were written for, by the engine's own counters.
+    pub written: Vec<PhaseWritten>,
     /// The trial's own warnings and those that follow from its figures.
     pub warnings: Vec<Warning>,
 }
@@ -182,6 +185,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         conditions: record.conditions.clone(),
         phases: record.phases.clone(),
         charged: CHARGED.iter().map(|info| (info.name.to_owned(), charged(record, summary, info.name))).collect(),
+        written: written(record),
         warnings: of_trial.map(|remark| remark.warning.clone()).collect(),
     }
 }

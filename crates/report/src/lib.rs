@@ -10,6 +10,7 @@ mod server;
 mod tables;
 mod timeline;
 mod verdict;
+mod written;
 
 pub use html::html;
 pub use json::{Document, json, schema};

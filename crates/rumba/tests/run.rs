@@ -114,3 +114,20 @@ fn the_experiment_in_the_readme_is_read() {
     assert!(output.status.success(), "{}", text(&output));
     assert!(text(&output).contains("18 trials"), "{}", text(&output));
 }
+
+#[test]
+fn a_warmup_that_is_to_last_until_the_engine_is_steady_ends_at_its_bound_and_says_what_was_lacking() {
+    let place = Place::new();
+    let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "interval=200ms"];
+    let output = place.short_run("rocksdb", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert!(phase(trial, "warmup").unwrap()["seconds"].as_f64().unwrap() >= 2.0);
+    let warning = trial["warnings"].as_array().unwrap().iter().find(|one| one["code"] == "warmup-not-steady").unwrap();
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.contains("has not run for the 30 s"), "{message}");
+    let steadiness = &report["summary"]["steadiness"][0];
+    assert_eq!((&steadiness["engine"], &steadiness["repeat"]), (&"rocksdb".into(), &1.into()));
+    assert!(steadiness["courses"]["ops_per_s"]["mean"].as_f64().unwrap() > 0.0, "{steadiness}");
+}

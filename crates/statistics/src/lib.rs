@@ -12,6 +12,7 @@ mod ratios;
 mod relative;
 mod remarks;
 mod statistics;
+pub mod steady;
 mod summary;
 #[cfg(test)]
 mod testing;

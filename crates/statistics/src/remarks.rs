@@ -20,10 +20,6 @@ const DEVICE_OVER_PROCESS: f64 = 1.5;
 const DEVICE_OVER_PROCESS_BYTES: f64 = (64 << 20) as f64;
 /// Ten samples beyond the 99th percentile.
 const SAMPLES_FOR_P99: u64 = 1000;
-/// First and last loop further apart than this are no steady state.
-const STEADY: f64 = 0.20;
-/// Below this many KB per operation a loop's writes are too few to have a trend.
-const WRITES_KB: f64 = 0.05;
 
 /// A record's own warnings, then those that follow from its figures; a code
 /// that the record already carries is not repeated.
@@ -46,8 +42,6 @@ fn derived(record: &Record) -> Vec<Warning> {
         warnings.extend(shared_device(record));
         warnings.extend(few_samples(run));
     }
-    warnings.extend(unsteady(record));
-    warnings.extend(unsteady_writes(record));
     warnings.extend(throttled(record));
     warnings
 }
@@ -138,34 +132,6 @@ fn few_samples(run: &PhaseRecord) -> Option<Warning> {
     })
 }
 
-fn unsteady(record: &Record) -> Option<Warning> {
-    let rates: Vec<f64> = record.loops().filter_map(|looped| looped.metrics.ops_per_s.value()).collect();
-    let (first, last) = (*rates.first()?, *rates.last()?);
-    (rates.len() > 1 && first > 0.0 && (last / first - 1.0).abs() > STEADY).then(|| {
-        Warning::new(
-            "unsteady",
-            format!("{last:.0} operations/s in the last loop, {first:.0} in the first: not a steady state"),
-            "lengthen the warmup until the loops agree",
-        )
-    })
-}
-
-/// Bytes written per operation that still rise or fall are no engine's figure:
-/// dirty pages or levels are filling up.
-fn unsteady_writes(record: &Record) -> Option<Warning> {
-    let each: Vec<f64> = record.loops().filter_map(|looped| looped.metrics.wkb_per_op.value()).collect();
-    let &[.., before, last] = each.as_slice() else { return None };
-    (last.max(before) > WRITES_KB && (last - before).abs() > STEADY * before).then(|| {
-        Warning::new(
-            "writes-unsteady",
-            format!(
-                "{last:.2} KB written per operation in the last loop, {before:.2} in the one before: not a steady state"
-            ),
-            "run longer or more loops, and read wkb_per_op_with_drain",
-        )
-    })
-}
-
 /// A throttle's bursts make the slow responses, whatever the engine does.
 fn throttled(record: &Record) -> Option<Warning> {
     let storage = record.plan.engine.limits.storage.as_ref()?;
@@ -235,24 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn broken_data_and_unsteady_loops_are_said() {
+    fn broken_data_is_said() {
         let mut broken = record("a", 8, 1);
         let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
         broken.phases.last_mut().unwrap().checks = vec![check];
         assert_eq!(codes(&broken), ["verification-failed"]);
-        let mut unsteady = record("a", 8, 1);
-        unsteady.phases[3].metrics.ops_per_s = Metric::Value(1500.0);
-        assert_eq!(codes(&unsteady), ["unsteady"]);
     }
 
     #[test]
-    fn writes_that_still_grow_and_a_throttle_s_bursts_are_said() {
-        let mut growing = record("a", 8, 1);
-        growing.phases[2].metrics.wkb_per_op = Metric::Value(1.0);
-        growing.phases[3].metrics.wkb_per_op = Metric::Value(1.3);
-        assert_eq!(codes(&growing), ["writes-unsteady"]);
-        growing.phases[3].metrics.wkb_per_op = Metric::Value(1.1);
-        assert_eq!(codes(&growing), [""; 0]);
+    fn a_throttle_s_bursts_are_said() {
         let mut slow = record("a", 8, 1);
         slow.plan.engine.limits.storage = Some(StorageLimit { read_iops: Some(1000), ..StorageLimit::unthrottled() });
         assert_eq!(codes(&slow), ["throttled-latency"]);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Summary, TrialName, Unfinished, Unsound};
+use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Steadiness, Summary, TrialName, Unfinished, Unsound};
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
@@ -12,6 +12,7 @@ use crate::claims::judge;
 use crate::relative::relative;
 use crate::remarks::remarks;
 use crate::statistics::figure;
+use crate::steady;
 
 /// Sums results up: every repeat's figures and their medians, what did not
 /// end, and the warnings that follow from the figures.
@@ -42,12 +43,15 @@ pub fn summarise(results: &Results) -> Summary {
     });
     let rows: Vec<Row> = rows.collect();
     let claims = judge(&results.claims, &rows);
+    let steadiness: Vec<Steadiness> = results.trials.iter().filter_map(steady::steadiness).collect();
+    let unsteady = steadiness.iter().flat_map(steady::remarks);
     Summary {
         claims,
         relative: relative(&rows),
         rows,
         unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
-        remarks: records.iter().flat_map(|record| remarks(record)).collect(),
+        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).collect(),
+        steadiness,
     }
 }
 

@@ -26,8 +26,10 @@ pub const RUN_KEYS: &[&str] = &[
     "clients",
     "driver",
     "warmup",
+    "warmup_most",
     "loops",
     "loop",
+    "interval",
     "repeats",
     "repeats_from",
     "rate",
@@ -443,6 +445,36 @@ fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
     })
 }
 
+/// The shortest, the usual and the longest interval in seconds. Stalls of 1–4 s
+/// vanish in longer ones; in shorter ones the harness's own work would show.
+const INTERVAL_S: (f64, f64, f64) = (0.1, 1.0, 60.0);
+
+fn interval(node: &Node) -> Result<f64, SpecError> {
+    let interval_s = take::seconds("interval", node)?;
+    let (shortest, _, longest) = INTERVAL_S;
+    if (shortest..=longest).contains(&interval_s) {
+        return Ok(interval_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("an interval of {interval_s} s"),
+        format!("give one from {} ms to {longest} s, or leave it out for {} s", shortest * 1e3, INTERVAL_S.1),
+    ))
+}
+
+/// The longest warmup, no shorter than the shortest.
+fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
+    let most_s = take::seconds("warmup_most", node)?;
+    if most_s >= warmup_s {
+        return Ok(most_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("warmup_most is {most_s} s, shorter than the warmup of {warmup_s} s"),
+        "give the longest time that the warmup may take until the engine is steady, as in \"10m\"",
+    ))
+}
+
 fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {
@@ -476,14 +508,17 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
             "write for example loop = \"20s\"",
         ));
     }
+    let warmup_s = seconds("warmup", 5.0)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
         clients,
         driver,
-        warmup_s: seconds("warmup", 5.0)?,
+        warmup_s,
+        warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
         loops: count("loops", 3, 1, 10_000)?,
         loop_s,
+        interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
         repeats: count("repeats", 1, 1, 1000)?,
         repeats_from: table.get("repeats_from").map(repeats_from).transpose()?,
         rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,

@@ -81,10 +81,14 @@ pub struct RunSpec {
     pub driver: DriverKind,
     /// Warmup, seconds.
     pub warmup_s: f64,
+    /// The longest that it may last until the engine is steady, seconds; it ends by the clock if absent.
+    pub warmup_most_s: Option<f64>,
     /// Loops.
     pub loops: u32,
     /// Length of a loop, seconds.
     pub loop_s: f64,
+    /// Length of an interval, seconds.
+    pub interval_s: f64,
     /// Repeats, interleaved.
     pub repeats: u32,
     /// What repeats start from; `None` is `Kept` where there is more than one trial of an engine.

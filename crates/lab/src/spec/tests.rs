@@ -529,3 +529,15 @@ fn a_cache_that_is_not_given_follows_from_the_limit() {
     let text = LIMITED.replace("memory = \"MEMORY\"", "");
     assert_eq!(with(&text, &[]).unwrap().engines[0].cache >> 20, 64, "without a limit there is nothing to follow");
 }
+
+#[test]
+fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_are_refused() {
+    let experiment = with(GOOD, &["warmup=20s", "warmup_most=3m", "interval=150ms"]).unwrap();
+    assert_eq!((experiment.run.warmup_most_s, experiment.run.interval_s), (Some(180.0), 0.15));
+    let experiment = read(GOOD).unwrap();
+    assert_eq!((experiment.run.warmup_most_s, experiment.run.interval_s), (None, 1.0));
+    let short = with(GOOD, &["warmup=20s", "warmup_most=10s"]).unwrap_err();
+    assert_eq!(short.problem, "warmup_most is 10 s, shorter than the warmup of 20 s");
+    let fine = with(GOOD, &["interval=5ms"]).unwrap_err();
+    assert_eq!(fine.remedy, "give one from 100 ms to 60 s, or leave it out for 1 s");
+}

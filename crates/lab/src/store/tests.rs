@@ -37,6 +37,7 @@ fn trial_plan() -> TrialPlan {
             load_clients: 1,
             driver: rumba_core::record::DriverKind::Auto,
             warmup_s: 0.0,
+            warmup_most_s: None,
             loops: 1,
             loop_s: 1.0,
             rate: None,

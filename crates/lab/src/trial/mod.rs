@@ -11,6 +11,7 @@ mod phases;
 mod remarks;
 mod span;
 mod sync;
+mod warm;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

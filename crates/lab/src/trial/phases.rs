@@ -130,7 +130,10 @@ impl Trial<'_> {
             };
             let until = span.started() + Duration::from_secs_f64(seconds);
             span.is_last = number + 1 == phases.len();
-            end = self.follow(&mut span, &mut running, ops, Some(until));
+            end = match phase {
+                PhaseKind::Warmup => self.warm_up(&mut span, &mut running, ops, until),
+                _ => self.follow(&mut span, &mut running, ops, Some(until)),
+            };
             complete = end.is_ok();
             if complete && span.is_last {
                 (end, backlog) = self.serve_backlog(&mut span, &mut running, ops);

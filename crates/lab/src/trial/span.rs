@@ -67,6 +67,12 @@ impl Span {
         self.started
     }
 
+    /// Operations so far, and bytes that the device has written so far.
+    pub fn served(&self) -> (u64, Metric) {
+        let ops = self.parts.iter().map(|(_, counts)| ops(self.phase, counts)).sum();
+        (ops, self.last.since(&self.first).device_write_bytes)
+    }
+
     /// This span and the one that follows it at once, as one.
     pub fn join(mut self, next: &Span) -> Span {
         for (infos, counts) in &next.parts {

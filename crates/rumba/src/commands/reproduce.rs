@@ -16,6 +16,7 @@ macro_rules! experiments {
 const EXPERIMENTS: &[(&str, &str)] = experiments![
     "linkbench-fast-server",
     "storage-tiers",
+    "storage-tiers-apart",
     "innodb-page-size",
     "doublewrite",
     "small-server",

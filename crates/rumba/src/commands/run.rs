@@ -364,7 +364,8 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
     for trial in trials {
         let run = &trial.run;
         let loaders = format!("{} loaders", run.load_clients);
-        let loops = format!("warmup {}, {} loops of {}", show(run.warmup_s), run.loops, show(run.loop_s));
+        let most = run.warmup_most_s.map(|most_s| format!(" to {}", show(most_s))).unwrap_or_default();
+        let loops = format!("warmup {}{most}, {} loops of {}", show(run.warmup_s), run.loops, show(run.loop_s));
         let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();
         let what = match (trial.part, trial.loaded_by) {
             (TrialPart::Load, _) => format!("{loaders}, kept for the {started} trials that start from a copy"),

@@ -1,0 +1,251 @@
+//! A warmup that lasts until the engine is steady.
+//!
+//! After the load an LSM writes less than it will: each level takes in what
+//! comes down to it until it is full, and passes nothing on before. Its writes
+//! are those of a steady state when every level has been written once over. The
+//! last level alone is let off with a tenth, about what the level above it
+//! holds, since writing it once over means to write the whole database. A
+//! B-tree has no levels: of it, and of everything, the last seconds must have
+//! no sure trend.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rumba_core::comparison::{Course, Settled};
+use rumba_core::engine::Gauge;
+use rumba_core::event::Event;
+use rumba_core::units::show_bytes;
+use rumba_core::warning::Warning;
+use rumba_core::workload::OpInfo;
+use rumba_statistics::steady::{Served, courses_of};
+
+use super::span::Span;
+use super::{Step, Trial};
+use crate::run::driver::Running;
+
+/// Of the last level this share must have been written.
+const LAST_LEVEL: f64 = 0.1;
+/// The seconds that must have no trend: a loop's, and no fewer or more than these.
+const WINDOW_S: (f64, f64) = (30.0, 120.0);
+/// How often the engine's counters are asked, which costs a server a query.
+const LOOK_S: f64 = 5.0;
+
+impl Trial<'_> {
+    /// The warmup: by the clock, or until the engine is steady, at most as long as the plan allows.
+    pub(super) fn warm_up(
+        &mut self,
+        span: &mut Span,
+        running: &mut Running,
+        infos: &'static [OpInfo],
+        until: Instant,
+    ) -> Step<()> {
+        let run = &self.job.plan.run;
+        let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
+        let most = span.started() + Duration::from_secs_f64(most_s);
+        let interval = Duration::from_secs_f64(run.interval_s);
+        let mut warm = Warm::new(self.instance.counters(), run.loop_s);
+        let mut look = until;
+        loop {
+            self.follow(span, running, infos, Some((span.ended() + interval).min(most)))?;
+            warm.serve(self.since_epoch_s(span.ended()), span.served());
+            if span.ended() < look.min(most) {
+                continue;
+            }
+            let lacking = warm.lacking(&self.instance.counters());
+            if lacking.is_empty() {
+                return Ok(());
+            }
+            if span.ended() >= most {
+                self.emit(Event::Warning(not_steady(most_s, &lacking)));
+                return Ok(());
+            }
+            look = span.ended() + Duration::from_secs_f64(LOOK_S);
+        }
+    }
+}
+
+fn not_steady(most_s: f64, lacking: &[String]) -> Warning {
+    Warning::new(
+        "warmup-not-steady",
+        format!(
+            "the warmup ended after {most_s:.0} s, its longest, and the engine was not steady: {}",
+            lacking.join("; ")
+        ),
+        "raise warmup_most, or scale the data down so that its levels fill sooner",
+    )
+}
+
+/// What a warmup has seen so far.
+struct Warm {
+    /// The engine's counters at its start.
+    start: Vec<Gauge>,
+    window_s: f64,
+    seconds: Vec<Served>,
+    /// Operations and bytes written until the last second.
+    ops: u64,
+    written: Option<f64>,
+    ended_s: Option<f64>,
+}
+
+impl Warm {
+    fn new(start: Vec<Gauge>, loop_s: f64) -> Self {
+        let window_s = loop_s.clamp(WINDOW_S.0, WINDOW_S.1);
+        Self { start, window_s, seconds: Vec::new(), ops: 0, written: Some(0.0), ended_s: None }
+    }
+
+    /// Takes in what has been served until now.
+    fn serve(&mut self, now_s: f64, (ops, written): (u64, rumba_core::metric::Metric)) {
+        if let Some(start_s) = self.ended_s {
+            let before = self.written.unwrap_or_default();
+            let written_bytes = written.map(|bytes| bytes - before);
+            self.seconds.push(Served { start_s, seconds: now_s - start_s, ops: ops - self.ops, written_bytes });
+        }
+        (self.ops, self.written, self.ended_s) = (ops, written.value(), Some(now_s));
+    }
+
+    /// What is missing until the engine is steady; nothing when it is.
+    fn lacking(&self, counters: &[Gauge]) -> Vec<String> {
+        let mut lacking = levels_lacking(&self.start, counters);
+        let last_s = self.ended_s.unwrap_or_default() - self.window_s;
+        let window = self.seconds.iter().position(|second| second.start_s >= last_s).unwrap_or_default();
+        if self.seconds.first().is_none_or(|second| second.start_s > last_s + 1.0) {
+            lacking.push(format!("it has not run for the {:.0} s that must be without a trend", self.window_s));
+            return lacking;
+        }
+        let courses = courses_of(&self.seconds[window..]);
+        let moving = [("ops_per_s", "operations/s"), ("wkb_per_op", "KB written per operation")];
+        lacking.extend(moving.iter().filter_map(|(metric, words)| still_moving(courses.get(*metric)?, words)));
+        lacking
+    }
+}
+
+fn still_moving(course: &Course, words: &str) -> Option<String> {
+    let moves = match course.settled {
+        Settled::Rising => "rise",
+        Settled::Falling => "fall",
+        Settled::Steady | Settled::Undecided => return None,
+    };
+    let trend = course.trend.value()?;
+    Some(format!("{words} still {moves}, by {:.0}% in the last seconds", trend.abs() * 100.0))
+}
+
+/// The levels of an LSM that have not been written once over; of an engine
+/// without levels none. Where the engine does not count its writes by level,
+/// those of all compactions stand against all levels together.
+fn levels_lacking(start: &[Gauge], now: &[Gauge]) -> Vec<String> {
+    let levels = levels(now);
+    let Some((last, _)) = levels.iter().next_back() else { return Vec::new() };
+    let due = |level: u32, bytes: f64| if level == *last { bytes * LAST_LEVEL } else { bytes };
+    let grown = |name: &str| Some(gauge(now, name)? - gauge(start, name).unwrap_or_default());
+    let written: Option<Vec<f64>> =
+        levels.keys().map(|level| grown(&format!("written_compaction_level{level}_bytes"))).collect();
+    let short = |what: String, written: f64, due: f64| {
+        let (written, due) = (show_bytes(written), show_bytes(due));
+        format!("{what}: {written} written of the {due} that must pass")
+    };
+    match written {
+        Some(written) => {
+            let each =
+                levels.iter().zip(written).map(|((level, bytes), written)| (*level, due(*level, *bytes), written));
+            each.filter(|(_, due, written)| written < due)
+                .map(|(level, due, written)| short(format!("level {level}"), written, due))
+                .collect()
+        }
+        None => {
+            let written = COMPACTED.iter().find_map(|name| grown(name));
+            let due: f64 = levels.iter().map(|(level, bytes)| due(*level, *bytes)).sum();
+            let short = |written: f64| short("all levels".to_owned(), written, due);
+            written.filter(|written| *written < due).map(short).into_iter().collect()
+        }
+    }
+}
+
+/// Bytes written by all compactions, as engines call them.
+const COMPACTED: [&str; 2] = ["written_compaction_bytes", "compact.write.bytes"];
+
+/// The bytes of every level below level 0 that holds something.
+fn levels(gauges: &[Gauge]) -> BTreeMap<u32, f64> {
+    let level = |gauge: &Gauge| {
+        let number = gauge.name.strip_prefix("level")?.strip_suffix("_bytes")?.parse().ok()?;
+        (number > 0 && gauge.value > 0.0).then_some((number, gauge.value))
+    };
+    gauges.iter().filter_map(level).collect()
+}
+
+fn gauge(gauges: &[Gauge], name: &str) -> Option<f64> {
+    gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::metric::Metric;
+
+    use super::*;
+
+    const MIB: f64 = 1048576.0;
+
+    fn gauges(pairs: &[(&str, f64)]) -> Vec<Gauge> {
+        pairs.iter().map(|(name, mib)| Gauge::new(*name, mib * MIB)).collect()
+    }
+
+    fn tree(level1: f64, level2: f64) -> Vec<Gauge> {
+        gauges(&[
+            ("level0_bytes", 5.0),
+            ("level1_bytes", 8.0),
+            ("level2_bytes", 80.0),
+            ("level3_bytes", 0.0),
+            ("written_compaction_level1_bytes", level1),
+            ("written_compaction_level2_bytes", level2),
+        ])
+    }
+
+    #[test]
+    fn every_level_must_be_written_once_over_and_the_last_by_a_tenth() {
+        let start = tree(100.0, 500.0);
+        assert_eq!(
+            levels_lacking(&start, &tree(104.0, 504.0)),
+            [
+                "level 1: 4.00 MiB written of the 8.00 MiB that must pass",
+                "level 2: 4.00 MiB written of the 8.00 MiB that must pass"
+            ]
+        );
+        assert_eq!(levels_lacking(&start, &tree(108.0, 507.0)).len(), 1, "the last level is still short");
+        assert_eq!(levels_lacking(&start, &tree(108.0, 508.0)), [""; 0]);
+    }
+
+    #[test]
+    fn an_engine_that_counts_all_compactions_together_is_held_to_their_sum() {
+        let tree = |written| gauges(&[("level1_bytes", 8.0), ("level2_bytes", 80.0), ("compact.write.bytes", written)]);
+        assert_eq!(levels_lacking(&tree(50.0), &tree(65.0)).len(), 1);
+        assert_eq!(levels_lacking(&tree(50.0), &tree(66.0)), [""; 0]);
+        assert_eq!(levels_lacking(&[], &gauges(&[("dirty_bytes", 1.0)])), [""; 0], "a B-tree has no levels");
+    }
+
+    fn warmed(rate: impl Fn(u64) -> u64, seconds: u64) -> Warm {
+        let mut warm = Warm::new(Vec::new(), 10.0);
+        let (mut ops, mut written) = (0, 0.0);
+        for second in 0..=seconds {
+            ops += rate(second);
+            written += rate(second) as f64 * 1024.0;
+            warm.serve(second as f64, (ops, Metric::Value(written)));
+        }
+        warm
+    }
+
+    #[test]
+    fn it_goes_on_while_throughput_rises_and_ends_when_it_is_level() {
+        let wobble = |second: u64| [0, 7, 3, 9, 1][second as usize % 5];
+        assert!(warmed(|second| 1000 + wobble(second), 20).lacking(&[])[0].contains("has not run for the 30 s"));
+        let rising = warmed(|second| 1000 + 20 * second + wobble(second), 40).lacking(&[]);
+        assert!(rising[0].starts_with("operations/s still rise"), "{rising:?}");
+        let levelled = |second: u64| 1000 + 20 * second.min(40) + wobble(second);
+        assert_eq!(warmed(levelled, 75).lacking(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn writes_that_cannot_be_metered_keep_no_warmup_from_ending() {
+        let mut warm = Warm::new(Vec::new(), 10.0);
+        (0..=40).for_each(|second| warm.serve(second as f64, (1000 * second, Metric::absent("no device"))));
+        assert_eq!(warm.lacking(&[]), [""; 0]);
+    }
+}

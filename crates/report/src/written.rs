@@ -1,0 +1,70 @@
+//! What each loop's bytes were written for, by the engine's own counters.
+
+use std::collections::BTreeMap;
+
+use rumba_core::comparison::WRITTEN;
+use rumba_core::engine::Gauge;
+use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What one phase wrote for what.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PhaseWritten {
+    /// The warmup or a loop.
+    pub phase: PhaseKind,
+    /// KB per operation of the phase, by the names of the charged metrics: `redo_kb_per_op`,
+    /// `compaction_level2_kb_per_op`. What was not counted at both ends of the phase is left out.
+    pub kb_per_op: BTreeMap<String, f64>,
+}
+
+/// Warmup and loops one by one: the growth of the engine's counters from the
+/// end of the phase before, by the phase's operations. Nothing of a phase whose
+/// counters the engine does not give.
+pub fn written(record: &Record) -> Vec<PhaseWritten> {
+    let pairs = record.phases.iter().zip(record.phases.iter().skip(1));
+    pairs.filter_map(|(before, phase)| phase_written(before, phase)).collect()
+}
+
+fn phase_written(before: &PhaseRecord, phase: &PhaseRecord) -> Option<PhaseWritten> {
+    if !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)) || phase.ops == 0 {
+        return None;
+    }
+    let per_op = |&(metric, counter): &(&str, &str)| {
+        let grown = gauge(&phase.counters, counter)? - gauge(&before.counters, counter)?;
+        // A counter that went back was reset.
+        (grown >= 0.0).then(|| (metric.to_owned(), grown / 1024.0 / phase.ops as f64))
+    };
+    let kb_per_op: BTreeMap<String, f64> = WRITTEN.iter().filter_map(per_op).collect();
+    (!kb_per_op.is_empty()).then_some(PhaseWritten { phase: phase.phase, kb_per_op })
+}
+
+fn gauge(gauges: &[Gauge], name: &str) -> Option<f64> {
+    gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(phase: PhaseKind, ops: u64, counters: &[(&str, f64)]) -> PhaseRecord {
+        let counters: Vec<Gauge> = counters.iter().map(|(name, value)| Gauge::new(*name, *value)).collect();
+        let plain = serde_json::json!({
+            "phase": phase.to_string(), "start_s": 0.0, "seconds": 1.0, "complete": true, "ops": ops, "op_types": {},
+            "spent": rumba_core::record::Spent::default(), "debt_start": [], "debt_end": [], "counters": counters,
+        });
+        serde_json::from_value(plain).unwrap()
+    }
+
+    #[test]
+    fn a_loop_has_what_its_counters_grew_by_per_operation_and_nothing_that_was_not_counted() {
+        let (level, redo) = ("written_compaction_level2_bytes", "written_redo_bytes");
+        let settle = phase(PhaseKind::Settle, 0, &[(level, 1024.0)]);
+        let first = phase(PhaseKind::Loop(1), 10, &[(level, 21.0 * 1024.0), (redo, 5.0)]);
+        let written = phase_written(&settle, &first).unwrap();
+        assert_eq!(written.kb_per_op, BTreeMap::from([("compaction_level2_kb_per_op".to_owned(), 2.0)]));
+        let reset = phase(PhaseKind::Loop(2), 10, &[(level, 0.0)]);
+        assert_eq!(phase_written(&first, &reset), None);
+        assert_eq!(phase_written(&first, &phase(PhaseKind::Drain, 0, &[(level, 1e9)])), None);
+    }
+}

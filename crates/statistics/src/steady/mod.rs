@@ -1,0 +1,190 @@
+//! Whether a trial's loops were steady: their trend, their change points, and
+//! how many independent seconds that rests on.
+//!
+//! Loops are not repeats. They follow each other without a pause, what one
+//! leaves behind the next begins with, and so do their seconds: they say
+//! whether a run had settled, and nothing about how far another run would lie
+//! from it. Every test here keeps its level when seconds depend on each other.
+
+mod changes;
+mod effective;
+mod series;
+#[cfg(test)]
+mod simulated;
+mod trend;
+
+use std::collections::BTreeMap;
+
+use rumba_core::comparison::{ChangePoint, Course, Remark, Settled, Steadiness};
+use rumba_core::metric::Metric;
+use rumba_core::results::Trial;
+use rumba_core::warning::Warning;
+
+use crate::summary::trial_name;
+use series::Series;
+pub use series::Served;
+use trend::{FEWEST_INDEPENDENT, Trend};
+
+/// A trend over the loops, or a step within them, below this share of the mean is no reason to warn, however sure.
+pub const LEAST: f64 = 0.10;
+/// Below this many KB per operation writes are too few to have a trend.
+const WRITES_KB: f64 = 0.05;
+
+/// How steady a trial's loops were; `None` when it has no second of a loop.
+pub fn steadiness(trial: &Trial) -> Option<Steadiness> {
+    let series = series::series(&series::loops(&trial.intervals))?;
+    Some(Steadiness {
+        name: trial_name(&trial.record),
+        start_s: series.start_s,
+        step_s: series.step_s,
+        steps: series.seconds.len() as u32,
+        courses: courses(&series),
+    })
+}
+
+/// The courses of throughput and of bytes written over these seconds, by their metrics' stable names.
+pub fn courses_of(served: &[Served]) -> BTreeMap<String, Course> {
+    series::series(served).map(|series| courses(&series)).unwrap_or_default()
+}
+
+fn courses(series: &Series) -> BTreeMap<String, Course> {
+    let course = |values: Result<Vec<f64>, String>| match values {
+        Ok(values) => course(&series.times(), &values, series.step_s),
+        Err(reason) => unknown(Metric::absent(reason.as_str()), &reason),
+    };
+    BTreeMap::from([
+        ("ops_per_s".to_owned(), course(series.ops_per_s())),
+        ("wkb_per_op".to_owned(), course(series.wkb_per_op())),
+    ])
+}
+
+/// A course about which nothing can be said but its mean.
+fn unknown(mean: Metric, reason: &str) -> Course {
+    let absent = || Metric::absent(reason);
+    let (n_eff, trend, low, high) = (absent(), absent(), absent(), absent());
+    Course { mean, n_eff, trend, low, high, settled: Settled::Undecided, changes: Vec::new() }
+}
+
+fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
+    let Some(level) = mean(values).filter(|level| *level > 0.0) else {
+        return unknown(Metric::from(mean(values).unwrap_or(f64::NAN)), "nothing was served or written in the loops");
+    };
+    if (values.len() as f64) < FEWEST_INDEPENDENT {
+        let (n, fewest) = (values.len(), FEWEST_INDEPENDENT);
+        return unknown(Metric::from(level), &format!("{n} intervals are too few for a trend: it takes {fewest}"));
+    }
+    let found = changes::changes(at, values, LEAST * level);
+    let residuals = if found.is_empty() { trend::detrended(at, values) } else { changes::levelled(values, &found) };
+    let n_eff = effective::effective(&residuals);
+    let Trend { change, margin } = trend::trend(at, values, n_eff, effective::autocorrelation(&residuals));
+    let relative = |change: f64| Metric::from(change / level);
+    let bound = |side: f64| match margin {
+        Some(margin) => relative(change + side * margin),
+        None => Metric::absent(format!(
+            "the seconds depend on each other and are worth {n_eff:.1} independent ones; it takes {FEWEST_INDEPENDENT}"
+        )),
+    };
+    let (low, high) = (bound(-1.0), bound(1.0));
+    let settled = settled(change / level, low.value().zip(high.value()));
+    let changes = change_points(at, values, &found, step_s);
+    Course {
+        mean: Metric::from(level),
+        n_eff: Metric::from(n_eff),
+        trend: relative(change),
+        low,
+        high,
+        settled,
+        changes,
+    }
+}
+
+fn settled(trend: f64, interval: Option<(f64, f64)>) -> Settled {
+    match interval {
+        Some((low, high)) if low >= -LEAST && high <= LEAST => Settled::Steady,
+        Some((low, _)) if low > 0.0 && trend > LEAST => Settled::Rising,
+        Some((_, high)) if high < 0.0 && trend < -LEAST => Settled::Falling,
+        _ => Settled::Undecided,
+    }
+}
+
+fn change_points(at: &[f64], values: &[f64], found: &[usize], step_s: f64) -> Vec<ChangePoint> {
+    let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([values.len()]).collect();
+    let levels: Vec<f64> = bounds.windows(2).filter_map(|bounds| mean(&values[bounds[0]..bounds[1]])).collect();
+    let point = |(split, levels): (&usize, &[f64])| ChangePoint {
+        at_s: at[*split] - step_s / 2.0,
+        before: levels[0],
+        after: levels[1],
+    };
+    found.iter().zip(levels.windows(2)).map(point).collect()
+}
+
+/// What a reader must know about loops that were not steady.
+pub fn remarks(steadiness: &Steadiness) -> Vec<Remark> {
+    let course = |metric: &str| steadiness.courses.get(metric);
+    let throughput = course("ops_per_s").into_iter().flat_map(|course| {
+        let trend = trend_of(course, "operations/s").map(|message| {
+            Warning::new(
+                "unsteady",
+                message,
+                "lengthen the warmup, or let it last until the engine is steady: warmup_most",
+            )
+        });
+        trend.into_iter().chain(steps(course, "operations/s"))
+    });
+    let written = course("wkb_per_op").filter(|course| course.mean.value().is_some_and(|mean| mean > WRITES_KB));
+    let written = written.into_iter().flat_map(|course| {
+        let trend = trend_of(course, "KB written per operation").map(|message| {
+            let remedy = "lengthen warmup and loops (warmup_most), and read wkb_per_op_with_drain";
+            Warning::new("writes-unsteady", message, remedy)
+        });
+        trend.into_iter().chain(steps(course, "KB written per operation"))
+    });
+    let warnings: Vec<Warning> = throughput.chain(written).collect();
+    warnings.into_iter().map(|warning| Remark { name: steadiness.name.clone(), warning }).collect()
+}
+
+fn trend_of(course: &Course, unit: &str) -> Option<String> {
+    let verb = match course.settled {
+        Settled::Rising => "rose",
+        Settled::Falling => "fell",
+        Settled::Steady | Settled::Undecided => return None,
+    };
+    let (mean, trend) = (course.mean.value()?, course.trend.value()?);
+    let (low, high) = (course.low.value()?, course.high.value()?);
+    let [first, last] = [-0.5, 0.5].map(|side| figure(mean * (1.0 + side * trend)));
+    let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+    let worth = course.n_eff.value()?;
+    Some(format!(
+        "{unit} {verb} over the loops by {:.0}% of their mean, from {first} to {last} (95%: {:.0} to {:.0}%; {worth:.0} independent seconds): not a steady state",
+        trend.abs() * 100.0,
+        least * 100.0,
+        most * 100.0,
+    ))
+}
+
+fn steps(course: &Course, unit: &str) -> Option<Warning> {
+    let step = |change: &ChangePoint| {
+        format!("from {} to {} at {:.0} s", figure(change.before), figure(change.after), change.at_s)
+    };
+    let steps: Vec<String> = course.changes.iter().map(step).collect();
+    (!steps.is_empty()).then(|| {
+        Warning::new(
+            "change-point",
+            format!("{unit} changed {} after the loops' start", steps.join(", ")),
+            "look at the timeline there: a checkpoint, a compaction, a cache that filled up, or another user of the host",
+        )
+    })
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Three significant digits.
+fn figure(value: f64) -> String {
+    let decimals = if value == 0.0 { 0.0 } else { (2.0 - value.abs().log10().floor()).clamp(0.0, 4.0) };
+    format!("{value:.*}", decimals as usize)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Courses whose truth is known, to hold the tests to their level.
+
+use rand::RngExt as _;
+use rand::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Gaussian noise of variance 1, each second φ of the one before and the rest new.
+pub struct Noise {
+    random: Xoshiro256PlusPlus,
+    phi: f64,
+}
+
+impl Noise {
+    pub fn new(seed: u64, phi: f64) -> Self {
+        Self { random: Xoshiro256PlusPlus::seed_from_u64(seed), phi }
+    }
+
+    pub fn draw(&mut self, n: usize) -> Vec<f64> {
+        let mut last = self.normal();
+        let fresh = (1.0 - self.phi * self.phi).sqrt();
+        let next = |_| {
+            last = self.phi * last + fresh * self.normal();
+            last
+        };
+        (0..n).map(next).collect()
+    }
+
+    /// Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let (radius, angle): (f64, f64) = (self.random.random(), self.random.random());
+        (-2.0 * (1.0 - radius).ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+}

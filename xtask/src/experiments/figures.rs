@@ -1,0 +1,78 @@
+//! The committed figures: `rumba report --json`, one file per experiment.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The files, read when they are asked for.
+pub struct Committed {
+    directory: PathBuf,
+    read: BTreeMap<String, Option<Value>>,
+}
+
+impl Committed {
+    pub fn of(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), read: BTreeMap::new() }
+    }
+
+    /// An experiment's figures; `None` when it has no file.
+    pub fn experiment(&mut self, name: &str) -> Result<Option<&Value>, String> {
+        if !self.read.contains_key(name) {
+            let path = self.directory.join(format!("{name}.json"));
+            let value = match std::fs::read_to_string(&path) {
+                Ok(text) => Some(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?),
+                Err(_) => None,
+            };
+            self.read.insert(name.to_owned(), value);
+        }
+        Ok(self.read.get(name).and_then(Option::as_ref))
+    }
+
+    /// The experiments that were asked for and have no file.
+    pub fn missing(&self) -> Vec<String> {
+        self.read.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// A figure of an engine by its name: `ops_per_s`, `p99_ms[get_links_list]`,
+/// `load.cpu_us_per_row_with_settle`, `loop2.compaction_level2_kb_per_op`; the
+/// median of the repeats. Absent figures are none.
+///
+/// # Errors
+/// A name that no figure has, or an engine that is not there.
+pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>, String> {
+    let (part, metric) = name.split_once('.').unwrap_or(("run", name));
+    if let Some(number) = part.strip_prefix("loop") {
+        return of_loop(document, engine, number, metric);
+    }
+    let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
+    let row =
+        rows.iter().find(|row| row["engine"] == engine).ok_or_else(|| format!("there is no engine `{engine}`"))?;
+    if row[part].is_null() {
+        return Ok(None);
+    }
+    let figure = match metric.split_once('[') {
+        Some((percentile, op)) => &row[part]["op_types"][op.trim_end_matches(']')]["response"][percentile],
+        None => &row[part]["metrics"][metric],
+    };
+    if figure.is_null() { Err(format!("there is no figure `{name}`")) } else { Ok(figure["median"].as_f64()) }
+}
+
+/// A figure of one loop, the median of the trials that have it.
+fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result<Option<f64>, String> {
+    let phase = format!("loop {number}");
+    let trials = document["trials"].as_array().ok_or("the file has no trials")?;
+    let of_phase =
+        |list: &Value| list.as_array().and_then(|all| all.iter().find(|one| one["phase"] == *phase)).cloned();
+    let value = |trial: &Value| {
+        let metrics = of_phase(&trial["phases"])?;
+        let written = of_phase(&trial["written"]).unwrap_or_default();
+        metrics[metric].as_f64().or_else(|| written["kb_per_op"][metric].as_f64())
+    };
+    let mut values: Vec<f64> = trials.iter().filter(|trial| trial["engine"] == engine).filter_map(value).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = values.get(middle).copied();
+    Ok(if values.len() % 2 == 1 { upper } else { upper.map(|upper| (values[middle - 1] + upper) / 2.0) })
+}

@@ -1,0 +1,60 @@
+//! docs/experiments.md and README.md: every measured figure of an experiment in
+//! them is written from a committed file that `make experiments` made,
+//! docs/experiments/NAME.json.
+//!
+//! A table stands below a comment that says what it shows, a figure in a
+//! sentence between two comments:
+//!
+//! ```text
+//! <!-- measured: storage-tiers
+//! column: innodb.fast-ssd | InnoDB
+//! column: myrocks.fast-ssd @ storage-tiers-apart | MyRocks, budgets apart
+//! row: transactions per second | ops_per_s | 0 | 21414, 28965
+//! -->
+//! …
+//! <!-- end -->
+//! <!-- claims: storage-tiers -->
+//! …
+//! <!-- end -->
+//! serves <!-- = storage-tiers: ops_per_s@myrocks.fast-ssd / ops_per_s@innodb.fast-ssd ; 2 -->1.06<!-- / --> times
+//! ```
+
+mod expression;
+mod figures;
+mod page;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+/// What became of the pages.
+pub struct Report {
+    /// Pages that differ from their figures.
+    pub differing: Vec<&'static str>,
+    /// Experiments without a committed file; what is said of them stays as it is.
+    pub missing: Vec<String>,
+}
+
+/// Where the pages are, from the root.
+const PAGES: [&str; 2] = ["docs/experiments.md", "README.md"];
+
+/// Compares the pages with the figures, and writes those that differ if asked to.
+///
+/// # Errors
+/// What cannot be read or written, or a comment that asks for what is not there.
+pub fn check(root: &Path, write: bool) -> Result<Report, String> {
+    let mut figures = figures::Committed::of(&root.join("docs/experiments"));
+    let mut differing = Vec::new();
+    for name in PAGES {
+        let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
+        let text = std::fs::read_to_string(root.join(name)).map_err(|error| failed(&error))?;
+        let page = page::written(&text, &mut figures).map_err(|error| failed(&error))?;
+        if page != text {
+            differing.push(name);
+            if write {
+                std::fs::write(root.join(name), page).map_err(|error| failed(&error))?;
+            }
+        }
+    }
+    Ok(Report { differing, missing: figures.missing() })
+}

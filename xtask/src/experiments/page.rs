@@ -1,0 +1,134 @@
+//! The page with its figures written anew.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::expression::value;
+use super::figures::{Committed, figure};
+
+const END: &str = "<!-- end -->";
+const FIGURE_END: &str = "<!-- / -->";
+
+/// The page; blocks and figures of an experiment without a file stay as they are.
+///
+/// # Errors
+/// A comment that cannot be followed, with its first line.
+pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
+    let blocks = replaced(text, "<!-- measured:", "-->\n", END, &mut |asked| table(asked, figures))?;
+    let blocks = replaced(&blocks, "<!-- claims:", "-->\n", END, &mut |asked| claims(asked.trim(), figures))?;
+    replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |asked| inline(asked, figures))
+}
+
+type Content<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, String>;
+
+/// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`.
+fn replaced(text: &str, open: &str, close: &str, end: &str, write: Content<'_>) -> Result<String, String> {
+    let mut page = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(open) {
+        let line = rest[start..].lines().next().unwrap_or_default();
+        let torn = || format!("{line}: the comment is not followed by {close} … {end}", close = close.trim());
+        let asked = start + open.len();
+        let body = asked + rest[asked..].find(close).ok_or_else(torn)?;
+        let until = body + rest[body..].find(end).ok_or_else(torn)?;
+        page.push_str(&rest[..body + close.len()]);
+        match write(&rest[asked..body]).map_err(|error| format!("{line}: {error}"))? {
+            Some(new) => page.push_str(&new),
+            None => page.push_str(&rest[body + close.len()..until]),
+        }
+        rest = &rest[until..];
+    }
+    page.push_str(rest);
+    Ok(page)
+}
+
+/// A column: an engine, whose file it is in, and its head.
+struct Column<'a> {
+    engine: &'a str,
+    experiment: &'a str,
+    head: &'a str,
+}
+
+fn table(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let mut lines = asked.lines();
+    let experiment = lines.next().unwrap_or_default().trim();
+    let (mut columns, mut rows) = (Vec::new(), Vec::new());
+    for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
+        match line.split_once(':') {
+            Some(("column", column)) => columns.push(self::column(column, experiment)?),
+            Some(("row", row)) => rows.push(row.split('|').map(str::trim).collect::<Vec<_>>()),
+            _ => return Err(format!("`{line}` is neither `column: ENGINE | HEAD` nor `row: …`")),
+        }
+    }
+    let published = rows.iter().any(|row| row.len() > 3);
+    let mut table = String::from("|");
+    columns.iter().for_each(|column| table += &format!(" | {}", column.head));
+    table += if published { " | published |\n" } else { " |\n" };
+    table += &"|---".repeat(columns.len() + 1 + usize::from(published));
+    table += "|\n";
+    for row in rows {
+        let [what, expression, decimals, ..] = row[..] else {
+            return Err(format!("`{}` is not LABEL | EXPRESSION | DECIMALS [| PUBLISHED]", row.join(" | ")));
+        };
+        let mut cells = Vec::new();
+        for column in &columns {
+            let Some(document) = figures.experiment(column.experiment)? else { return Ok(None) };
+            cells.push(cell(document, column.engine, expression, decimals)?);
+        }
+        let published =
+            if published { format!(" {} |", row.get(3).copied().unwrap_or_default()) } else { String::new() };
+        let _ = writeln!(table, "| {what} | {} |{published}", cells.join(" | "));
+    }
+    Ok(Some(table))
+}
+
+fn column<'a>(text: &'a str, experiment: &'a str) -> Result<Column<'a>, String> {
+    let (engine, head) = text.split_once('|').ok_or_else(|| format!("`{text}` is not ENGINE | HEAD"))?;
+    let (engine, experiment) = engine.split_once('@').unwrap_or((engine, experiment));
+    Ok(Column { engine: engine.trim(), experiment: experiment.trim(), head: head.trim() })
+}
+
+fn cell(document: &Value, engine: &str, expression: &str, decimals: &str) -> Result<String, String> {
+    let value = value(expression, &mut |name, of| figure(document, of.unwrap_or(engine), name))?;
+    shown(value, decimals)
+}
+
+fn shown(value: Option<f64>, decimals: &str) -> Result<String, String> {
+    let decimals: usize = decimals.trim().parse().map_err(|_| format!("`{decimals}` is not a number of decimals"))?;
+    Ok(value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}")))
+}
+
+fn inline(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let form = || format!("`{asked}` is not EXPERIMENT: EXPRESSION ; DECIMALS");
+    let (experiment, rest) = asked.split_once(':').ok_or_else(form)?;
+    let (expression, decimals) = rest.rsplit_once(';').ok_or_else(form)?;
+    let Some(document) = figures.experiment(experiment.trim())? else { return Ok(None) };
+    let engine =
+        |of: Option<&str>| of.map(str::to_owned).ok_or("a figure in a sentence names its engine: wkb_per_op@innodb");
+    let value = value(expression, &mut |name, of| figure(document, &engine(of)?, name))?;
+    shown(value, decimals).map(Some)
+}
+
+/// An experiment's claims with what became of them.
+fn claims(experiment: &str, figures: &mut Committed) -> Result<Option<String>, String> {
+    let Some(document) = figures.experiment(experiment)? else { return Ok(None) };
+    let mut table = String::from("| claim | published | measured | |\n|---|---|---|---|\n");
+    for claim in document["summary"]["claims"].as_array().into_iter().flatten() {
+        let text = |name: &str| claim[name].as_str().unwrap_or_default().replace('|', "\\|");
+        let number = |value: &Value| value.as_f64().map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+        let interval = match claim["interval"].as_array().map(Vec::as_slice) {
+            Some([low, high]) => format!(" ({} to {})", number(low), number(high)),
+            _ => String::new(),
+        };
+        let (measured, published) = (number(&claim["measured"]), number(&claim["published"]));
+        let verdict = text("verdict").replace('-', " ");
+        let seen = match claim["seen"].as_bool() {
+            Some(true) if verdict == "seen once" => ": so",
+            Some(false) if verdict == "seen once" => ": not so",
+            _ => "",
+        };
+        let _ = writeln!(table, "| {} | {published} | {measured}{interval} | {verdict}{seen} |", text("text"));
+    }
+    Ok(Some(table))
+}
