@@ -97,7 +97,9 @@ fn shortage(need: &MemoryNeed, config: &EngineConfig, table: &Table, work: Memor
     if memory >= enough * MIB {
         return None;
     }
-    let is_impossible = (memory as f64) < LEAST * needed as f64;
+    // A cache fills up sooner or later, whatever else is never full at once.
+    let held = need.base_bytes + if need.per_cache > 0.0 { config.cache } else { 0 };
+    let is_impossible = (memory as f64) < LEAST * needed as f64 || memory < held;
     let how = if is_impossible { "too small for" } else { "tight for" };
     let problem = format!(
         "limits.memory = {} is {how} {}, which needs {}",
