@@ -23,7 +23,7 @@ use crate::prepare::Stock;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
-use start::Start;
+use start::{Left, Start};
 
 /// How long a trial's process may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -150,29 +150,13 @@ impl Conduct<'_> {
         let state = start.state().cloned();
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state };
         let log = writer.directory().join("engine.log");
-        let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
-        let mut left: Option<State> = None;
-        match copied {
-            Ok(()) => {
-                let end = self.process(command, &order, &data.mark(), &log, &mut |event| {
-                    // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-                    if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
-                        limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
-                    }
-                    if let Event::Loaded { state } = &event {
-                        left = Some(state.clone());
-                    }
-                    // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
-                    writer.take(event.clone());
-                    watch.event(trial, &event);
-                });
-                if self.stops.load(Relaxed) > 0 {
-                    writer.interrupted();
-                }
-                finish(end, &log, &mut writer);
+        let left = match copied {
+            Ok(()) => self.follow(&order, &data.mark(), &mut limited, &mut writer, watch),
+            Err(cause) => {
+                self.not_started(&cause, &mut writer);
+                None
             }
-            Err(cause) => self.not_started(cause, &mut writer),
-        }
+        };
         tell_of_memory(&limited, &mut writer);
         // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
         let vacated = data.vacate();
@@ -186,7 +170,10 @@ impl Conduct<'_> {
         let mut kept = Kept::of(&order.data_dir);
         let provisioned = match (trial.part, writer.status(), left) {
             (TrialPart::Load, Status::Done, Some(state)) => {
-                self.keep(trial, data, state, &mut limited, writer.started(), stock, watch)
+                // What is copied off a volume is no part of what is measured.
+                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                let left = Left { data, state, started: writer.started() };
+                self.keep(trial, left, limited.storage_dir().is_some(), stock, watch)
             }
             // The data goes before the last write: the disk may have been full of it.
             _ if trial.run.keep_data && trial.part != TrialPart::Load => data.keep(),
@@ -202,6 +189,37 @@ impl Conduct<'_> {
         provisioned?;
         limited.end()?;
         Ok(Attempt::Ended(Box::new(record)))
+    }
+
+    /// Runs the trial's process to its end, and returns what it told of the data that it leaves.
+    fn follow(
+        &self,
+        order: &Order,
+        mark: &str,
+        limited: &mut Enforcement,
+        writer: &mut TrialWriter,
+        watch: &mut dyn Watch,
+    ) -> Option<State> {
+        let log = writer.directory().join("engine.log");
+        let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
+        let mut left = None;
+        let end = self.process(command, order, mark, &log, &mut |event| {
+            // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
+            if matches!(event, Event::PhaseStarted { phase: PhaseKind::Verify, .. }) {
+                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+            }
+            if let Event::Loaded { state } = &event {
+                left = Some(state.clone());
+            }
+            // Kept before it is shown: whatever happens to a terminal, nothing measured is lost.
+            writer.take(event.clone());
+            watch.event(&order.plan, &event);
+        });
+        if self.stops.load(Relaxed) > 0 {
+            writer.interrupted();
+        }
+        finish(end, &log, writer);
+        left
     }
 
     /// Starts the trial's process and passes on its events until it has ended.
