@@ -220,7 +220,12 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Whatever the engine said; that there is no database.
-    fn reopen(&self, dir: &Path, _config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(
+        &self,
+        dir: &Path,
+        _config: &EngineConfig,
+        _spaces: &[KeySpace],
+    ) -> Result<Box<dyn Instance>, EngineError> {
         let message = format!("{} cannot open {} again", self.name(), dir.display());
         Err(EngineError::failed("reopen", message))
     }

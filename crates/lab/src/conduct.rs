@@ -24,7 +24,7 @@ use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
-use start::Start;
+use start::{Left, Start};
 
 /// How long a trial's process may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -153,12 +153,13 @@ impl Conduct<'_> {
         let state = start.state().cloned();
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state };
         let log = writer.directory().join(LOG);
-        let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
-        let mut left: Option<State> = None;
-        match copied {
-            Ok(()) => left = self.follow(command, &order, &data.mark(), &mut limited, &mut writer, watch),
-            Err(cause) => self.not_started(cause, &mut writer),
-        }
+        let left = match copied {
+            Ok(()) => self.follow(&order, &data.mark(), &mut limited, &mut writer, watch),
+            Err(cause) => {
+                self.not_started(&cause, &mut writer);
+                None
+            }
+        };
         // Whatever ended the trial: a server that still writes would spoil the next one, and its log has no end yet.
         let vacated = data.vacate();
         if start.is_unusable(writer.status()) {
@@ -171,7 +172,10 @@ impl Conduct<'_> {
         let mut kept = Kept::of(&order.data_dir);
         let provisioned = match (trial.part, writer.status(), left) {
             (TrialPart::Load, Status::Done, Some(state)) => {
-                self.keep(trial, data, state, &mut limited, writer.started(), stock, watch)
+                // What is copied off a volume is no part of what is measured.
+                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                let left = Left { data, state, started: writer.started() };
+                self.keep(trial, left, limited.storage_dir().is_some(), stock, watch)
             }
             // The data goes before the last write: the disk may have been full of it.
             _ if trial.run.keep_data && trial.part != TrialPart::Load => data.keep(),
@@ -189,11 +193,10 @@ impl Conduct<'_> {
         Ok(Attempt::Ended(Box::new(record)))
     }
 
-    /// Follows the trial's process to its end, keeping what it tells; what its
-    /// load has left behind for later trials, if it had one to leave.
+    /// Runs the trial's process to its end, keeping what it tells, and returns
+    /// what it told of the data that it leaves.
     fn follow(
         &self,
-        command: std::io::Result<Command>,
         order: &Order,
         mark: &str,
         limited: &mut Enforcement,
@@ -201,7 +204,8 @@ impl Conduct<'_> {
         watch: &mut dyn Watch,
     ) -> Option<State> {
         let (trial, log) = (&order.plan, writer.directory().join(LOG));
-        let mut left: Option<State> = None;
+        let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
+        let mut left = None;
         let mut anonymous_bytes: f64 = 0.0;
         let mut stall = StallWatch::new(trial);
         let end = self.process(command, order, mark, &log, &mut |told, child| {

@@ -1,10 +1,11 @@
 //! One page that opens from disk: the built template of `web/` with the data inside.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{CHARGED, Summary};
+use rumba_core::comparison::{CHARGED, Row, Summary};
 use rumba_core::metric::{Better, METRICS};
-use rumba_core::record::{OpStats, PhaseKind, PhaseRecord, Record};
+use rumba_core::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, TrialPart};
 use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
 use serde::Serialize;
@@ -101,7 +102,7 @@ pub fn html(results: &Results, summary: &Summary) -> String {
         keep_nothing: keep_nothing(summary),
         verdicts: verdicts(summary),
         metrics: METRICS.iter().chain(CHARGED).map(metric_data).collect(),
-        trials: results.trials.iter().map(trial_data).collect(),
+        trials: trials_data(results, summary),
     };
     let data = serde_json::to_string(&data).expect("plain values with text keys always serialise");
     let title = format!("<title>{} – rumba</title>", escape_text(&results.name));
@@ -132,6 +133,24 @@ fn metric_data(info: &rumba_core::metric::MetricInfo) -> MetricData {
     MetricData { name: info.name, unit: info.unit, better, help: info.help.trim() }
 }
 
+/// The trials that ran, then the loads that they started from: once for each
+/// number of clients, because each is shown with its load.
+fn trials_data<'a>(results: &'a Results, summary: &Summary) -> Vec<TrialData<'a>> {
+    let is_load = |trial: &&Trial| trial.record.plan.part == TrialPart::Load;
+    let mut all: Vec<TrialData<'a>> = results.trials.iter().filter(|trial| !is_load(trial)).map(trial_data).collect();
+    for load in results.trials.iter().filter(is_load) {
+        let of_engine = |row: &&Row| row.engine == load.record.plan.engine.name;
+        for (shown, row) in summary.rows.iter().filter(of_engine).enumerate() {
+            let mut data = trial_data(load);
+            data.clients = row.clients;
+            // How it ended is said once.
+            data.ended = data.ended.filter(|_| shown == 0);
+            all.push(data);
+        }
+    }
+    all
+}
+
 fn trial_data(trial: &Trial) -> TrialData<'_> {
     let record = &trial.record;
     let (plan, engine) = (&record.plan, &record.plan.engine);
@@ -157,8 +176,16 @@ fn trial_data(trial: &Trial) -> TrialData<'_> {
         run: &plan.run,
         phases: record.phases.iter().map(phase_data).collect(),
         spectrum: spectrum(record),
-        timeline: timeline(&trial.intervals),
+        timeline: timeline(&shown_intervals(trial)),
     }
+}
+
+/// A load is shown apart from the loops. What a trial settles that did not load is neither.
+fn shown_intervals(trial: &Trial) -> Cow<'_, [Interval]> {
+    if trial.record.plan.part != TrialPart::Run {
+        return Cow::Borrowed(&trial.intervals);
+    }
+    trial.intervals.iter().filter(|interval| interval.phase != PhaseKind::Settle).cloned().collect()
 }
 
 fn shown(settings: &rumba_core::setting::Settings) -> BTreeMap<&str, String> {

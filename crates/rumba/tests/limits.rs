@@ -76,6 +76,35 @@ fn a_kill_in_the_middle_of_a_limited_run_is_cleaned_up_by_doctor() {
 
 #[test]
 #[needs(LoopDevice, StorageRates)]
+fn so_is_one_that_started_from_a_kept_load() {
+    let place = Place::new();
+    let mut run = long_run(&place);
+    run.args(["--set", "repeats=2"]);
+    killed_and_cleaned(&place, run, "002-sqlite-c2-r1", |place| {
+        assert!(place.path("out/data/001-sqlite-load/note.json").is_file(), "what is kept is beside the volumes");
+    });
+}
+
+#[test]
+#[needs(LoopDevice, StorageRates)]
+fn repeats_on_limited_storage_start_from_one_load_and_verify() {
+    let place = Place::new();
+    let output = place.short_run("sqlite", &[&STORAGE[..], &["--set", "repeats=2"]].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let parts: Vec<&str> = trials.iter().map(|trial| trial["part"].as_str().unwrap()).collect();
+    assert_eq!(parts, ["load", "run", "run"], "{}", trials[1]["warnings"]);
+    for trial in trials {
+        assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+        assert!(trial["conditions"]["limit 1"].as_str().unwrap().contains("10000 operations/s"));
+    }
+    assert!(place.is_clean());
+    assert_eq!(mounts_below(&place), 0);
+}
+
+#[test]
+#[needs(LoopDevice, StorageRates)]
 fn so_is_one_whose_results_were_removed_as_far_as_they_could_be() {
     let place = Place::new();
     let run = long_run(&place);

@@ -401,9 +401,16 @@ impl Engine for MySqlEngine {
         !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(
+        &self,
+        dir: &Path,
+        config: &EngineConfig,
+        _spaces: &[KeySpace],
+    ) -> Result<Box<dyn Instance>, EngineError> {
         match Server::of(config.server.as_deref()).map_err(setting)? {
-            Server::Brought(_) => Err(EngineError::failed("reopen", "the data of a server that others run is not kept")),
+            Server::Brought(_) => {
+                Err(EngineError::failed("reopen", "the data of a server that others run is not kept"))
+            }
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
         }
     }

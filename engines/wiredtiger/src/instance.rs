@@ -44,7 +44,31 @@ impl WiredTigerInstance {
         configs: Configs,
         spaces: &[KeySpace],
     ) -> Result<Self, EngineError> {
-        let connection = Connection::open(library, dir, &creating(configs.open.clone()))?;
+        let open = creating(configs.open.clone());
+        Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
+    }
+
+    /// Opens a database that was made with the same settings and spaces.
+    ///
+    /// # Errors
+    /// Whatever the engine said; a setting that is not in force.
+    pub fn reopen(
+        library: &Arc<Library>,
+        dir: &Path,
+        configs: Configs,
+        spaces: &[KeySpace],
+    ) -> Result<Self, EngineError> {
+        let open = Nested::from(configs.open.clone()).to_string();
+        Self::with(Connection::open(library, dir, &open)?, dir, configs, spaces)
+    }
+
+    /// Makes the tables that are not there.
+    fn with(
+        connection: Arc<Connection>,
+        dir: &Path,
+        configs: Configs,
+        spaces: &[KeySpace],
+    ) -> Result<Self, EngineError> {
         let mut session = Session::open(&connection)?;
         let table_config = Nested::from(configs.create.clone()).to_string();
         let tables: Vec<String> = spaces.iter().map(|space| format!("table:{}", space.name)).collect();

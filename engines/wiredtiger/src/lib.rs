@@ -23,6 +23,7 @@ mod settings;
 mod statistics;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rumba_core::engine::{
     Asked, Availability, Durability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database,
@@ -32,6 +33,7 @@ use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{SettingError, SettingInfo};
 
+use crate::config::Configs;
 use crate::instance::WiredTigerInstance;
 use crate::raw::{INSTALL, Library};
 
@@ -98,10 +100,7 @@ impl Engine for WiredTiger {
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
-        let library = Library::load(config.library.as_deref())
-            .map_err(|error| EngineError::failed("dlopen", format!("{error}; install it: {INSTALL}")))?;
-        let configs = config::map_for(&library, config)
-            .map_err(|error| EngineError::failed("wiredtiger_open", format!("{error}; {}", error.remedy)))?;
+        let (library, configs) = prepared(config)?;
         Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, spaces)?))
     }
 
@@ -112,6 +111,16 @@ impl Engine for WiredTiger {
     /// A table that is there is not made anew.
     fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
         require_database(dir, "WiredTiger.turtle")?;
-        self.open(dir, config, spaces)
+        let (library, configs) = prepared(config)?;
+        Ok(Box::new(WiredTigerInstance::reopen(&library, dir, configs, spaces)?))
     }
+}
+
+/// The library, and what it is to be told.
+fn prepared(config: &EngineConfig) -> Result<(Arc<Library>, Configs), EngineError> {
+    let library = Library::load(config.library.as_deref())
+        .map_err(|error| EngineError::failed("dlopen", format!("{error}; install it: {INSTALL}")))?;
+    let configs = config::map_for(&library, config)
+        .map_err(|error| EngineError::failed("wiredtiger_open", format!("{error}; {}", error.remedy)))?;
+    Ok((library, configs))
 }

@@ -6,10 +6,19 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
 use super::{Attempt, Conduct, ConductError, Watch, io};
-use crate::limits::Enforcement;
 use crate::prepare::{Found, KeptData, Origin, PrepareError, Stock};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
+
+/// What a load has left.
+pub(super) struct Left {
+    /// Where the instance was.
+    pub data: DataDir,
+    /// What the workload knows of it.
+    pub state: State,
+    /// When the load began, RFC 3339.
+    pub started: String,
+}
 
 /// What a trial starts from.
 pub(super) enum Start<'a> {
@@ -136,7 +145,7 @@ impl Conduct<'_> {
     }
 
     /// Records that a trial had nothing to start from.
-    pub(super) fn not_started(&self, cause: PrepareError, writer: &mut TrialWriter) {
+    pub(super) fn not_started(&self, cause: &PrepareError, writer: &mut TrialWriter) {
         if matches!(cause, PrepareError::Interrupted) {
             return writer.interrupted();
         }
@@ -147,37 +156,26 @@ impl Conduct<'_> {
     /// Keeps what a load has left. What lies on a volume is copied off it, because
     /// the volume goes; anything else stays where it is. Where it cannot be kept,
     /// the trials that were to start from it load for themselves, and say why.
-    #[allow(clippy::too_many_arguments)] // What is known of a load at its end.
     pub(super) fn keep(
         &self,
         trial: &TrialPlan,
-        data: DataDir,
-        state: State,
-        limited: &mut Enforcement,
-        started: String,
+        left: Left,
+        is_on_volume: bool,
         stock: &mut Stock,
         watch: &mut dyn Watch,
     ) -> Result<(), ProvisionError> {
         let directory = crate::plan::directory(trial);
         let results = std::path::absolute(self.results.path()).unwrap_or_else(|_| self.results.path().to_owned());
-        let origin = Origin { results, trial: directory.clone(), started };
-        let kept = if limited.storage_dir().is_some() {
-            // The copy is no part of what is measured.
-            let _ = limited.lift_throttle();
-            let owner = Owner::this_process(self.experiment, trial.number);
-            let home = owner.map_err(|error| error.to_string()).and_then(|owner| {
-                let place = self.data_base.join(&directory);
-                DataDir::create(&place, &owner, self.managed).map_err(|error| error.to_string())
-            });
-            let from = data.engine_dir();
-            let kept = home.and_then(|home| {
-                let copied = KeptData::keep_copy(&from, home, origin, state, self.stops);
+        let origin = Origin { results, trial: directory.clone(), started: left.started };
+        let kept = if is_on_volume {
+            let kept = self.home(trial, &directory).and_then(|home| {
+                let copied = KeptData::keep_copy(&left.data.engine_dir(), home, origin, left.state, self.stops);
                 copied.map_err(|error| error.to_string())
             });
-            data.remove()?;
+            left.data.remove()?;
             kept
         } else {
-            KeptData::keep(data, origin, state, self.stops).map_err(|error| error.to_string())
+            KeptData::keep(left.data, origin, left.state, self.stops).map_err(|error| error.to_string())
         };
         match kept {
             Ok(kept) => {
@@ -187,5 +185,12 @@ impl Conduct<'_> {
             Err(why) => stock.lose(trial.number, why),
         }
         Ok(())
+    }
+
+    /// A place beside the volumes.
+    fn home(&self, trial: &TrialPlan, directory: &str) -> Result<DataDir, String> {
+        let owner = Owner::this_process(self.experiment, trial.number).map_err(|error| error.to_string())?;
+        let home = DataDir::create(&self.data_base.join(directory), &owner, self.managed);
+        home.map_err(|error| error.to_string())
     }
 }

@@ -111,7 +111,8 @@ fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Re
     if source.metadata().map_err(reading(from))?.len() != note.bytes {
         return Err(damaged("is not as long as it was"));
     }
-    let target = OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(to).map_err(writing(to))?;
+    let target =
+        OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(to).map_err(writing(to))?;
     if transfer(from, &source, note.bytes, Some((&target, to)), stops)? != note.crc32 {
         return Err(damaged("does not hold what it held when it was kept"));
     }

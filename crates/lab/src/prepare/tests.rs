@@ -121,10 +121,14 @@ fn a_copy_has_blocks_of_its_own_and_is_not_in_the_page_cache() {
 fn what_is_no_longer_what_was_kept_is_not_started_from() {
     type Harm = fn(&Path);
     let harms: [Harm; 4] = [
-        |data| fs::OpenOptions::new().write(true).open(data.join("large")).unwrap().write_all_at(b"x", 9_000_000).unwrap(),
+        |data| {
+            fs::OpenOptions::new().write(true).open(data.join("large")).unwrap().write_all_at(b"x", 9_000_000).unwrap()
+        },
         |data| fs::remove_file(data.join("a/b/small")).unwrap(),
         |data| fs::write(data.join("a/b/small"), "rows").unwrap(),
-        |data| fs::OpenOptions::new().write(true).open(data.join("sparse")).unwrap().write_all_at(b"x", 1 << 35).unwrap(),
+        |data| {
+            fs::OpenOptions::new().write(true).open(data.join("sparse")).unwrap().write_all_at(b"x", 1 << 35).unwrap()
+        },
     ];
     for (number, harm) in harms.iter().enumerate() {
         let host = Host::new();

@@ -186,8 +186,21 @@ pub(super) fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionErro
     let missing: Vec<&Path> = absolute.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     fs::create_dir_all(&absolute).map_err(|error| refusal(&absolute, error))?;
     let resolved = absolute.canonicalize().doing("find", &absolute)?;
-    let made = resolved.ancestors().take(missing.len()).map(Path::to_owned).collect();
+    let mut made: Vec<PathBuf> = resolved.ancestors().take(missing.len()).map(Path::to_owned).collect();
+    if made.len() == 1 {
+        made.extend(made_for_neighbours(&resolved));
+    }
     Ok((resolved, made))
+}
+
+/// The directories above one that were made for managed directories beside it:
+/// whichever of them goes last removes them.
+fn made_for_neighbours(path: &Path) -> Vec<PathBuf> {
+    let Some(parent) = path.parent() else { return Vec::new() };
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let markers = entries.filter_map(|entry| Marker::read(&entry.path()).ok().flatten());
+    let above = |marker: Marker| marker.made.into_iter().filter(|made| parent.starts_with(made)).collect::<Vec<_>>();
+    markers.map(above).max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Why a path cannot be a directory.

@@ -286,3 +286,16 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
 fn free_space_is_known_before_the_directory_exists() {
     assert!(free_bytes(&Host::new().path("not/yet/there")).unwrap() > 0);
 }
+
+#[test]
+fn what_was_made_for_several_goes_with_the_last_of_them() {
+    let host = Host::new();
+    let first = host.create("base/below/first").unwrap();
+    let second = host.create("base/below/second").unwrap();
+    first.remove().unwrap();
+    let third = host.create("base/below/third").unwrap();
+    second.remove().unwrap();
+    assert!(host.path("base/below/third").is_dir());
+    third.remove().unwrap();
+    assert!(!host.path("base").exists());
+}

@@ -61,3 +61,36 @@ fn a_partial_run_and_an_empty_one_still_make_a_page() {
     let ended = data["trials"][15]["ended"].as_str().unwrap();
     assert!(ended.starts_with("failed in loop 2: the engine was killed"), "{ended}");
 }
+
+#[test]
+fn a_load_is_shown_behind_the_trials_that_started_from_it_with_each_number_of_clients() {
+    use rumba_core::record::{PhaseKind, TrialPart};
+    let mut results = results(&[LSM], Plan { clients: &[1, 16], repeats: 1, loops: 2, loop_s: 10 });
+    let mut load = results.trials[0].clone();
+    load.record.plan.part = TrialPart::Load;
+    load.record.phases.retain(|phase| matches!(phase.phase, PhaseKind::Load | PhaseKind::Settle));
+    load.intervals.retain(|interval| matches!(interval.phase, PhaseKind::Load | PhaseKind::Settle));
+    for trial in &mut results.trials {
+        (trial.record.plan.part, trial.record.plan.loaded_by) = (TrialPart::Run, Some(1));
+        trial.record.plan.number += 1;
+        trial.record.phases.retain(|phase| phase.phase != PhaseKind::Load);
+        trial.intervals.retain(|interval| interval.phase != PhaseKind::Load);
+    }
+    results.trials.insert(0, load);
+    let data = island(&page(&results));
+    let trials = data["trials"].as_array().unwrap();
+    let shown: Vec<_> =
+        trials.iter().map(|trial| (trial["number"].as_u64().unwrap(), trial["clients"].clone())).collect();
+    assert_eq!(shown, [(2, 1.into()), (3, 16.into()), (1, 1.into()), (1, 16.into())]);
+    let phases = |trial: &serde_json::Value| {
+        let phases = trial["timeline"]["phases"].as_array().unwrap().clone();
+        phases.iter().map(|phase| phase[0].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(phases(&trials[2]), ["load", "settle"]);
+    assert!(!phases(&trials[0]).contains(&"settle".to_owned()), "what a copy settles is no load");
+    let rows = data["summary"]["rows"].as_array().unwrap();
+    assert!(
+        rows.len() == 2
+            && rows.iter().all(|row| row["loads"] == 1 && row["load"]["trials"].as_array().unwrap().len() == 1)
+    );
+}

@@ -12,7 +12,9 @@ use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{ResultsDir, Resume};
 use rumba_lab::{host, plan, provision};
 
-use super::run::{Run, clean_leftovers, conduct, enforce, refuse_too_small, refuse_unmanaged, show, versions};
+use super::run::{
+    Run, clean_leftovers, conduct, enforce, logical_bytes, refuse_too_small, refuse_unmanaged, show, versions,
+};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
@@ -109,7 +111,8 @@ fn adopt(
 ) -> Result<Stock, Problem> {
     let mut stock = Stock::default();
     let results = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let is_wanted = |load: u32| resume.plans.iter().any(|plan| plan.loaded_by == Some(load) && !standing.is_settled(plan));
+    let is_wanted =
+        |load: u32| resume.plans.iter().any(|plan| plan.loaded_by == Some(load) && !standing.is_settled(plan));
     for load in resume.plans.iter().filter(|plan| plan.part == TrialPart::Load && is_wanted(plan.number)) {
         let Some(record) = standing.records.get(&load.number).filter(|record| record.status == Status::Done) else {
             continue;
@@ -117,21 +120,15 @@ fn adopt(
         let trial = plan::directory(load);
         let place = resume.data_base.join(&trial);
         let origin = Origin { results: results.clone(), trial, started: record.started.clone() };
-        let owner = provision::Owner::this_process(name, load.number)
-            .map_err(|error| Problem::failure(format!("looking at this process: {error}"), "see that /proc is mounted"))?;
+        let owner = provision::Owner::this_process(name, load.number).map_err(|error| {
+            Problem::failure(format!("looking at this process: {error}"), "see that /proc is mounted")
+        })?;
         if let Some(data) = KeptData::adopt(&place, &origin, &owner, managed)? {
             tell(&format!("trial {} need not load again: its data is still here", load.number));
             stock.put(load.number, data);
         }
     }
     Ok(stock)
-}
-
-fn logical_bytes(experiment: &Experiment, registry: &Registry) -> Result<u64, Problem> {
-    let workload = registry.workload(&experiment.workload);
-    let workload = workload.ok_or_else(|| Problem::failure("the workload is gone", "report this"))?;
-    let bound = workload.bind(&experiment.workload_settings);
-    Ok(bound.map_err(|error| Problem::mistake(error.to_string(), error.remedy))?.expected_logical_bytes())
 }
 
 /// Warns when the host is not what it was when the run began. Load comes and goes.

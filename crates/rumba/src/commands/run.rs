@@ -10,6 +10,7 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::record::{TrialPart, TrialPlan};
 use rumba_core::units::{show_bytes, show_duration};
 use rumba_core::warning::Warning;
+use rumba_core::workload::Bound;
 use rumba_lab::conduct::{Conduct, Outcome, volume_name};
 use rumba_lab::prepare::Stock;
 use rumba_lab::registry::Registry;
@@ -54,7 +55,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     say_left_out(&experiment);
     let tight = refuse_short_of_memory(&experiment, args.allow_tight_memory)?;
     if args.dry_run {
-        return dry_run(&experiment, &plan::plan(&experiment, registry));
+        return dry_run(&experiment, &plan::plan(&experiment, registry), logical_bytes(&experiment, registry)?);
     }
     let out = match &args.out {
         Some(out) => out.clone(),
@@ -193,11 +194,7 @@ fn prepare(
     registry: &Registry,
     known: Vec<Warning>,
 ) -> Result<ResultsDir, Problem> {
-    let bound = registry
-        .workload(&experiment.workload)
-        .ok_or_else(|| Problem::failure("the workload is gone", "report this"))?
-        .bind(&experiment.workload_settings)
-        .map_err(|error| Problem::mistake(error.to_string(), error.remedy))?;
+    let bound = bound(experiment, registry)?;
     refuse_too_small(experiment, trials, bound.expected_logical_bytes(), data_base, registry)?;
     let facts = host::Facts::gather(data_base);
     let mut conditions = facts.conditions();
@@ -211,6 +208,19 @@ fn prepare(
     ResultsDir::create(out, experiment, trials, conditions, warnings).map_err(|error| {
         Problem::failure(format!("{} cannot be written: {error}", out.display()), "choose another --out")
     })
+}
+
+/// The experiment's workload with its settings taken.
+fn bound(experiment: &Experiment, registry: &Registry) -> Result<Box<dyn Bound>, Problem> {
+    let workload = registry.workload(&experiment.workload);
+    let workload = workload.ok_or_else(|| Problem::failure("the workload is gone", "report this"))?;
+    let bound = workload.bind(&experiment.workload_settings);
+    bound.map_err(|error| Problem::mistake(error.to_string(), error.remedy))
+}
+
+/// About how many bytes of rows the experiment's data has.
+pub fn logical_bytes(experiment: &Experiment, registry: &Registry) -> Result<u64, Problem> {
+    Ok(bound(experiment, registry)?.expected_logical_bytes())
 }
 
 /// Refuses data that would not fit where it is to be.
@@ -357,7 +367,7 @@ pub fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     })
 }
 
-fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
+fn dry_run(experiment: &Experiment, trials: &[TrialPlan], logical: u64) -> super::Result {
     let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
     let plural = if trials.len() == 1 { "trial" } else { "trials" };
     say!("{}: {} {plural}", experiment.name, trials.len());
@@ -376,6 +386,14 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan]) -> super::Result {
     }
     for (name, need) in &experiment.memory_needs {
         say!("  {name}: {need}");
+    }
+    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count();
+    if loads > 0 {
+        let databases = if loads == 1 { "database is" } else { "databases are" };
+        let rows = show_bytes(logical as f64);
+        say!(
+            "{loads} {databases} kept beside the one at work, each of {rows} of rows (engines take up to {ROOM} times that)"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
