@@ -65,7 +65,7 @@ impl<'a> Warnings<'a> {
 
     fn letters(&self, metric: &str, is_about: impl Fn(&Line<'_>) -> bool) -> String {
         let shown = self.groups[..self.shown].iter().enumerate();
-        let undermines = |group: &Group| group.warning.undermines().contains(&metric);
+        let undermines = |group: &Group| group.marks_figures() && group.warning.undermines().contains(&metric);
         let found = shown.filter(|(_, group)| undermines(group) && group.lines.iter().any(&is_about));
         found.filter_map(|(index, _)| letter(index)).collect()
     }
@@ -74,7 +74,7 @@ impl<'a> Warnings<'a> {
     pub fn render(&self, report: &str) -> String {
         let mut text = String::new();
         for (index, group) in self.groups[..self.shown].iter().enumerate() {
-            let mark = letter(index).filter(|_| !group.warning.undermines().is_empty()).unwrap_or(' ');
+            let mark = letter(index).filter(|_| group.marks_figures()).unwrap_or(' ');
             text.push_str(&if self.all { group.in_full(mark) } else { group.in_short(mark) });
         }
         let rest = self.groups.len() - self.shown;
@@ -111,6 +111,11 @@ impl<'a> Group<'a> {
             (Some(line), Some(name)) => line.likewise.push(name.repeat.to_string()),
             _ => self.lines.push(Line { name, message, likewise: Vec::new() }),
         }
+    }
+
+    /// Whether its letter stands beside figures. What makes all of them a little less certain would stand beside all.
+    fn marks_figures(&self) -> bool {
+        self.warning.rank() <= Rank::Misleading && !self.warning.undermines().is_empty()
     }
 
     /// Two lines: what was seen first and how often more, and what to do.
