@@ -19,9 +19,9 @@ Start here:
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba report results/DIR --html page.html
 
-Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the experiment;
-3 a claim does not hold or is undecided or seen once (--check), or what --fail-if names is so;
-130 interrupted, results kept."
+Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the
+experiment; 3 a claim does not hold, is undecided or seen once (--check), or what --fail-if
+names is so; 130 interrupted, results kept."
 )]
 pub struct Cli {
     /// What to do.
@@ -139,8 +139,8 @@ pub struct RunOptions {
   rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
-Exit codes with --check: 1 a trial failed, or its data failed its verification; 3 a claim fails, is
-undecided or seen once; 0 otherwise.")]
+Exit codes with --check: 1 a trial failed, or its data failed its verification; 3 a claim fails,
+is undecided or seen once; 0 otherwise.")]
 pub struct ReportArgs {
     /// Results directories
     #[arg(required = true, value_name = "DIR")]
@@ -173,8 +173,9 @@ pub struct ReportArgs {
 #[command(after_help = "\
   rumba compare results/BASE results/DIR --fail-if 'ops_per_s < 0.95' --fail-if 'get_node.p99_ms > 1.2'
 
---fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC, or OP.p99_ms.
-It ends with exit code 3 when that is so of an engine beyond the noise; undecided is told and is no failure.")]
+--fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
+or OP.p99_ms. It ends with exit code 3 when that is so of an engine beyond the noise;
+undecided and seen once are told and are no failure.")]
 pub struct CompareArgs {
     /// The results to compare against
     pub base: PathBuf,

@@ -421,7 +421,7 @@ fn claims_are_read_checked_and_found_again_in_the_experiment_as_run() {
 fn a_mistake_in_a_claim_is_shown_at_its_place_in_the_expression() {
     let claim = |good: &str, bad: &str| read(&[GOOD, &CLAIM.replacen(good, bad, 1)].concat()).unwrap_err();
     let error = claim("\"rocks.4k\", 8", "\"rocks.8k\", 8");
-    assert_eq!(error.place().as_deref(), Some("e.toml:20:46"));
+    assert_eq!(error.place().as_deref(), Some("e.toml:20:57"));
     assert!(error.problem.contains("rocks.8k"), "{}", error.problem);
     assert!(claim("holds =", "hold =").remedy.contains("holds"));
     assert!(claim("text =", "source =").problem.contains("no `text`"));
