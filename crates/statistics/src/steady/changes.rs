@@ -12,7 +12,7 @@ use super::trend::{FEWEST_INDEPENDENT, detrended};
 const QUANTILE: f64 = 100.0;
 /// The waves that the statistic's measure of noise is mostly made of.
 const WAVES: usize = 16;
-/// The fewest seconds that a level is made of.
+/// The fewest intervals that a level is made of.
 const SHORTEST: usize = 10;
 
 /// The first second of every new level, ascending.
