@@ -14,6 +14,7 @@ use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
+use crate::harness::Harness;
 use crate::kept::Kept;
 use crate::limits::{Enforcement, LimitError};
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
@@ -49,6 +50,8 @@ pub struct Conduct<'a> {
     pub managed: &'a provision::Ledger,
     /// Makes the command that runs [`crate::trial::child::serve`].
     pub child: &'a dyn Fn() -> std::io::Result<Command>,
+    /// Makes the command that runs [`crate::harness::serve`].
+    pub harness: &'a dyn Fn() -> std::io::Result<Command>,
     /// How often the user has asked to stop: once lets the trial save, twice ends its process.
     pub stops: &'a AtomicUsize,
 }
@@ -95,13 +98,14 @@ impl Conduct<'_> {
     /// When nothing more can be run or written.
     pub fn run(&self, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
         let mut outcome = Outcome::default();
+        let harness = self.trials.first().map_or_else(Harness::default, |first| Harness::measure(self.harness, first));
         for trial in self.trials {
             if self.stops.load(Relaxed) > 0 {
                 outcome.interrupted = true;
                 break;
             }
             watch.begins(trial, self.trials.len());
-            let record = self.trial(trial, watch)?;
+            let record = self.trial(trial, &harness, watch)?;
             match &record.status {
                 Status::Done => outcome.done += 1,
                 Status::Interrupted => outcome.interrupted = true,
@@ -113,9 +117,10 @@ impl Conduct<'_> {
         Ok(outcome)
     }
 
-    fn trial(&self, trial: &TrialPlan, watch: &mut dyn Watch) -> Result<Record, ConductError> {
+    fn trial(&self, trial: &TrialPlan, harness: &Harness, watch: &mut dyn Watch) -> Result<Record, ConductError> {
         let name = crate::plan::directory(trial);
         let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        writer.harness(harness);
         let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
         let volume = self.data_base.join(volume_name(&name));
         let mut limited = Enforcement::begin(&trial.engine.limits, &volume, &owner, self.managed)?;

@@ -75,7 +75,9 @@ impl<'a> Known<'a> {
     fn unknown(&self) -> Metric {
         let share = 100.0 * self.unended.count() as f64 / self.samples() as f64;
         let longest_ms = self.unended.longest_ns as f64 / 1e6;
-        Metric::absent(format!("{share:.1}% of the operations had not ended at the end, after up to {longest_ms:.0} ms"))
+        Metric::absent(format!(
+            "{share:.1}% of the operations had not ended at the end, after up to {longest_ms:.0} ms"
+        ))
     }
 
     /// A figure in nanoseconds to which all times contribute.

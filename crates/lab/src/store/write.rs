@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rumba_core::event::Event;
+use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, Record, Status, TrialPlan};
 
 use super::append::{Append, replace};
+use crate::harness::Harness;
 
 /// Writes one trial's directory.
 pub struct TrialWriter {
@@ -38,6 +40,7 @@ impl TrialWriter {
             source: None,
             effective_settings: Vec::new(),
             conditions: std::collections::BTreeMap::new(),
+            harness_cpu_us_per_op: Metric::default(),
             phases: Vec::new(),
             warnings: Vec::new(),
         };
@@ -131,6 +134,12 @@ impl TrialWriter {
             let seen = cause.lines().next().unwrap_or_default();
             *cause = format!("{why}; what the trial saw: {}", seen.trim_end_matches("; its log says:"));
         }
+    }
+
+    /// Says what rumba itself costs per operation on this host.
+    pub fn harness(&mut self, harness: &Harness) {
+        self.record.harness_cpu_us_per_op = harness.cpu_us_per_op.clone();
+        self.record.conditions.insert("harness, CPU per operation".to_owned(), harness.to_string());
     }
 
     /// Adds a condition that is known only at the end.

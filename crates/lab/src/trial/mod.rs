@@ -3,8 +3,8 @@
 //! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
 //! writes nothing itself, so that the process's meters see the engine alone.
 
-pub mod child;
 mod backlog;
+pub mod child;
 mod limited;
 mod metrics;
 mod phases;
@@ -137,8 +137,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
 fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> {
     let (run, place) = (&job.plan.run, instance.place());
     let driving = |clients| Driving::choose(run.driver, &place, clients).to_string();
-    let conditions =
-        [("driver", driving(job.plan.clients)), ("load driver", driving(run.load_clients))].into_iter();
+    let conditions = [("driver", driving(job.plan.clients)), ("load driver", driving(run.load_clients))].into_iter();
     let queue = run.rate.map(|_| ("queue", phases::queue_in_words(phases::queue(run, &place)).to_owned()));
     let conditions = conditions.chain(queue).map(|(name, told)| (name.to_owned(), told)).collect();
     if run.driver == DriverKind::Loops && place == Place::Embedded {

@@ -115,7 +115,18 @@ impl Trial<'_> {
         let first = self.meters.read();
         let now = Instant::now();
         let last = first.clone();
-        Span { phase, started: now, ended: now, first, last, switches, debt_start, parts: Vec::new(), is_last: false, tail: None }
+        Span {
+            phase,
+            started: now,
+            ended: now,
+            first,
+            last,
+            switches,
+            debt_start,
+            parts: Vec::new(),
+            is_last: false,
+            tail: None,
+        }
     }
 
     /// Begins a span where another has ended: clients that run on are counted

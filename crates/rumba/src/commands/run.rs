@@ -237,6 +237,7 @@ fn conduct(
         data_base,
         managed,
         child: &|| super::own("trial"),
+        harness: &|| super::own("harness"),
         stops: &stops,
     };
     let outcome = conduct.run(&mut progress);
