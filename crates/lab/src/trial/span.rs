@@ -38,6 +38,9 @@ pub struct Span {
     parts: Vec<(&'static [OpInfo], Counts)>,
     /// Whether the clients are to finish when it ends.
     pub is_last: bool,
+    /// Whether the engine is asked for its counters at the end. One that left operations open may
+    /// stand still, and whoever asked it would wait with them.
+    pub asks_engine: bool,
     /// What came of its operations after its end, where that was waited for.
     pub tail: Option<Tail>,
 }
@@ -72,7 +75,14 @@ impl Span {
         }
         let [first, _] = self.switches;
         let [_, last] = next.switches.clone();
-        Span { ended: next.ended, last: next.last.clone(), switches: [first, last], tail: next.tail.clone(), ..self }
+        Span {
+            ended: next.ended,
+            last: next.last.clone(),
+            switches: [first, last],
+            tail: next.tail.clone(),
+            asks_engine: next.asks_engine,
+            ..self
+        }
     }
 
     /// What was spent in it.
@@ -125,6 +135,7 @@ impl Trial<'_> {
             debt_start,
             parts: Vec::new(),
             is_last: false,
+            asks_engine: true,
             tail: None,
         }
     }
@@ -140,9 +151,11 @@ impl Trial<'_> {
             first: before.last.clone(),
             last: before.last.clone(),
             switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
-            debt_start: self.debt(),
+            // What a backlog waits for may keep the engine from answering.
+            debt_start: if phase == PhaseKind::Backlog { Vec::new() } else { self.debt() },
             parts: Vec::new(),
             is_last: false,
+            asks_engine: true,
             tail: None,
         }
     }
@@ -277,8 +290,8 @@ impl Trial<'_> {
             metrics: metrics(phase, ops, seconds, late_ns, &spent, size, logical),
             spent,
             debt_start: span.debt_start.clone(),
-            debt_end: self.debt(),
-            counters: self.instance.counters(),
+            debt_end: if span.asks_engine { self.debt() } else { Vec::new() },
+            counters: if span.asks_engine { self.instance.counters() } else { Vec::new() },
             checks,
         }
     }
