@@ -444,6 +444,10 @@ pub struct Record {
     pub effective_settings: Vec<(String, String)>,
     /// Conditions of this trial, by name.
     pub conditions: BTreeMap<String, String>,
+    /// CPU microseconds per operation of rumba itself on this host: the workload, by one client, over an engine that
+    /// answers at once and keeps nothing.
+    #[serde(default)]
+    pub harness_cpu_us_per_op: Metric,
     /// The phases, as they ended.
     pub phases: Vec<PhaseRecord>,
     /// Warnings.

@@ -1,22 +1,34 @@
 //! What recording one operation costs: the pace's two clock readings, two
 //! histograms and the counters. Prints JSON; `make bench` reads it.
 //!
-//! Under callgrind the same loop gives instructions per operation.
+//! Under callgrind the same loop gives instructions per operation. With `queue` as a second argument, operations are
+//! due at arrivals that the client takes from a queue which others may share, and which are all past.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use rumba_core::worker::{Op, Pace};
 use rumba_lab::run::cells::Cells;
-use rumba_lab::run::pace::ClientPace;
+use rumba_lab::run::pace::{ClientPace, Due};
+use rumba_lab::run::queue::Queue;
+use rumba_lab::run::stop::RunClock;
 
 /// As many types of operations as LinkBench has, so that the cells' size is real.
 const KINDS: usize = 10;
 
+/// More arrivals per second than any client serves.
+const ALL_PAST: f64 = 1e9;
+
 fn main() {
     let ops: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(20_000_000);
     let cells = Arc::new(Cells::new(KINDS));
-    let mut pace = ClientPace::alone(cells);
+    let mut pace = match std::env::args().nth(2) {
+        None => ClientPace::alone(cells),
+        Some(_) => {
+            let due = Due::AtArrival { queue: Arc::new(Queue::new(ALL_PAST, 1)), taken_ns: None };
+            ClientPace::new(RunClock::start(), cells, Arc::default(), Arc::default(), due)
+        }
+    };
     let mut context = Context::from_waker(Waker::noop());
     turns(&mut pace, &mut context, ops / 10);
     let before = cpu_ns();

@@ -17,6 +17,7 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
+use crate::harness::Harness;
 use crate::kept::Kept;
 use crate::limits::{Enforcement, LimitError};
 use crate::prepare::Stock;
@@ -61,6 +62,8 @@ pub struct Conduct<'a> {
     pub managed: &'a provision::Ledger,
     /// Makes the command that runs [`crate::trial::child::serve`].
     pub child: &'a dyn Fn() -> std::io::Result<Command>,
+    /// What rumba itself costs on this host.
+    pub harness: &'a Harness,
     /// How often the user has asked to stop: once lets the trial save, twice ends its process.
     pub stops: &'a AtomicUsize,
 }
@@ -138,6 +141,7 @@ impl Conduct<'_> {
     ) -> Result<Attempt, ConductError> {
         let name = crate::plan::directory(trial);
         let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        writer.harness(self.harness);
         start.told().into_iter().for_each(|warning| {
             watch.event(trial, &Event::Warning(warning.clone()));
             writer.take(Event::Warning(warning));

@@ -6,6 +6,7 @@
 //! this way, each trial in a process of its own.
 
 pub mod conduct;
+pub mod harness;
 pub mod host;
 mod kept;
 pub mod limits;

@@ -16,6 +16,7 @@ use rumba_core::record::{Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
+use rumba_lab::harness::Harness;
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::plan;
 use rumba_lab::prepare::Stock;
@@ -205,6 +206,7 @@ impl Place {
                 }
                 Ok(command)
             },
+            harness: &Harness::default(),
             stops: &AtomicUsize::new(0),
         };
         let outcome = conduct.run(Stock::default(), &mut Deaf).unwrap();

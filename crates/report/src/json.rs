@@ -117,6 +117,8 @@ pub struct TrialDocument {
     pub server: Option<ServerDocument>,
     /// Conditions of this trial, by name.
     pub conditions: BTreeMap<String, String>,
+    /// CPU microseconds per operation of rumba itself on this host: the workload over an engine that keeps nothing.
+    pub harness_cpu_us_per_op: Metric,
     /// The phases as they ended; `loops` is all loops together.
     pub phases: Vec<PhaseRecord>,
     /// Metrics that charge the settle to the load and the drain to the operations, by name.
@@ -183,6 +185,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         server: in_server(record)
             .then(|| ServerDocument { asked: plan.engine.server.clone(), source: record.source.clone() }),
         conditions: record.conditions.clone(),
+        harness_cpu_us_per_op: record.harness_cpu_us_per_op.clone(),
         phases: record.phases.clone(),
         charged: CHARGED.iter().map(|info| (info.name.to_owned(), charged(record, summary, info.name))).collect(),
         written: written(record),

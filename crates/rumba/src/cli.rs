@@ -54,6 +54,9 @@ pub enum Command {
     /// Say whether an engine can run the configuration on standard input (used by `run`)
     #[command(hide = true)]
     Probe,
+    /// Measure what rumba itself costs per operation of the workload on standard input (used by `run`)
+    #[command(hide = true)]
+    Harness,
 }
 
 /// Arguments of `run`.

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::NullServer(args) => commands::null_server::run(&args),
         Command::Trial => commands::trial(&registry),
         Command::Probe => commands::probe(&registry),
+        Command::Harness => commands::harness(&registry),
     };
     result.unwrap_or_else(|problem| problem.report())
 }

@@ -13,7 +13,7 @@ use common::{Place, children, kill, phase, text};
 use rumba_lab::run::queue::{Queue, seed_of};
 use serde_json::Value;
 
-const RATE: f64 = 400.0;
+const RATE: f64 = 800.0;
 const WARMUP_S: f64 = 1.0;
 const LOOP_S: f64 = 5.0;
 const CLIENTS: u64 = 4;
@@ -114,7 +114,7 @@ fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arriv
         return;
     }
     for driver in ["driver=threads", "driver=loops"] {
-        let (trial, stall_ms) = across_the_end(&["rate=400", driver]);
+        let (trial, stall_ms) = across_the_end(&["rate=800", driver]);
         holds_every_arrival(&trial);
         let run = phase(&trial, "loop 1").unwrap();
         assert_eq!(run["backlog"]["open"].as_u64().unwrap() + run["backlog"]["not_begun"].as_u64().unwrap(), 0);
@@ -165,7 +165,7 @@ fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
     if !mariadb_is_here() {
         return;
     }
-    let mut stalled = Stalled::start(&["rate=400", "queue=client"]);
+    let mut stalled = Stalled::start(&["rate=800", "queue=client"]);
     stalled.await_second(1);
     let stall_ms = stalled.stop_for(Duration::from_secs(1));
     let trial = stalled.trial();
@@ -183,7 +183,7 @@ fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_
     if !mariadb_is_here() {
         return;
     }
-    for more in [&["rate=400", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]] {
+    for more in [&["rate=800", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]] {
         let (trial, _) = across_the_end(more);
         let run = phase(&trial, "loop 1").unwrap();
         let backlog = &run["backlog"];
@@ -195,7 +195,7 @@ fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_
         assert!((500.0..2_500.0).contains(&longest_ms), "{backlog}");
         let (p50_ms, max_ms) = (response(run, "p50_ms"), response(run, "max_ms"));
         assert!(p50_ms.is_number(), "half of the operations had ended: {p50_ms}");
-        if more.contains(&"rate=400") {
+        if more.contains(&"rate=800") {
             holds_every_arrival(&trial);
             assert!(backlog["not_begun"].as_u64().unwrap() > 50, "{backlog}");
             for unknown in [response(run, "p99_ms"), response(run, "p95_ms"), max_ms] {

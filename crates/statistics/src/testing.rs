@@ -92,6 +92,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         source: None,
         effective_settings: Vec::new(),
         conditions: BTreeMap::new(),
+        harness_cpu_us_per_op: Metric::default(),
         phases: vec![
             phase(PhaseKind::Load, 10.0, 100_000, 1e9),
             phase(PhaseKind::Warmup, 10.0, 20_000, 1e8),

@@ -21,21 +21,29 @@ pub fn recording(bench: &Bench) -> Result<Vec<Line>, Failure> {
 /// The same and a whole operation, in instructions.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     const OPS: u64 = 200_000;
-    [("record_cost", "recording one operation"), ("harness_cost", "one LinkBench 2017 operation on null")]
-        .into_iter()
-        .map(|(example, what)| {
-            let count = callgrind(OPS, &|command, ops| {
-                command.arg(bench.example(example)).arg(ops.to_string());
-            })?;
-            Ok(Line {
-                what: format!("instructions: {what}"),
-                goal: "none; free of the machine's noise".into(),
-                measured: format!("{count:.0} instructions"),
-                met: None,
-                command: format!("valgrind --tool=callgrind {example} {}, less the same with {OPS}", 2 * OPS),
-            })
+    [
+        ("record_cost", "", "recording one operation"),
+        ("record_cost", "queue", "the same, its arrival taken from a shared queue"),
+        ("harness_cost", "", "one LinkBench 2017 operation on null"),
+    ]
+    .into_iter()
+    .map(|(example, queue, what)| {
+        let count = callgrind(OPS, &|command, ops| {
+            command.arg(bench.example(example)).arg(ops.to_string());
+            command.args((!queue.is_empty()).then_some(queue));
+        })?;
+        Ok(Line {
+            what: format!("instructions: {what}"),
+            goal: "none; free of the machine's noise".into(),
+            measured: format!("{count:.0} instructions"),
+            met: None,
+            command: format!(
+                "valgrind --tool=callgrind {}, less the same with {OPS}",
+                format!("{example} {} {queue}", 2 * OPS).trim_end()
+            ),
         })
-        .collect()
+    })
+    .collect()
 }
 
 /// How many clients are compared with one: a core each, and four at most.

@@ -66,7 +66,10 @@ pub fn cut(
         let before = all();
         let (mut waiting, now) = (Censored::default(), now_ns());
         for queue in queues {
-            queue.left_ns().take_while(|due| *due < end_ns).for_each(|due| waiting.add_not_begun(now.saturating_sub(due)));
+            queue
+                .left_ns()
+                .take_while(|due| *due < end_ns)
+                .for_each(|due| waiting.add_not_begun(now.saturating_sub(due)));
         }
         counts.merge(&collector.collect());
         let after = all();
@@ -82,7 +85,9 @@ impl Censored {
     fn add(&mut self, held: &Held, end_ns: u64, now_ns: u64) {
         match *held {
             Held::Nothing | Held::Unsettled => {}
-            Held::Arrival { intended_ns } if intended_ns < end_ns => self.add_not_begun(now_ns.saturating_sub(intended_ns)),
+            Held::Arrival { intended_ns } if intended_ns < end_ns => {
+                self.add_not_begun(now_ns.saturating_sub(intended_ns))
+            }
             Held::Arrival { .. } => {}
             Held::Operation { kind, intended_ns, started_ns } => self.open.push(Open {
                 kind,

@@ -249,6 +249,11 @@ impl Running {
         self.end_ns.get_or_insert(end_ns);
     }
 
+    /// When [`Running::finish`] was called, by the clients' clock.
+    pub fn end_ns(&self) -> Option<u64> {
+        self.end_ns
+    }
+
     /// Stops the clients that are still at what [`Running::finish`] left them, and tells what was counted
     /// since the last call of [`Running::collect`] and what has not ended. What ends later is in neither.
     pub fn cut(&mut self) -> (Counts, Censored) {

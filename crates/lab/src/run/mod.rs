@@ -7,6 +7,8 @@ mod counters;
 pub mod cut;
 pub mod descriptors;
 pub mod driver;
+#[cfg(test)]
+mod end_tests;
 pub mod hand;
 mod loops;
 pub mod pace;

@@ -97,7 +97,10 @@ mod tests {
         // Of an exponential distribution mean and deviation are alike; 100,000 gaps know both to 1%.
         assert!((mean - 1.0).abs() < 0.02 && (variance.sqrt() - 1.0).abs() < 0.03, "{mean} {variance}");
         let neighbours = gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>();
-        assert!((neighbours / gaps.len() as f64 / variance).abs() < 0.02, "neighbouring gaps know nothing of each other");
+        assert!(
+            (neighbours / gaps.len() as f64 / variance).abs() < 0.02,
+            "neighbouring gaps know nothing of each other"
+        );
         assert_ne!(queue.take_ns(), Queue::new(1_000.0, 8).take_ns());
     }
 

@@ -75,7 +75,9 @@ impl<'a> Known<'a> {
     fn unknown(&self) -> Metric {
         let share = 100.0 * self.unended.count() as f64 / self.samples() as f64;
         let longest_ms = self.unended.longest_ns as f64 / 1e6;
-        Metric::absent(format!("{share:.1}% of the operations had not ended at the end, after up to {longest_ms:.0} ms"))
+        Metric::absent(format!(
+            "{share:.1}% of the operations had not ended at the end, after up to {longest_ms:.0} ms"
+        ))
     }
 
     /// A figure in nanoseconds to which all times contribute.
@@ -188,6 +190,7 @@ mod tests {
     use rumba_core::worker::Op;
 
     use super::super::cells::{Cells, Collector};
+    use super::super::cut::{Censored, Open};
     use super::*;
 
     const OPS: &[OpInfo] = &[OpInfo { name: "get", short: None }];
@@ -214,6 +217,68 @@ mod tests {
         let stats = percentiles(&counts((1..=500).map(|n| n * 1000)).kinds[0].service);
         assert!(stats.p95_ms.value().is_some());
         assert_eq!(stats.p999_ms.value(), None, "p99.9 of 500 operations is not printed");
+    }
+
+    /// A tail in which nothing ended, these operations are open, and so many arrivals have waited 40 ms and more.
+    fn tail(open_ms: &[u64], not_begun: u64) -> Tail {
+        let open = |ms: &u64| Open { kind: 0, service_ns: ms * 1_000_000, response_ns: ms * 1_000_000 };
+        let not_begun_ns = (not_begun > 0).then_some((40_000_000, 90_000_000));
+        let censored = Censored { open: open_ms.iter().map(open).collect(), not_begun, not_begun_ns };
+        Tail::new(std::time::Duration::from_secs(1), Counts::new(1), censored)
+    }
+
+    #[test]
+    fn no_percentile_is_printed_that_an_operation_still_open_could_change() {
+        // 19,600 operations of 1 ms, 200 of 20 ms; 200 are open.
+        let ended = || (0..19_600).map(|_| 1_000_000).chain((0..200).map(|_| 20_000_000));
+        let stats =
+            |open_ms: u64| op_stats(OPS, &counts(ended()), Some(&tail(&[open_ms; 200], 0))).remove("get").unwrap();
+        let long = stats(50);
+        assert_eq!((long.count, long.open), (19_800, 200));
+        assert!(long.response.p50_ms.value().is_some_and(|ms| ms < 1.01));
+        assert!(
+            long.response.p99_ms.value().is_some_and(|ms| (20.0..20.2).contains(&ms)),
+            "{:?}",
+            long.response.p99_ms
+        );
+        let reason = "1.0% of the operations had not ended at the end, after up to 50 ms";
+        for unknown in [&long.response.p999_ms, &long.response.max_ms, &long.response.mean_ms, &long.service.p999_ms] {
+            assert_eq!(unknown.reason(), Some(reason));
+        }
+        assert!(long.spectrum.iter().all(|(_, ms)| *ms < 21.0), "the spectrum ends where knowledge does");
+        // Open for 5 ms only: what they come to may lie below or above the 20 ms of others.
+        let short = stats(5);
+        assert!(short.response.p95_ms.value().is_some() && short.response.p99_ms.value().is_none());
+    }
+
+    #[test]
+    fn arrivals_that_were_not_begun_count_against_every_type_by_its_share() {
+        const TWO: &[OpInfo] = &[OpInfo { name: "get", short: None }, OpInfo { name: "put", short: None }];
+        let cells = std::sync::Arc::new(Cells::new(2));
+        for number in 0..10_000 {
+            cells.record(usize::from(number % 4 == 0), Op::default(), 1_000_000, 1_000_000, 0);
+        }
+        let counts = Collector::new(vec![cells], 2).collect();
+        let told = op_stats(TWO, &counts, Some(&tail(&[], 1_000)));
+        for (name, percent) in [("get", "9.1%"), ("put", "9.1%")] {
+            let response = &told[name].response;
+            assert!(response.p50_ms.value().is_some(), "{response:?}");
+            assert!(response.p95_ms.reason().is_some_and(|reason| reason.starts_with(percent)), "{response:?}");
+            assert!(told[name].service.max_ms.value().is_some(), "what was not begun has no service time");
+        }
+        assert_eq!(op_stats(TWO, &counts, Some(&tail(&[], 0)))["get"].ended_late, 0);
+    }
+
+    #[test]
+    fn what_ended_late_is_in_the_times_and_not_in_the_count() {
+        let mut tail = tail(&[], 0);
+        tail.ended = counts([3_000_000_000].into_iter());
+        tail.ended.kinds[0].errors = 2;
+        let stats = op_stats(OPS, &counts((0..100).map(|_| 1_000_000)), Some(&tail)).remove("get").unwrap();
+        assert_eq!((stats.count, stats.ended_late, stats.errors), (100, 3, 2));
+        assert_eq!(stats.response.max_ms, Metric::Value(3_000.0));
+        let told = tail.told();
+        assert_eq!((told.ended, told.open, told.not_begun), (3, 0, 0));
     }
 
     #[test]

@@ -213,7 +213,12 @@ pub fn made(
     rate: Option<f64>,
     make: impl Fn(u32) -> Result<Box<dyn Client>, EngineError> + Send + Sync + 'static,
 ) -> Result<Made, EngineError> {
-    made_for(driving, clients, rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Client, 7)), make)
+    made_for(
+        driving,
+        clients,
+        rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Client, 7)),
+        make,
+    )
 }
 
 /// Makes clients of a schedule.

@@ -5,9 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rumba_core::event::Event;
+use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, Record, Status, TrialPlan};
 
 use super::append::{Append, replace};
+use crate::harness::Harness;
 
 /// Writes one trial's directory.
 pub struct TrialWriter {
@@ -41,6 +43,7 @@ impl TrialWriter {
             source: None,
             effective_settings: Vec::new(),
             conditions: std::collections::BTreeMap::new(),
+            harness_cpu_us_per_op: Metric::default(),
             phases: Vec::new(),
             warnings: Vec::new(),
         };
@@ -146,6 +149,12 @@ impl TrialWriter {
     /// When the trial began, RFC 3339.
     pub fn started(&self) -> String {
         self.record.started.clone()
+    }
+
+    /// Says what rumba itself costs per operation on this host.
+    pub fn harness(&mut self, harness: &Harness) {
+        self.record.harness_cpu_us_per_op = harness.cpu_us_per_op.clone();
+        self.record.conditions.insert("harness, CPU per operation".to_owned(), harness.to_string());
     }
 
     /// Adds a condition that is known only at the end.

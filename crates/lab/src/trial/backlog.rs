@@ -51,6 +51,10 @@ impl Trial<'_> {
         if let Some(backlog) = &mut served {
             backlog.counts().for_each(|counts| tail.ended.merge(counts));
         }
+        let is_still = !tail.censored.open.is_empty();
+        for span in served.iter_mut().chain([&mut *span]) {
+            span.asks_engine = !is_still;
+        }
         self.warn_open(&tail, limit);
         span.tail = Some(tail);
         (end, served)

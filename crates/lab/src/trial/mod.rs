@@ -3,8 +3,8 @@
 //! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
 //! writes nothing itself, so that the process's meters see the engine alone.
 
-pub mod child;
 mod backlog;
+pub mod child;
 mod limited;
 mod metrics;
 mod phases;

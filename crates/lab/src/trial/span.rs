@@ -40,6 +40,9 @@ pub struct Span {
     parts: Vec<(&'static [OpInfo], Counts)>,
     /// Whether the clients are to finish when it ends.
     pub is_last: bool,
+    /// Whether the engine is asked for its counters at the end. One that left operations open may
+    /// stand still, and whoever asked it would wait with them.
+    pub asks_engine: bool,
     /// What came of its operations after its end, where that was waited for.
     pub tail: Option<Tail>,
 }
@@ -79,9 +82,15 @@ impl Span {
             self.add(infos, counts);
         }
         let [first, _] = self.switches.clone();
-        let strangers = [self.strangers[0].clone(), next.strangers[1].clone()];
-        let (last, tail) = (next.last.clone(), next.tail.clone());
-        Span { ended: next.ended, last, switches: [first, next.switches[1].clone()], strangers, tail, ..self }
+        Span {
+            ended: next.ended,
+            last: next.last.clone(),
+            switches: [first, next.switches[1].clone()],
+            strangers: [self.strangers[0].clone(), next.strangers[1].clone()],
+            tail: next.tail.clone(),
+            asks_engine: next.asks_engine,
+            ..self
+        }
     }
 
     /// What was spent in it.
@@ -140,6 +149,7 @@ impl Trial<'_> {
             debt_start,
             parts: Vec::new(),
             is_last: false,
+            asks_engine: true,
             tail: None,
         }
     }
@@ -156,9 +166,11 @@ impl Trial<'_> {
             last: before.last.clone(),
             switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
             strangers: [before.strangers[1].clone(), Err(CUT_OFF.to_owned())],
-            debt_start: self.debt(),
+            // What a backlog waits for may keep the engine from answering.
+            debt_start: if phase == PhaseKind::Backlog { Vec::new() } else { self.debt() },
             parts: Vec::new(),
             is_last: false,
+            asks_engine: true,
             tail: None,
         }
     }
@@ -303,8 +315,8 @@ impl Trial<'_> {
             metrics,
             spent,
             debt_start: span.debt_start.clone(),
-            debt_end: self.debt(),
-            counters: self.instance.counters(),
+            debt_end: if span.asks_engine { self.debt() } else { Vec::new() },
+            counters: if span.asks_engine { self.instance.counters() } else { Vec::new() },
             checks,
         }
     }

@@ -43,6 +43,13 @@ pub fn probe(registry: &Registry) -> Result {
         .map_err(|error| Problem::failure(format!("the probe: {error}"), "`rumba run` asks it; do not run it by hand"))
 }
 
+/// `rumba harness`: what rumba itself costs per operation, measured in this process.
+pub fn harness(registry: &Registry) -> Result {
+    rumba_lab::harness::serve(registry).map(|()| ExitCode::SUCCESS).map_err(|error| {
+        Problem::failure(format!("the harness's own cost: {error}"), "`rumba run` asks for it; do not run it by hand")
+    })
+}
+
 /// This binary again, as another process with one argument.
 pub fn own(argument: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);

@@ -12,6 +12,7 @@ use rumba_core::units::{show_bytes, show_duration};
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
 use rumba_lab::conduct::{Conduct, Outcome, volume_name};
+use rumba_lab::harness::Harness;
 use rumba_lab::prepare::Stock;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides, Shortage};
@@ -308,6 +309,7 @@ pub fn conduct(
     managed: &provision::Ledger,
 ) -> Result<Outcome, Problem> {
     let stops = count_stops()?;
+    let harness = run.trials.first().map(|first| Harness::measure(&|| super::own("harness"), first));
     let mut progress = Progress::new(args.quiet);
     let conduct = Conduct {
         experiment: run.experiment,
@@ -317,6 +319,7 @@ pub fn conduct(
         data_base: &run.resume.data_base,
         managed,
         child: &|| super::own("trial"),
+        harness: &harness.unwrap_or_default(),
         stops: &stops,
     };
     let outcome = conduct.run(stock, &mut progress);

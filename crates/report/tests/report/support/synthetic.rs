@@ -300,6 +300,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             ("driver".to_owned(), "threads".to_owned()),
             ("data over cache".to_owned(), "9.1: IO-bound".to_owned()),
         ]),
+        harness_cpu_us_per_op: Metric::default(),
         phases,
         warnings: Vec::new(),
     }

@@ -1,0 +1,162 @@
+//! What rumba itself costs per operation on this host: the workload by one
+//! client over an engine that answers at once and keeps nothing, for a moment
+//! before the first trial, in a process of its own. A reader of a record then
+//! sees what part of a figure is the harness's.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance};
+use rumba_core::limits::Limits;
+use rumba_core::metric::Metric;
+use rumba_core::record::TrialPlan;
+use rumba_core::setting::Settings;
+use rumba_core::workload::{Bound, Workload};
+use serde::{Deserialize, Serialize};
+
+use crate::meter::CpuRoll;
+use crate::registry::Registry;
+use crate::run::Driving;
+use crate::run::driver::{Made, Make, Plan, Running, Schedule};
+
+/// The longest that it is measured; a short run is not kept waiting for it.
+const LONGEST_S: f64 = 1.0;
+/// The shortest: some hundred thousand operations of a release build.
+const SHORTEST_S: f64 = 0.1;
+/// The part of the run's loops that it may take.
+const SHARE: f64 = 0.05;
+
+/// What is measured, and for how long.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    workload: String,
+    settings: Settings,
+    seed: u64,
+    seconds: f64,
+}
+
+/// What rumba itself costs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Harness {
+    /// CPU microseconds per operation, or why they are not known.
+    pub cpu_us_per_op: Metric,
+    /// What was run over what.
+    of: String,
+}
+
+/// As a record's conditions say it.
+impl fmt::Display for Harness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cpu_us_per_op {
+            Metric::Value(us) => write!(f, "{us:.2} µs, {}", self.of),
+            Metric::Absent { absent } => write!(f, "not known: {absent}"),
+        }
+    }
+}
+
+impl Harness {
+    /// Measures it for the workload of a trial, in the process of a command that runs [`serve`].
+    pub fn measure(child: &dyn Fn() -> io::Result<Command>, trial: &TrialPlan) -> Self {
+        let seconds = (trial.run.loop_s * f64::from(trial.run.loops) * SHARE).clamp(SHORTEST_S, LONGEST_S);
+        let order = Order {
+            workload: trial.workload.clone(),
+            settings: trial.workload_settings.clone(),
+            seed: trial.run.seed,
+            seconds,
+        };
+        elsewhere(child, &order).unwrap_or_else(|error| Self::unknown(format!("its process failed: {error}")))
+    }
+
+    fn unknown(reason: impl Into<String>) -> Self {
+        Self { cpu_us_per_op: Metric::absent(reason), of: String::new() }
+    }
+}
+
+fn elsewhere(child: &dyn Fn() -> io::Result<Command>, order: &Order) -> io::Result<Harness> {
+    let mut child = child()?.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(&serde_json::to_vec(order)?)?;
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("it ended with {}", output.status)));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Reads an order from standard input and answers on standard output.
+///
+/// # Errors
+/// When either cannot be done.
+pub fn serve(registry: &Registry) -> io::Result<()> {
+    let order: Order = serde_json::from_reader(io::stdin().lock())?;
+    println!("{}", serde_json::to_string(&here(registry, &order))?);
+    Ok(())
+}
+
+fn here(registry: &Registry, order: &Order) -> Harness {
+    let Some(workload) = registry.workload(&order.workload) else {
+        return Harness::unknown(format!("there is no workload {}", order.workload));
+    };
+    let families = workload.families();
+    let fits = |engine: &&dyn Engine| !engine.keeps_data() && families.contains(&engine.family());
+    let Some(engine) = registry.engines.iter().map(AsRef::as_ref).find(fits) else {
+        return Harness::unknown(format!("no engine that keeps nothing serves {}", order.workload));
+    };
+    match over(engine, workload, order) {
+        Ok(us) => Harness {
+            cpu_us_per_op: us,
+            of: format!("{} by one client over {}, which keeps nothing", workload.name(), engine.name()),
+        },
+        Err(error) => Harness::unknown(error.to_string()),
+    }
+}
+
+fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<Metric, EngineError> {
+    let io = |error: io::Error| EngineError::failed("making a directory", error.to_string());
+    let bound: Arc<dyn Bound> =
+        Arc::from(workload.bind(&order.settings).map_err(|error| EngineError::failed("workload", error.to_string()))?);
+    let dir = tempfile::tempdir().map_err(io)?;
+    let instance: Arc<Box<dyn Instance>> = Arc::new(engine.open(dir.path(), &config(engine), &bound.spaces())?);
+    let kinds = bound.ops().len();
+    let seed = order.seed;
+    let make: Make = Arc::new(move |at| bound.client(instance.session()?, at, seed));
+    let plan = Plan { clients: 1, kinds, schedule: Schedule::closed(seed), driving: Driving::Threads { threads: 1 } };
+    let roll = CpuRoll::new();
+    let mut running = Made::new(&plan, &make, &roll)?.start();
+    let measured = measure(&mut running, &roll, Duration::from_secs_f64(order.seconds));
+    running.stop();
+    running.wait(Instant::now() + Duration::from_secs_f64(LONGEST_S));
+    match running.failure() {
+        Some(error) => Err(error.clone()),
+        None => Ok(measured),
+    }
+}
+
+/// CPU microseconds of the client per operation, after a fifth of the time as its warmup.
+fn measure(running: &mut Running, roll: &CpuRoll, time: Duration) -> Metric {
+    running.wait(Instant::now() + time / 5);
+    let (before, _) = (roll.read(), running.collect());
+    running.wait(Instant::now() + time);
+    let (after, counts) = (roll.read(), running.collect());
+    let us = (after.client_ns - before.client_ns) as f64 / 1e3;
+    Metric::from(us).per(counts.ops() as f64, "operations")
+}
+
+/// An engine that keeps nothing needs no more than its name.
+fn config(engine: &dyn Engine) -> EngineConfig {
+    EngineConfig {
+        name: engine.name().to_owned(),
+        engine: engine.name().to_owned(),
+        cache: 1,
+        durability: Durability::None,
+        compression: None,
+        library: None,
+        server: None,
+        limits: Limits::default(),
+        settings: Settings::default(),
+    }
+}
