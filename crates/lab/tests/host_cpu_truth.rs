@@ -5,6 +5,10 @@
 //! that was too noisy is measured again.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 #[path = "limits/support.rs"]
 #[allow(dead_code)]
 mod support;
@@ -58,10 +62,11 @@ fn have_pages_written_back(dir: &Path) {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn strangers_and_the_kernel_are_told_apart() {
     let host = Host::new();
     let storage = StorageLimit { size_bytes: 256 << 20, ..small(Backing::Tmpfs) };
-    let Some(enforcement) = host.begin_or_skip(&storage_alone(storage)) else { return };
+    let enforcement = host.begin(&storage_alone(storage));
     let dir = enforcement.storage_dir().unwrap();
     let mut meters = Meters::new(dir, CpuRoll::new());
     let mut sound = false;

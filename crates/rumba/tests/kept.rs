@@ -2,10 +2,13 @@
 //! verifies; what is damaged is loaded again; an interrupted run goes on.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -61,11 +64,8 @@ fn repeats_of_embedded_engines_start_from_one_load_and_verify() {
 }
 
 #[test]
+#[needs(MariaDb, MyRocks)]
 fn repeats_of_servers_start_from_one_load_and_verify() {
-    if !Path::new("/usr/sbin/mariadbd").exists() {
-        eprintln!("skipped: mariadbd is not here; install it: apt-get install mariadb-server");
-        return;
-    }
     assert_repeats_from_one_load(&Place::new(), &["innodb", "myrocks"], &["server=mariadb@10.11"]);
     assert_repeats_from_one_load(&Place::new(), &["innodb"], &["server=mariadb@10.11", "innodb.tcp=true"]);
 }

@@ -2,12 +2,15 @@
 //! start where that can be known, at once where not, and never a silent standstill.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
-use std::path::Path;
 use std::process::Output;
 
-use common::{Place, children, is_root, kill, phase, start_long_run, text};
+use common::{Place, children, kill, phase, start_long_run, text};
 use serde_json::Value;
 
 const EXPERIMENT: &str = r#"name = "memory"
@@ -21,14 +24,6 @@ cache = "CACHE"
 name = "ENGINE"
 "#;
 
-fn mariadb_is_here() -> bool {
-    let there = Path::new("/usr/sbin/mariadbd").exists();
-    if !there {
-        eprintln!("skipped: no mariadbd in /usr/sbin; install the package mariadb-server");
-    }
-    there
-}
-
 /// The outcome of a run, with more arguments, of one engine with this cache in this memory.
 fn run(place: &Place, engine: &str, memory: &str, cache: &str, more: &[&str]) -> Output {
     let experiment = EXPERIMENT.replace("MEMORY", memory).replace("ENGINE", engine).replace("CACHE", cache);
@@ -38,10 +33,8 @@ fn run(place: &Place, engine: &str, memory: &str, cache: &str, more: &[&str]) ->
 }
 
 #[test]
+#[needs(MariaDb)]
 fn too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run() {
-    if !mariadb_is_here() {
-        return;
-    }
     for more in [&[][..], &["--dry-run"]] {
         for engine in ["innodb", "myrocks"] {
             let place = Place::new();
@@ -96,10 +89,8 @@ fn failure(place: &Place) -> String {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &["stall=6s", "cache=16MiB"]);
     let server = children(children(run.id())[0])[0];
@@ -130,10 +121,8 @@ fn so_is_a_stopped_trial_whose_engine_is_embedded() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_server_that_goes_on_before_the_bound_is_told_to_and_the_trial_goes_on() {
-    if !mariadb_is_here() {
-        return;
-    }
     let place = Place::new();
     let sets = ["stall=20s", "cache=16MiB"];
     let mut run = start_long_run(&place, "innodb", &place.path("out"), &sets);
@@ -154,17 +143,11 @@ fn a_server_that_goes_on_before_the_bound_is_told_to_and_the_trial_goes_on() {
 }
 
 #[test]
+#[needs(Root, MemoryGroup, MariaDb)]
 fn a_group_that_is_too_small_and_let_through_is_told_as_pressure_of_memory() {
-    if !mariadb_is_here() || !is_root("a memory group") {
-        return;
-    }
     let place = Place::new();
     let more = ["--allow-tight-memory", "--set", "stall=8s", "--set", "maxid1=50000", "--set", "verify=false"];
     let output = run(&place, "innodb", "95MiB", "32MiB", &more);
-    if text(&output).contains("is not in force") {
-        eprintln!("skipped: this host cannot limit memory");
-        return;
-    }
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let cause = failure(&place);
     // The kernel may give up before the watch does.

@@ -3,9 +3,12 @@
 //! due were dropped. Here a real server is stopped, and its figures are held against arithmetic.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,14 +20,6 @@ const RATE: f64 = 800.0;
 const WARMUP_S: f64 = 1.0;
 const LOOP_S: f64 = 5.0;
 const CLIENTS: u64 = 4;
-
-fn mariadb_is_here() -> bool {
-    let there = Path::new("/usr/sbin/mariadbd").exists();
-    if !there {
-        eprintln!("skipped: no mariadbd in /usr/sbin; install the package mariadb-server");
-    }
-    there
-}
 
 /// Seconds of a loop's figures that a run has written so far.
 fn seconds_of_loop(place: &Place) -> usize {
@@ -109,10 +104,8 @@ fn across_the_end(more: &[&str]) -> (Value, f64) {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arrival() {
-    if !mariadb_is_here() {
-        return;
-    }
     for driver in ["driver=threads", "driver=loops"] {
         let (trial, stall_ms) = across_the_end(&["rate=800", driver]);
         holds_every_arrival(&trial);
@@ -140,10 +133,8 @@ fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arriv
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_client() {
-    if !mariadb_is_here() {
-        return;
-    }
     for driver in ["driver=threads", "driver=loops"] {
         let (trial, stall_ms) = across_the_end(&[driver]);
         let run = phase(&trial, "loop 1").unwrap();
@@ -161,10 +152,8 @@ fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_clien
 }
 
 #[test]
+#[needs(MariaDb)]
 fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
-    if !mariadb_is_here() {
-        return;
-    }
     let mut stalled = Stalled::start(&["rate=800", "queue=client"]);
     stalled.await_second(1);
     let stall_ms = stalled.stop_for(Duration::from_secs(1));
@@ -179,10 +168,8 @@ fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
 }
 
 #[test]
+#[needs(MariaDb)]
 fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_is_made_of_it() {
-    if !mariadb_is_here() {
-        return;
-    }
     for more in [&["rate=800", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]] {
         let (trial, _) = across_the_end(more);
         let run = phase(&trial, "loop 1").unwrap();

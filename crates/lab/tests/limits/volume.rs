@@ -14,17 +14,18 @@ fn facts(enforcement: &Enforcement) -> DeviceFacts {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn the_backing_decides_neither_read_ahead_nor_whether_the_device_turns() {
     let host = Host::new();
     let mut conditions = Vec::new();
     for backing in [Backing::Tmpfs, Backing::File] {
-        let Some(enforcement) = host.begin_or_skip(&storage_alone(small(backing))) else { return };
+        let enforcement = host.begin(&storage_alone(small(backing)));
         let facts = facts(&enforcement);
         assert_eq!((facts.rotational, facts.read_ahead_bytes), (Some(false), Some(128 << 10)), "{backing}");
         assert!(enforcement.enforced()[0].contains("not rotational, read-ahead 128.0 KiB"), "said in the conditions");
         conditions.push(enforcement.enforced().to_vec());
         // Another device, the first being taken.
-        let second = host.begin_or_skip(&storage_alone(small(backing))).unwrap();
+        let second = host.begin(&storage_alone(small(backing)));
         assert_ne!(enforcement.device(), second.device());
         assert_eq!(enforcement.enforced(), second.enforced(), "which device is free is no condition");
         second.end().unwrap();
@@ -34,10 +35,11 @@ fn the_backing_decides_neither_read_ahead_nor_whether_the_device_turns() {
 }
 
 #[test]
+#[needs(LoopDevice, StorageRates)]
 fn what_is_asked_for_is_in_force_and_gone_with_the_volume() {
     let host = Host::new();
     let turning = StorageLimit { read_ahead_bytes: Some(2560 << 10), rotational: Some(true), ..small(Backing::Tmpfs) };
-    let Some(enforcement) = host.begin_or_skip(&storage_alone(turning)) else { return };
+    let enforcement = host.begin(&storage_alone(turning));
     let known = facts(&enforcement);
     assert_eq!((known.rotational, known.read_ahead_bytes), (Some(true), Some(2560 << 10)));
     assert!(enforcement.enforced()[0].contains(", rotational, read-ahead 2.50 MiB"), "{:?}", enforcement.enforced());
