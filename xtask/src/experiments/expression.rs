@@ -4,15 +4,18 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+/// A number; none where a figure is absent, and what is wrong with its text.
+type Number = Result<Option<f64>, String>;
+
+/// Gives the figure of a name, of the engine after its `@`.
+type Figure<'a> = dyn FnMut(&str, Option<&str>) -> Number + 'a;
+
 /// The value of an expression; `figure` is asked for each name and the engine
 /// after its `@`. `None` when a figure is absent.
 ///
 /// # Errors
 /// What cannot be read, or what `figure` says.
-pub fn value(
-    text: &str,
-    figure: &mut dyn FnMut(&str, Option<&str>) -> Result<Option<f64>, String>,
-) -> Result<Option<f64>, String> {
+pub fn value(text: &str, figure: &mut Figure<'_>) -> Number {
     let mut rest = Reader { tokens: tokens(text)?.into_iter().peekable(), figure };
     let value = rest.sum()?;
     match rest.tokens.next() {
@@ -38,14 +41,12 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     if tokens.is_empty() { Err("there is no expression".to_owned()) } else { Ok(tokens) }
 }
 
-struct Reader<'a> {
+struct Reader<'a, 'b> {
     tokens: Peekable<IntoIter<Token>>,
-    figure: &'a mut dyn FnMut(&str, Option<&str>) -> Result<Option<f64>, String>,
+    figure: &'a mut Figure<'b>,
 }
 
-type Number = Result<Option<f64>, String>;
-
-impl Reader<'_> {
+impl Reader<'_, '_> {
     fn sum(&mut self) -> Number {
         let mut left = self.product()?;
         while let Some(sign) = self.sign(&['+', '-']) {
