@@ -462,6 +462,8 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             rows: (ops as f64 * share) as u64,
             service: percentiles(0.96),
             response: percentiles(1.0),
+            ended_late: 0,
+            open: 0,
             spectrum: spectrum.collect(),
             ..OpStats::default()
         };
