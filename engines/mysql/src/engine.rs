@@ -321,7 +321,7 @@ impl Engine for MySqlEngine {
     }
 
     fn nature(&self, config: &EngineConfig) -> Nature {
-        let storage = config.settings.text("storage_engine").or(self.storage);
+        let storage = self.storage.or(config.settings.text("storage_engine"));
         let kind = storage.map_or(Kind::InnoDb, Kind::of);
         let isolation = config.settings.text("isolation").map(|level| level.to_ascii_uppercase().replace('-', " "));
         let set = |name: &str| config.settings.0.get(name).map(|value| value.to_string().to_ascii_lowercase());
@@ -421,5 +421,45 @@ fn here(software: &Software) -> Availability {
         version: Some(software.version_text.clone()),
         source: software.program.display().to_string(),
         missing: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::engine::Durability;
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+
+    fn nature(engine: MySqlEngine, settings: &[(&str, &str)]) -> Nature {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Value::Text((*value).to_owned())));
+        engine.nature(&EngineConfig {
+            name: "a".to_owned(),
+            engine: engine.name.to_owned(),
+            cache: 64 << 20,
+            durability: Durability::NoSync,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings(settings.collect()),
+        })
+    }
+
+    #[test]
+    fn isolation_is_the_engines_own_unless_it_is_set() {
+        let level = |engine, settings: &[(&str, &str)]| nature(engine, settings).isolation.unwrap();
+        assert_eq!(level(MySqlEngine::INNODB, &[]), "REPEATABLE READ");
+        assert_eq!(level(MySqlEngine::MYROCKS, &[]), "READ COMMITTED");
+        assert_eq!(level(MySqlEngine::INNODB, &[("isolation", "read-committed")]), "READ COMMITTED");
+    }
+
+    #[test]
+    fn both_read_past_the_page_cache_unless_told_otherwise() {
+        let reads = |engine, settings: &[(&str, &str)]| nature(engine, settings).reads;
+        assert_eq!(reads(MySqlEngine::INNODB, &[]), Some(Reads::Direct));
+        assert_eq!(reads(MySqlEngine::MYROCKS, &[]), Some(Reads::Direct));
+        assert_eq!(reads(MySqlEngine::INNODB, &[("innodb_flush_method", "fsync")]), Some(Reads::Buffered));
+        assert_eq!(reads(MySqlEngine::MYROCKS, &[("rocksdb_use_direct_reads", "OFF")]), Some(Reads::Buffered));
     }
 }
