@@ -29,7 +29,8 @@ pub fn summarise(results: &Results) -> Summary {
         let key = (record.plan.clients, engine);
         // A load has a row of its own only while no trial has started from it.
         let started = || records.iter().any(|other| !is_load(other) && other.plan.engine.name == engine);
-        if !keys.contains(&key) && !(is_load(record) && started()) {
+        let is_row = !is_load(record) || !started();
+        if is_row && !keys.contains(&key) {
             keys.push(key);
         }
     }

@@ -99,9 +99,12 @@ impl Tallies {
     }
 }
 
+/// One of the numbers.
+type Of = fn(&Numbers) -> &Number;
+
 /// The sums by the names under which they go with a copy of the data. What was
 /// in doubt stays in doubt: whoever reads the copy knows no more.
-const NAMED: [(&str, fn(&Numbers) -> &Number); 8] = [
+const NAMED: [(&str, Of); 8] = [
     ("links_added", |numbers| &numbers.links_added),
     ("nodes_added", |numbers| &numbers.nodes_added),
     ("nodes_deleted", |numbers| &numbers.nodes_deleted),
@@ -116,7 +119,7 @@ impl Tallies {
     /// The sums as of now, by name.
     pub fn state(&self) -> State {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = |of: fn(&Numbers) -> &Number| all.iter().fold(0, |sum: u64, each| sum.wrapping_add(of(each).get()));
+        let sum = |of: Of| all.iter().fold(0, |sum: u64, each| sum.wrapping_add(of(each).get()));
         NAMED.iter().map(|(name, of)| ((*name).to_owned(), sum(*of))).collect()
     }
 
