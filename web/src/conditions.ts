@@ -7,6 +7,15 @@ import { bytes, counted, seconds, significant, whole } from "./format";
 import { marker } from "./look";
 import { current } from "./state";
 
+/** What changes a figure's meaning most comes first. */
+const MEANINGS = {
+  void: "the figures are worth nothing",
+  misleading: "a figure does not mean what it seems to",
+  unsure: "less certain than it looks",
+  note: "no figure is touched",
+};
+const RANKS = ["void", "misleading", "unsure", "note"];
+
 /** Warnings of one code and remedy, the trials that they are about together. */
 export function warningList(context: Context): HTMLElement | null {
   const groups = new Map<string, { warning: Warning; lines: Map<string, { message: string; repeats: number[] }> }>();
@@ -21,12 +30,13 @@ export function warningList(context: Context): HTMLElement | null {
   for (const warning of context.data.warnings) add(warning, "", null);
   for (const remark of context.data.summary.remarks) add(remark, `${remark.engine}, ${counted(remark.clients, "client")}`, remark.repeat);
   if (groups.size === 0) return null;
-  const ranked = [...groups.values()].sort((a, b) => (a.warning.rank ?? 0) - (b.warning.rank ?? 0));
+  const ranked = [...groups.values()].sort((a, b) => RANKS.indexOf(a.warning.rank ?? "unsure") - RANKS.indexOf(b.warning.rank ?? "unsure"));
   const items = ranked.map(({ warning, lines }) =>
     h(
       "li",
       {},
       h("code", {}, warning.code),
+      warning.rank !== undefined && h("span", { class: "unit" }, ` ${MEANINGS[warning.rank]}`),
       ...[...lines].map(([who, { message, repeats }]) =>
         h("p", {}, repeats.length > 0 ? h("strong", {}, `${who}: `) : null, message, repeats.length > 1 && ` (repeat ${repeats[0]}; likewise in ${repeats.slice(1).join(", ")})`),
       ),

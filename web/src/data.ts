@@ -73,8 +73,8 @@ export interface Warning {
   code: string;
   /** Metrics that must be read otherwise because of it. */
   undermines?: string[];
-  /** The smaller, the more it changes how figures must be read. */
-  rank?: number;
+  /** How much it changes what a figure means. */
+  rank?: "void" | "misleading" | "unsure" | "note";
   message: string;
   remedy: string;
 }

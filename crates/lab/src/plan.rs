@@ -172,7 +172,7 @@ pub fn warnings(
         warnings.push(Warning::new(
             "one-repeat",
             "with one repeat there is no telling a difference from noise",
-            "set repeats = 3 or more",
+            "set repeats = 4 or more: with fewer no difference can be decided",
         ));
     }
     warnings

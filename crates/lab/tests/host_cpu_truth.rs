@@ -98,7 +98,7 @@ fn strangers_and_the_kernel_are_told_apart() {
 }
 
 #[test]
-#[ignore = "a process that other tests start"]
+#[ignore = "run by another test, as a process"]
 fn child_burns_cpu() {
     let own_s = || {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

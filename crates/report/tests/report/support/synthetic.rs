@@ -465,7 +465,6 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             ended_late: 0,
             open: 0,
             spectrum: spectrum.collect(),
-            ..OpStats::default()
         };
         (name.to_owned(), stats)
     });
