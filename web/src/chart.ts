@@ -94,12 +94,22 @@ function stroke(context: Context, line: Line, points: boolean): uPlot.Series {
   };
 }
 
+/**
+ * The largest of 1, 2 and 5 times a power of ten that is not above. uPlot counts its lines up from an axis' end in steps
+ * of that decade; from an end between two ticks, rounding can step over the next decade, and it then never ends.
+ */
+export function tickBelow(value: number): number {
+  const power = Math.floor(Math.log10(value) + 1e-9);
+  const lead = value / 10 ** power;
+  return Number(`${[5, 2, 1].find((named) => named <= lead + 1e-9) ?? 1}e${power}`);
+}
+
 function yRange(logarithmic: boolean): uPlot.Scale.Range {
   return (_, min, max) => {
     if (!Number.isFinite(min) || !Number.isFinite(max)) return logarithmic ? [0.1, 10] : [0, 1];
     if (!logarithmic) return [0, max > 0 ? max * 1.06 : 1];
     // Half a decade at least, so that noise is not blown up to the whole height.
-    const floor = Math.max(min, 1e-4) * 0.85;
+    const floor = tickBelow(Math.max(min, 1e-4) * 0.85);
     return [floor, Math.max(max * 1.18, floor * 3)];
   };
 }

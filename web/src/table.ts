@@ -82,6 +82,8 @@ export function figureTable(
 function isBest(context: Context, rows: Row[], row: Row, column: Column): boolean {
   if (column.share || context.better(column.metric) === "neither" || !context.keepsData(row.engine)) return false;
   const others = rows.filter((other) => other !== row && context.keepsData(other.engine));
+  const noise = rows.every((other) => (value(other.run?.metrics[column.metric]?.median) ?? 0) < RESOLUTION);
+  if (noise) return false;
   return others.length > 0 && others.every((other) => context.over(row.engine, other.engine, column.metric)?.change === "worse");
 }
 

@@ -62,6 +62,10 @@ test("what is too small to measure wins nothing and is nobody's measure", { skip
     const island = document.getElementById("data");
     const data = JSON.parse(island.textContent);
     for (const row of data.summary.rows) row.run.metrics.reads_per_op.median = 0.0001 * (1 + row.engine.length);
+    // The first engine is found better than all others in both.
+    const first = data.summary.relative.find(({ baseline }) => baseline === data.summary.rows[0].engine);
+    const both = first.rows.flatMap(({ metrics }) => metrics).filter(({ metric }) => ["ops_per_s", "reads_per_op"].includes(metric));
+    for (const ratio of both) ratio.change = "worse";
     return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
   });
   await tab.setContent(changed);
@@ -71,6 +75,25 @@ test("what is too small to measure wins nothing and is nobody's measure", { skip
   assert.equal((await reads.locator(".ratio").allTextContents()).join("").trim(), "");
   assert.equal(await tab.locator("#cost .figures td.best:nth-child(3)").count(), 0);
   assert.equal(await tab.locator("#cost .figures td.best:nth-child(2)").count(), 1);
+});
+
+test("a logarithmic axis ends whatever the smallest figure is", { skip }, async () => {
+  const { tab } = await open();
+  const changed = await tab.evaluate(() => {
+    const island = document.getElementById("data");
+    const data = JSON.parse(island.textContent);
+    // From 0.009792 upwards uPlot counted its lines past the decade and for ever.
+    for (const { timeline } of data.trials) {
+      const p99 = timeline.series.find(({ name }) => name === "p99_ms");
+      p99.values = p99.values.map((_, index) => (index % 2 === 0 ? 0.01152 : 45.4));
+    }
+    return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
+  });
+  const problems = [];
+  tab.on("pageerror", (error) => problems.push(error.message));
+  await tab.setContent(changed);
+  await charts(tab, 6);
+  assert.deepEqual(problems, []);
 });
 
 test("the keyboard alone reaches and changes the baseline", { skip }, async () => {
