@@ -124,6 +124,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("client-shares-cpus", Rank::Unsure, SPEED),
     row("loops-embedded", Rank::Unsure, SPEED),
     row("stolen-cpu", Rank::Unsure, SPEED),
+    row("strangers-cpu", Rank::Unsure, SPEED),
     row("busy-host", Rank::Unsure, SPEED),
     row("busy-device", Rank::Unsure, DEVICE),
     row("one-cpu", Rank::Unsure, SPEED),

@@ -66,8 +66,17 @@ pub fn metrics(
     }
 }
 
-/// CPU seconds of the host that are neither rumba's own nor strangers'.
+/// CPU seconds of the host that are neither rumba's own nor strangers'. What the
+/// kernel did for strangers is in no account of theirs: where they worked more
+/// than the trial, most of the rest may be theirs.
 fn host_cpu_s(spent: &Spent) -> Metric {
+    if let (Some(strangers), Some(charged)) = (spent.strangers_cpu_s.value(), spent.cpu_s.value())
+        && strangers > charged
+    {
+        return Metric::absent(format!(
+            "other processes used {strangers:.1} s of CPU, the trial {charged:.1} s: whom the kernel worked for is not known"
+        ));
+    }
     let others = spent.harness_cpu_s.plus(&spent.strangers_cpu_s);
     match (spent.host_cpu_s.value(), others.value()) {
         (None, _) => spent.host_cpu_s.clone(),
@@ -141,7 +150,10 @@ mod tests {
         assert_eq!(uncharged_cpu_s(&spent), Metric::Value(1.0));
         spent.strangers_cpu_s = Metric::absent("no /proc");
         assert_eq!(of(&spent).host_cpu_us_per_op, Metric::absent("no /proc"), "strangers would be charged to it");
-        spent.strangers_cpu_s = Metric::Value(6.0);
+        spent.strangers_cpu_s = Metric::Value(2.1);
+        assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("whom the kernel worked for"));
+        assert!(uncharged_cpu_s(&spent).value().is_none(), "so no engine is blamed for it");
+        (spent.cpu_s, spent.strangers_cpu_s) = (Metric::Value(7.0), Metric::Value(6.0));
         assert!(of(&spent).host_cpu_us_per_op.reason().is_some(), "a negative figure is none");
     }
 

@@ -15,6 +15,8 @@ const STEAL_SHARE: f64 = 0.01;
 const UNCHARGED_SHARE: f64 = 0.1;
 /// The host's CPU is counted in ticks of 10 ms by sampling: a share of fewer seconds than these says nothing.
 const UNCHARGED_S: f64 = 0.25;
+/// CPU of processes that are no part of the trial and that is worth a warning: this share of all CPUs.
+const STRANGERS_SHARE: f64 = 0.05;
 /// CPU that clients take from a server on their own host and that is worth a warning: this share of all CPUs.
 const CLIENT_SHARE: f64 = 0.2;
 
@@ -38,6 +40,19 @@ pub fn stolen(loops: &PhaseRecord, steal_s: &Metric) -> Option<Warning> {
             "stolen-cpu",
             format!("the hypervisor gave {:.1}% of this host's CPU to others during the loops", share * 100.0),
             "run on a host of your own, or compare CPU per operation rather than throughput",
+        )
+    })
+}
+
+/// The warning that other processes worked on this host while the loops ran.
+pub fn strangers(loops: &PhaseRecord) -> Option<Warning> {
+    let strangers_s = loops.spent.strangers_cpu_s.value()?;
+    let share = strangers_s / (loops.seconds * online_cpus()).max(f64::MIN_POSITIVE);
+    (share > STRANGERS_SHARE).then(|| {
+        Warning::new(
+            "strangers-cpu",
+            format!("other processes used {:.0}% of this host's CPU during the loops", share * 100.0),
+            "end them, or compare costs per operation rather than throughput",
         )
     })
 }
@@ -118,6 +133,15 @@ mod tests {
         loops.spent.client_cpu_s = Metric::Value(10.0);
         assert_eq!(client_share(&loops, 4.0), Some((4.0, 0.25, 0.5)));
         assert_eq!(shared_cpus(&loops, &Place::Embedded), None, "an embedded engine works in its clients");
+    }
+
+    #[test]
+    fn strangers_that_take_a_twentieth_of_the_host_are_told() {
+        let mut loops = phase(PhaseKind::Loops, 10.0);
+        loops.spent.strangers_cpu_s = Metric::Value(0.04 * 10.0 * online_cpus());
+        assert_eq!(strangers(&loops), None);
+        loops.spent.strangers_cpu_s = Metric::Value(0.3 * 10.0 * online_cpus());
+        assert!(strangers(&loops).unwrap().message.contains("30% of this host's CPU"));
     }
 
     #[test]

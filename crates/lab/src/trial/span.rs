@@ -278,8 +278,8 @@ impl Trial<'_> {
         let late = self.job.engine.keeps_data().then(|| remarks::late(&record)).flatten();
         let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
         let shared = remarks::shared_cpus(&record, &self.place);
-        let uncharged = remarks::uncharged(&record);
-        for warning in late.into_iter().chain(stolen).chain(shared).chain(uncharged) {
+        let (uncharged, strangers) = (remarks::uncharged(&record), remarks::strangers(&record));
+        for warning in late.into_iter().chain(stolen).chain(shared).chain(uncharged).chain(strangers) {
             self.emit(Event::Warning(warning));
         }
         self.emit(Event::PhaseEnded(Box::new(record)));
