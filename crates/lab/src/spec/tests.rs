@@ -541,3 +541,30 @@ fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_ar
     let fine = with(GOOD, &["interval=5ms"]).unwrap_err();
     assert_eq!(fine.remedy, "give one from 100 ms to 60 s, or leave it out for 1 s");
 }
+
+#[test]
+fn a_number_of_clients_is_given_once_and_a_bound_leaves_time_for_a_stall_to_be_seen() {
+    let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = [1, 8, 1]");
+    assert_eq!(place, "e.toml:8:18");
+    assert_eq!(
+        (problem.as_str(), remedy.as_str()),
+        ("clients has 1 twice", "give each number once; repeats = 2 or more runs it again")
+    );
+    assert_eq!(with(GOOD, &["clients=4,4"]).unwrap_err().place().as_deref(), Some("--set clients=4,4"));
+    for short in ["1ms", "4999ms"] {
+        let error = with(GOOD, &[&format!("stall={short}")]).unwrap_err();
+        assert!(error.problem.starts_with("a trial would fail after") && error.remedy.contains("\"0s\""), "{error:?}");
+    }
+    let bound = |set: &str| with(GOOD, &[set]).unwrap().run.stall_s;
+    assert_eq!((bound("stall=5s"), bound("stall=0s")), (5.0, 0.0));
+}
+
+#[test]
+fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
+    for memory in ["4000TiB", "data*1000000000"] {
+        let error = read(&LIMITED.replace("MEMORY", memory)).unwrap_err();
+        assert_eq!(error.place().as_deref(), Some("e.toml:4:10"));
+        assert!(error.problem.contains("is more than this host's memory"), "{error:?}");
+        assert!(error.remedy.contains("or less"), "{error:?}");
+    }
+}
