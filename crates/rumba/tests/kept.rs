@@ -210,3 +210,20 @@ fn a_run_does_not_go_on_with_another_experiment() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("no longer plans"), "{}", text(&output));
 }
+
+#[test]
+fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names() {
+    let place = Place::new();
+    let output = place.short_run("lmdb", &["--set", "repeats=2"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    for trial in ["001-lmdb-load", "003-lmdb-c2-r2"] {
+        std::fs::remove_dir_all(place.path("out/trials").join(trial)).unwrap();
+    }
+    resumed(&place, &[]);
+    let report = place.report();
+    let names = ["002-lmdb-c2-r1", "003-lmdb-c2-r2", "004-lmdb-load2"];
+    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
+    assert_eq!((&report["trials"][0]["loaded_by"], &report["trials"][1]["loaded_by"]), (&1.into(), &4.into()));
+    assert_eq!(report["summary"]["rows"][0]["loads"], 2);
+    assert!(place.is_clean());
+}

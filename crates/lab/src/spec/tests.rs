@@ -213,14 +213,19 @@ fn repeats_and_clients_start_from_one_load_of_each_engine_that_can_be_kept() {
 fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() {
     let plans = crate::plan::plan(&read(GOOD).unwrap(), &registry());
     // The loads and one trial of each engine have ended; the data of the first is still there.
-    let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1);
+    let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1, |_| false);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["011-rocks.16k-load2", "005-rocks.4k-c8-r1", "006-rocks.16k-c8-r1"]);
     let loads: Vec<_> = left[1..].iter().map(|trial| trial.loaded_by).collect();
     assert_eq!(loads, [Some(1), Some(11)].repeat(3));
     // Nothing had ended: all keep their numbers.
-    assert_eq!(crate::plan::rest(&plans, |_| false, |_| false), plans);
-    assert!(crate::plan::rest(&plans, |_| true, |_| false).is_empty(), "nobody waits for a load");
+    assert_eq!(crate::plan::rest(&plans, |_| false, |_| false, |_| false), plans);
+    assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "nobody waits for a load");
+    // The first load's record is lost, and a trial that started from it stays.
+    let left = crate::plan::rest(&plans, |trial| [2, 3].contains(&trial.number), |_| false, |load| load == 1);
+    let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
+    assert_eq!(directories[..3], ["011-rocks.4k-load2", "012-rocks.16k-load2", "004-rocks.16k-c1-r1"]);
+    assert!(left.iter().all(|trial| trial.loaded_by.is_none_or(|load| load > 10)), "none is of the lost load");
 }
 
 #[test]
