@@ -227,3 +227,22 @@ fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names(
     assert_eq!(report["summary"]["rows"][0]["loads"], 2);
     assert!(place.is_clean());
 }
+
+#[test]
+#[needs(LoopDevice, StorageRates)]
+fn data_that_is_to_stay_is_copied_off_limited_storage() {
+    let place = Place::new();
+    let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2"];
+    let output = place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let entries = |name: &str| std::fs::read_dir(place.path(name)).unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<_> = entries("out/data").map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["002-sqlite-c2-r1", "003-sqlite-c2-r2"], "the trials' data, no load and no volume");
+    for trial in names {
+        let data = format!("out/data/{}/data", trial.to_str().unwrap());
+        let bytes: u64 = entries(&data).map(|file| file.metadata().unwrap().len()).sum();
+        assert!(bytes > 100_000, "{bytes} bytes in {data}");
+    }
+    assert!(!text(&place.rumba(&["doctor", "--json"]).output().unwrap()).contains("sqlite"), "it is the user's");
+}

@@ -249,10 +249,10 @@ pub fn refuse_too_small(
             ));
         }
     }
-    // What was loaded is kept outside the volumes; with repeats interleaved, all of it at once.
+    // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
     let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
     let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
-        true if experiment.run.keep_data => trials.len() as u64 - loads,
+        _ if experiment.run.keep_data && !keeping.is_empty() => trials.len() as u64 - loads,
         true => 1,
         false => 0,
     };
