@@ -87,6 +87,11 @@ pub fn show_duration(duration: Duration) -> String {
     if rest == 0 { format!("{minutes}m") } else { format!("{minutes}m{rest}s") }
 }
 
+/// `1 repeat`, `3 repeats`.
+pub fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -181,8 +181,12 @@ impl Conduct<'_> {
                 let left = Left { data, state, started: writer.started() };
                 self.keep(trial, left, limited.storage_dir().is_some(), stock, watch)
             }
-            // The data goes before the last write: the disk may have been full of it.
+            _ if trial.run.keep_data && trial.part != TrialPart::Load && limited.storage_dir().is_some() => {
+                limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                self.keep_off_volume(trial, data, &mut writer, watch)
+            }
             _ if trial.run.keep_data && trial.part != TrialPart::Load => data.keep(),
+            // The data goes before the last write: the disk may have been full of it.
             _ => data.remove(),
         };
         kept.write(writer.directory());

@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+pub use rumba_core::units::counted;
+
 /// Figures below this lie below what a short run can measure: no winner, no ratio to them.
 pub const RESOLUTION: f64 = 0.01;
 
@@ -52,11 +54,6 @@ pub fn percent(share: f64) -> String {
         percent if percent <= 1000.0 => format!("{percent:.0}%"),
         _ => ">1000%".to_owned(),
     }
-}
-
-/// `1 repeat`, `3 repeats`.
-pub fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// The unit of a column of sizes, and what to divide bytes by.

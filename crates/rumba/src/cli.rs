@@ -70,7 +70,11 @@ pub enum Command {
   --set rocksdb.write_buffer_size=8MiB         an engine's own setting, by its own name
   --set memory=1GiB --set storage=slow-ssd     limits: what of the host every trial gets
   --set cache=data/12 --set memory=data/4      sizes that grow with the workload's data
-Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy")]
+Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
+
+Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the
+experiment, or --check without a claim to check; 3 with --check, a claim fails, is undecided or
+seen once; 130 interrupted, results kept.")]
 pub struct RunArgs {
     /// An experiment's .toml file, or the name of a workload
     #[arg(required_unless_present = "resume")]
@@ -119,7 +123,7 @@ pub struct RunOptions {
     /// Run although limits.memory is too small for what an engine was measured to need
     #[arg(long)]
     pub allow_tight_memory: bool,
-    /// End with exit code 3 unless every claim of the experiment holds
+    /// End with exit code 3 unless every claim of the experiment holds; with 2 where it has none
     #[arg(long)]
     pub check: bool,
     /// With --check: a claim that was true in its only repeat is good enough
@@ -142,8 +146,8 @@ pub struct RunOptions {
   rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
-Exit codes with --check: 1 a trial failed, or its data failed its verification; 3 a claim fails,
-is undecided or seen once; 0 otherwise.")]
+Exit codes with --check: 1 a trial failed, or its data failed its verification; 2 there is no
+claim to check; 3 a claim fails, is undecided or seen once; 0 otherwise.")]
 pub struct ReportArgs {
     /// Results directories
     #[arg(required = true, value_name = "DIR")]
@@ -163,7 +167,7 @@ pub struct ReportArgs {
     /// Show all warnings, and not the worst alone
     #[arg(long)]
     pub warnings: bool,
-    /// End with exit code 3 unless every claim holds, with 1 when a trial failed
+    /// End with exit code 3 unless every claim holds, with 1 when a trial failed, with 2 where there is none
     #[arg(long)]
     pub check: bool,
     /// With --check: a claim that was true in its only repeat is good enough

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
-use rumba_core::units::{show_bytes, show_duration};
+use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_lab::conduct::Watch;
 
 /// Shows how an experiment goes, on standard error.
@@ -107,12 +107,12 @@ fn phase_line(phase: &PhaseRecord) -> String {
 
 impl Watch for Progress {
     fn begins(&mut self, trial: &TrialPlan, of: usize) {
-        let clients = if trial.clients == 1 { "client" } else { "clients" };
+        let clients = counted(trial.clients as usize, "client");
         let what = match (trial.part, trial.loaded_by) {
             (TrialPart::Load, _) => "load, kept for the trials that start from it".to_owned(),
-            (_, None) => format!("{} {clients}, repeat {}", trial.clients, trial.repeat),
+            (_, None) => format!("{clients}, repeat {}", trial.repeat),
             (_, Some(load)) => {
-                format!("{} {clients}, repeat {}, from the data of trial {load}", trial.clients, trial.repeat)
+                format!("{clients}, repeat {}, from the data of trial {load}", trial.repeat)
             }
         };
         self.line(&format!("[{}/{of}] {}, {what}", trial.number, trial.engine.name));

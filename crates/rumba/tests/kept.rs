@@ -210,3 +210,39 @@ fn a_run_does_not_go_on_with_another_experiment() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("no longer plans"), "{}", text(&output));
 }
+
+#[test]
+fn a_load_whose_record_is_gone_is_made_again_under_a_number_that_no_trial_names() {
+    let place = Place::new();
+    let output = place.short_run("lmdb", &["--set", "repeats=2"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    for trial in ["001-lmdb-load", "003-lmdb-c2-r2"] {
+        std::fs::remove_dir_all(place.path("out/trials").join(trial)).unwrap();
+    }
+    resumed(&place, &[]);
+    let report = place.report();
+    let names = ["002-lmdb-c2-r1", "003-lmdb-c2-r2", "004-lmdb-load2"];
+    assert_eq!(statuses(&report), names.map(|name| (name.to_owned(), "done".to_owned())));
+    assert_eq!((&report["trials"][0]["loaded_by"], &report["trials"][1]["loaded_by"]), (&1.into(), &4.into()));
+    assert_eq!(report["summary"]["rows"][0]["loads"], 2);
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(LoopDevice, StorageRates)]
+fn data_that_is_to_stay_is_copied_off_limited_storage() {
+    let place = Place::new();
+    let sets = ["keep_data=true", "storage=slow-ssd", "storage.size=1GiB", "repeats=2"];
+    let output = place.short_run("sqlite", &sets.map(|set| ["--set", set]).concat()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let entries = |name: &str| std::fs::read_dir(place.path(name)).unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<_> = entries("out/data").map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["002-sqlite-c2-r1", "003-sqlite-c2-r2"], "the trials' data, no load and no volume");
+    for trial in names {
+        let data = format!("out/data/{}/data", trial.to_str().unwrap());
+        let bytes: u64 = entries(&data).map(|file| file.metadata().unwrap().len()).sum();
+        assert!(bytes > 100_000, "{bytes} bytes in {data}");
+    }
+    assert!(!text(&place.rumba(&["doctor", "--json"]).output().unwrap()).contains("sqlite"), "it is the user's");
+}

@@ -111,7 +111,7 @@ fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
 #[test]
 fn so_is_a_stopped_trial_whose_engine_is_embedded() {
     let place = Place::new();
-    let mut run = start_long_run(&place, "sqlite", &place.path("out"), &["stall=3s"]);
+    let mut run = start_long_run(&place, "sqlite", &place.path("out"), &["stall=5s"]);
     let trial = children(run.id())[0];
     kill("-STOP", trial);
     assert_eq!(run.wait().unwrap().code(), Some(1));
@@ -164,5 +164,6 @@ fn a_bound_without_a_unit_is_refused_and_none_is_accepted() {
     let place = Place::new();
     let dry = |stall: &str| place.short_run("null", &["--dry-run", "--set", stall]).output().unwrap();
     assert!(text(&dry("stall=60")).contains("write \"60s\""), "{}", text(&dry("stall=60")));
+    assert_eq!(dry("stall=1ms").status.code(), Some(2), "{}", text(&dry("stall=1ms")));
     assert!(dry("stall=0s").status.success());
 }

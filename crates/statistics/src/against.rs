@@ -8,6 +8,7 @@ use rumba_core::comparison::{
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
 use rumba_core::results::Results;
+use rumba_core::units::counted;
 
 use crate::ratios::{discover, ratio};
 use crate::summary::summarise;
@@ -65,7 +66,7 @@ fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
         name: results.name.clone(),
         started: results.started.clone(),
         rumba: results.rumba.clone(),
-        alone: alone.map(|row| format!("{} with {} clients", row.engine, row.clients)).collect(),
+        alone: alone.map(|row| format!("{} with {}", row.engine, counted(row.clients as usize, "client"))).collect(),
         unfinished: own.unfinished.clone(),
     }
 }

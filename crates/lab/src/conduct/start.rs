@@ -6,7 +6,7 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
 use super::{Attempt, Conduct, ConductError, Watch, io};
-use crate::prepare::{Found, KeptData, Origin, PrepareError, Stock};
+use crate::prepare::{Contents, Found, KeptData, Origin, PrepareError, Stock};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
@@ -185,6 +185,32 @@ impl Conduct<'_> {
             Err(why) => stock.lose(trial.number, why),
         }
         Ok(())
+    }
+
+    /// Keeps for the user what a trial has left on its volume, beside the volumes; says so where it cannot.
+    pub(super) fn keep_off_volume(
+        &self,
+        trial: &TrialPlan,
+        data: DataDir,
+        writer: &mut TrialWriter,
+        watch: &mut dyn Watch,
+    ) -> Result<(), ProvisionError> {
+        let kept = self.home(trial, &crate::plan::directory(trial)).and_then(|mut home| {
+            let (from, to) = (data.engine_dir(), home.engine_dir());
+            let contents = Contents::of(&from, self.stops).map_err(|error| error.to_string())?;
+            contents.copy(&from, &to, self.stops).map_err(|error| error.to_string())?;
+            home.keep().map_err(|error| error.to_string())?;
+            Ok(contents.allocated_bytes)
+        });
+        match kept {
+            Ok(bytes) => watch.copies(trial, bytes),
+            Err(why) => writer.take(Event::Warning(Warning::new(
+                "not-kept",
+                format!("the data could not be copied off the trial's volume, and went with it: {why}"),
+                "make room in run.data_dir and run the trial again; an interrupt ends the copying",
+            ))),
+        }
+        data.remove()
     }
 
     /// A place beside the volumes.

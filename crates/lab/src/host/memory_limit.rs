@@ -2,7 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::parse::meminfo_bytes;
 use super::text_of;
+
+/// Bytes that processes of this one can have at most: the host's memory, or its control groups' limit below it.
+pub fn usable_memory() -> Option<u64> {
+    let host = meminfo_bytes(&text_of("/proc/meminfo")?, "MemTotal");
+    host.into_iter().chain(memory_limit()).min()
+}
 
 /// The smallest memory limit in bytes of this process's control groups; `None`
 /// when there is none or it cannot be read.

@@ -14,7 +14,7 @@ mod warnings;
 
 use std::path::Path;
 
-pub(crate) use memory_limit::memory_limit;
+pub(crate) use memory_limit::{memory_limit, usable_memory};
 
 pub use facts::{Facts, Machine, Storage};
 

@@ -7,12 +7,14 @@ use rumba_core::record::{TrialPart, TrialPlan};
 /// The trials that are still to run, in order, of all that were planned.
 ///
 /// Loads are made anew where trials still wait for one whose data is gone: under
-/// their own number if they had not ended, under a new one if they had, because
-/// finished trials have started from the old one.
+/// their own number if they had not ended, under a new one if they had, or if
+/// trials that stay have started from them: the record of a load may be lost,
+/// and the trials that name its number are not of the new one.
 pub fn rest(
     plans: &[TrialPlan],
     is_settled: impl Fn(&TrialPlan) -> bool,
     has_kept: impl Fn(u32) -> bool,
+    was_started_from: impl Fn(u32) -> bool,
 ) -> Vec<TrialPlan> {
     let waiting: Vec<&TrialPlan> =
         plans.iter().filter(|plan| plan.part != TrialPart::Load && !is_settled(plan)).collect();
@@ -23,7 +25,7 @@ pub fn rest(
         if has_kept(old.number) || !waiting.iter().any(|plan| plan.loaded_by == Some(old.number)) {
             continue;
         }
-        if !is_settled(old) {
+        if !is_settled(old) && !was_started_from(old.number) {
             loads.push(old.clone());
             continue;
         }

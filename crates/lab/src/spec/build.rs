@@ -475,6 +475,44 @@ fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
     ))
 }
 
+/// The numbers of clients, each once: two trials of one number would bear one name in results and claims.
+fn clients(node: &Node) -> Result<Vec<u32>, SpecError> {
+    let mut clients = Vec::new();
+    for node in take::list(node) {
+        let number = take::int("clients", node, 1, 65_536)? as u32;
+        if clients.contains(&number) {
+            return Err(SpecError::new(
+                &node.origin,
+                format!("clients has {number} twice"),
+                "give each number once; repeats = 2 or more runs it again",
+            ));
+        }
+        clients.push(number);
+    }
+    if clients.is_empty() {
+        return Err(SpecError::new(&node.origin, "clients is an empty list", "give at least one number of clients"));
+    }
+    Ok(clients)
+}
+
+/// The shortest `stall` in seconds: every engine has pauses of a second or two that are no standstill, and what
+/// is behind one is told from several looks, a second apart.
+const LEAST_STALL_S: f64 = 5.0;
+
+fn stall(node: &Node) -> Result<f64, SpecError> {
+    let stall_s = take::seconds("stall", node)?;
+    if stall_s == 0.0 || stall_s >= LEAST_STALL_S {
+        return Ok(stall_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!(
+            "a trial would fail after {stall_s} s in which no operation ends, and healthy engines pause for seconds"
+        ),
+        format!("give {LEAST_STALL_S} s or more, or \"0s\" to let a trial wait for ever"),
+    ))
+}
+
 fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {
@@ -486,17 +524,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let count = |key: &str, default: u32, low: i64, high: i64| {
         table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
     };
-    let clients = match table.get("clients") {
-        Some(node) => take::list(node)
-            .into_iter()
-            .map(|node| take::int("clients", node, 1, 65_536).map(|number| number as u32))
-            .collect::<Result<Vec<_>, _>>()?,
-        None => vec![cores.min(4)],
-    };
-    if clients.is_empty() {
-        let origin = table.get("clients").map_or(Origin::Default, |node| node.origin.clone());
-        return Err(SpecError::new(&origin, "clients is an empty list", "give at least one number of clients"));
-    }
+    let clients = table.get("clients").map_or_else(|| Ok(vec![cores.min(4)]), clients)?;
     let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
     let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
     let loop_s = seconds("loop", 20.0)?;
@@ -527,7 +555,7 @@ fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
         verify: bool("verify", true)?,
         keep_data: bool("keep_data", false)?,
-        stall_s: seconds("stall", DEFAULT_STALL_S)?,
+        stall_s: table.get("stall").map_or(Ok(DEFAULT_STALL_S), stall)?,
         data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
     })
 }

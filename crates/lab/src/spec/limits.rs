@@ -3,10 +3,12 @@
 
 use rumba_core::limits::{Limits, StorageLimit, parse_memory};
 use rumba_core::setting::{SettingError, Settings, Value};
+use rumba_core::units::show_bytes;
 
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};
 use super::take;
+use crate::host::usable_memory;
 
 /// The keys of `[limits]`.
 pub const LIMIT_KEYS: &[&str] = &["memory", "storage"];
@@ -39,7 +41,19 @@ pub fn limits(node: &Node, data_bytes: u64) -> Result<Limits, SpecError> {
 
 fn memory(node: &Node, data_bytes: u64) -> Result<u64, SpecError> {
     let bytes = take::bytes("limits.memory", node, data_bytes)?;
-    parse_memory(&whole(bytes)).map_err(|error| at(node, error))
+    let bytes = parse_memory(&whole(bytes)).map_err(|error| at(node, error))?;
+    match usable_memory() {
+        Some(host) if bytes > host => Err(SpecError::new(
+            &node.origin,
+            format!(
+                "limits.memory = {} is more than this host's memory, which is {}: it would limit nothing",
+                show_bytes(bytes as f64),
+                show_bytes(host as f64)
+            ),
+            format!("set memory to \"{}MiB\" or less, or run it on a larger host", host >> 20),
+        )),
+        _ => Ok(bytes),
+    }
 }
 
 fn storage(node: &Node, data_bytes: u64) -> Result<StorageLimit, SpecError> {

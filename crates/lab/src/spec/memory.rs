@@ -3,7 +3,7 @@
 
 use rumba_core::engine::{Engine, EngineConfig};
 use rumba_core::memory::{MemoryNeed, MemoryUse};
-use rumba_core::units::show_bytes;
+use rumba_core::units::{counted, show_bytes};
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table, Tree};
@@ -79,12 +79,12 @@ fn words(need: &MemoryNeed, cache: u64, derived: bool, needed: u64, memory: u64,
         (taken, false) => format!("{} for its cache of {}; ", show(taken), show(cache)),
     };
     format!(
-        "{} of {}: {cache}{} for {} loaders, {} clients and the data; {} for itself, as measured on {}",
+        "{} of {}: {cache}{} for {}, {} and the data; {} for itself, as measured on {}",
         show(needed),
         show(memory),
         show(need.work_bytes(work)),
-        work.loaders,
-        work.clients,
+        counted(work.loaders as usize, "loader"),
+        counted(work.clients as usize, "client"),
         show(need.base_bytes),
         need.measured_on
     )

@@ -213,14 +213,19 @@ fn repeats_and_clients_start_from_one_load_of_each_engine_that_can_be_kept() {
 fn what_is_left_of_an_interrupted_run_loads_again_only_where_the_data_is_gone() {
     let plans = crate::plan::plan(&read(GOOD).unwrap(), &registry());
     // The loads and one trial of each engine have ended; the data of the first is still there.
-    let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1);
+    let left = crate::plan::rest(&plans, |trial| trial.number <= 4, |load| load == 1, |_| false);
     let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
     assert_eq!(directories[..3], ["011-rocks.16k-load2", "005-rocks.4k-c8-r1", "006-rocks.16k-c8-r1"]);
     let loads: Vec<_> = left[1..].iter().map(|trial| trial.loaded_by).collect();
     assert_eq!(loads, [Some(1), Some(11)].repeat(3));
     // Nothing had ended: all keep their numbers.
-    assert_eq!(crate::plan::rest(&plans, |_| false, |_| false), plans);
-    assert!(crate::plan::rest(&plans, |_| true, |_| false).is_empty(), "nobody waits for a load");
+    assert_eq!(crate::plan::rest(&plans, |_| false, |_| false, |_| false), plans);
+    assert!(crate::plan::rest(&plans, |_| true, |_| false, |_| false).is_empty(), "nobody waits for a load");
+    // The first load's record is lost, and a trial that started from it stays.
+    let left = crate::plan::rest(&plans, |trial| [2, 3].contains(&trial.number), |_| false, |load| load == 1);
+    let directories: Vec<_> = left.iter().map(crate::plan::directory).collect();
+    assert_eq!(directories[..3], ["011-rocks.4k-load2", "012-rocks.16k-load2", "004-rocks.16k-c1-r1"]);
+    assert!(left.iter().all(|trial| trial.loaded_by.is_none_or(|load| load > 10)), "none is of the lost load");
 }
 
 #[test]
@@ -540,4 +545,31 @@ fn a_longest_warmup_below_the_shortest_and_an_interval_that_shows_the_harness_ar
     assert_eq!(short.problem, "warmup_most is 10 s, shorter than the warmup of 20 s");
     let fine = with(GOOD, &["interval=5ms"]).unwrap_err();
     assert_eq!(fine.remedy, "give one from 100 ms to 60 s, or leave it out for 1 s");
+}
+
+#[test]
+fn a_number_of_clients_is_given_once_and_a_bound_leaves_time_for_a_stall_to_be_seen() {
+    let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = [1, 8, 1]");
+    assert_eq!(place, "e.toml:8:18");
+    assert_eq!(
+        (problem.as_str(), remedy.as_str()),
+        ("clients has 1 twice", "give each number once; repeats = 2 or more runs it again")
+    );
+    assert_eq!(with(GOOD, &["clients=4,4"]).unwrap_err().place().as_deref(), Some("--set clients=4,4"));
+    for short in ["1ms", "4999ms"] {
+        let error = with(GOOD, &[&format!("stall={short}")]).unwrap_err();
+        assert!(error.problem.starts_with("a trial would fail after") && error.remedy.contains("\"0s\""), "{error:?}");
+    }
+    let bound = |set: &str| with(GOOD, &[set]).unwrap().run.stall_s;
+    assert_eq!((bound("stall=5s"), bound("stall=0s")), (5.0, 0.0));
+}
+
+#[test]
+fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
+    for memory in ["4000TiB", "data*1000000000"] {
+        let error = read(&LIMITED.replace("MEMORY", memory)).unwrap_err();
+        assert_eq!(error.place().as_deref(), Some("e.toml:4:10"));
+        assert!(error.problem.contains("is more than this host's memory"), "{error:?}");
+        assert!(error.remedy.contains("or less"), "{error:?}");
+    }
 }

@@ -196,6 +196,10 @@ impl StallWatch {
 
     /// Takes an event of the trial; what there is to tell of it.
     pub fn take(&mut self, event: &Event) -> Option<Warning> {
+        // What a trial asks of its engine at a phase's end comes back when the server is killed: it fails in the next.
+        if let (Some(stalled), Event::PhaseStarted { phase, .. }) = (&mut self.stalled, event) {
+            stalled.phase = *phase;
+        }
         match self.clock.take(event, Instant::now())? {
             Said::Warning(warning) if self.stalled.is_none() => Some(warning),
             _ => None,
@@ -224,7 +228,7 @@ impl StallWatch {
         }
     }
 
-    /// The phase in which the trial stalled, and why, if that is how it ended.
+    /// The phase in which the trial stood when it ended, and why, if it ended because it stalled.
     pub fn stalled(self) -> Option<(PhaseKind, String)> {
         self.stalled.map(|stalled| (stalled.phase, stalled.cause))
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rumba_core::engine::{EngineError, Instance, Place, Session};
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
+use rumba_core::units::counted;
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
 use rumba_core::worker::{Client, ClientAddress, Pace};
@@ -296,8 +297,8 @@ fn finish(mut running: Running) -> Step<()> {
             Ok(())
         }
         Waited::Until => Err(Halt::Failed(format!(
-            "{} clients did not come back from the engine within {} s of the end",
-            running.active(),
+            "{} did not come back from the engine within {} s of the end",
+            counted(running.active(), "client"),
             ENDING.as_secs()
         ))),
     }

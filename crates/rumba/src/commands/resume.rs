@@ -34,7 +34,12 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     // Before leftovers are removed: what a killed run has kept is one, and of use.
     let stock = adopt(&experiment.name, &resume, &standing, directory, &managed)?;
     clean_leftovers(&managed);
-    let trials = plan::rest(&resume.plans, |trial| standing.is_settled(trial), |load| stock.has(load));
+    let trials = plan::rest(
+        &resume.plans,
+        |trial| standing.is_settled(trial),
+        |load| stock.has(load),
+        |load| standing.was_started_from(load),
+    );
     if trials.is_empty() {
         tell("all trials have been run; --retry-failed runs those again that failed");
     } else {
@@ -66,6 +71,13 @@ impl Standing<'_> {
             Some(Status::Failed { .. }) => !self.retry_failed && trial.part != TrialPart::Load,
             Some(Status::Running | Status::Interrupted) | None => false,
         }
+    }
+
+    /// Whether a trial that stays as it is has begun on what this load left. One that failed before did not.
+    fn was_started_from(&self, load: u32) -> bool {
+        self.records.values().any(|record| {
+            record.plan.loaded_by == Some(load) && !record.phases.is_empty() && self.is_settled(&record.plan)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine::EngineConfig;
 use rumba_core::record::{TrialPart, TrialPlan};
-use rumba_core::units::{show_bytes, show_duration};
+use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
 use rumba_lab::conduct::{Conduct, Outcome, volume_name};
@@ -249,10 +249,10 @@ pub fn refuse_too_small(
             ));
         }
     }
-    // What was loaded is kept outside the volumes; with repeats interleaved, all of it at once.
+    // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
     let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
     let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
-        true if experiment.run.keep_data => trials.len() as u64 - loads,
+        _ if experiment.run.keep_data && !keeping.is_empty() => trials.len() as u64 - loads,
         true => 1,
         false => 0,
     };
@@ -372,16 +372,23 @@ pub fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
 
 fn dry_run(experiment: &Experiment, trials: &[TrialPlan], logical: u64) -> super::Result {
     let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
-    let plural = if trials.len() == 1 { "trial" } else { "trials" };
-    say!("{}: {} {plural}", experiment.name, trials.len());
+    say!("{}: {}", experiment.name, counted(trials.len(), "trial"));
     for trial in trials {
         let run = &trial.run;
-        let loaders = format!("{} loaders", run.load_clients);
+        let loaders = counted(run.load_clients as usize, "loader");
         let most = run.warmup_most_s.map(|most_s| format!(" to {}", show(most_s))).unwrap_or_default();
-        let loops = format!("warmup {}{most}, {} loops of {}", show(run.warmup_s), run.loops, show(run.loop_s));
+        let loops = format!(
+            "warmup {}{most}, {} of {}",
+            show(run.warmup_s),
+            counted(run.loops as usize, "loop"),
+            show(run.loop_s)
+        );
         let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();
         let what = match (trial.part, trial.loaded_by) {
-            (TrialPart::Load, _) => format!("{loaders}, kept for the {started} trials that start from a copy"),
+            (TrialPart::Load, _) => match started {
+                1 => format!("{loaders}, kept for the trial that starts from a copy"),
+                _ => format!("{loaders}, kept for the {started} trials that start from a copy"),
+            },
             (_, Some(load)) => format!("a copy of the data of trial {load}, {loops}"),
             (_, None) => format!("{loaders}, {loops}"),
         };
