@@ -414,6 +414,19 @@ pub struct ComparedRow {
     pub metrics: Vec<Compared>,
 }
 
+/// An engine whose figures the base has and the other has not: nothing is known of what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmatched {
+    /// The engine's name in the base.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which part.
+    pub part: Part,
+    /// Why the other has no figures of it: it did not run, or failed in every repeat.
+    pub reason: String,
+}
+
 /// One of the two runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
@@ -451,6 +464,9 @@ pub struct Comparison {
     pub conditions: Vec<ConditionChange>,
     /// Engines and clients that both runs have.
     pub rows: Vec<ComparedRow>,
+    /// Engines and clients of which the base alone has figures.
+    #[serde(default)]
+    pub unmatched: Vec<Unmatched>,
     /// Whether trials of both ran in turns; if not, what the host did between the runs is part of every ratio.
     pub interleaved: bool,
     /// The confidence level of the intervals: 0.95.

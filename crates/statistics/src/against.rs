@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Row, Side, Summary,
+    Unfinished, Unmatched,
 };
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
+use rumba_core::record::Status;
 use rumba_core::results::Results;
 
 use crate::ratios::{discover, ratio};
@@ -16,24 +18,57 @@ use crate::summary::summarise;
 /// experiment, with the same number of clients) and metric by metric.
 pub fn compare(base: &Results, other: &Results) -> Comparison {
     let (base_summary, other_summary) = (summarise(base), summarise(other));
-    let mut rows = Vec::new();
+    let (mut rows, mut unmatched) = (Vec::new(), Vec::new());
     for row in &base_summary.rows {
-        let Some(match_row) = other_summary.row(&row.engine, row.clients) else { continue };
-        for (part, base, other) in [(Part::Load, &row.load, &match_row.load), (Part::Run, &row.run, &match_row.run)] {
-            if let (Some(base), Some(other)) = (base, other) {
-                rows.push(compared_row(row, match_row, part, base, other));
+        let match_row = other_summary.row(&row.engine, row.clients);
+        for part in [Part::Load, Part::Run] {
+            let Some(base) = of_part(row, part) else { continue };
+            match match_row.and_then(|match_row| Some((match_row, of_part(match_row, part)?))) {
+                Some((match_row, other)) => rows.push(compared_row(row, match_row, part, base, other)),
+                None => unmatched.push(Unmatched {
+                    engine: row.engine.clone(),
+                    clients: row.clients,
+                    part,
+                    reason: why_unmatched(row, match_row, part, &other_summary),
+                }),
             }
         }
     }
     Comparison {
         conditions: condition_changes(base, other),
         rows,
+        unmatched,
         interleaved: interleaved(base, other),
         level: LEVEL,
         margin: SAME_MARGIN,
         base: side(base, &base_summary, &other_summary),
         other: side(other, &other_summary, &base_summary),
     }
+}
+
+fn of_part(row: &Row, part: Part) -> Option<&PhaseFigures> {
+    match part {
+        Part::Load => row.load.as_ref(),
+        Part::Run => row.run.as_ref(),
+    }
+}
+
+/// Why the other run has no figures of a row that the base has.
+fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary) -> String {
+    let Some(match_row) = match_row else { return format!("{} did not run in the other", row.engine) };
+    if let Some(why) = match_row.why_unsound() {
+        return format!("in the other, {why}");
+    }
+    let what = match part {
+        Part::Load => "the load",
+        Part::Run => "a loop",
+    };
+    let of_row = |unfinished: &&Unfinished| unfinished.name.engine == row.engine;
+    let why = other.unfinished.iter().filter(of_row).find_map(|unfinished| match &unfinished.status {
+        Status::Failed { phase, cause } => Some(format!(": it failed in {phase}: {cause}")),
+        _ => None,
+    });
+    format!("no repeat of {} ended {what} in the other{}", row.engine, why.unwrap_or_default())
 }
 
 /// Whether some trial of each began before some trial of the other. Times are
@@ -179,7 +214,7 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::metric::Metric;
-    use rumba_core::record::{PhaseKind, Record, Status};
+    use rumba_core::record::{PhaseKind, Record};
 
     use super::*;
     use crate::testing::{self, record, results};
