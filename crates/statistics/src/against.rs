@@ -8,7 +8,7 @@ use rumba_core::comparison::{
 };
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
-use rumba_core::record::Status;
+use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 
 use crate::ratios::{discover, ratio};
@@ -71,14 +71,38 @@ fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary
     format!("no repeat of {} ended {what} in the other{}", row.engine, why.unwrap_or_default())
 }
 
-/// Whether some trial of each began before some trial of the other. Times are
-/// RFC 3339 in UTC, whose order is that of their text.
+/// Whether the trials of every engine (with its clients) that ran in both went in turns.
 fn interleaved(base: &Results, other: &Results) -> bool {
-    let begun = |results: &Results| -> BTreeSet<String> {
-        results.trials.iter().map(|trial| trial.record.started.clone()).collect()
-    };
-    let (base, other) = (begun(base), begun(other));
-    base.first() < other.last() && other.first() < base.last()
+    let mut turns: BTreeMap<(&str, u32), [Vec<(&str, bool)>; 2]> = BTreeMap::new();
+    for (results, is_other) in [(base, false), (other, true)] {
+        for record in results.trials.iter().map(|trial| &trial.record) {
+            if record.plan.part != TrialPart::Load {
+                let sides = turns.entry((&record.plan.engine.name, record.plan.clients)).or_default();
+                sides[usize::from(is_other)].push((&record.started, is_other));
+            }
+        }
+    }
+    let both = || turns.values().filter(|sides| sides.iter().all(|side| !side.is_empty()));
+    both().next().is_some() && both().all(|sides| in_turns(sides.concat()))
+}
+
+/// Whether trials of two sides went in turns: in the order of their starts, most neighbours are of different
+/// sides, and of all pairs of one of each side neither side's came first in more than three quarters, which two
+/// runs that merely overlap exceed. Times are RFC 3339 in UTC, whose order is that of their text.
+fn in_turns(mut trials: Vec<(&str, bool)>) -> bool {
+    trials.sort_unstable();
+    let turns = trials.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    let (mut bases, mut others, mut base_first) = (0, 0, 0);
+    for (_, is_other) in &trials {
+        if *is_other {
+            others += 1;
+            base_first += bases;
+        } else {
+            bases += 1;
+        }
+    }
+    let pairs = bases * others;
+    2 * turns >= trials.len() && 4 * base_first >= pairs && 4 * base_first <= 3 * pairs
 }
 
 fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
@@ -270,16 +294,27 @@ mod tests {
     }
 
     #[test]
-    fn runs_one_after_the_other_are_not_interleaved() {
-        let begun = |starts: &[&str]| {
+    fn runs_are_interleaved_when_their_trials_go_in_turns() {
+        // One letter a minute: of which run the trial that began then was.
+        let begun = |order: &str, run: char| {
+            let starts: Vec<usize> =
+                order.char_indices().filter(|(_, c)| *c == run).map(|(minute, _)| minute).collect();
             let mut results = runs(&vec![100.0; starts.len()]);
             for (trial, start) in results.trials.iter_mut().zip(starts) {
-                trial.record.started = format!("2024-01-01T{start}:00Z");
+                trial.record.started = format!("2024-01-01T10:{start:02}:00Z");
             }
             results
         };
-        assert!(compare(&begun(&["10:00", "10:20"]), &begun(&["10:10", "10:30"])).interleaved);
-        assert!(!compare(&begun(&["10:00", "10:10"]), &begun(&["10:20", "10:30"])).interleaved);
+        let interleaved = |order: &str| compare(&begun(order, 'b'), &begun(order, 'o')).interleaved;
+        for order in ["bobo", "bobobo", "obobob", "boobboob", "bob"] {
+            assert!(interleaved(order), "{order}");
+        }
+        for order in ["bo", "bboo", "bbbooo", "bbobbooo", "bbbobooo", "bboboo", "bbooobb", "ooobbb"] {
+            assert!(!interleaved(order), "{order}");
+        }
+        let (mut base, other) = (begun("bobo", 'b'), begun("bobo", 'o'));
+        base.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = "b".to_owned());
+        assert!(!compare(&base, &other).interleaved, "no engine ran in both");
     }
 
     #[test]

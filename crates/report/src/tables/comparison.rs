@@ -27,8 +27,8 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     }
     if !comparison.interleaved {
         text.push_str(
-            "Not interleaved: one run ended before the other began, so what the host did between them is part of every \
-             ratio and in no interval.\n",
+            "Not interleaved: the trials of the two runs did not go in turns, so what the host did between them is part of \
+             every ratio and in no interval.\n",
         );
     }
     text.push_str(&conditions(comparison));
