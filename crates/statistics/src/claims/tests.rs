@@ -247,6 +247,13 @@ fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
     }
     let deep = format!("{}1{} > 0", "(".repeat(10_000), ")".repeat(10_000));
     assert!(problem(&deep).problem.contains("nested too deeply"));
+    for sign in ["+", "-", "*", "/"] {
+        let long = format!("1{} > 0", format!("{sign}1").repeat(30_000));
+        assert_eq!(problem(&long).problem, "it has more than 256 numbers and figures");
+        assert_eq!((problem(&long).offset, problem(&long).remedy.as_str()), (512, "split it into several claims"));
+    }
+    assert!(problem(&format!("1 > 0{}", " && 1 > 0".repeat(30_000))).problem.contains("more than 256"));
+    check(&format!("1{} > 0", "+1".repeat(254)), true, &scope()).unwrap();
 }
 
 proptest::proptest! {
