@@ -36,7 +36,7 @@ impl<'a> Figures<'a> {
     /// A number by its expression.
     ///
     /// # Errors
-    /// Why there is none: a figure is absent, or something is divided by zero.
+    /// Why there is none: a figure is absent, something is divided by zero, or it is too large to be a number.
     pub fn number(self, number: &Number, which: Which) -> Result<f64, Absent> {
         let value = match number {
             Number::Plain(value) => *value,
@@ -48,11 +48,12 @@ impl<'a> Figures<'a> {
                     Operator::Plus => left + right,
                     Operator::Less => left - right,
                     Operator::Times => left * right,
+                    Operator::Over if right == 0.0 => return Err("something is divided by zero".to_owned()),
                     Operator::Over => left / right,
                 }
             }
         };
-        if value.is_finite() { Ok(value) } else { Err("something is divided by zero".to_owned()) }
+        if value.is_finite() { Ok(value) } else { Err("it comes to something that is not a finite number".to_owned()) }
     }
 
     /// Whether it is so, whatever the noise. Every part is evaluated: an absent

@@ -106,7 +106,12 @@ fn an_absent_figure_leaves_a_claim_undecided_with_its_reason() {
 #[test]
 fn a_division_by_a_figure_of_zero_is_undecided_and_no_infinity() {
     let ratio = "wkb_per_op(\"a\") / wkb_per_op(\"b\") > 2.0";
-    assert_eq!(judged(ratio, &run(&[20.0, 20.0], &[0.0, 0.0])).verdict, Verdict::Undecided);
+    let divided = judged(ratio, &run(&[20.0, 20.0], &[0.0, 0.0]));
+    assert_eq!((divided.verdict, divided.reason.as_str()), (Verdict::Undecided, "something is divided by zero"));
+    for large in ["1e308 * 10 > 1", "1e308 / 0.01 > 1", "1e308 + 1e308 > 1"] {
+        let judged = judged(large, &run(&[1.0], &[1.0]));
+        assert_eq!(judged.reason, "it comes to something that is not a finite number", "{large}");
+    }
 }
 
 #[test]
