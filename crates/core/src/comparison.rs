@@ -357,6 +357,16 @@ impl Summary {
         against.rows.iter().find(|row| row.engine == engine && row.clients == clients)
     }
 
+    /// The numbers of clients of all rows that have this row's load, ascending: several where
+    /// their loops started from copies of one load, which is then to be shown once, with the first.
+    pub fn clients_of_load(&self, row: &Row) -> Vec<u32> {
+        let same = |other: &&Row| {
+            let trials = |row: &Row| row.load.as_ref().map(|load| load.trials.clone());
+            other.engine == row.engine && (other.clients == row.clients || trials(other) == trials(row))
+        };
+        self.rows.iter().filter(same).map(|row| row.clients).collect()
+    }
+
     /// The engines in the experiment's order.
     pub fn engines(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -406,6 +416,9 @@ pub struct ComparedRow {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
+    /// All numbers of clients that this is about: several where their loops started from one load in both runs.
+    #[serde(default)]
+    pub all_clients: Vec<u32>,
     /// Which part.
     pub part: Part,
     /// Why nothing is decided though there are figures: a repeat's data failed its verification.

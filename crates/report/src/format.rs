@@ -59,6 +59,11 @@ pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// `1, 4`.
+pub fn several(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// The unit of a column of sizes, and what to divide bytes by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizeUnit {

@@ -23,8 +23,14 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
         let match_row = other_summary.row(&row.engine, row.clients);
         for part in [Part::Load, Part::Run] {
             let Some(base) = of_part(row, part) else { continue };
+            let all_clients = about(row, part, &base_summary, &other_summary);
+            if all_clients.first() != Some(&row.clients) {
+                continue;
+            }
             match match_row.and_then(|match_row| Some((match_row, of_part(match_row, part)?))) {
-                Some((match_row, other)) => rows.push(compared_row(row, match_row, part, base, other)),
+                Some((match_row, other)) => {
+                    rows.push(ComparedRow { all_clients, ..compared_row(row, match_row, part, base, other) });
+                }
                 None => unmatched.push(Unmatched {
                     engine: row.engine.clone(),
                     clients: row.clients,
@@ -43,6 +49,21 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
         margin: SAME_MARGIN,
         base: side(base, &base_summary, &other_summary),
         other: side(other, &other_summary, &base_summary),
+    }
+}
+
+/// The numbers of clients that a part of a row is about: of a load all that started from it in both runs.
+fn about(row: &Row, part: Part, base: &Summary, other: &Summary) -> Vec<u32> {
+    if part == Part::Run {
+        return vec![row.clients];
+    }
+    let in_base = base.clients_of_load(row);
+    let match_of = |clients: &u32| other.row(&row.engine, *clients);
+    match match_of(&row.clients).map(|row| other.clients_of_load(row)) {
+        Some(in_other) => in_base.into_iter().filter(|clients| in_other.contains(clients)).collect(),
+        // The other lacks this number of clients: the load is compared where it has another that shares it.
+        None if in_base.iter().any(|clients| match_of(clients).is_some()) => Vec::new(),
+        None => in_base,
     }
 }
 
@@ -115,7 +136,14 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
             (compared.ratio.change, compared.ratio.more_repeats) = (Change::Undecided, None);
         }
     }
-    ComparedRow { engine: row.engine.clone(), clients: row.clients, part, unsound, metrics }
+    ComparedRow {
+        engine: row.engine.clone(),
+        clients: row.clients,
+        all_clients: vec![row.clients],
+        part,
+        unsound,
+        metrics,
+    }
 }
 
 fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
@@ -315,6 +343,39 @@ mod tests {
         let (mut base, other) = (begun("bobo", 'b'), begun("bobo", 'o'));
         base.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = "b".to_owned());
         assert!(!compare(&base, &other).interleaved, "no engine ran in both");
+    }
+
+    /// Trial 1 loads; the runs with these clients start from it.
+    fn from_one_load(clients: &[u32]) -> Results {
+        let mut load = record("a", 1, 1);
+        load.plan.part = TrialPart::Load;
+        load.phases.truncate(1);
+        let started = clients.iter().map(|clients| {
+            let mut run = record("a", *clients, 1);
+            (run.plan.part, run.plan.loaded_by) = (TrialPart::Run, Some(1));
+            run.phases.remove(0);
+            run
+        });
+        results(std::iter::once(load).chain(started).collect())
+    }
+
+    #[test]
+    fn a_load_that_several_numbers_of_clients_started_from_is_compared_once() {
+        let loads = |base: &Results, other: &Results| {
+            let rows = compare(base, other).rows.into_iter().filter(|row| row.part == Part::Load);
+            rows.map(|row| (row.clients, row.all_clients)).collect::<Vec<_>>()
+        };
+        let kept = from_one_load(&[1, 4]);
+        assert_eq!(loads(&kept, &kept), [(1, vec![1, 4])]);
+        assert_eq!(compare(&kept, &kept).rows.iter().filter(|row| row.part == Part::Run).count(), 2);
+        assert_eq!(loads(&kept, &from_one_load(&[4])), [(4, vec![4])]);
+        let lacking = compare(&kept, &from_one_load(&[4])).unmatched;
+        assert_eq!(lacking.iter().map(|one| (one.clients, one.part)).collect::<Vec<_>>(), [(1, Part::Run)]);
+        let nothing = compare(&kept, &results(Vec::new())).unmatched;
+        assert_eq!(nothing.iter().filter(|one| one.part == Part::Load).count(), 1);
+        let own = results(vec![record("a", 1, 1), record("a", 4, 1)]);
+        assert_eq!(loads(&kept, &own), [(1, vec![1]), (4, vec![4])], "each has a load of its own to compare with");
+        assert_eq!(loads(&own, &kept).len(), 2);
     }
 
     #[test]
