@@ -123,11 +123,12 @@ fn heading(results: &Results, summary: &Summary) -> String {
     if let Some(source) = &results.source {
         let _ = writeln!(text, "reproduces: {source}");
     }
-    let repeats = summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len()).max();
-    if let Some(repeats) = repeats {
-        let repeats = match repeats {
-            1 => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
-            _ => format!("medians of {repeats} repeats"),
+    let counts = || summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len());
+    if let (Some(fewest), Some(most)) = (counts().min(), counts().max()) {
+        let repeats = match (fewest, most) {
+            (_, 1) => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
+            _ if fewest == most => format!("medians of {most} repeats"),
+            _ => format!("medians of {fewest} to {most} repeats"),
         };
         let _ = writeln!(text, "{repeats}");
     }

@@ -20,6 +20,14 @@ fn a_whole_run() {
 }
 
 #[test]
+fn the_heading_says_the_fewest_and_the_most_repeats() {
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 2, ..SHORT });
+    assert!(printed(&results).contains("\nmedians of 2 repeats\n"));
+    results.trials.pop();
+    assert!(printed(&results).contains("\nmedians of 1 to 2 repeats\n"), "{}", printed(&results));
+}
+
+#[test]
 fn servers_show_their_cpu_and_their_clients_apart() {
     insta::assert_snapshot!(printed(&servers()));
 }
