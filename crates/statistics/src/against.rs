@@ -92,9 +92,12 @@ fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary
     format!("no repeat of {} ended {what} in the other{}", row.engine, why.unwrap_or_default())
 }
 
+/// When a trial began, and whether it is the other run's.
+type Start<'a> = (&'a str, bool);
+
 /// Whether the trials of every engine (with its clients) that ran in both went in turns.
 fn interleaved(base: &Results, other: &Results) -> bool {
-    let mut turns: BTreeMap<(&str, u32), [Vec<(&str, bool)>; 2]> = BTreeMap::new();
+    let mut turns: BTreeMap<(&str, u32), [Vec<Start>; 2]> = BTreeMap::new();
     for (results, is_other) in [(base, false), (other, true)] {
         for record in results.trials.iter().map(|trial| &trial.record) {
             if record.plan.part != TrialPart::Load {
@@ -110,7 +113,7 @@ fn interleaved(base: &Results, other: &Results) -> bool {
 /// Whether trials of two sides went in turns: in the order of their starts, most neighbours are of different
 /// sides, and of all pairs of one of each side neither side's came first in more than three quarters, which two
 /// runs that merely overlap exceed. Times are RFC 3339 in UTC, whose order is that of their text.
-fn in_turns(mut trials: Vec<(&str, bool)>) -> bool {
+fn in_turns(mut trials: Vec<Start>) -> bool {
     trials.sort_unstable();
     let turns = trials.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     let (mut bases, mut others, mut base_first) = (0, 0, 0);
