@@ -357,6 +357,16 @@ impl Summary {
         against.rows.iter().find(|row| row.engine == engine && row.clients == clients)
     }
 
+    /// The numbers of clients of all rows that have this row's load, ascending: several where
+    /// their loops started from copies of one load, which is then to be shown once, with the first.
+    pub fn clients_of_load(&self, row: &Row) -> Vec<u32> {
+        let same = |other: &&Row| {
+            let trials = |row: &Row| row.load.as_ref().map(|load| load.trials.clone());
+            other.engine == row.engine && (other.clients == row.clients || trials(other) == trials(row))
+        };
+        self.rows.iter().filter(same).map(|row| row.clients).collect()
+    }
+
     /// The engines in the experiment's order.
     pub fn engines(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -406,12 +416,28 @@ pub struct ComparedRow {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
+    /// All numbers of clients that this is about: several where their loops started from one load in both runs.
+    #[serde(default)]
+    pub all_clients: Vec<u32>,
     /// Which part.
     pub part: Part,
     /// Why nothing is decided though there are figures: a repeat's data failed its verification.
     pub unsound: Option<String>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,
+}
+
+/// An engine whose figures the base has and the other has not: nothing is known of what became of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unmatched {
+    /// The engine's name in the base.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Which part.
+    pub part: Part,
+    /// Why the other has no figures of it: it did not run, or failed in every repeat.
+    pub reason: String,
 }
 
 /// One of the two runs.
@@ -451,6 +477,9 @@ pub struct Comparison {
     pub conditions: Vec<ConditionChange>,
     /// Engines and clients that both runs have.
     pub rows: Vec<ComparedRow>,
+    /// Engines and clients of which the base alone has figures.
+    #[serde(default)]
+    pub unmatched: Vec<Unmatched>,
     /// Whether trials of both ran in turns; if not, what the host did between the runs is part of every ratio.
     pub interleaved: bool,
     /// The confidence level of the intervals: 0.95.

@@ -56,6 +56,11 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// `1, 4`.
+pub fn several(numbers: &[u32]) -> String {
+    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// The unit of a column of sizes, and what to divide bytes by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizeUnit {

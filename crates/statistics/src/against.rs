@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Row, Side, Summary,
+    Unfinished, Unmatched,
 };
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
+use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::units::counted;
 
@@ -17,18 +19,32 @@ use crate::summary::summarise;
 /// experiment, with the same number of clients) and metric by metric.
 pub fn compare(base: &Results, other: &Results) -> Comparison {
     let (base_summary, other_summary) = (summarise(base), summarise(other));
-    let mut rows = Vec::new();
+    let (mut rows, mut unmatched) = (Vec::new(), Vec::new());
     for row in &base_summary.rows {
-        let Some(match_row) = other_summary.row(&row.engine, row.clients) else { continue };
-        for (part, base, other) in [(Part::Load, &row.load, &match_row.load), (Part::Run, &row.run, &match_row.run)] {
-            if let (Some(base), Some(other)) = (base, other) {
-                rows.push(compared_row(row, match_row, part, base, other));
+        let match_row = other_summary.row(&row.engine, row.clients);
+        for part in [Part::Load, Part::Run] {
+            let Some(base) = of_part(row, part) else { continue };
+            let all_clients = about(row, part, &base_summary, &other_summary);
+            if all_clients.first() != Some(&row.clients) {
+                continue;
+            }
+            match match_row.and_then(|match_row| Some((match_row, of_part(match_row, part)?))) {
+                Some((match_row, other)) => {
+                    rows.push(ComparedRow { all_clients, ..compared_row(row, match_row, part, base, other) });
+                }
+                None => unmatched.push(Unmatched {
+                    engine: row.engine.clone(),
+                    clients: row.clients,
+                    part,
+                    reason: why_unmatched(row, match_row, part, &other_summary),
+                }),
             }
         }
     }
     Comparison {
         conditions: condition_changes(base, other),
         rows,
+        unmatched,
         interleaved: interleaved(base, other),
         level: LEVEL,
         margin: SAME_MARGIN,
@@ -37,14 +53,81 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
     }
 }
 
-/// Whether some trial of each began before some trial of the other. Times are
-/// RFC 3339 in UTC, whose order is that of their text.
-fn interleaved(base: &Results, other: &Results) -> bool {
-    let begun = |results: &Results| -> BTreeSet<String> {
-        results.trials.iter().map(|trial| trial.record.started.clone()).collect()
+/// The numbers of clients that a part of a row is about: of a load all that started from it in both runs.
+fn about(row: &Row, part: Part, base: &Summary, other: &Summary) -> Vec<u32> {
+    if part == Part::Run {
+        return vec![row.clients];
+    }
+    let in_base = base.clients_of_load(row);
+    let match_of = |clients: &u32| other.row(&row.engine, *clients);
+    match match_of(&row.clients).map(|row| other.clients_of_load(row)) {
+        Some(in_other) => in_base.into_iter().filter(|clients| in_other.contains(clients)).collect(),
+        // The other lacks this number of clients: the load is compared where it has another that shares it.
+        None if in_base.iter().any(|clients| match_of(clients).is_some()) => Vec::new(),
+        None => in_base,
+    }
+}
+
+fn of_part(row: &Row, part: Part) -> Option<&PhaseFigures> {
+    match part {
+        Part::Load => row.load.as_ref(),
+        Part::Run => row.run.as_ref(),
+    }
+}
+
+/// Why the other run has no figures of a row that the base has.
+fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary) -> String {
+    let Some(match_row) = match_row else { return format!("{} did not run in the other", row.engine) };
+    if let Some(why) = match_row.why_unsound() {
+        return format!("in the other, {why}");
+    }
+    let what = match part {
+        Part::Load => "the load",
+        Part::Run => "a loop",
     };
-    let (base, other) = (begun(base), begun(other));
-    base.first() < other.last() && other.first() < base.last()
+    let of_row = |unfinished: &&Unfinished| unfinished.name.engine == row.engine;
+    let why = other.unfinished.iter().filter(of_row).find_map(|unfinished| match &unfinished.status {
+        Status::Failed { phase, cause } => Some(format!(": it failed in {phase}: {cause}")),
+        _ => None,
+    });
+    format!("no repeat of {} ended {what} in the other{}", row.engine, why.unwrap_or_default())
+}
+
+/// When a trial began, and whether it is the other run's.
+type Start<'a> = (&'a str, bool);
+
+/// Whether the trials of every engine (with its clients) that ran in both went in turns.
+fn interleaved(base: &Results, other: &Results) -> bool {
+    let mut turns: BTreeMap<(&str, u32), [Vec<Start>; 2]> = BTreeMap::new();
+    for (results, is_other) in [(base, false), (other, true)] {
+        for record in results.trials.iter().map(|trial| &trial.record) {
+            if record.plan.part != TrialPart::Load {
+                let sides = turns.entry((&record.plan.engine.name, record.plan.clients)).or_default();
+                sides[usize::from(is_other)].push((&record.started, is_other));
+            }
+        }
+    }
+    let both = || turns.values().filter(|sides| sides.iter().all(|side| !side.is_empty()));
+    both().next().is_some() && both().all(|sides| in_turns(sides.concat()))
+}
+
+/// Whether trials of two sides went in turns: in the order of their starts, most neighbours are of different
+/// sides, and of all pairs of one of each side neither side's came first in more than three quarters, which two
+/// runs that merely overlap exceed. Times are RFC 3339 in UTC, whose order is that of their text.
+fn in_turns(mut trials: Vec<Start>) -> bool {
+    trials.sort_unstable();
+    let turns = trials.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    let (mut bases, mut others, mut base_first) = (0, 0, 0);
+    for (_, is_other) in &trials {
+        if *is_other {
+            others += 1;
+            base_first += bases;
+        } else {
+            bases += 1;
+        }
+    }
+    let pairs = bases * others;
+    2 * turns >= trials.len() && 4 * base_first >= pairs && 4 * base_first <= 3 * pairs
 }
 
 fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
@@ -57,7 +140,14 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
             (compared.ratio.change, compared.ratio.more_repeats) = (Change::Undecided, None);
         }
     }
-    ComparedRow { engine: row.engine.clone(), clients: row.clients, part, unsound, metrics }
+    ComparedRow {
+        engine: row.engine.clone(),
+        clients: row.clients,
+        all_clients: vec![row.clients],
+        part,
+        unsound,
+        metrics,
+    }
 }
 
 fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
@@ -180,7 +270,7 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::metric::Metric;
-    use rumba_core::record::{PhaseKind, Record, Status};
+    use rumba_core::record::{PhaseKind, Record};
 
     use super::*;
     use crate::testing::{self, record, results};
@@ -236,16 +326,60 @@ mod tests {
     }
 
     #[test]
-    fn runs_one_after_the_other_are_not_interleaved() {
-        let begun = |starts: &[&str]| {
+    fn runs_are_interleaved_when_their_trials_go_in_turns() {
+        // One letter a minute: of which run the trial that began then was.
+        let begun = |order: &str, run: char| {
+            let starts: Vec<usize> =
+                order.char_indices().filter(|(_, c)| *c == run).map(|(minute, _)| minute).collect();
             let mut results = runs(&vec![100.0; starts.len()]);
             for (trial, start) in results.trials.iter_mut().zip(starts) {
-                trial.record.started = format!("2024-01-01T{start}:00Z");
+                trial.record.started = format!("2024-01-01T10:{start:02}:00Z");
             }
             results
         };
-        assert!(compare(&begun(&["10:00", "10:20"]), &begun(&["10:10", "10:30"])).interleaved);
-        assert!(!compare(&begun(&["10:00", "10:10"]), &begun(&["10:20", "10:30"])).interleaved);
+        let interleaved = |order: &str| compare(&begun(order, 'b'), &begun(order, 'o')).interleaved;
+        for order in ["bobo", "bobobo", "obobob", "boobboob", "bob"] {
+            assert!(interleaved(order), "{order}");
+        }
+        for order in ["bo", "bboo", "bbbooo", "bbobbooo", "bbbobooo", "bboboo", "bbooobb", "ooobbb"] {
+            assert!(!interleaved(order), "{order}");
+        }
+        let (mut base, other) = (begun("bobo", 'b'), begun("bobo", 'o'));
+        base.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = "b".to_owned());
+        assert!(!compare(&base, &other).interleaved, "no engine ran in both");
+    }
+
+    /// Trial 1 loads; the runs with these clients start from it.
+    fn from_one_load(clients: &[u32]) -> Results {
+        let mut load = record("a", 1, 1);
+        load.plan.part = TrialPart::Load;
+        load.phases.truncate(1);
+        let started = clients.iter().map(|clients| {
+            let mut run = record("a", *clients, 1);
+            (run.plan.part, run.plan.loaded_by) = (TrialPart::Run, Some(1));
+            run.phases.remove(0);
+            run
+        });
+        results(std::iter::once(load).chain(started).collect())
+    }
+
+    #[test]
+    fn a_load_that_several_numbers_of_clients_started_from_is_compared_once() {
+        let loads = |base: &Results, other: &Results| {
+            let rows = compare(base, other).rows.into_iter().filter(|row| row.part == Part::Load);
+            rows.map(|row| (row.clients, row.all_clients)).collect::<Vec<_>>()
+        };
+        let kept = from_one_load(&[1, 4]);
+        assert_eq!(loads(&kept, &kept), [(1, vec![1, 4])]);
+        assert_eq!(compare(&kept, &kept).rows.iter().filter(|row| row.part == Part::Run).count(), 2);
+        assert_eq!(loads(&kept, &from_one_load(&[4])), [(4, vec![4])]);
+        let lacking = compare(&kept, &from_one_load(&[4])).unmatched;
+        assert_eq!(lacking.iter().map(|one| (one.clients, one.part)).collect::<Vec<_>>(), [(1, Part::Run)]);
+        let nothing = compare(&kept, &results(Vec::new())).unmatched;
+        assert_eq!(nothing.iter().filter(|one| one.part == Part::Load).count(), 1);
+        let own = results(vec![record("a", 1, 1), record("a", 4, 1)]);
+        assert_eq!(loads(&kept, &own), [(1, vec![1]), (4, vec![4])], "each has a load of its own to compare with");
+        assert_eq!(loads(&own, &kept).len(), 2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Gates of a comparison: `ops_per_s < 0.95` is so, is not so, or is undecided.
 
 use rumba_core::claim::Verdict;
-use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Part};
+use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Part, Unmatched};
 use rumba_core::metric::METRICS;
 
 use crate::claims::samples::{Alphas, Samples};
@@ -26,6 +26,41 @@ pub struct GateError {
     pub remedy: String,
 }
 
+/// What a gate found of one engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// It is so, beyond the noise: the gate closes.
+    Holds,
+    /// It is not so, beyond the noise.
+    Fails,
+    /// The repeats cannot tell.
+    Undecided,
+    /// One side has one repeat.
+    SeenOnce,
+    /// The base has figures of it and the other has none, or a repeat's data failed its
+    /// verification: what the gate guards is not shown, so it closes.
+    NotJudged,
+}
+
+impl Found {
+    /// Whether the comparison must not pass.
+    pub fn closes(self) -> bool {
+        matches!(self, Found::Holds | Found::NotJudged)
+    }
+}
+
+impl From<Verdict> for Found {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Holds => Found::Holds,
+            Verdict::Fails => Found::Fails,
+            Verdict::Undecided => Found::Undecided,
+            Verdict::SeenOnce => Found::SeenOnce,
+        }
+    }
+}
+
 /// What came of a gate for one engine.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Gated {
@@ -35,8 +70,8 @@ pub struct Gated {
     pub engine: String,
     /// Its number of clients.
     pub clients: u32,
-    /// `holds`: it is so, beyond the noise; `fails`: it is not.
-    pub verdict: Verdict,
+    /// `holds`: it is so, beyond the noise; `fails`: it is not; `not-judged`: the other does not show it.
+    pub verdict: Found,
     /// The figures and the test, or why there is no verdict.
     pub reason: String,
 }
@@ -75,7 +110,7 @@ impl Gate {
         Ok(Self { text: text.to_owned(), metric: name.to_owned(), load, relation, bound })
     }
 
-    /// What comes of it for every engine that both runs have.
+    /// What comes of it for every engine that the base has figures of.
     ///
     /// # Errors
     /// When there is nothing that it could be about: a gate that cannot close is a mistake.
@@ -83,8 +118,10 @@ impl Gate {
         let part = if self.load { Part::Load } else { Part::Run };
         let rows: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.part == part).collect();
         let metrics = || rows.iter().flat_map(|row| &row.metrics).map(|compared| compared.ratio.metric.as_str());
-        if metrics().any(|metric| metric == self.metric) {
-            return Ok(rows.into_iter().map(|row| self.of_row(row)).collect());
+        let unmatched: Vec<&Unmatched> = comparison.unmatched.iter().filter(|one| one.part == part).collect();
+        if metrics().any(|metric| metric == self.metric) || (rows.is_empty() && !unmatched.is_empty()) {
+            let of_unmatched = |one: &&Unmatched| self.gated(&one.engine, one.clients, Found::NotJudged, &one.reason);
+            return Ok(rows.iter().map(|row| self.of_row(row)).chain(unmatched.iter().map(of_unmatched)).collect());
         }
         if rows.is_empty() {
             return Err(GateError {
@@ -101,29 +138,35 @@ impl Gate {
 
     fn of_row(&self, row: &ComparedRow) -> Gated {
         let (verdict, reason) = self.weigh(row);
-        Gated { gate: self.text.clone(), engine: row.engine.clone(), clients: row.clients, verdict, reason }
+        self.gated(&row.engine, row.clients, verdict, &reason)
     }
 
-    fn weigh(&self, row: &ComparedRow) -> (Verdict, String) {
+    fn gated(&self, engine: &str, clients: u32, verdict: Found, reason: &str) -> Gated {
+        Gated { gate: self.text.clone(), engine: engine.to_owned(), clients, verdict, reason: reason.to_owned() }
+    }
+
+    fn weigh(&self, row: &ComparedRow) -> (Found, String) {
         if let Some(why) = &row.unsound {
-            return (Verdict::Undecided, why.clone());
+            return (Found::NotJudged, why.clone());
         }
         let Some(compared) = row.metrics.iter().find(|compared| compared.ratio.metric == self.metric) else {
-            return (Verdict::Undecided, format!("{} has no {}", row.engine, self.metric));
+            return (Found::Undecided, format!("{} has no {}", row.engine, self.metric));
         };
         let Some(ratio) = compared.ratio.ratio.value() else {
-            return (Verdict::Undecided, compared.ratio.ratio.reason().unwrap_or_default().to_owned());
+            let why = compared.ratio.ratio.reason().unwrap_or_default().to_owned();
+            let lost = !compared.base.numbers().is_empty() && compared.other.numbers().is_empty();
+            return (if lost { Found::NotJudged } else { Found::Undecided }, why);
         };
         let samples = Samples::scaled(&compared.other.numbers(), &compared.base.numbers(), self.bound);
         let seen = format!("the ratio of the medians is {ratio:.3}");
         if samples.fewest() < 2 {
-            return (Verdict::SeenOnce, format!("{seen}, seen once"));
+            return (Found::SeenOnce, format!("{seen}, seen once"));
         }
         let alphas = Alphas { holds: ALPHA, fails: ALPHA };
         let verdict = samples.verdict(self.relation, alphas);
         let more = samples.more_repeats(self.relation, alphas).filter(|_| verdict == Verdict::Undecided);
         let more = more.map(|more| format!("; about {more} more repeats of each would decide it")).unwrap_or_default();
-        (verdict, format!("{seen}; {}{more}", samples.test()))
+        (verdict.into(), format!("{seen}; {}{more}", samples.test()))
     }
 }
 
@@ -131,6 +174,7 @@ impl Gate {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::metric::Metric;
+    use rumba_core::record::{PhaseKind, Status};
     use rumba_core::results::Results;
 
     use super::*;
@@ -153,14 +197,58 @@ mod tests {
     #[test]
     fn a_gate_closes_only_on_what_is_decided() {
         let base = [100.0, 101.0, 99.0];
-        assert_eq!(gated("ops_per_s < 0.95", &base, &[90.0, 91.0, 89.0]).verdict, Verdict::Holds);
-        assert_eq!(gated("ops_per_s < 0.95", &base, &[99.0, 100.0, 98.5]).verdict, Verdict::Fails);
+        assert_eq!(gated("ops_per_s < 0.95", &base, &[90.0, 91.0, 89.0]).verdict, Found::Holds);
+        assert_eq!(gated("ops_per_s < 0.95", &base, &[99.0, 100.0, 98.5]).verdict, Found::Fails);
         let near = gated("ops_per_s<0.95", &base, &[94.0, 96.0, 95.5]);
-        assert_eq!(near.verdict, Verdict::Undecided);
+        assert_eq!(near.verdict, Found::Undecided);
         assert!(near.reason.contains("permutation test, 3 and 3 repeats"), "{}", near.reason);
-        assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Verdict::SeenOnce);
-        assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Verdict::Undecided);
-        assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Verdict::Fails);
+        assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Found::SeenOnce);
+        assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Found::Undecided);
+        assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Found::Fails);
+    }
+
+    /// Engines `a` and `b`; of `b` every repeat ended as this makes it.
+    fn two_engines(end: fn(&mut rumba_core::record::Record)) -> Results {
+        let of = |engine: &'static str| (1..=4).map(move |repeat| record(engine, 8, repeat));
+        results(
+            of("a")
+                .chain(of("b").map(|mut record| {
+                    end(&mut record);
+                    record
+                }))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn a_gate_closes_on_an_engine_that_the_other_run_does_not_show() {
+        let whole = two_engines(|_| ());
+        let judged = |gate: &str, other: &Results| {
+            let found = Gate::parse(gate).unwrap().judge(&compare(&whole, other)).unwrap();
+            let of = |engine: &str| found.iter().find(|gated| gated.engine == engine).unwrap().clone();
+            assert!(!of("a").verdict.closes());
+            of("b")
+        };
+        let failed = two_engines(|record| {
+            record.status = Status::Failed { phase: PhaseKind::Load, cause: "the device is full".to_owned() };
+            record.phases.clear();
+        });
+        for gate in ["ops_per_s < 0.95", "load_ops_per_s < 0.95"] {
+            let gated = judged(gate, &failed);
+            assert_eq!((gated.verdict, gated.verdict.closes()), (Found::NotJudged, true));
+            assert!(gated.reason.ends_with("it failed in load: the device is full"), "{}", gated.reason);
+        }
+        let missing = results((1..=4).map(|repeat| record("a", 8, repeat)).collect());
+        assert_eq!(judged("ops_per_s < 0.95", &missing).reason, "b did not run in the other");
+        let figureless = two_engines(|record| {
+            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::absent("no clock"));
+        });
+        assert_eq!(judged("ops_per_s < 0.95", &figureless).verdict, Found::NotJudged);
+        assert_eq!(judged("ops_per_s < 0.95", &two_engines(crate::testing::break_data)).verdict, Found::NotJudged);
+        let alone = Gate::parse("ops_per_s < 0.95").unwrap().judge(&compare(&runs(&[100.0]), &results(Vec::new())));
+        assert_eq!(alone.unwrap()[0].verdict, Found::NotJudged, "though nothing can be compared");
+        let more = Gate::parse("ops_per_s < 0.95").unwrap().judge(&compare(&missing, &whole)).unwrap();
+        assert_eq!(more.len(), 1, "what only the other has was never guarded");
     }
 
     #[test]
@@ -168,7 +256,7 @@ mod tests {
         let comparison = compare(&runs(&[100.0]), &runs(&[100.0]));
         let error = |gate: &str, of: &Comparison| Gate::parse(gate).unwrap().judge(of).unwrap_err();
         assert_eq!(error("get_nod.p99_ms > 1.1", &comparison).remedy, "did you mean `get_node.p99_ms`?");
-        let nothing = Comparison { rows: Vec::new(), ..comparison };
+        let nothing = Comparison { rows: Vec::new(), unmatched: Vec::new(), ..comparison };
         assert!(error("ops_per_s < 1", &nothing).problem.contains("no engine has the same name"));
     }
 

@@ -18,7 +18,7 @@ mod summary;
 mod testing;
 
 pub use against::compare;
-pub use gate::{Gate, GateError, Gated};
+pub use gate::{Found, Gate, GateError, Gated};
 pub use ratios::{Tested, test};
 pub use rumba_core::comparison::Summary;
 pub use summary::summarise;

@@ -71,7 +71,7 @@ pub fn test(base: &[f64], other: &[f64], better: Better) -> Tested {
     let alpha = (1.0 - LEVEL) / 2.0;
     let (low, high) = (test.low(alpha).map(f64::exp), test.high(alpha).map(f64::exp));
     let change = change(better, low, high);
-    let more_repeats = if change == Change::Undecided { more(&base, &other, alpha) } else { None };
+    let more_repeats = if change == Change::Undecided { more(&base, &other, alpha, SAME_MARGIN) } else { None };
     let end = |end: Option<f64>| end.ok_or_else(|| unbounded(base.len(), other.len()));
     Tested { low: end(low), high: end(high), change, p: Some(test.p(0.0)), more_repeats }
 }
@@ -91,8 +91,8 @@ fn of_differences(base: &[f64], other: &[f64], better: Better) -> Tested {
         _ => Change::Undecided,
     };
     let why = "a repeat is zero, so there is no interval of the ratio: the differences were tested".to_owned();
-    let few = base.len().min(other.len()) as u32;
-    let more_repeats = (change == Change::Undecided && few < LEAST_REPEATS).then(|| LEAST_REPEATS - few);
+    // Differences have no margin within which they are the same: only equal figures without noise are.
+    let more_repeats = if change == Change::Undecided { more(base, other, alpha, 0.0) } else { None };
     Tested { low: Err(why.clone()), high: Err(why), change, p: Some(test.p(0.0)), more_repeats }
 }
 
@@ -116,8 +116,9 @@ fn direction(better: Better, more: bool) -> Change {
     }
 }
 
-/// Repeats of each side beyond these that would decide: that the two differ, or that they are the same.
-fn more(base: &[f64], other: &[f64], alpha: f64) -> Option<u32> {
+/// Repeats of each side beyond these that would decide, at the noise and the difference seen: that the two
+/// differ, or that they are the same, within this margin. `None` where neither would be found.
+fn more(base: &[f64], other: &[f64], alpha: f64, margin: f64) -> Option<u32> {
     let noise = pooled_deviation(&[base, other])?;
     let seen = (mean(other)? - mean(base)?).abs();
     let plan = |distance: f64| {
@@ -125,7 +126,7 @@ fn more(base: &[f64], other: &[f64], alpha: f64) -> Option<u32> {
         (distance > 0.0 || noise == 0.0).then(|| repeats(&undecided)).flatten()
     };
     let differ = plan(seen);
-    let same = plan(SAME_MARGIN - seen).filter(|_| seen < SAME_MARGIN);
+    let same = plan(margin - seen).filter(|_| seen < margin);
     let needed = [differ, same].into_iter().flatten().min()?;
     let have = base.len().min(other.len()) as u32;
     Some(needed.saturating_sub(have).max(1))
@@ -203,6 +204,17 @@ mod tests {
         assert_eq!(more.change, Change::Better);
         assert!(more.low.unwrap_err().contains("a repeat is zero"));
         assert_eq!(tested(&[0.0; 3], &[3.0; 3]).more_repeats, Some(1));
+    }
+
+    #[test]
+    fn more_repeats_are_promised_only_where_noise_and_difference_support_it() {
+        let against_itself = tested(&[0.0, 0.002, 0.001], &[0.0, 0.002, 0.001]);
+        assert_eq!((against_itself.change, against_itself.more_repeats), (Change::Undecided, None));
+        assert_eq!(tested(&[0.0, 0.0, 0.3], &[0.0, 0.0, 0.301]).more_repeats, None, "beyond a thousand");
+        let noisy = tested(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]).more_repeats.unwrap();
+        assert!(noisy > 10, "one deviation apart: {noisy}");
+        // A fourth repeat that is zero as well decides: the same.
+        assert_eq!(tested(&[0.0; 3], &[0.0; 3]).more_repeats, Some(1));
     }
 
     #[test]

@@ -88,11 +88,11 @@ fn debt(record: &Record) -> Option<Warning> {
     (drained > DRAIN_BYTES && drained > served * DRAIN_SHARE).then(|| {
         let drained_bytes = show_bytes(drained);
         let message = if served > 0.0 {
-            let share = 100.0 * drained / served;
-            format!(
-                "the drain wrote {drained_bytes}, {share:.0}% of the {} that warmup and loops wrote",
-                show_bytes(served)
-            )
+            let share = match drained / served {
+                times if times > 10.0 => format!("{times:.0} times"),
+                share => format!("{:.0}% of", 100.0 * share),
+            };
+            format!("the drain wrote {drained_bytes}, {share} the {} that warmup and loops wrote", show_bytes(served))
         } else {
             format!("the drain wrote {drained_bytes}; warmup and loops wrote nothing to the device")
         };
@@ -198,6 +198,15 @@ mod tests {
         let remark = &remarks(&record)[0];
         assert_eq!(remark.warning.code, "debt-at-end");
         assert!(remark.warning.message.contains("200%"), "{}", remark.warning.message);
+    }
+
+    #[test]
+    fn a_drain_of_more_than_tenfold_is_said_in_times() {
+        let mut record = record("a", 8, 1);
+        let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
+        drain.spent.device_write_bytes = Metric::Value(112.0 * 3e8);
+        let message = remarks(&record).remove(0).warning.message;
+        assert!(message.contains(", 112 times the ") && !message.contains('%'), "{message}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rumba_core::ratio::{Change, Ratio};
 
 use super::grid::{Footnotes, Grid};
 use super::notes::failures;
-use crate::format::{SizeUnit, counted, ratio, significant};
+use crate::format::{SizeUnit, counted, ratio, several, significant};
 
 /// One run against another, ready to print: a line per engine that says what
 /// changed and how sure that is, then the differing conditions, then, as
@@ -27,8 +27,8 @@ pub fn comparison_table(comparison: &Comparison, details: bool) -> String {
     }
     if !comparison.interleaved {
         text.push_str(
-            "Not interleaved: one run ended before the other began, so what the host did between them is part of every \
-             ratio and in no interval.\n",
+            "Not interleaved: the trials of the two runs did not go in turns, so what the host did between them is part of \
+             every ratio and in no interval.\n",
         );
     }
     text.push_str(&conditions(comparison));
@@ -61,7 +61,7 @@ fn legend(comparison: &Comparison, details: bool) -> String {
 
 /// What changed of an engine: `rocksdb, 8 clients, loops: better ops_per_s 1.20 (1.18–1.22); same size_bytes`.
 fn outline(row: &ComparedRow) -> String {
-    let who = format!("{}, {}, {}", row.engine, counted(row.clients as usize, "client"), part_word(row.part));
+    let who = format!("{}, {}, {}", row.engine, clients(row), part_word(row.part));
     if let Some(why) = &row.unsound {
         return format!("{who}: undecided, because {why}\n");
     }
@@ -94,6 +94,15 @@ fn named(compared: &Ratio) -> String {
     };
     let more = compared.more_repeats.map(|more| format!(" ({more})"));
     format!("{name} {}{interval}{}", ratio(value), more.unwrap_or_default())
+}
+
+/// `1 client`; of a load that several numbers of clients started from `1, 4 clients`.
+fn clients(row: &ComparedRow) -> String {
+    if row.all_clients.len() > 1 {
+        several(&row.all_clients) + " clients"
+    } else {
+        counted(row.clients as usize, "client")
+    }
 }
 
 fn part_word(part: Part) -> &'static str {
@@ -141,8 +150,7 @@ fn compared_row(row: &ComparedRow, level: f64) -> String {
         ]);
     }
     let part = part_word(row.part);
-    let clients = counted(row.clients as usize, "client");
-    format!("\n{}, {clients}, {part}\n{}{}", row.engine, grid.render(), footnotes.render())
+    format!("\n{}, {}, {part}\n{}{}", row.engine, clients(row), grid.render(), footnotes.render())
 }
 
 /// The unit that a metric is shown in and how; bytes as MB or GB, the same on both sides.

@@ -18,7 +18,7 @@ pub use self::comparison::comparison_table;
 use self::grid::{Footnotes, Grid};
 pub(crate) use self::notes::ending;
 use self::warnings::Warnings;
-use crate::format::percent;
+use crate::format::{percent, several};
 use crate::verdict::verdict_line;
 
 /// What can be chosen about the tables.
@@ -123,11 +123,12 @@ fn heading(results: &Results, summary: &Summary) -> String {
     if let Some(source) = &results.source {
         let _ = writeln!(text, "reproduces: {source}");
     }
-    let repeats = summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len()).max();
-    if let Some(repeats) = repeats {
-        let repeats = match repeats {
-            1 => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
-            _ => format!("medians of {repeats} repeats"),
+    let counts = || summary.rows.iter().filter_map(|row| row.run.as_ref()).map(|run| run.trials.len());
+    if let (Some(fewest), Some(most)) = (counts().min(), counts().max()) {
+        let repeats = match (fewest, most) {
+            (_, 1) => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
+            _ if fewest == most => format!("medians of {most} repeats"),
+            _ => format!("medians of {fewest} to {most} repeats"),
         };
         let _ = writeln!(text, "{repeats}");
     }
@@ -148,18 +149,18 @@ fn name_heads(summary: &Summary) -> Vec<String> {
     heads
 }
 
-fn name_cells(summary: &Summary, row: &Row) -> Vec<String> {
+fn name_cells(summary: &Summary, row: &Row, clients: &[u32]) -> Vec<String> {
     let mut cells = Vec::new();
     if summary.clients().len() > 1 {
-        cells.push(row.clients.to_string());
+        cells.push(several(clients));
     }
     cells.push(row.engine.clone());
     cells
 }
 
 /// A row's name in footnotes: the clients only where they tell rows apart.
-fn row_name(summary: &Summary, row: &Row) -> String {
-    if summary.clients().len() > 1 { format!("{} ({})", row.engine, row.clients) } else { row.engine.clone() }
+fn row_name(summary: &Summary, row: &Row, clients: &[u32]) -> String {
+    if summary.clients().len() > 1 { format!("{} ({})", row.engine, several(clients)) } else { row.engine.clone() }
 }
 
 /// The warnings whose letters stand beside figures.
@@ -187,20 +188,23 @@ impl Marked<'_> {
 
 /// A titled table with its footnotes and legend.
 fn section(text: &mut String, title: &str, summary: &Summary, pick: Pick, columns: &[Column], marked: Marked<'_>) {
-    let with_figures: Vec<(&Row, &PhaseFigures)> =
-        summary.rows.iter().filter_map(|row| Some((row, pick(row)?))).collect();
+    // A load that several numbers of clients started from is one load.
+    let clients = |row: &Row| if marked.of_loops { vec![row.clients] } else { summary.clients_of_load(row) };
+    let rows = summary.rows.iter().filter(|row| clients(row).first() == Some(&row.clients));
+    let with_figures: Vec<(&Row, &PhaseFigures)> = rows.filter_map(|row| Some((row, pick(row)?))).collect();
     if with_figures.is_empty() {
         return;
     }
     let mut grid = Grid::new(columns.iter().map(|column| marked.head(column)).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
     for (row, figures) in with_figures {
-        let name = row_name(summary, row);
+        let clients = clients(row);
+        let name = row_name(summary, row, &clients);
         let cell = |column: &Column| {
             let show = |value| column.digits.show(value);
             marked.cell(column, row, &footnotes.cell(&column.median(figures), &column.head, &name, show))
         };
-        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row, &clients)).collect());
     }
     let _ = write!(text, "\n{title}\n{}{}", grid.render(), footnotes.render());
     let width = columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
@@ -221,7 +225,7 @@ fn repeats(summary: &Summary) -> String {
             spread
                 .map_or_else(|| "-".to_owned(), |spread| format!("{} ({})", percent(spread.range), percent(spread.cv)))
         };
-        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row, &[row.clients])).collect());
     }
     if grid.is_empty() {
         return String::new();

@@ -43,11 +43,14 @@ pub fn relative(summary: &Summary, workload: &str, baseline: Option<&str>) -> St
         let tested = |column: &Column| against.and_then(|against| against.metric(&column.source.ratio_name()));
         let cell = |column: &Column| {
             let verdict = tested(column).map_or("", |tested| mark(tested.change));
-            footnotes.cell(&ratio_to(base, figures, column), &column.head, &row_name(summary, row), |value| {
-                format!("{}{verdict}", ratio(value))
-            })
+            footnotes.cell(
+                &ratio_to(base, figures, column),
+                &column.head,
+                &row_name(summary, row, &[row.clients]),
+                |value| format!("{}{verdict}", ratio(value)),
+            )
         };
-        grid.push(columns.iter().map(cell).chain(name_cells(summary, row)).collect());
+        grid.push(columns.iter().map(cell).chain(name_cells(summary, row, &[row.clients])).collect());
         let intervals: Vec<String> =
             columns.iter().map(|column| tested(column).map_or_else(String::new, interval)).collect();
         if intervals.iter().any(|interval| !interval.is_empty()) {

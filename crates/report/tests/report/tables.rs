@@ -3,7 +3,7 @@
 use crate::support::compare::{compare, summarise};
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, results, sample, servers};
 use rumba_core::metric::Metric;
-use rumba_core::record::{PhaseKind, Status};
+use rumba_core::record::{PhaseKind, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
 use rumba_report::{TableOptions, comparison_table, tables};
@@ -17,6 +17,14 @@ fn printed(results: &Results) -> String {
 #[test]
 fn a_whole_run() {
     insta::assert_snapshot!(printed(&sample()));
+}
+
+#[test]
+fn the_heading_says_the_fewest_and_the_most_repeats() {
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 2, ..SHORT });
+    assert!(printed(&results).contains("\nmedians of 2 repeats\n"));
+    results.trials.pop();
+    assert!(printed(&results).contains("\nmedians of 1 to 2 repeats\n"), "{}", printed(&results));
 }
 
 #[test]
@@ -158,6 +166,42 @@ fn all_warnings_are_shown_when_asked_for() {
 fn several_numbers_of_clients_have_a_column_of_their_own() {
     let results = results(&[LSM, LSM_ZSTD], Plan { clients: &[1, 16], ..SHORT });
     insta::assert_snapshot!(printed(&results));
+}
+
+/// One kept load that the loops with 1 and 4 clients started from.
+fn from_one_load() -> Results {
+    let mut results = results(&[LSM], Plan { clients: &[1, 1, 4], ..SHORT });
+    for trial in &mut results.trials {
+        let (plan, is_load) = (&mut trial.record.plan, trial.record.phases[0].phase == PhaseKind::Load);
+        assert!(is_load);
+        if plan.number == 1 {
+            plan.part = TrialPart::Load;
+            trial.record.phases.truncate(2);
+        } else {
+            (plan.part, plan.loaded_by) = (TrialPart::Run, Some(1));
+            trial.record.phases.drain(..2);
+        }
+    }
+    results
+}
+
+#[test]
+fn a_load_that_several_numbers_of_clients_started_from_is_shown_once() {
+    let results = from_one_load();
+    let text = printed(&results);
+    let rows = |title: &str| {
+        let section = text.split_once(title).unwrap().1.split("\n\n").next().unwrap();
+        section.lines().filter(|line| line.ends_with("  rocksdb.none")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(rows("\nLoad\n").len() == 1 && rows("\nLoad\n")[0].ends_with("  1, 4  rocksdb.none"), "{text}");
+    assert_eq!(rows("\nTransactions\n").len(), 2, "{text}");
+    let compared = comparison_table(&compare(&results, &results), true);
+    let loads = compared.lines().filter(|line| line.starts_with("rocksdb.none, ") && line.contains(", load"));
+    let loads: Vec<&str> = loads.collect();
+    assert!(
+        loads.len() == 2 && loads.iter().all(|load| load.starts_with("rocksdb.none, 1, 4 clients, load")),
+        "{loads:?}"
+    );
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use rumba_core::claim::Verdict;
-use rumba_statistics::{Gate, GateError, Gated};
+use rumba_statistics::{Found, Gate, GateError, Gated};
 
 use crate::cli::CompareArgs;
 use crate::problem::{Problem, REFUTED};
@@ -28,7 +27,7 @@ pub fn run(args: &CompareArgs) -> super::Result {
         super::print(rumba_report::comparison_table(&comparison, args.details))?;
         gated.iter().for_each(|gated| say!("{}", line(gated)));
     }
-    let closed = gated.iter().any(|gated| gated.verdict == Verdict::Holds);
+    let closed = gated.iter().any(|gated| gated.verdict.closes());
     Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
 }
 
@@ -37,12 +36,13 @@ fn mistake(error: GateError) -> Problem {
 }
 
 fn line(gated: &Gated) -> String {
-    let verdict = match gated.verdict {
-        Verdict::Holds => "IS SO",
-        Verdict::Fails => "is not so",
-        Verdict::Undecided => "undecided",
-        Verdict::SeenOnce => "seen once, no failure",
-    };
     let Gated { gate, engine, clients, reason, .. } = gated;
+    let verdict = match gated.verdict {
+        Found::Holds => "IS SO",
+        Found::Fails => "is not so",
+        Found::Undecided => "undecided",
+        Found::SeenOnce => "seen once, no failure",
+        Found::NotJudged => return format!("fail-if {gate}: {engine}, {clients} clients: not judged: {reason}"),
+    };
     format!("fail-if {gate}: {engine}, {clients} clients: {verdict} ({reason})")
 }

@@ -36,7 +36,7 @@ impl<'a> Figures<'a> {
     /// A number by its expression.
     ///
     /// # Errors
-    /// Why there is none: a figure is absent, or something is divided by zero.
+    /// Why there is none: a figure is absent, something is divided by zero, or it is too large to be a number.
     pub fn number(self, number: &Number, which: Which) -> Result<f64, Absent> {
         let value = match number {
             Number::Plain(value) => *value,
@@ -48,28 +48,35 @@ impl<'a> Figures<'a> {
                     Operator::Plus => left + right,
                     Operator::Less => left - right,
                     Operator::Times => left * right,
+                    Operator::Over if right == 0.0 => return Err("something is divided by zero".to_owned()),
                     Operator::Over => left / right,
                 }
             }
         };
-        if value.is_finite() { Ok(value) } else { Err("something is divided by zero".to_owned()) }
+        if value.is_finite() { Ok(value) } else { Err("it comes to something that is not a finite number".to_owned()) }
     }
 
-    /// Whether it is so, whatever the noise. Every part is evaluated: an absent
-    /// figure is not hidden by a part that decides alone.
+    /// Whether it is so, whatever the noise, in three values: a part without a
+    /// figure is unknown, and one that decides alone decides beside it.
     ///
     /// # Errors
-    /// As [`Figures::number`].
+    /// As [`Figures::number`], of the first part that is missing.
     pub fn truth(self, truth: &Truth) -> Result<bool, Absent> {
-        let parts = |parts: &[Truth]| parts.iter().map(|part| self.truth(part)).collect::<Result<Vec<bool>, Absent>>();
-        Ok(match truth {
-            Truth::Is(relation, left, right) => {
-                relation.is_so(self.number(left, Which::Medians)?, self.number(right, Which::Medians)?)
+        let joined = |parts: &[Truth], decisive: bool| -> Result<bool, Absent> {
+            let parts: Vec<Result<bool, Absent>> = parts.iter().map(|part| self.truth(part)).collect();
+            if parts.contains(&Ok(decisive)) {
+                return Ok(decisive);
             }
-            Truth::Not(inner) => !self.truth(inner)?,
-            Truth::All(all) => parts(all)?.into_iter().all(|part| part),
-            Truth::Any(any) => parts(any)?.into_iter().any(|part| part),
-        })
+            parts.into_iter().find(Result::is_err).unwrap_or(Ok(!decisive))
+        };
+        match truth {
+            Truth::Is(relation, left, right) => {
+                Ok(relation.is_so(self.number(left, Which::Medians)?, self.number(right, Which::Medians)?))
+            }
+            Truth::Not(inner) => Ok(!self.truth(inner)?),
+            Truth::All(all) => joined(all, false),
+            Truth::Any(any) => joined(any, true),
+        }
     }
 
     fn figure(self, asked: &Asked, which: Which) -> Result<f64, Absent> {

@@ -24,6 +24,9 @@ pub const EXAMPLE: &str = "write for example wkb_per_op(\"innodb\") >= 4 * wkb_p
 /// Deeper parentheses are a mistake, and would end the stack.
 const DEEPEST: usize = 64;
 
+/// More numbers and figures are a mistake: a sum is as deep as it has terms, and would end the stack as well.
+const MOST_TERMS: usize = 256;
+
 /// How two numbers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
@@ -118,7 +121,7 @@ enum Node {
 /// # Errors
 /// The first mistake.
 pub fn truth(text: &str, scope: &Scope) -> Result<Truth, Mistake> {
-    let mut parser = Parser { tokens: Tokens::of(text)?, scope, depth: 0 };
+    let mut parser = Parser { tokens: Tokens::of(text)?, scope, depth: 0, terms: 0 };
     let node = parser.whole()?;
     as_truth(node, 0)
 }
@@ -128,7 +131,7 @@ pub fn truth(text: &str, scope: &Scope) -> Result<Truth, Mistake> {
 /// # Errors
 /// The first mistake.
 pub fn number(text: &str, scope: &Scope) -> Result<Number, Mistake> {
-    let mut parser = Parser { tokens: Tokens::of(text)?, scope, depth: 0 };
+    let mut parser = Parser { tokens: Tokens::of(text)?, scope, depth: 0, terms: 0 };
     let node = parser.whole()?;
     as_number(node, 0)
 }
@@ -151,6 +154,7 @@ struct Parser<'a> {
     tokens: Tokens<'a>,
     scope: &'a Scope,
     depth: usize,
+    terms: usize,
 }
 
 impl Parser<'_> {
@@ -264,6 +268,11 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Result<Node, Mistake> {
         let at = self.tokens.at();
+        self.terms += 1;
+        if self.terms > MOST_TERMS {
+            let problem = format!("it has more than {MOST_TERMS} numbers and figures");
+            return Err(Mistake::new(at, problem, "split it into several claims"));
+        }
         match self.tokens.next() {
             Token::Number(number) => Ok(Node::Number(Number::Plain(number))),
             Token::Name(name) => self.figure(name, at),

@@ -4,7 +4,8 @@
 //! fails when the opposite test rejects that it does; only one of the two can be
 //! false. Of a claim joined by `&&` every part must hold, each at 5%, and a part
 //! fails at 5% divided by the number of parts; of one joined by `||` the other
-//! way about.
+//! way about. A part without its figures is unknown: `true || unknown` holds,
+//! `false && unknown` fails, whatever else is joined with it is undecided.
 
 mod figures;
 mod language;
@@ -83,8 +84,13 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
     if let Some(why) = unsound(figures, holds, measure) {
         return Err(why);
     }
-    let seen = figures.truth(holds)?;
     let outcome = outcome(figures, holds, Alphas { holds: ALPHA, fails: ALPHA })?;
+    // What is equal within a percent need not be equal: the medians may not tell where a part is missing.
+    let decided = matches!(outcome.verdict, Verdict::Holds | Verdict::Fails);
+    let seen = match figures.truth(holds) {
+        Err(_) if decided => outcome.verdict == Verdict::Holds,
+        seen => seen?,
+    };
     let measured = match measure {
         // What decides a claim need not have a ratio: of `x > 0` there is none.
         Some(measure) => Metric::from(figures.number(measure, Which::Medians)),
@@ -105,6 +111,9 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
         }
         (Verdict::Undecided, None) => reason += "; not decided by a thousand repeats at this noise",
         _ => {}
+    }
+    if let Some(why) = outcome.unknown.as_ref().filter(|_| decided) {
+        reason += &format!("; decided without a part that is unknown: {why}");
     }
     Ok(Judgement {
         claim: claim.clone(),
@@ -145,11 +154,13 @@ struct Outcome {
     verdict: Verdict,
     tests: Vec<String>,
     more_repeats: Option<u32>,
+    /// Why a part that was not needed has no value.
+    unknown: Option<Absent>,
 }
 
 fn outcome(figures: Figures<'_>, truth: &Truth, alphas: Alphas) -> Result<Outcome, Absent> {
-    let of_parts = |parts: &[Truth], alphas: Alphas| {
-        parts.iter().map(|part| outcome(figures, part, alphas)).collect::<Result<Vec<_>, Absent>>()
+    let of_parts = |parts: &[Truth], alphas: Alphas| -> Vec<Result<Outcome, Absent>> {
+        parts.iter().map(|part| outcome(figures, part, alphas)).collect()
     };
     match truth {
         Truth::Is(relation, left, right) => inequality(figures, *relation, left, right, alphas),
@@ -160,11 +171,11 @@ fn outcome(figures: Figures<'_>, truth: &Truth, alphas: Alphas) -> Result<Outcom
         }
         Truth::All(parts) => {
             let split = Alphas { fails: alphas.fails / parts.len() as f64, ..alphas };
-            Ok(join(of_parts(parts, split)?, Verdict::Fails, Verdict::Holds))
+            join(of_parts(parts, split), Verdict::Fails, Verdict::Holds)
         }
         Truth::Any(parts) => {
             let split = Alphas { holds: alphas.holds / parts.len() as f64, ..alphas };
-            Ok(join(of_parts(parts, split)?, Verdict::Holds, Verdict::Fails))
+            join(of_parts(parts, split), Verdict::Holds, Verdict::Fails)
         }
     }
 }
@@ -177,8 +188,16 @@ fn opposite(verdict: Verdict) -> Verdict {
     }
 }
 
-/// One part decides alone when it is `decisive`; all parts together when they are all `other`.
-fn join(parts: Vec<Outcome>, decisive: Verdict, other: Verdict) -> Outcome {
+/// One part decides alone when it is `decisive`, even beside one that is unknown; all parts together when they are
+/// all `other`.
+fn join(parts: Vec<Result<Outcome, Absent>>, decisive: Verdict, other: Verdict) -> Result<Outcome, Absent> {
+    let is_decisive = |part: &Result<Outcome, Absent>| part.as_ref().is_ok_and(|part| part.verdict == decisive);
+    let mut unknown = parts.iter().find_map(|part| part.as_ref().err().cloned());
+    if let Some(why) = unknown.clone().filter(|_| !parts.iter().any(is_decisive)) {
+        return Err(why);
+    }
+    let parts: Vec<Outcome> = parts.into_iter().flatten().collect();
+    unknown = unknown.or_else(|| parts.iter().find_map(|part| part.unknown.clone()));
     let any = |verdict: Verdict| parts.iter().any(|part| part.verdict == verdict);
     let verdict = match () {
         () if any(decisive) => decisive,
@@ -198,7 +217,7 @@ fn join(parts: Vec<Outcome>, decisive: Verdict, other: Verdict) -> Outcome {
             tests.push(test);
         }
     }
-    Outcome { verdict, tests, more_repeats }
+    Ok(Outcome { verdict, tests, more_repeats, unknown })
 }
 
 fn inequality(
@@ -211,14 +230,15 @@ fn inequality(
     let plainly = relation.is_so(figures.number(left, Which::Medians)?, figures.number(right, Which::Medians)?);
     if rows_of([left, right]).is_empty() {
         let verdict = if plainly { Verdict::Holds } else { Verdict::Fails };
-        return Ok(Outcome { verdict, tests: Vec::new(), more_repeats: None });
+        return Ok(Outcome { verdict, tests: Vec::new(), more_repeats: None, unknown: None });
     }
     let samples = Samples::of(figures, left, right)?;
     if samples.fewest() < 2 {
-        return Ok(Outcome { verdict: Verdict::SeenOnce, tests: Vec::new(), more_repeats: None });
+        return Ok(Outcome { verdict: Verdict::SeenOnce, tests: Vec::new(), more_repeats: None, unknown: None });
     }
     let verdict = samples.verdict(relation, alphas);
-    Ok(Outcome { verdict, tests: vec![samples.test()], more_repeats: samples.more_repeats(relation, alphas) })
+    let more_repeats = samples.more_repeats(relation, alphas);
+    Ok(Outcome { verdict, tests: vec![samples.test()], more_repeats, unknown: None })
 }
 
 /// Three significant digits, as tables show them.

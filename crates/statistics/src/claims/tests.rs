@@ -104,9 +104,40 @@ fn an_absent_figure_leaves_a_claim_undecided_with_its_reason() {
 }
 
 #[test]
+fn a_part_that_is_unknown_leaves_the_decision_to_one_that_decides_alone() {
+    let summary = run(&[20.0, 21.0, 19.0, 20.5], &[1.0, 1.1, 0.9, 1.0]);
+    // The made-up load has no logical bytes.
+    let absent = "write_amp_with_settle(\"a\") >= 1";
+    let of = |holds: &str| judged(holds, &summary);
+    let untrue = HOLDS.replace(">=", "<");
+    for (holds, verdict, seen) in [
+        (format!("{HOLDS} || {absent}"), Verdict::Holds, Some(true)),
+        (format!("{absent} || {HOLDS}"), Verdict::Holds, Some(true)),
+        (format!("{absent} && {untrue}"), Verdict::Fails, Some(false)),
+        (format!("!({untrue} && {absent})"), Verdict::Holds, Some(true)),
+        (format!("({HOLDS} || {absent}) && {HOLDS}"), Verdict::Holds, Some(true)),
+        (format!("{untrue} || {absent}"), Verdict::Undecided, None),
+        (format!("{HOLDS} && {absent}"), Verdict::Undecided, None),
+        (format!("{absent} || {absent}"), Verdict::Undecided, None),
+    ] {
+        let judged = of(&holds);
+        assert_eq!((judged.verdict, judged.seen), (verdict, seen), "{holds}: {}", judged.reason);
+        assert!(judged.reason.contains("absent because write_amp_with_settle of a"), "{holds}: {}", judged.reason);
+    }
+    let noisy = run(&[3.0, 5.0, 9.0], &[1.0, 1.0, 1.0]);
+    let within_noise = judged(&format!("{HOLDS} || {absent}"), &noisy);
+    assert_eq!(within_noise.verdict, Verdict::Undecided, "true of the medians alone is not enough");
+}
+
+#[test]
 fn a_division_by_a_figure_of_zero_is_undecided_and_no_infinity() {
     let ratio = "wkb_per_op(\"a\") / wkb_per_op(\"b\") > 2.0";
-    assert_eq!(judged(ratio, &run(&[20.0, 20.0], &[0.0, 0.0])).verdict, Verdict::Undecided);
+    let divided = judged(ratio, &run(&[20.0, 20.0], &[0.0, 0.0]));
+    assert_eq!((divided.verdict, divided.reason.as_str()), (Verdict::Undecided, "something is divided by zero"));
+    for large in ["1e308 * 10 > 1", "1e308 / 0.01 > 1", "1e308 + 1e308 > 1"] {
+        let judged = judged(large, &run(&[1.0], &[1.0]));
+        assert_eq!(judged.reason, "it comes to something that is not a finite number", "{large}");
+    }
 }
 
 #[test]
@@ -247,6 +278,13 @@ fn mistakes_of_grammar_are_told_at_their_place_with_a_remedy() {
     }
     let deep = format!("{}1{} > 0", "(".repeat(10_000), ")".repeat(10_000));
     assert!(problem(&deep).problem.contains("nested too deeply"));
+    for sign in ["+", "-", "*", "/"] {
+        let long = format!("1{} > 0", format!("{sign}1").repeat(30_000));
+        assert_eq!(problem(&long).problem, "it has more than 256 numbers and figures");
+        assert_eq!((problem(&long).offset, problem(&long).remedy.as_str()), (512, "split it into several claims"));
+    }
+    assert!(problem(&format!("1 > 0{}", " && 1 > 0".repeat(30_000))).problem.contains("more than 256"));
+    check(&format!("1{} > 0", "+1".repeat(254)), true, &scope()).unwrap();
 }
 
 proptest::proptest! {
