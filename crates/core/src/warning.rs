@@ -111,6 +111,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("network-filesystem", Rank::Misleading, DEVICE),
     row("cut-off", Rank::Misleading, &[]),
     row("one-repeat", Rank::Unsure, &[]),
+    row("few-repeats", Rank::Unsure, &[]),
     row("client-late", Rank::Unsure, &["p99_ms"]),
     row("client-shares-cpus", Rank::Unsure, SPEED),
     row("loops-embedded", Rank::Unsure, SPEED),

@@ -7,6 +7,7 @@ use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
+use rumba_statistics::LEAST_REPEATS;
 
 use crate::parity;
 use crate::registry::Registry;
@@ -168,7 +169,14 @@ pub fn warnings(
             "set repeats_from = \"load\" to have all of them load for every trial",
         ));
     }
-    if experiment.run.repeats == 1 {
+    let repeats = experiment.run.repeats;
+    if repeats < LEAST_REPEATS && !experiment.pairs.is_empty() {
+        warnings.push(Warning::new(
+            "few-repeats",
+            format!("with repeats = {repeats} no test can tell the base and the other apart"),
+            format!("set repeats = {LEAST_REPEATS} or more, or leave it out"),
+        ));
+    } else if repeats == 1 {
         warnings.push(Warning::new(
             "one-repeat",
             "with one repeat there is no telling a difference from noise",

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
+use rumba_core::pair::Pair;
 use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
 use rumba_core::setting::{SettingError, Settings, Value};
 use rumba_core::warning::Warning;
@@ -15,11 +16,11 @@ use super::claim::claims;
 use super::error::{Origin, SpecError};
 use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
-use super::{Experiment, RepeatsFrom, RunSpec, expand, limits, set, take};
+use super::{Experiment, RepeatsFrom, RunSpec, ab, expand, limits, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
-const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "claim"];
+const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim"];
 /// The keys of `[run]`.
 pub const RUN_KEYS: &[&str] = &[
     "load_clients",
@@ -69,12 +70,14 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         clients: run.clients.iter().copied().max().unwrap_or_default(),
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
-    let (fitted, left_out) = engines(table, root, &asked)?;
+    let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
     let kept = claims(table, &engines, &run.clients, &excused)?;
-    let as_run = super::build_text::write(&with_claims(root, kept.iter().map(|(node, _)| *node)));
+    let is_wanted = |engine: &str| wanted.iter().any(|name| name == engine);
+    let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
+    let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
     let claims = kept.into_iter().map(|(_, claim)| claim).collect();
     let left_out = left_out.into_iter().map(|(_, warning)| warning).collect();
     Ok(Experiment {
@@ -87,16 +90,23 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         shortages,
         memory_needs,
         run,
+        pairs,
         claims,
         as_run,
     })
 }
 
-/// The experiment with these of its claims: the others speak of engines that do not run.
-fn with_claims<'a>(root: &Node, claims: impl Iterator<Item = &'a Node>) -> Node {
+/// The experiment with these of its engines, pairs and claims: the others speak of engines that do not run.
+fn as_run<'a>(root: &Node, entries: Vec<Node>, pairs: &[Pair], claims: impl Iterator<Item = &'a Node>) -> Node {
     let mut root = root.clone();
     let nodes: Vec<Node> = claims.cloned().collect();
     if let Tree::Table(table) = &mut root.tree {
+        table.insert("engine".to_owned(), Node::at(Tree::List(entries), Origin::Default));
+        if pairs.is_empty() {
+            table.remove("ab");
+        } else {
+            table.insert("ab".to_owned(), ab::table(pairs));
+        }
         if nodes.is_empty() {
             table.remove("claim");
         } else if let Some(claim) = table.get_mut("claim") {
@@ -205,37 +215,70 @@ fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError 
 /// An engine that does not run because what it needs is not here: its name, and what to say of it.
 type LeftOut = (String, Warning);
 
-fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<Fitted>, Vec<LeftOut>), SpecError> {
+/// The engines of an experiment.
+struct Engines {
+    fitted: Vec<Fitted>,
+    left_out: Vec<LeftOut>,
+    /// The `[[engine]]`s that make these and no others.
+    entries: Vec<Node>,
+}
+
+/// An `[[engine]]` with all that it has of `[common]` and `[limits]`.
+///
+/// # Errors
+/// A key or a table that has no place there.
+pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Result<Table, SpecError> {
+    let mut whole = match experiment.get("common") {
+        Some(node) => node.table("common")?.clone(),
+        None => Table::new(),
+    };
+    take::only(&whole, "[common]", COMMON_KEYS)?;
+    take::only(own, "an [[engine]]", ENGINE_KEYS)?;
+    if !own_engine(own, registry).is_none_or(Engine::runs_server) {
+        // What all servers share is not a list of variants of an embedded engine.
+        whole.remove("server");
+    }
+    whole.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
+    if let Some(limits) = limits::of_engine(experiment.get("limits"), own.get("limits"))? {
+        whole.insert("limits".to_owned(), limits);
+    }
+    Ok(whole)
+}
+
+/// The `[[engine]]` that makes this variant of one, and no other.
+fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
+    let mut table = variant.table.clone();
+    let used = table.get("use").or_else(|| table.get("name")).cloned();
+    table.extend(used.map(|used| ("use".to_owned(), used)));
+    let name = Node::at(Tree::Scalar(Value::Text(name.to_owned())), at.origin.clone());
+    table.insert("name".to_owned(), name);
+    Node { tree: Tree::Table(table), ..at.clone() }
+}
+
+fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
     let Asked { wanted, registry, .. } = *asked;
     let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
     };
-    let empty = Table::new();
-    let common = match table.get("common") {
-        Some(node) => node.table("common")?,
-        None => &empty,
-    };
-    take::only(common, "[common]", COMMON_KEYS)?;
-    let (mut engines, mut left_out): (Vec<Fitted>, Vec<LeftOut>) = Default::default();
+    let (mut engines, mut left_out, mut entries): (Vec<Fitted>, Vec<LeftOut>, Vec<Node>) = Default::default();
     for node in nodes {
         let own = node.table("engine")?;
-        take::only(own, "an [[engine]]", ENGINE_KEYS)?;
-        let mut merged = common.clone();
-        if !own_engine(own, registry).is_none_or(Engine::runs_server) {
-            // What all servers share is not a list of variants of an embedded engine.
-            merged.remove("server");
-        }
-        merged.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
-        if let Some(limits) = limits::of_engine(table.get("limits"), own.get("limits"))? {
-            merged.insert("limits".to_owned(), limits);
-        }
-        for variant in expand::expand(&merged)? {
-            let (base, name) = engine_name(&variant, node)?;
-            if !set::keeps(wanted, &base, &name) {
-                continue;
+        let variants = expand::expand(&whole_engine(table, own, registry)?)?;
+        let mut kept = Vec::new();
+        for variant in &variants {
+            let (base, name) = engine_name(variant, node)?;
+            if set::keeps(wanted, &base, &name) {
+                kept.push((variant, name));
             }
-            let fitted = match engine(&variant, name, node, asked)? {
+        }
+        if kept.len() == variants.len() {
+            entries.push(node.clone());
+        } else {
+            entries.extend(kept.iter().map(|(variant, name)| alone(variant, name, node)));
+        }
+        for (variant, name) in kept {
+            let fitted = match engine(variant, name, node, asked)? {
                 Made::Runs(fitted) => *fitted,
                 Made::LeftOut(engine) => {
                     left_out.push(engine);
@@ -263,7 +306,7 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<Fitted>
         ));
     }
     match (engines.is_empty(), left_out.first()) {
-        (false, _) => Ok((engines, left_out)),
+        (false, _) => Ok(Engines { fitted: engines, left_out, entries }),
         (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
         (true, None) => {
             Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""))
@@ -292,7 +335,8 @@ fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String
     Ok((base, name))
 }
 
-fn unnamed(node: &Node) -> SpecError {
+/// The mistake of an `[[engine]]` without `name` and `use`.
+pub fn unnamed(node: &Node) -> SpecError {
     SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
 }
 
@@ -475,7 +519,11 @@ fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
     ))
 }
 
-fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
+/// Reads `[run]`.
+///
+/// # Errors
+/// The first mistake, at its place.
+pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let empty = Table::new();
     let table = match node {
         Some(node) => node.table("run")?,
