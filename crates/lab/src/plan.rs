@@ -169,14 +169,9 @@ pub fn warnings(
             "set repeats_from = \"load\" to have all of them load for every trial",
         ));
     }
-    let repeats = experiment.run.repeats;
-    if repeats < LEAST_REPEATS && !experiment.pairs.is_empty() {
-        warnings.push(Warning::new(
-            "few-repeats",
-            format!("with repeats = {repeats} no test can tell the base and the other apart"),
-            format!("set repeats = {LEAST_REPEATS} or more, or leave it out"),
-        ));
-    } else if repeats == 1 {
+    if let Some(warning) = few_repeats(experiment) {
+        warnings.push(warning);
+    } else if experiment.run.repeats == 1 {
         warnings.push(Warning::new(
             "one-repeat",
             "with one repeat there is no telling a difference from noise",
@@ -184,4 +179,16 @@ pub fn warnings(
         ));
     }
     warnings
+}
+
+/// Warns of engines that are to be compared, with fewer repeats than any verdict needs.
+pub fn few_repeats(experiment: &Experiment) -> Option<Warning> {
+    let repeats = experiment.run.repeats;
+    (repeats < LEAST_REPEATS && !experiment.pairs.is_empty()).then(|| {
+        Warning::new(
+            "few-repeats",
+            format!("with repeats = {repeats} no test can tell the base and the other apart"),
+            format!("set repeats = {LEAST_REPEATS} or more, or leave it out"),
+        )
+    })
 }

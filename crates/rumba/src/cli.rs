@@ -76,7 +76,8 @@ pub enum Command {
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
 --against compares engines of one run, in turns:
   rumba run linkbench --engine rocksdb.zstd --against rocksdb.none
-  rumba run linkbench --engine rocksdb.8MiB --against rocksdb.64MiB --set rocksdb.write_buffer_size=8MiB,64MiB")]
+  rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
+    --set rocksdb.write_buffer_size=4MiB,8MiB")]
 pub struct RunArgs {
     /// An experiment's .toml file, or the name of a workload
     #[arg(required_unless_present = "resume")]

@@ -65,6 +65,9 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run"]);
     assert!(code == 0 && shown.contains("nothing-over-disk: 9 trials"), "{shown}");
     assert!(shown.contains("other/store is compared with base/store"), "{shown}");
+    assert!(!shown.contains("warning:"), "{shown}");
+    let (_, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run", "--set", "repeats=3"]);
+    assert!(shown.contains("warning: with repeats = 3 no test can tell"), "{shown}");
 
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--out", "out", "--quiet"]);
     assert_eq!(code, 0, "{shown}");

@@ -54,6 +54,9 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
         ));
     }
     say_left_out(&experiment);
+    if let Some(Warning { message, remedy, .. }) = plan::few_repeats(&experiment) {
+        tell(&format!("warning: {message} ({remedy})"));
+    }
     let tight = refuse_short_of_memory(&experiment, args.allow_tight_memory)?;
     if args.dry_run {
         return dry_run(&experiment, &plan::plan(&experiment, registry), logical_bytes(&experiment, registry)?);
