@@ -13,6 +13,7 @@ pub mod kv;
 pub mod limits;
 pub mod memory;
 pub mod metric;
+pub mod pair;
 pub mod parity;
 pub mod ratio;
 pub mod record;

@@ -120,6 +120,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("host-changed", Rank::Unsure, &[]),
     row("stall-ended", Rank::Unsure, SPEED),
     row("memory-tight", Rank::Unsure, SPEED),
+    row("few-repeats", Rank::Unsure, &[]),
     row("client-late", Rank::Unsure, &["p99_ms"]),
     row("client-shares-cpus", Rank::Unsure, SPEED),
     row("loops-embedded", Rank::Unsure, SPEED),

@@ -7,6 +7,7 @@ use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Bound;
+use rumba_statistics::LEAST_REPEATS;
 
 use crate::parity;
 use crate::registry::Registry;
@@ -168,7 +169,9 @@ pub fn warnings(
             "set repeats_from = \"load\" to have all of them load for every trial",
         ));
     }
-    if experiment.run.repeats == 1 {
+    if let Some(warning) = few_repeats(experiment) {
+        warnings.push(warning);
+    } else if experiment.run.repeats == 1 {
         warnings.push(Warning::new(
             "one-repeat",
             "with one repeat there is no telling a difference from noise",
@@ -176,4 +179,16 @@ pub fn warnings(
         ));
     }
     warnings
+}
+
+/// Warns of engines that are to be compared, with fewer repeats than any verdict needs.
+pub fn few_repeats(experiment: &Experiment) -> Option<Warning> {
+    let repeats = experiment.run.repeats;
+    (repeats < LEAST_REPEATS && !experiment.pairs.is_empty()).then(|| {
+        Warning::new(
+            "few-repeats",
+            format!("with repeats = {repeats} no test can tell the base and the other apart"),
+            format!("set repeats = {LEAST_REPEATS} or more, or leave it out"),
+        )
+    })
 }

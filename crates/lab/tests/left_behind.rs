@@ -186,6 +186,7 @@ impl Place {
         let overrides = Overrides {
             engines: vec!["unready".to_owned()],
             set: vec!["clients=1".to_owned(), "repeats=1".to_owned()],
+            ..Overrides::default()
         };
         let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
         let trials = plan::plan(&experiment, &registry());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{CHARGED, PhaseFigures, Summary};
+use rumba_core::comparison::{CHARGED, Comparison, PhaseFigures, Summary};
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
@@ -38,6 +38,8 @@ pub struct Document {
     pub trials: Vec<TrialDocument>,
     /// Figures over the repeats: per engine and number of clients, all values and their median.
     pub summary: Summary,
+    /// Of a run that holds a base and another: the one over the other, as `rumba compare --json` has it.
+    pub comparison: Option<Comparison>,
     /// Warnings about the host and about parity between the engines.
     pub warnings: Vec<Warning>,
     /// What could not be read: trials not run, files cut off.
@@ -129,8 +131,8 @@ pub struct TrialDocument {
     pub warnings: Vec<Warning>,
 }
 
-/// Results as a JSON value that follows `docs/report.schema.json`.
-pub fn json(results: &Results, summary: &Summary) -> serde_json::Value {
+/// Results as a JSON value that follows `docs/report.schema.json`; `comparison` is of the run's own sides.
+pub fn json(results: &Results, summary: &Summary, comparison: Option<&Comparison>) -> serde_json::Value {
     let document = Document {
         format: FORMAT,
         experiment: results.name.clone(),
@@ -141,6 +143,7 @@ pub fn json(results: &Results, summary: &Summary) -> serde_json::Value {
         conditions: results.conditions.clone(),
         trials: results.trials.iter().map(|trial| trial_document(&trial.directory, &trial.record, summary)).collect(),
         summary: summary.clone(),
+        comparison: comparison.cloned(),
         warnings: results.warnings.clone(),
         missing: results.missing.clone(),
     };

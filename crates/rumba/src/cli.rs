@@ -17,6 +17,7 @@ Start here:
   rumba engines                              what can run on this machine
   rumba run experiments/quickstart.toml      five engines in three minutes
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
+  rumba ab before.toml after.toml            two experiments in turns, and how they differ
   rumba report results/DIR --html page.html
 
 Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the
@@ -34,11 +35,13 @@ pub struct Cli {
 pub enum Command {
     /// Run an experiment, or a workload on named engines
     Run(RunArgs),
+    /// Run two experiments in turns as one, and compare the second with the first
+    Ab(AbArgs),
     /// List the published experiments, or run one and judge its claims
     Reproduce(ReproduceArgs),
     /// Show the results of one or more runs: tables, a page, or JSON
     Report(ReportArgs),
-    /// Compare a run against a base, engine by engine
+    /// Compare a run against a base, engine by engine, or the two sides of one run
     Compare(CompareArgs),
     /// List the engines: version, what is missing, the command that installs it; install servers
     Engines(EnginesArgs),
@@ -71,6 +74,10 @@ pub enum Command {
   --set memory=1GiB --set storage=slow-ssd     limits: what of the host every trial gets
   --set cache=data/12 --set memory=data/4      sizes that grow with the workload's data
 Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
+--against compares engines of one run, in turns:
+  rumba run linkbench --engine rocksdb.zstd --against rocksdb.none
+  rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
+    --set rocksdb.write_buffer_size=4MiB,8MiB
 
 Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the
 experiment, or --check without a claim to check; 3 with --check, a claim fails, is undecided or
@@ -80,12 +87,36 @@ pub struct RunArgs {
     #[arg(required_unless_present = "resume")]
     pub experiment: Option<String>,
     /// Go on with an interrupted run: finished trials stay, the others run
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "set", "out", "dry_run"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// With --resume: run the failed trials again, too
     #[arg(long, requires = "resume")]
     pub retry_failed: bool,
+    /// Compare the engines of --engine with this one, or each with one of these; runs it, too
+    #[arg(long, value_name = "A,B", value_delimiter = ',', requires = "engine")]
+    pub against: Vec<String>,
     /// How it is run
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// Arguments of `ab`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba ab before.toml after.toml                          engines of the same name are compared
+  rumba ab mine.toml mine.toml --set base/cache=64MiB --set other/cache=256MiB
+  rumba compare results/DIR --fail-if 'ops_per_s < 0.95'   the same comparison again, as a gate
+
+Trials of both take turns in one results directory, so that what the host does meets both. Engines,
+[common] and [limits] may differ; the workload and [run] may not. In the results engines are called
+base/NAME and other/NAME. --engine and --set hold for both files; base/ or other/ before the name
+makes it one's own. Without `repeats` there are four, the fewest that can decide.")]
+pub struct AbArgs {
+    /// The experiment's .toml file to compare with
+    pub base: PathBuf,
+    /// The one to compare
+    pub other: PathBuf,
+    /// How they are run
     #[command(flatten)]
     pub options: RunOptions,
 }
@@ -178,16 +209,17 @@ pub struct ReportArgs {
 /// Arguments of `compare`.
 #[derive(Args)]
 #[command(after_help = "\
+  rumba compare results/AB                     the sides of `rumba ab`, or of `rumba run --against`
   rumba compare results/BASE results/DIR --fail-if 'ops_per_s < 0.95' --fail-if 'get_node.p99_ms > 1.2'
 
 --fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
 or OP.p99_ms. It ends with exit code 3 when that is so of an engine beyond the noise;
 undecided and seen once are told and are no failure.")]
 pub struct CompareArgs {
-    /// The results to compare against
+    /// The results to compare against; alone, a run that holds both a base and another
     pub base: PathBuf,
     /// The results to compare
-    pub directory: PathBuf,
+    pub directory: Option<PathBuf>,
     /// Show every metric, not the headlines alone
     #[arg(long)]
     pub details: bool,

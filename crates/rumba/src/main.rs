@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let registry = registry::registry();
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, &registry),
+        Command::Ab(args) => commands::ab::run(&args, &registry),
         Command::Reproduce(args) => commands::reproduce::run(&args, &registry),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

@@ -6,11 +6,12 @@ use rumba_core::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Row, Side, Summary,
     Unfinished, Unmatched,
 };
+use rumba_core::engine::EngineConfig;
 use rumba_core::metric::METRICS;
 use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
-use rumba_core::units::counted;
+use rumba_core::units::{counted, show_bytes};
 
 use crate::ratios::{discover, ratio};
 use crate::summary::summarise;
@@ -244,7 +245,9 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
     for trial in results.trials.iter().filter(|trial| engines.contains(&trial.record.plan.engine.name)) {
         let (engine, record) = (&trial.record.plan.engine, &trial.record);
         let mut note = |name: &str, value: String| named.insert(format!("{}: {name}", engine.name), value);
-        note("cache", rumba_core::units::show_bytes(engine.cache as f64));
+        note("engine", engine.engine.clone());
+        note("limits", limits_of(engine));
+        note("cache", show_bytes(engine.cache as f64));
         note("durability", engine.durability.name().to_owned());
         note("compression", engine.compression.clone().unwrap_or_else(|| "the engine's default".to_owned()));
         if let Some(version) = &record.version {
@@ -264,6 +267,14 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
         }
     }
     named
+}
+
+/// What of the host an engine may use, in words.
+fn limits_of(engine: &EngineConfig) -> String {
+    let memory = engine.limits.memory_bytes.map(|bytes| format!("{} of memory", show_bytes(bytes as f64)));
+    let storage = engine.limits.storage.as_ref().map(ToString::to_string);
+    let all: Vec<String> = memory.into_iter().chain(storage).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join("; ") }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod planning;
 mod ratios;
 mod relative;
 mod remarks;
+mod sides;
 mod statistics;
 pub mod steady;
 mod summary;
@@ -19,6 +20,7 @@ mod testing;
 
 pub use against::compare;
 pub use gate::{Found, Gate, GateError, Gated};
-pub use ratios::{Tested, test};
+pub use ratios::{LEAST_REPEATS, Tested, test};
 pub use rumba_core::comparison::Summary;
+pub use sides::compare_sides;
 pub use summary::summarise;

@@ -10,7 +10,7 @@ use crate::planning::{Undecided, pooled_deviation, repeats};
 /// Differences of sums of the same figures in another order are no differences.
 const ROUNDING: f64 = 1e-9;
 /// With fewer repeats of each side a two-sided test at 5% rejects nothing.
-const LEAST_REPEATS: u32 = 4;
+pub const LEAST_REPEATS: u32 = 4;
 /// What may be false of the verdicts of the metrics that are no headline.
 const FALSE_DISCOVERIES: f64 = 1.0 - LEVEL;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
 use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
-use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
+use rumba_core::pair::Pair;
 use rumba_core::setting::{SettingError, Settings, Value};
 use rumba_core::warning::Warning;
 
@@ -15,32 +15,12 @@ use super::claim::claims;
 use super::error::{Origin, SpecError};
 use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
-use super::{Experiment, RepeatsFrom, RunSpec, expand, limits, set, take};
+use super::run::run;
+use super::{Experiment, ab, expand, limits, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
-const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "claim"];
-/// The keys of `[run]`.
-pub const RUN_KEYS: &[&str] = &[
-    "load_clients",
-    "clients",
-    "driver",
-    "warmup",
-    "warmup_most",
-    "loops",
-    "loop",
-    "interval",
-    "repeats",
-    "repeats_from",
-    "rate",
-    "queue",
-    "backlog",
-    "seed",
-    "verify",
-    "keep_data",
-    "data_dir",
-    "stall",
-];
+const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim"];
 /// The keys of `[common]`, which are also keys of each `[[engine]]`.
 pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
 /// The keys of an `[[engine]]`.
@@ -48,9 +28,6 @@ pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
-/// Seconds without an operation's end after which a trial fails: longer than any statement of a workload
-/// takes, and than InnoDB lets one wait for a lock.
-const DEFAULT_STALL_S: f64 = 60.0;
 
 /// Builds the experiment.
 ///
@@ -69,12 +46,14 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         clients: run.clients.iter().copied().max().unwrap_or_default(),
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
-    let (fitted, left_out) = engines(table, root, &asked)?;
+    let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
     let kept = claims(table, &engines, &run.clients, &excused)?;
-    let as_run = super::build_text::write(&with_claims(root, kept.iter().map(|(node, _)| *node)));
+    let is_wanted = |engine: &str| wanted.iter().any(|name| name == engine);
+    let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
+    let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
     let claims = kept.into_iter().map(|(_, claim)| claim).collect();
     let left_out = left_out.into_iter().map(|(_, warning)| warning).collect();
     Ok(Experiment {
@@ -87,16 +66,23 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         shortages,
         memory_needs,
         run,
+        pairs,
         claims,
         as_run,
     })
 }
 
-/// The experiment with these of its claims: the others speak of engines that do not run.
-fn with_claims<'a>(root: &Node, claims: impl Iterator<Item = &'a Node>) -> Node {
+/// The experiment with these of its engines, pairs and claims: the others speak of engines that do not run.
+fn as_run<'a>(root: &Node, entries: Vec<Node>, pairs: &[Pair], claims: impl Iterator<Item = &'a Node>) -> Node {
     let mut root = root.clone();
     let nodes: Vec<Node> = claims.cloned().collect();
     if let Tree::Table(table) = &mut root.tree {
+        table.insert("engine".to_owned(), Node::at(Tree::List(entries), Origin::Default));
+        if pairs.is_empty() {
+            table.remove("ab");
+        } else {
+            table.insert("ab".to_owned(), ab::table(pairs));
+        }
         if nodes.is_empty() {
             table.remove("claim");
         } else if let Some(claim) = table.get_mut("claim") {
@@ -205,37 +191,70 @@ fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError 
 /// An engine that does not run because what it needs is not here: its name, and what to say of it.
 type LeftOut = (String, Warning);
 
-fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<Fitted>, Vec<LeftOut>), SpecError> {
+/// The engines of an experiment.
+struct Engines {
+    fitted: Vec<Fitted>,
+    left_out: Vec<LeftOut>,
+    /// The `[[engine]]`s that make these and no others.
+    entries: Vec<Node>,
+}
+
+/// An `[[engine]]` with all that it has of `[common]` and `[limits]`.
+///
+/// # Errors
+/// A key or a table that has no place there.
+pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Result<Table, SpecError> {
+    let mut whole = match experiment.get("common") {
+        Some(node) => node.table("common")?.clone(),
+        None => Table::new(),
+    };
+    take::only(&whole, "[common]", COMMON_KEYS)?;
+    take::only(own, "an [[engine]]", ENGINE_KEYS)?;
+    if !own_engine(own, registry).is_none_or(Engine::runs_server) {
+        // What all servers share is not a list of variants of an embedded engine.
+        whole.remove("server");
+    }
+    whole.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
+    if let Some(limits) = limits::of_engine(experiment.get("limits"), own.get("limits"))? {
+        whole.insert("limits".to_owned(), limits);
+    }
+    Ok(whole)
+}
+
+/// The `[[engine]]` that makes this variant of one, and no other.
+fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
+    let mut table = variant.table.clone();
+    let used = table.get("use").or_else(|| table.get("name")).cloned();
+    table.extend(used.map(|used| ("use".to_owned(), used)));
+    let name = Node::at(Tree::Scalar(Value::Text(name.to_owned())), at.origin.clone());
+    table.insert("name".to_owned(), name);
+    Node { tree: Tree::Table(table), ..at.clone() }
+}
+
+fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
     let Asked { wanted, registry, .. } = *asked;
     let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
     };
-    let empty = Table::new();
-    let common = match table.get("common") {
-        Some(node) => node.table("common")?,
-        None => &empty,
-    };
-    take::only(common, "[common]", COMMON_KEYS)?;
-    let (mut engines, mut left_out): (Vec<Fitted>, Vec<LeftOut>) = Default::default();
+    let (mut engines, mut left_out, mut entries): (Vec<Fitted>, Vec<LeftOut>, Vec<Node>) = Default::default();
     for node in nodes {
         let own = node.table("engine")?;
-        take::only(own, "an [[engine]]", ENGINE_KEYS)?;
-        let mut merged = common.clone();
-        if !own_engine(own, registry).is_none_or(Engine::runs_server) {
-            // What all servers share is not a list of variants of an embedded engine.
-            merged.remove("server");
-        }
-        merged.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
-        if let Some(limits) = limits::of_engine(table.get("limits"), own.get("limits"))? {
-            merged.insert("limits".to_owned(), limits);
-        }
-        for variant in expand::expand(&merged)? {
-            let (base, name) = engine_name(&variant, node)?;
-            if !set::keeps(wanted, &base, &name) {
-                continue;
+        let variants = expand::expand(&whole_engine(table, own, registry)?)?;
+        let mut kept = Vec::new();
+        for variant in &variants {
+            let (base, name) = engine_name(variant, node)?;
+            if set::keeps(wanted, &base, &name) {
+                kept.push((variant, name));
             }
-            let fitted = match engine(&variant, name, node, asked)? {
+        }
+        if kept.len() == variants.len() {
+            entries.push(node.clone());
+        } else {
+            entries.extend(kept.iter().map(|(variant, name)| alone(variant, name, node)));
+        }
+        for (variant, name) in kept {
+            let fitted = match engine(variant, name, node, asked)? {
                 Made::Runs(fitted) => *fitted,
                 Made::LeftOut(engine) => {
                     left_out.push(engine);
@@ -263,7 +282,7 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<(Vec<Fitted>
         ));
     }
     match (engines.is_empty(), left_out.first()) {
-        (false, _) => Ok((engines, left_out)),
+        (false, _) => Ok(Engines { fitted: engines, left_out, entries }),
         (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
         (true, None) => {
             Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""))
@@ -292,7 +311,8 @@ fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String
     Ok((base, name))
 }
 
-fn unnamed(node: &Node) -> SpecError {
+/// The mistake of an `[[engine]]` without `name` and `use`.
+pub fn unnamed(node: &Node) -> SpecError {
     SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
 }
 
@@ -405,157 +425,4 @@ fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Regist
         format!("{workload} has no adapter for {}", engine.name()),
         "take the engine out, or choose another workload",
     ))
-}
-
-fn driver(node: &Node) -> Result<DriverKind, SpecError> {
-    let text = take::text("driver", node)?;
-    let known = DriverKind::NAMES.map(|(name, _)| name);
-    DriverKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, driver)| *driver).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("driver `{text}` is not known"), Registry::suggest(text, &known))
-    })
-}
-
-fn queue(node: &Node) -> Result<QueueKind, SpecError> {
-    let text = take::text("queue", node)?;
-    let known = QueueKind::NAMES.map(|(name, _)| name);
-    QueueKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, queue)| *queue).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("queue `{text}` is not known"), Registry::suggest(text, &known))
-    })
-}
-
-/// The queue that is asked for; without arrivals there is none.
-fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
-    let Some(node) = table.get("queue") else { return Ok(None) };
-    if table.contains_key("rate") {
-        return queue(node).map(Some);
-    }
-    Err(SpecError::new(
-        &node.key_origin,
-        "queue says who serves the arrivals of an open loop, and without rate there are none",
-        "add for example rate = 1000, or take queue out",
-    ))
-}
-
-fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
-    let text = take::text("repeats_from", node)?;
-    let known = RepeatsFrom::NAMES.map(|(name, _)| name);
-    RepeatsFrom::NAMES.iter().find(|(name, _)| *name == text).map(|(_, from)| *from).ok_or_else(|| {
-        let problem = format!("repeats_from `{text}` is not known");
-        SpecError::new(&node.origin, problem, Registry::suggest(text, &known))
-    })
-}
-
-/// The shortest, the usual and the longest interval in seconds. Stalls of 1–4 s
-/// vanish in longer ones; in shorter ones the harness's own work would show.
-const INTERVAL_S: (f64, f64, f64) = (0.1, 1.0, 60.0);
-
-fn interval(node: &Node) -> Result<f64, SpecError> {
-    let interval_s = take::seconds("interval", node)?;
-    let (shortest, _, longest) = INTERVAL_S;
-    if (shortest..=longest).contains(&interval_s) {
-        return Ok(interval_s);
-    }
-    Err(SpecError::new(
-        &node.origin,
-        format!("an interval of {interval_s} s"),
-        format!("give one from {} ms to {longest} s, or leave it out for {} s", shortest * 1e3, INTERVAL_S.1),
-    ))
-}
-
-/// The longest warmup, no shorter than the shortest.
-fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
-    let most_s = take::seconds("warmup_most", node)?;
-    if most_s >= warmup_s {
-        return Ok(most_s);
-    }
-    Err(SpecError::new(
-        &node.origin,
-        format!("warmup_most is {most_s} s, shorter than the warmup of {warmup_s} s"),
-        "give the longest time that the warmup may take until the engine is steady, as in \"10m\"",
-    ))
-}
-
-/// The numbers of clients, each once: two trials of one number would bear one name in results and claims.
-fn clients(node: &Node) -> Result<Vec<u32>, SpecError> {
-    let mut clients = Vec::new();
-    for node in take::list(node) {
-        let number = take::int("clients", node, 1, 65_536)? as u32;
-        if clients.contains(&number) {
-            return Err(SpecError::new(
-                &node.origin,
-                format!("clients has {number} twice"),
-                "give each number once; repeats = 2 or more runs it again",
-            ));
-        }
-        clients.push(number);
-    }
-    if clients.is_empty() {
-        return Err(SpecError::new(&node.origin, "clients is an empty list", "give at least one number of clients"));
-    }
-    Ok(clients)
-}
-
-/// The shortest `stall` in seconds: every engine has pauses of a second or two that are no standstill, and what
-/// is behind one is told from several looks, a second apart.
-const LEAST_STALL_S: f64 = 5.0;
-
-fn stall(node: &Node) -> Result<f64, SpecError> {
-    let stall_s = take::seconds("stall", node)?;
-    if stall_s == 0.0 || stall_s >= LEAST_STALL_S {
-        return Ok(stall_s);
-    }
-    Err(SpecError::new(
-        &node.origin,
-        format!(
-            "a trial would fail after {stall_s} s in which no operation ends, and healthy engines pause for seconds"
-        ),
-        format!("give {LEAST_STALL_S} s or more, or \"0s\" to let a trial wait for ever"),
-    ))
-}
-
-fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
-    let empty = Table::new();
-    let table = match node {
-        Some(node) => node.table("run")?,
-        None => &empty,
-    };
-    take::only(table, "[run]", RUN_KEYS)?;
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let count = |key: &str, default: u32, low: i64, high: i64| {
-        table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
-    };
-    let clients = table.get("clients").map_or_else(|| Ok(vec![cores.min(4)]), clients)?;
-    let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
-    let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
-    let loop_s = seconds("loop", 20.0)?;
-    if loop_s <= 0.0 {
-        let origin = table.get("loop").map_or(Origin::Default, |node| node.origin.clone());
-        return Err(SpecError::new(
-            &origin,
-            "a loop of no length measures nothing",
-            "write for example loop = \"20s\"",
-        ));
-    }
-    let warmup_s = seconds("warmup", 5.0)?;
-    let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
-    Ok(RunSpec {
-        load_clients: count("load_clients", cores.min(4), 1, 1024)?,
-        clients,
-        driver,
-        warmup_s,
-        warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
-        loops: count("loops", 3, 1, 10_000)?,
-        loop_s,
-        interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
-        repeats: count("repeats", 1, 1, 1000)?,
-        repeats_from: table.get("repeats_from").map(repeats_from).transpose()?,
-        rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,
-        queue: queued(table)?,
-        backlog_s: seconds("backlog", BACKLOG_S)?,
-        seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
-        verify: bool("verify", true)?,
-        keep_data: bool("keep_data", false)?,
-        stall_s: table.get("stall").map_or(Ok(DEFAULT_STALL_S), stall)?,
-        data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
-    })
 }

@@ -1,6 +1,7 @@
 //! spec: an experiment's file and options become an [`Experiment`], wholly
 //! checked, before anything is created.
 
+mod ab;
 mod build;
 mod build_text;
 mod claim;
@@ -9,6 +10,7 @@ mod expand;
 mod limits;
 mod memory;
 mod node;
+mod run;
 mod set;
 mod take;
 
@@ -16,14 +18,16 @@ use std::path::{Path, PathBuf};
 
 use rumba_core::claim::Claim;
 use rumba_core::engine::EngineConfig;
+use rumba_core::pair::Pair;
 use rumba_core::record::{DriverKind, QueueKind};
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
 
-pub use build::RUN_KEYS;
+pub use ab::{of_files, pairs_of};
 pub use claim::{claims_of, source_of, without_claims};
 pub use error::{Origin, SpecError};
 pub use memory::Shortage;
+pub use run::RUN_KEYS;
 
 use crate::registry::Registry;
 use node::{Node, Table, Tree};
@@ -50,6 +54,8 @@ pub struct Experiment {
     pub memory_needs: Vec<(String, String)>,
     /// How it is run.
     pub run: RunSpec,
+    /// Engines that are compared with each other; the run is of a base and another if there are any.
+    pub pairs: Vec<Pair>,
     /// What it asserts.
     pub claims: Vec<Claim>,
     /// The whole experiment as TOML, command-line options merged in.
@@ -116,6 +122,8 @@ pub struct RunSpec {
 pub struct Overrides {
     /// `--engine`: keep these engines, or run these.
     pub engines: Vec<String>,
+    /// `--against`: what each of `engines` is compared with.
+    pub against: Vec<String>,
     /// `--set key=value`, as written.
     pub set: Vec<String>,
 }
@@ -175,11 +183,19 @@ pub fn of_workload(workload: &str, overrides: &Overrides, registry: &Registry) -
 }
 
 fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
-    set::choose_engines(&mut root, &overrides.engines, registry)?;
+    // The base comes first, as what others are relative to.
+    let mut wanted: Vec<String> = Vec::new();
+    for name in overrides.against.iter().chain(&overrides.engines) {
+        if !wanted.contains(name) {
+            wanted.push(name.clone());
+        }
+    }
+    set::choose_engines(&mut root, &wanted, &overrides.set, registry)?;
     for option in &overrides.set {
         set::apply(&mut root, option, registry)?;
     }
-    build::experiment(&root, &overrides.engines, registry)
+    ab::apply(&mut root, overrides)?;
+    build::experiment(&root, &wanted, registry)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use rumba_core::setting::Value;
 
-use super::build::{COMMON_KEYS, ENGINE_KEYS, RUN_KEYS};
+use super::build::{COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
 use super::limits::LIMIT_KEYS;
 use super::node::{Node, Table, Tree, from_value};
+use super::run::RUN_KEYS;
 use crate::registry::Registry;
 
 /// Keeps the named engines of an experiment, or adds engines of that name:
@@ -15,7 +16,12 @@ use crate::registry::Registry;
 ///
 /// # Errors
 /// A name that is neither in the experiment nor registered.
-pub fn choose_engines(root: &mut Node, wanted: &[String], registry: &Registry) -> Result<(), SpecError> {
+pub fn choose_engines(
+    root: &mut Node,
+    wanted: &[String],
+    set: &[String],
+    registry: &Registry,
+) -> Result<(), SpecError> {
     if wanted.is_empty() {
         return Ok(());
     }
@@ -29,11 +35,17 @@ pub fn choose_engines(root: &mut Node, wanted: &[String], registry: &Registry) -
     let origin = option_of(wanted);
     let mut chosen: Vec<Node> = Vec::new();
     for name in wanted {
-        let makes = |node: &&Node| engine_name(node).is_some_and(|base| belongs(name, base, shared || has_list(node)));
-        match present.iter().find(makes) {
-            Some(node) if chosen.contains(node) => {}
-            Some(node) => chosen.push(node.clone()),
-            None => chosen.push(registered_engine(name, &origin, registry)?),
+        let makes = |node: &&Node| {
+            engine_name(node)
+                .is_some_and(|base| belongs(name, base, shared || has_list(node) || is_set(set, base, name)))
+        };
+        let entry = match (present.iter().find(makes), name.split_once('.')) {
+            (Some(node), _) => node.clone(),
+            (None, Some((base, _))) if is_set(set, base, name) => registered_engine(base, &origin, registry)?,
+            (None, _) => registered_engine(name, &origin, registry)?,
+        };
+        if !chosen.contains(&entry) {
+            chosen.push(entry);
         }
     }
     table.insert("engine".to_owned(), Node::at(Tree::List(chosen), origin));
@@ -57,6 +69,15 @@ fn has_list(node: &Node) -> bool {
         Tree::Table(table) => table.values().any(has_list),
         Tree::Scalar(_) => false,
     }
+}
+
+/// Whether an engine's name is one that a list makes which `--set BASE.KEY=A,B` gives: `BASE.A`.
+fn is_set(set: &[String], base: &str, name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('.')) else { return false };
+    let rest = format!(".{rest}.");
+    let lists = set.iter().filter_map(|option| option.strip_prefix(base)?.strip_prefix('.')?.split_once('='));
+    let mut values = lists.flat_map(|(_, list)| list.trim_matches(['[', ']']).split(','));
+    values.any(|value| rest.contains(&format!(".{}.", value.trim().trim_matches(['"', '\'']))))
 }
 
 /// Whether an engine made of `base` is among the wanted ones.
@@ -126,7 +147,8 @@ fn parse_value(text: &str, origin: &Origin) -> Result<Node, SpecError> {
     one(text)
 }
 
-fn set_origin(node: &mut Node, origin: &Origin) {
+/// Says of a node and all in it where they came from.
+pub fn set_origin(node: &mut Node, origin: &Origin) {
     node.origin = origin.clone();
     node.key_origin = origin.clone();
     match &mut node.tree {

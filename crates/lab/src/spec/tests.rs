@@ -11,6 +11,8 @@ use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 
 use super::*;
 
+mod ab;
+
 /// An engine that is only ever asked whether it would accept its settings.
 struct Paper {
     name: &'static str,
@@ -168,7 +170,11 @@ fn read(text: &str) -> Result<Experiment, SpecError> {
 }
 
 fn with(text: &str, set: &[&str]) -> Result<Experiment, SpecError> {
-    let overrides = Overrides { engines: Vec::new(), set: set.iter().map(|text| (*text).to_owned()).collect() };
+    let overrides = Overrides {
+        engines: Vec::new(),
+        set: set.iter().map(|text| (*text).to_owned()).collect(),
+        ..Overrides::default()
+    };
     read_text("e.toml", text, &overrides, &registry())
 }
 
@@ -344,7 +350,11 @@ fn a_set_that_nothing_answers_to_is_refused_with_the_nearest() {
 
 #[test]
 fn a_workload_and_engines_make_an_experiment_without_a_file() {
-    let overrides = Overrides { engines: vec!["rocksdb.zstd".into(), "rocksdb".into()], set: vec!["loops=2".into()] };
+    let overrides = Overrides {
+        engines: vec!["rocksdb.zstd".into(), "rocksdb".into()],
+        set: vec!["loops=2".into()],
+        ..Overrides::default()
+    };
     let experiment = of_workload("linkbench", &overrides, &registry()).unwrap();
     assert_eq!(experiment.name, "linkbench");
     assert_eq!(experiment.engines[0].compression.as_deref(), Some("zstd"));
@@ -359,11 +369,19 @@ fn the_experiment_as_run_reads_back_to_itself() {
     assert_eq!(again, experiment);
 }
 
+/// Else `--resume` would plan engines that the run has not.
+#[test]
+fn the_experiment_as_run_has_no_engine_that_was_not_chosen() {
+    let overrides = Overrides { engines: vec!["rocks.16k".into()], ..Overrides::default() };
+    let experiment = read_text("e.toml", GOOD, &overrides, &registry()).unwrap();
+    assert_eq!(read(&experiment.as_run).unwrap(), experiment);
+}
+
 #[test]
 fn an_engine_that_a_list_makes_is_chosen_by_its_own_name() {
     let read = |engines: &[&str]| {
         let engines = engines.iter().map(|name| (*name).to_owned()).collect();
-        read_text("e.toml", GOOD, &Overrides { engines, set: Vec::new() }, &registry())
+        read_text("e.toml", GOOD, &Overrides { engines, ..Overrides::default() }, &registry())
     };
     let names = |experiment: Experiment| experiment.engines.into_iter().map(|e| e.name).collect::<Vec<_>>();
     assert_eq!(names(read(&["rocks.16k"]).unwrap()), ["rocks.16k"]);
@@ -435,7 +453,7 @@ fn a_mistake_in_a_claim_is_shown_at_its_place_in_the_expression() {
 
 #[test]
 fn a_claim_about_an_engine_that_was_not_chosen_is_left_out() {
-    let overrides = Overrides { engines: vec!["rocks.4k".into()], set: Vec::new() };
+    let overrides = Overrides { engines: vec!["rocks.4k".into()], ..Overrides::default() };
     let experiment = read_text("e.toml", &(GOOD.to_owned() + CLAIM), &overrides, &registry()).unwrap();
     assert!(experiment.claims.is_empty());
 }
@@ -458,7 +476,7 @@ fn an_optional_engine_that_is_not_here_is_left_out_with_its_claims_and_said() {
 fn what_is_not_optional_or_alone_is_refused_when_it_is_not_here() {
     let needed = OPTIONAL.replace("optional = true", "optional = false");
     assert!(read(&[GOOD, &needed].concat()).unwrap_err().problem.contains("cannot run here"));
-    let alone = Overrides { engines: vec!["newer".into()], set: Vec::new() };
+    let alone = Overrides { engines: vec!["newer".into()], ..Overrides::default() };
     let error = read_text("e.toml", &[GOOD, OPTIONAL].concat(), &alone, &registry()).unwrap_err();
     assert!(error.problem.contains("newer is left out") && error.remedy.contains("libpaper"), "{error:?}");
 }
@@ -475,7 +493,7 @@ fn a_password_in_an_option_is_not_repeated() {
 #[test]
 fn an_engine_that_a_list_of_limits_makes_can_be_chosen() {
     let tiers = GOOD.replace("[common]", "[limits]\nstorage = [\"fast-ssd\", \"disk-array\"]\n[common]");
-    let overrides = Overrides { engines: vec!["rocks.disk-array.4k".into()], set: Vec::new() };
+    let overrides = Overrides { engines: vec!["rocks.disk-array.4k".into()], ..Overrides::default() };
     let experiment = read_text("e.toml", &tiers, &overrides, &registry()).unwrap();
     assert_eq!(experiment.engines.iter().map(|engine| engine.name.as_str()).collect::<Vec<_>>(), overrides.engines);
 }

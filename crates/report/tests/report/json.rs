@@ -30,7 +30,7 @@ fn regenerate_schema() {
 #[test]
 fn real_output_follows_the_schema_and_a_changed_one_does_not() {
     let results = sample();
-    let mut document = json(&results, &summarise(&results));
+    let mut document = json(&results, &summarise(&results), None);
     let validator = jsonschema::validator_for(&schema()).unwrap();
     let errors: Vec<String> =
         validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -42,7 +42,7 @@ fn real_output_follows_the_schema_and_a_changed_one_does_not() {
 #[test]
 fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
     let results = sample();
-    let document = json(&results, &summarise(&results));
+    let document = json(&results, &summarise(&results), None);
     assert_eq!(document["experiment"], "synthetic-sample");
     let verdicts = document["summary"]["claims"].as_array().unwrap().iter().map(|claim| &claim["verdict"]);
     assert!(verdicts.eq(["holds", "fails", "undecided"]));
@@ -71,7 +71,7 @@ fn a_program_finds_engine_status_phases_and_metrics_by_their_stable_names() {
 #[test]
 fn a_server_its_source_and_its_cpu_are_found_by_their_stable_names() {
     let results = servers();
-    let document = json(&results, &summarise(&results));
+    let document = json(&results, &summarise(&results), None);
     let trial = &document["trials"][0];
     assert_eq!(trial["server"], serde_json::json!({"asked": "mariadb@10.11", "source": "an imagined server's path"}));
     assert_eq!(

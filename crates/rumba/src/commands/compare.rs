@@ -2,18 +2,17 @@
 
 use std::process::ExitCode;
 
+use rumba_core::comparison::Comparison;
 use rumba_statistics::{Found, Gate, GateError, Gated};
 
 use crate::cli::CompareArgs;
 use crate::problem::{Problem, REFUTED};
 
-/// Compares one run against a base.
+/// Compares one run against a base, or the sides of one run.
 pub fn run(args: &CompareArgs) -> super::Result {
     let gates = args.fail_if.iter().map(|text| Gate::parse(text)).collect::<Result<Vec<_>, _>>();
     let gates = gates.map_err(mistake)?;
-    let base = super::report::read(&args.base)?;
-    let other = super::report::read(&args.directory)?;
-    let comparison = rumba_statistics::compare(&base, &other);
+    let comparison = comparison(args)?;
     let gated = gates.iter().map(|gate| gate.judge(&comparison)).collect::<Result<Vec<_>, _>>().map_err(mistake)?;
     let gated: Vec<Gated> = gated.into_iter().flatten().collect();
     if args.json {
@@ -29,6 +28,20 @@ pub fn run(args: &CompareArgs) -> super::Result {
     }
     let closed = gated.iter().any(|gated| gated.verdict.closes());
     Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
+}
+
+/// Of two runs, or of the two sides of one.
+fn comparison(args: &CompareArgs) -> Result<Comparison, Problem> {
+    let base = super::report::read(&args.base)?;
+    match &args.directory {
+        Some(directory) => Ok(rumba_statistics::compare(&base, &super::report::read(directory)?)),
+        None => super::ab::comparison(&base).ok_or_else(|| {
+            Problem::mistake(
+                format!("{} is one run without a base and another to compare", args.base.display()),
+                "name a second directory, or one that `rumba ab` or `rumba run --against` has written",
+            )
+        }),
+    }
 }
 
 fn mistake(error: GateError) -> Problem {

@@ -8,6 +8,7 @@ macro_rules! say {
     }};
 }
 
+pub mod ab;
 pub mod compare;
 pub mod doctor;
 pub mod engines;

@@ -28,7 +28,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
     if args.json {
-        super::print_json(&rumba_report::json(&results, &summary))?;
+        super::print_json(&rumba_report::json(&results, &summary, super::ab::comparison(&results).as_ref()))?;
     } else if args.html.is_none() {
         let directories = args.directories.iter().map(|path| path.display().to_string());
         let options = TableOptions::default().with_all_warnings(args.warnings).with_directories(directories);

@@ -42,7 +42,7 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
 
 /// What the command line adds to an experiment.
 pub fn overrides(options: &RunOptions) -> Overrides {
-    Overrides { engines: options.engine.clone(), set: options.set.clone() }
+    Overrides { engines: options.engine.clone(), against: Vec::new(), set: options.set.clone() }
 }
 
 /// Runs the trials of an experiment, shows the results.
@@ -54,6 +54,9 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
         ));
     }
     say_left_out(&experiment);
+    if let Some(Warning { message, remedy, .. }) = plan::few_repeats(&experiment) {
+        tell(&format!("warning: {message} ({remedy})"));
+    }
     let tight = refuse_short_of_memory(&experiment, args.allow_tight_memory)?;
     if args.dry_run {
         return dry_run(&experiment, &plan::plan(&experiment, registry), logical_bytes(&experiment, registry)?);
@@ -92,7 +95,7 @@ pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
-    let overrides = overrides(&args.options);
+    let overrides = Overrides { against: args.against.clone(), ..overrides(&args.options) };
     // The command line asks for it where there is nothing to resume.
     let name = args.experiment.as_deref().unwrap_or_default();
     let path = Path::new(name);
@@ -352,11 +355,15 @@ pub fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
     let summary = rumba_statistics::summarise(&results);
     let page = out.join("report.html");
     super::report::write_page(&results, &summary, &page)?;
+    let comparison = super::ab::comparison(&results);
     if args.json {
-        super::print_json(&rumba_report::json(&results, &summary))?;
+        super::print_json(&rumba_report::json(&results, &summary, comparison.as_ref()))?;
     } else {
         let options = TableOptions::default().with_directories([out.display().to_string()]);
         say!("{}", super::report::as_tables(&results, &summary, options, None)?);
+        if let Some(comparison) = &comparison {
+            say!("{}", rumba_report::comparison_table(comparison, false));
+        }
         say!("results: {}\npage:    {}", out.display(), page.display());
     }
     if outcome.interrupted {
@@ -393,6 +400,9 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan], logical: u64) -> super
             (_, None) => format!("{loaders}, {loops}"),
         };
         say!("  {:<32} {what}", plan::directory(trial));
+    }
+    for pair in &experiment.pairs {
+        say!("  {} is compared with {}", pair.other, pair.base);
     }
     for (name, need) in &experiment.memory_needs {
         say!("  {name}: {need}");

@@ -1,0 +1,192 @@
+//! `[run]`: how an experiment is run.
+
+use std::path::PathBuf;
+
+use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
+
+use super::error::{Origin, SpecError};
+use super::node::{Node, Table};
+use super::{RepeatsFrom, RunSpec, take};
+use crate::registry::Registry;
+
+/// The keys of `[run]`.
+pub const RUN_KEYS: &[&str] = &[
+    "load_clients",
+    "clients",
+    "driver",
+    "warmup",
+    "warmup_most",
+    "loops",
+    "loop",
+    "interval",
+    "repeats",
+    "repeats_from",
+    "rate",
+    "queue",
+    "backlog",
+    "seed",
+    "verify",
+    "keep_data",
+    "data_dir",
+    "stall",
+];
+/// Seconds without an operation's end after which a trial fails: longer than any statement of a workload
+/// takes, and than InnoDB lets one wait for a lock.
+const DEFAULT_STALL_S: f64 = 60.0;
+
+fn driver(node: &Node) -> Result<DriverKind, SpecError> {
+    let text = take::text("driver", node)?;
+    let known = DriverKind::NAMES.map(|(name, _)| name);
+    DriverKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, driver)| *driver).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("driver `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
+fn queue(node: &Node) -> Result<QueueKind, SpecError> {
+    let text = take::text("queue", node)?;
+    let known = QueueKind::NAMES.map(|(name, _)| name);
+    QueueKind::NAMES.iter().find(|(name, _)| *name == text).map(|(_, queue)| *queue).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("queue `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
+/// The queue that is asked for; without arrivals there is none.
+fn queued(table: &Table) -> Result<Option<QueueKind>, SpecError> {
+    let Some(node) = table.get("queue") else { return Ok(None) };
+    if table.contains_key("rate") {
+        return queue(node).map(Some);
+    }
+    Err(SpecError::new(
+        &node.key_origin,
+        "queue says who serves the arrivals of an open loop, and without rate there are none",
+        "add for example rate = 1000, or take queue out",
+    ))
+}
+
+fn repeats_from(node: &Node) -> Result<RepeatsFrom, SpecError> {
+    let text = take::text("repeats_from", node)?;
+    let known = RepeatsFrom::NAMES.map(|(name, _)| name);
+    RepeatsFrom::NAMES.iter().find(|(name, _)| *name == text).map(|(_, from)| *from).ok_or_else(|| {
+        let problem = format!("repeats_from `{text}` is not known");
+        SpecError::new(&node.origin, problem, Registry::suggest(text, &known))
+    })
+}
+
+/// The shortest, the usual and the longest interval in seconds. Stalls of 1–4 s
+/// vanish in longer ones; in shorter ones the harness's own work would show.
+const INTERVAL_S: (f64, f64, f64) = (0.1, 1.0, 60.0);
+
+fn interval(node: &Node) -> Result<f64, SpecError> {
+    let interval_s = take::seconds("interval", node)?;
+    let (shortest, _, longest) = INTERVAL_S;
+    if (shortest..=longest).contains(&interval_s) {
+        return Ok(interval_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("an interval of {interval_s} s"),
+        format!("give one from {} ms to {longest} s, or leave it out for {} s", shortest * 1e3, INTERVAL_S.1),
+    ))
+}
+
+/// The longest warmup, no shorter than the shortest.
+fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
+    let most_s = take::seconds("warmup_most", node)?;
+    if most_s >= warmup_s {
+        return Ok(most_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("warmup_most is {most_s} s, shorter than the warmup of {warmup_s} s"),
+        "give the longest time that the warmup may take until the engine is steady, as in \"10m\"",
+    ))
+}
+
+/// The numbers of clients, each once: two trials of one number would bear one name in results and claims.
+fn clients(node: &Node) -> Result<Vec<u32>, SpecError> {
+    let mut clients = Vec::new();
+    for node in take::list(node) {
+        let number = take::int("clients", node, 1, 65_536)? as u32;
+        if clients.contains(&number) {
+            return Err(SpecError::new(
+                &node.origin,
+                format!("clients has {number} twice"),
+                "give each number once; repeats = 2 or more runs it again",
+            ));
+        }
+        clients.push(number);
+    }
+    if clients.is_empty() {
+        return Err(SpecError::new(&node.origin, "clients is an empty list", "give at least one number of clients"));
+    }
+    Ok(clients)
+}
+
+/// The shortest `stall` in seconds: every engine has pauses of a second or two that are no standstill, and what
+/// is behind one is told from several looks, a second apart.
+const LEAST_STALL_S: f64 = 5.0;
+
+fn stall(node: &Node) -> Result<f64, SpecError> {
+    let stall_s = take::seconds("stall", node)?;
+    if stall_s == 0.0 || stall_s >= LEAST_STALL_S {
+        return Ok(stall_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!(
+            "a trial would fail after {stall_s} s in which no operation ends, and healthy engines pause for seconds"
+        ),
+        format!("give {LEAST_STALL_S} s or more, or \"0s\" to let a trial wait for ever"),
+    ))
+}
+
+/// Reads `[run]`.
+///
+/// # Errors
+/// The first mistake, at its place.
+pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
+    let empty = Table::new();
+    let table = match node {
+        Some(node) => node.table("run")?,
+        None => &empty,
+    };
+    take::only(table, "[run]", RUN_KEYS)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let count = |key: &str, default: u32, low: i64, high: i64| {
+        table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
+    };
+    let clients = table.get("clients").map_or_else(|| Ok(vec![cores.min(4)]), clients)?;
+    let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
+    let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
+    let loop_s = seconds("loop", 20.0)?;
+    if loop_s <= 0.0 {
+        let origin = table.get("loop").map_or(Origin::Default, |node| node.origin.clone());
+        return Err(SpecError::new(
+            &origin,
+            "a loop of no length measures nothing",
+            "write for example loop = \"20s\"",
+        ));
+    }
+    let warmup_s = seconds("warmup", 5.0)?;
+    let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
+    Ok(RunSpec {
+        load_clients: count("load_clients", cores.min(4), 1, 1024)?,
+        clients,
+        driver,
+        warmup_s,
+        warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
+        loops: count("loops", 3, 1, 10_000)?,
+        loop_s,
+        interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
+        repeats: count("repeats", 1, 1, 1000)?,
+        repeats_from: table.get("repeats_from").map(repeats_from).transpose()?,
+        rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,
+        queue: queued(table)?,
+        backlog_s: seconds("backlog", BACKLOG_S)?,
+        seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
+        verify: bool("verify", true)?,
+        keep_data: bool("keep_data", false)?,
+        stall_s: table.get("stall").map_or(Ok(DEFAULT_STALL_S), stall)?,
+        data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),
+    })
+}

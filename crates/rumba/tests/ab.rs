@@ -1,0 +1,168 @@
+//! A base and another in one run, in turns, on real engines: compared at its end, again later, and after a kill.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{Place, kill, text};
+use serde_json::Value;
+
+const FILE: &str = r#"
+name = "NAME"
+[workload.linkbench]
+maxid1 = 2000
+[run]
+clients = 2
+load_clients = 2
+warmup = "100ms"
+loops = 1
+loop = "200ms"
+[[engine]]
+name = "store"
+use = "ENGINE"
+[[claim]]
+text = "it runs"
+holds = 'ops_per_s("store") > 0'
+"#;
+
+fn write(place: &Place, name: &str, engine: &str) {
+    let file = FILE.replace("NAME", name).replace("ENGINE", engine);
+    std::fs::write(place.path(&format!("{name}.toml")), file).unwrap();
+}
+
+/// `rumba` with these arguments: its exit code, and all that it said.
+fn said(place: &Place, args: &[&str]) -> (i32, String) {
+    let output = place.rumba(args).output().unwrap();
+    (output.status.code().unwrap(), text(&output))
+}
+
+fn json(place: &Place, args: &[&str]) -> Value {
+    let output = place.rumba(args).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn throughput(comparison: &Value) -> (&str, &Value) {
+    let rows = comparison["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["part"] == "run").unwrap();
+    let metrics = row["metrics"].as_array().unwrap();
+    (row["engine"].as_str().unwrap(), metrics.iter().find(|metric| metric["metric"] == "ops_per_s").unwrap())
+}
+
+/// The engines of the repeats in the order in which they began.
+fn turns(report: &Value) -> Vec<&str> {
+    let repeats = report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load");
+    repeats.map(|trial| trial["engine"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
+    let place = Place::new();
+    write(&place, "disk", "lmdb");
+    write(&place, "nothing", "null");
+    let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run"]);
+    assert!(code == 0 && shown.contains("nothing-over-disk: 9 trials"), "{shown}");
+    assert!(shown.contains("other/store is compared with base/store"), "{shown}");
+    assert!(!shown.contains("warning:"), "{shown}");
+    let (_, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--dry-run", "--set", "repeats=3"]);
+    assert!(shown.contains("warning: with repeats = 3 no test can tell"), "{shown}");
+
+    let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--out", "out", "--quiet"]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("the claims of disk.toml (1) are left out"), "{shown}");
+    // An engine that stores nothing is many times faster than any that does.
+    let outline = shown.lines().find(|line| line.starts_with("store, 2 clients, loops: ")).unwrap();
+    assert!(outline.contains("better ops_per_s"), "{outline}");
+    assert!(shown.contains("base   nothing-over-disk: base/store  ") && !shown.contains("Not interleaved"), "{shown}");
+    let changed = shown.lines().find(|line| line.contains("store: engine")).unwrap();
+    assert!(changed.contains("lmdb") && changed.contains("null"), "{changed}");
+
+    let report = place.report();
+    assert_eq!(turns(&report), ["base/store", "other/store"].repeat(4));
+    let (engine, ops) = throughput(&report["comparison"]);
+    assert_eq!((engine, &ops["change"]), ("store", &"better".into()), "{ops}");
+    assert!(ops["low"].as_f64().unwrap() > 1.0, "{ops}");
+    assert_eq!(report["comparison"]["interleaved"], true);
+    assert_eq!(json(&place, &["compare", "out", "--json"])["rows"], report["comparison"]["rows"]);
+    let (code, gated) = said(&place, &["compare", "out", "--fail-if", "ops_per_s > 1.1"]);
+    assert!(code == 3 && gated.contains("fail-if ops_per_s > 1.1: store, 2 clients: IS SO"), "{gated}");
+    assert_eq!(said(&place, &["compare", "out", "--fail-if", "ops_per_s < 0.95"]).0, 0);
+    let relative = report["summary"]["relative"].as_array().unwrap();
+    assert!(relative.iter().any(|relative| relative["baseline"] == "base/store"));
+
+    // What was run is one experiment, which can be run again.
+    let (code, shown) = said(&place, &["run", "out/experiment.toml", "--dry-run"]);
+    assert!(
+        code == 0 && shown.contains("nothing-over-disk: 9 trials") && shown.contains("is compared with"),
+        "{shown}"
+    );
+    // Two directories as one have no sides, and name engines otherwise.
+    assert!(json(&place, &["report", "out", "out", "--json"])["comparison"].is_null());
+    assert!(place.is_clean());
+}
+
+#[test]
+fn engines_of_one_run_are_compared_by_name_and_a_plain_run_has_no_sides() {
+    let place = Place::new();
+    let set = ["--against", "sqlite", "--set", "loop=200ms", "--set", "loops=1", "--json"];
+    let output = place.short_run("null", &set).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(turns(&report), ["sqlite", "null"].repeat(4));
+    let (engine, ops) = throughput(&report["comparison"]);
+    assert_eq!((engine, &ops["change"]), ("null over sqlite", &"better".into()), "{ops}");
+
+    let (code, shown) = said(&place, &["run", "linkbench", "--against", "sqlite"]);
+    assert!(code == 2 && shown.contains("--engine"), "{shown}");
+    let output = place.rumba(&["run", "linkbench", "--engine", "null", "--out", "plain", "--set", "loop=200ms"]);
+    let output = { output }.args(["--set", "maxid1=500", "--set", "warmup=0s", "--set", "loops=1"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let (code, shown) = said(&place, &["compare", "plain"]);
+    assert!(code == 2 && shown.contains("without a base and another") && shown.contains("rumba ab"), "{shown}");
+}
+
+#[test]
+fn a_killed_run_of_both_goes_on_to_its_comparison() {
+    let place = Place::new();
+    write(&place, "one", "lmdb");
+    let args = ["ab", "one.toml", "one.toml", "--out", "out", "--set", "other/cache=32MiB", "--set", "loops=4"];
+    let mut run = place.rumba(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // Events decide when that is, not a clock: the second repeat has begun.
+    while !place.path("out/trials/005-base_store-c2-r2/intervals.ndjson").exists() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill("-KILL", run.id());
+    run.wait().unwrap();
+    assert!(place.report()["trials"].as_array().unwrap().len() < 10, "killed before its end");
+    let (code, shown) = said(&place, &["run", "--resume", "out"]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("store, 2 clients, loops: "), "{shown}");
+    assert!(shown.lines().any(|line| line.contains("store: cache")), "{shown}");
+    let report = place.report();
+    assert_eq!(turns(&report), ["base/store", "other/store"].repeat(4));
+    let (_, ops) = throughput(&report["comparison"]);
+    assert_eq!(ops["base"]["values"].as_array().unwrap().len(), 4, "{ops}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn files_of_other_work_are_refused_with_both_values() {
+    let place = Place::new();
+    write(&place, "one", "lmdb");
+    write(&place, "two", "sqlite");
+    let two = std::fs::read_to_string(place.path("two.toml")).unwrap();
+    std::fs::write(place.path("two.toml"), two.replace("maxid1 = 2000", "maxid1 = 3000")).unwrap();
+    let (code, shown) = said(&place, &["ab", "one.toml", "two.toml", "--out", "out"]);
+    assert_eq!(code, 2, "{shown}");
+    let words = shown.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let told = "workload.linkbench.maxid1 is 2000 in one.toml, and 3000 in two.toml";
+    assert!(words.contains(told) && words.contains("--set maxid1=VALUE sets it for both"), "{shown}");
+    assert!(!place.path("out").exists());
+    let (code, shown) = said(&place, &["ab", "one.toml", "two.toml", "--set", "maxid1=500", "--check"]);
+    assert!(code == 2 && shown.contains("--fail-if"), "{shown}");
+    let (code, shown) = said(&place, &["ab", "one.toml", "two.toml", "--set", "maxid1=500", "--dry-run"]);
+    assert_eq!(code, 0, "{shown}");
+}

@@ -1,0 +1,82 @@
+//! One run that holds a base and another, in turns: split into its sides, and compared.
+
+use rumba_core::comparison::Comparison;
+use rumba_core::pair::Pair;
+use rumba_core::results::{Results, Trial};
+
+use crate::compare;
+
+/// Compares the other engine of each pair with its base; `None` where the results have no trial of either.
+pub fn compare_sides(results: &Results, pairs: &[Pair]) -> Option<Comparison> {
+    let base = side(results, pairs, |pair| &pair.base);
+    let other = side(results, pairs, |pair| &pair.other);
+    (!base.trials.is_empty() || !other.trials.is_empty()).then(|| compare(&base, &other))
+}
+
+/// The trials of one side, its engines under the names that they are compared by.
+fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Results {
+    let renamed = |pair: &Pair| {
+        let is_of_pair = |trial: &&Trial| trial.record.plan.engine.name == *of(pair);
+        let of_pair = results.trials.iter().filter(is_of_pair).cloned();
+        let rename = |mut trial: Trial| {
+            trial.record.plan.engine.name = pair.name();
+            trial
+        };
+        of_pair.map(rename).collect::<Vec<Trial>>()
+    };
+    let mut engines: Vec<&str> = pairs.iter().map(|pair| of(pair).as_str()).collect();
+    engines.dedup();
+    Results {
+        name: format!("{}: {}", results.name, engines.join(", ")),
+        source: results.source.clone(),
+        experiment: String::new(),
+        started: results.started.clone(),
+        rumba: results.rumba.clone(),
+        conditions: results.conditions.clone(),
+        warnings: Vec::new(),
+        claims: Vec::new(),
+        trials: pairs.iter().flat_map(renamed).collect(),
+        missing: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::comparison::Part;
+    use rumba_core::metric::Metric;
+    use rumba_core::ratio::Change;
+
+    use super::*;
+    use crate::testing::{record, results};
+
+    fn pair(base: &str, other: &str) -> Pair {
+        Pair { base: base.to_owned(), other: other.to_owned() }
+    }
+
+    #[test]
+    fn each_pair_is_compared_under_one_name_and_other_engines_are_left_out() {
+        let mut records = Vec::new();
+        for repeat in 1..=4 {
+            for (engine, rate) in [("base/a", 100.0), ("other/a", 200.0), ("base/b", 50.0), ("alone", 1.0)] {
+                let mut record = record(engine, 8, repeat);
+                record.started = format!("2024-01-01T10:{:02}:00Z", records.len());
+                record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate));
+                records.push(record);
+            }
+        }
+        let results = results(records);
+        let pairs = [pair("base/a", "other/a"), pair("base/b", "other/a")];
+        let comparison = compare_sides(&results, &pairs).unwrap();
+        let rows: Vec<_> = comparison.rows.iter().filter(|row| row.part == Part::Run).collect();
+        let names: Vec<&str> = rows.iter().map(|row| row.engine.as_str()).collect();
+        assert_eq!(names, ["a", "a over b"]);
+        let of = |at: usize| rows[at].metrics.iter().find(|metric| metric.ratio.metric == "ops_per_s").unwrap();
+        assert_eq!((of(0).ratio.ratio.clone(), of(0).ratio.change), (Metric::Value(2.0), Change::Better));
+        assert_eq!(of(1).ratio.ratio, Metric::Value(4.0));
+        assert!(comparison.interleaved && comparison.base.alone.is_empty() && comparison.other.alone.is_empty());
+        assert!(comparison.base.name.ends_with(": base/a, base/b"), "{}", comparison.base.name);
+        assert!(comparison.other.name.ends_with(": other/a"), "{}", comparison.other.name);
+        assert_eq!(compare_sides(&results, &[pair("gone", "lost")]), None);
+    }
+}
