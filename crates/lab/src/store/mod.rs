@@ -49,6 +49,11 @@ pub fn timestamp(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// The same to the millisecond: trials of a second or less must keep their order.
+pub fn precise_timestamp(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+}
+
 /// The name of a new results directory: the experiment's name and the time.
 pub fn directory_name(experiment: &str) -> String {
     format!("{experiment}-{}", jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S"))

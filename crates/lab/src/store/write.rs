@@ -38,7 +38,7 @@ impl TrialWriter {
             format: FORMAT,
             plan: plan.clone(),
             status: Status::Running,
-            started: super::timestamp(now),
+            started: super::precise_timestamp(now),
             version: None,
             source: None,
             effective_settings: Vec::new(),
