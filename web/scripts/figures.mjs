@@ -9,4 +9,4 @@ for (const trial of figures.trials) {
     for (const op of Object.values(phase.op_types)) delete op.spectrum;
   }
 }
-process.stdout.write(`${JSON.stringify(figures, null, 1)}\n`);
+process.stdout.write(`${JSON.stringify(figures)}\n`);
