@@ -12,6 +12,7 @@ use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use super::*;
 
 mod ab;
+mod names;
 
 /// An engine that is only ever asked whether it would accept its settings.
 struct Paper {
@@ -488,6 +489,25 @@ fn a_password_in_an_option_is_not_repeated() {
     assert_eq!(place, "--set server=mysql://root:***@host:3306/db");
     let without = Origin::Option("--set server=mysql://root@host:3306/db".to_owned());
     assert_eq!(SpecError::new(&without, "wrong", "right").place().unwrap(), "--set server=mysql://root@host:3306/db");
+    // In a parameter, and in a DSN without its scheme, it was repeated.
+    for (option, shown) in [
+        ("--set server=mysql://me@/db?socket=/s&password=secret", "--set server=mysql://me@/db?socket=/s&password=***"),
+        ("--set server=me:secret@host/db", "--set server=me:***@host/db"),
+        ("--set server=mysql://me:se?cr@et@host/db", "--set server=mysql://me:***@host/db"),
+        ("--set server=mysql://me:secret@host/db?password=secret", "--set server=mysql://me:***@host/db?password=***"),
+        ("--set clients=300", "--set clients=300"),
+    ] {
+        let place = SpecError::new(&Origin::Option(option.to_owned()), "wrong", "right").place();
+        assert_eq!(place.as_deref(), Some(shown));
+    }
+}
+
+#[test]
+fn a_password_in_a_file_is_blotted_out_where_its_line_is_shown() {
+    let text = "name = \"a\"\n[common]\nserver = \"mysql://me:sécret@host/db\"\n# a note: none@all\n";
+    let shown = without_passwords(text);
+    assert_eq!(shown, "name = \"a\"\n[common]\nserver = \"mysql://me:*******@host/db\"\n# a note: none@all\n");
+    assert_eq!(shown.len(), text.len(), "what points at a place in it still does");
 }
 
 #[test]
