@@ -124,7 +124,7 @@ fn calibration_finds_the_rate_that_was_asked_for() {
     let host = Host::new();
     let storage = StorageLimit { read_iops: Some(1000), ..small(Backing::Tmpfs) };
     let enforcement = host.begin(&storage_alone(storage.clone()));
-    let points = limits::calibrate(enforcement.storage_dir().unwrap()).unwrap();
+    let points = limits::calibrate(enforcement.storage_dir().unwrap(), &storage).unwrap();
     points.iter().for_each(|point| println!("{point}, p99 {:.0} µs", point.p99_us));
     assert_eq!(points.iter().map(|point| point.depth).collect::<Vec<_>>(), [1, 8]);
     for point in &points {

@@ -42,8 +42,12 @@ use share::Share;
 use throttle::Throttle;
 use volume::Volume;
 
-/// How long storage is measured at each depth.
+/// How long throttled storage is measured at each depth: the throttle lets requests through in bursts, and it takes
+/// several of them.
 const CALIBRATION: Duration = Duration::from_secs(2);
+
+/// The same of storage that nothing throttles, which serves thousands in that time.
+const UNTHROTTLED: Duration = Duration::from_millis(250);
 
 /// Refuses limits that this host cannot enforce, and touches nothing. Volumes
 /// will be made below `volumes`.
@@ -79,14 +83,15 @@ pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warni
     Ok((enforced, warnings))
 }
 
-/// Measures throttled storage, for the conditions: 4 KiB random direct reads at
-/// depths 1 and 8, about six seconds. To be called in the trial's own process,
-/// before the engine is opened: version 2's throttle holds for the trial's group alone.
+/// Measures limited storage, for the conditions: 4 KiB random direct reads at
+/// depths 1 and 8, about six seconds, or less than one where it is not throttled.
+/// To be called in the trial's own process, before the engine is opened: version
+/// 2's throttle holds for the trial's group alone.
 ///
 /// # Errors
 /// When the directory's filesystem has no direct I/O or no room.
-pub fn calibrate(dir: &Path) -> std::io::Result<Vec<CalibrationPoint>> {
-    calibration::measure(dir, CALIBRATION)
+pub fn calibrate(dir: &Path, storage: &StorageLimit) -> std::io::Result<Vec<CalibrationPoint>> {
+    calibration::measure(dir, if storage.is_throttled() { CALIBRATION } else { UNTHROTTLED })
 }
 
 /// Warns of storage that is slower than what it was to emulate.

@@ -18,7 +18,7 @@ pub fn prepare(job: &mut Job<'_>) -> Vec<(String, String)> {
         evict_software(job);
     }
     let Some(storage) = &asked.storage else { return conditions };
-    let warning = match limits::calibrate(job.data_dir) {
+    let warning = match limits::calibrate(job.data_dir, storage) {
         Ok(points) => {
             let words: Vec<String> = points.iter().map(ToString::to_string).collect();
             conditions.push(("storage, measured before the trial".to_owned(), words.join("; ")));
