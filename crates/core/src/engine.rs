@@ -156,7 +156,8 @@ impl MostClients {
         if clients <= self.clients {
             return None;
         }
-        let problem = format!("{clients} clients are more than the {} that there is room for: {}", self.clients, self.why);
+        let problem =
+            format!("{clients} clients are more than the {} that there is room for: {}", self.clients, self.why);
         let remedy = match self.clients {
             0 => self.remedy.clone(),
             most => format!("{}, or set {most} or fewer", self.remedy),

@@ -224,7 +224,7 @@ impl<'a> Stage<'a> {
                 // Another engine, so that the two can be told apart.
                 let other = if self.case.engine == Engine::Null { Engine::Sqlite } else { Engine::Null };
                 let mut command = self.place.rumba();
-                self.run_into(&mut command, other, None, &ASKS_NEXT);
+                self.run_into(&mut command, other, None, ASKS_NEXT);
                 Some(command)
             }
             _ => None,

@@ -191,6 +191,8 @@ pub static FAULTS: &[Fault] = &[
         name: "STOP of the trial",
         promise: Promise::Standstill,
         deed: Deed::Signal(Who::Trial, Signal::STOP),
+        // Loops that end before it is called a standstill would fail in another way.
+        asks: &["loop=30s"],
         moments: BUSY,
         engines: EMBEDDED,
         answers: failed(&[&["stalled: "], &["in state T"]]),
@@ -200,6 +202,8 @@ pub static FAULTS: &[Fault] = &[
         name: "STOP of the server",
         promise: Promise::Standstill,
         deed: Deed::Signal(Who::Server, Signal::STOP),
+        // Loops that end before it is called a standstill would fail in another way.
+        asks: &["loop=30s"],
         moments: BUSY,
         engines: Engine::SERVERS,
         answers: failed(&[&["stalled: "], &["in state T"]]),

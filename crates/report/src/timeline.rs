@@ -85,9 +85,8 @@ fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool
     let from_s = intervals.last().map_or(0.0, |last| last.start_s) - WINDOW_S;
     let within = |interval: &&Interval| is_part(interval) && interval.start_s > from_s;
     // Of a second in which nobody could run nothing is known, and nothing is missing in it.
-    let is_known = |interval: &&Interval| {
-        interval.suspended_s == 0.0 || interval.spent.device_write_bytes.value().is_some()
-    };
+    let is_known =
+        |interval: &&Interval| interval.suspended_s == 0.0 || interval.spent.device_write_bytes.value().is_some();
     let window: Vec<&Interval> = intervals.iter().rev().take_while(within).filter(is_known).collect();
     let bytes = window.iter().fold(Metric::Value(0.0), |sum, interval| sum.plus(&interval.spent.device_write_bytes));
     let ops: u64 = window.iter().map(|interval| interval.ops).sum();

@@ -75,7 +75,8 @@ fn a_ledger_that_a_stranger_has_laid_out_is_refused_and_nobody_is_killed() {
     let temporary = temporary(&place);
     let mut victim = Command::new("sleep").arg("1000").spawn().unwrap();
     let (forge, entry) = entry_against(victim.id(), &temporary);
-    let script = format!("{forge}; mkdir trap; ln -s .. trap/managed; ln -s trap rumba-0; printf %s \"$ENTRY\" > 1.json");
+    let script =
+        format!("{forge}; mkdir trap; ln -s .. trap/managed; ln -s trap rumba-0; printf %s \"$ENTRY\" > 1.json");
     let mut stranger = Command::new("sh");
     stranger.args(["-euc", &script]).env("ENTRY", entry.to_string()).current_dir(&temporary);
     assert!(stranger.uid(STRANGER).gid(STRANGER).status().unwrap().success());

@@ -23,7 +23,8 @@ const TRIAL: &str = "out/trials/001-innodb-c2-r1";
 fn command(place: &Place, server: &Theirs, loop_s: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--out", "out", "--quiet"]);
     let (dsn, length) = (server.dsn("lab", ""), format!("loop={loop_s}s"));
-    for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more) {
+    for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more)
+    {
         command.args(["--set", set]);
     }
     command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).stdout(Stdio::null()).stderr(Stdio::null());

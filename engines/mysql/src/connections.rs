@@ -46,7 +46,9 @@ pub fn of_server(admin: &mut dyn Ask) -> Option<MostClients> {
     let (most, most_of_user) = limits(admin)?;
     let whole = MostClients {
         clients: clients(most, connected),
-        why: format!("the server's {VARIABLE} is {most}, and {connected} are taken, one of them by rumba's control session"),
+        why: format!(
+            "the server's {VARIABLE} is {most}, and {connected} are taken, one of them by rumba's control session"
+        ),
         remedy: format!("raise the server's {VARIABLE}"),
     };
     if most_of_user == 0 {

@@ -84,9 +84,8 @@ impl Dsn {
         }
         let mut parameters = Parameters::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair
-                .split_once('=')
-                .ok_or_else(|| wrong("its parameters are not written name=value", like()))?;
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| wrong("its parameters are not written name=value", like()))?;
             parameters.take(name, decode(value))?;
         }
         dsn.tls = parameters.tls()?;

@@ -262,8 +262,7 @@ impl MySqlEngine {
         let mut control = Control::new(admin, options.on_lost, Some(schema.clone()));
         control.set_timeout(None);
         let server = counters::Server::new(plan.kind.clone(), &version);
-        let rehearsed =
-            rehearsal::rehearse(&mut control, &server, &schema, &plan.table_options, &Patience::default());
+        let rehearsed = rehearsal::rehearse(&mut control, &server, &schema, &plan.table_options, &Patience::default());
         if let Err(error) = rehearsed {
             // It is the user's again, as it was; what cannot be removed stays marked as rumba's.
             let _ = taken.give_back(&mut control);

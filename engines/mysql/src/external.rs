@@ -97,7 +97,8 @@ fn look(admin: &mut dyn Ask, schema: &str) -> Result<Found, WireError> {
     if there.rows.is_empty() {
         return Ok(Found::Nothing);
     }
-    let tables = firsts(admin, &format!("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name}"))?;
+    let tables =
+        firsts(admin, &format!("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name}"))?;
     if tables.iter().any(|table| table == MARKER) {
         return Ok(match is_mark(admin, &name)? {
             true => Found::Ours,
@@ -117,7 +118,9 @@ fn firsts(admin: &mut dyn Ask, sql: &str) -> Result<Vec<String>, WireError> {
 /// Whether the table of the marker's name is the marker, by what it says of itself and by its column.
 fn is_mark(admin: &mut dyn Ask, schema: &str) -> Result<bool, WireError> {
     let of = |what: &str, among: &str| {
-        format!("SELECT {what} FROM information_schema.{among} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = '{MARKER}'")
+        format!(
+            "SELECT {what} FROM information_schema.{among} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = '{MARKER}'"
+        )
     };
     let says = firsts(admin, &of("TABLE_COMMENT", "TABLES"))?;
     let columns = firsts(admin, &of("COLUMN_NAME", "COLUMNS"))?;

@@ -210,7 +210,6 @@ impl Instance for ServerInstance {
     }
 }
 
-
 /// Whether a file is a log: InnoDB's redo, the binary log, RocksDB's write-ahead
 /// log, Aria's and TokuDB's logs. Undo is not: it is in tablespaces, and what
 /// doublewrite has is a copy of pages.

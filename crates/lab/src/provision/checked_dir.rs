@@ -309,13 +309,7 @@ struct Walk {
 impl Walk {
     fn to(path: &Path) -> Result<Self, ProvisionError> {
         let absolute = std::path::absolute(path).doing("find", path)?;
-        Ok(Self {
-            trust: Trust::of_this_process(),
-            here: root()?,
-            left: steps(&absolute),
-            links: 0,
-            made: Vec::new(),
-        })
+        Ok(Self { trust: Trust::of_this_process(), here: root()?, left: steps(&absolute), links: 0, made: Vec::new() })
     }
 
     /// Goes to the end, making what is missing with a mode, if there is one. Whether the end was reached.

@@ -152,7 +152,10 @@ mod tests {
         assert_eq!(above(root, ROOT, ROOT, 0o1777), None, "in a sticky directory everybody keeps what is his");
         assert_eq!(above(root, ROOT, ROOT, 0o777).unwrap(), "everybody may write to it (mode 0777)");
         assert!(above(root, ROOT, 1_234_567, 0o775).unwrap().contains("the group 1234567 may write to it (mode 0775)"));
-        assert!(above(root, ALICE, ALICE, 0o1755).unwrap().contains("1001"), "a sticky directory's owner may do anything");
+        assert!(
+            above(root, ALICE, ALICE, 0o1755).unwrap().contains("1001"),
+            "a sticky directory's owner may do anything"
+        );
         assert_eq!(managed(root, ROOT, ROOT, 0o775), None, "the group root is root");
         assert!(managed(root, ROOT, ROOT, 0o1777).is_some(), "nothing managed is anybody's to write to");
         assert!(managed(root, ALICE, ALICE, 0o700).is_some());

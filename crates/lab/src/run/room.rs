@@ -60,7 +60,9 @@ fn mappings() -> Option<MostClients> {
     let mapped = fs::read_to_string("/proc/self/maps").ok()?.lines().count() as u64;
     Some(most(
         limit.saturating_sub(mapped + MAPS_RESERVE) / MAPS_PER_THREAD,
-        format!("each has a thread, a thread takes {MAPS_PER_THREAD} mappings of memory, and vm.max_map_count is {limit}"),
+        format!(
+            "each has a thread, a thread takes {MAPS_PER_THREAD} mappings of memory, and vm.max_map_count is {limit}"
+        ),
         "raise vm.max_map_count with sysctl",
     ))
 }
@@ -90,7 +92,9 @@ fn of_user() -> Option<MostClients> {
     let running = threads_of(getuid().as_raw());
     Some(most(
         limit.saturating_sub(running),
-        format!("each has a thread, and the host allows this user {limit} (`ulimit -u`), of which {running} run already"),
+        format!(
+            "each has a thread, and the host allows this user {limit} (`ulimit -u`), of which {running} run already"
+        ),
         "raise that limit",
     ))
 }

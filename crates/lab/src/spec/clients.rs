@@ -63,7 +63,8 @@ fn asked(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> 
         _ => None,
     };
     let listed = node("clients").map(take::list).unwrap_or_default();
-    let clients = run.clients.iter().enumerate().map(|(index, number)| ("clients", *number, listed.get(index).copied()));
+    let clients =
+        run.clients.iter().enumerate().map(|(index, number)| ("clients", *number, listed.get(index).copied()));
     let all = clients.chain([("load_clients", run.load_clients, node("load_clients"))]);
     all.map(|(key, number, node)| (key, number, node.map_or(Origin::Default, |node| node.origin.clone()))).collect()
 }

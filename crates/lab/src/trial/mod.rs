@@ -97,8 +97,7 @@ pub fn run(mut job: Job<'_>) {
             let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = PhaseKind::Provision;
             let (pulse, asked, synced) = (Pulse::start(&roll), Asked::default(), Arc::default());
-            let mut trial =
-                Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase };
+            let mut trial = Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase };
             let end = trial.phases();
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;

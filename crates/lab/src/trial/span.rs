@@ -70,6 +70,11 @@ impl Span {
         self.phase
     }
 
+    /// CPU seconds that a hypervisor gave to others in it, as far as that is known.
+    pub fn stolen_s(&self) -> f64 {
+        self.last.steal_s_since(&self.first).value().unwrap_or_default()
+    }
+
     /// When it ended, or was last looked at.
     pub fn ended(&self) -> Instant {
         self.ended

@@ -25,15 +25,16 @@ const MOST_PIECES: u32 = 600;
 /// Why such a second has no figures.
 const NOBODY_RAN: &str = "the measurement was suspended: nobody could look";
 
-/// Whether a phase is suspended: by what the pulse has seen of it, or because it is longer than it was to be.
-fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>) -> Option<Suspension> {
+/// Whether a phase is suspended: by what the pulse has seen of it, or because it is longer than it was to be and a
+/// hypervisor has not taken that time.
+fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, stolen_s: f64) -> Option<Suspension> {
     let least_s = |of_s: f64| (of_s * SHARE).max(LEAST_S);
     if let Some(seen) = seen.filter(|seen| seen.seconds >= least_s(planned_s.unwrap_or(seconds)).min(LONG_S)) {
         return Some(seen);
     }
     let planned_s = planned_s?;
     let beyond_s = seconds - planned_s;
-    (beyond_s > least_s(planned_s)).then(|| Suspension {
+    (beyond_s - stolen_s > least_s(planned_s)).then(|| Suspension {
         seconds: beyond_s,
         cause: format!("it lasted {seconds:.1} s, and {planned_s} s were planned: what counts the clients was held up"),
     })
@@ -152,7 +153,7 @@ impl Trial<'_> {
         let until = if span.is_last { Instant::now() } else { span.ended() };
         let seen = self.pulse.within(span.started(), until);
         let seconds = span.ended().saturating_duration_since(span.started()).as_secs_f64();
-        let found = weigh(seen, seconds, span.planned_s.filter(|_| complete))?;
+        let found = weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s())?;
         if span.phase().is_timed() {
             self.emit(Event::Warning(Warning::new(
                 "suspended",
@@ -184,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_second_or_a_twentieth_of_a_phase_suspends_it_and_less_does_not() {
-        let is_suspended = |lost, seconds, planned| weigh(seen(lost), seconds, planned).is_some();
+        let is_suspended = |lost, seconds, planned| weigh(seen(lost), seconds, planned, 0.0).is_some();
         assert!(is_suspended(1.0, 121.0, Some(120.0)) && !is_suspended(0.9, 120.0, Some(120.0)));
         assert!(is_suspended(0.3, 5.0, Some(5.0)) && !is_suspended(0.2, 5.0, Some(5.0)));
         assert!(!is_suspended(0.2, 0.5, Some(0.5)), "a hiccup of a busy machine");
@@ -193,12 +194,13 @@ mod tests {
 
     #[test]
     fn a_loop_that_lasts_longer_than_planned_is_suspended_whatever_was_seen() {
-        let cause = weigh(None, 58.0, Some(5.0)).unwrap().cause;
+        let cause = weigh(None, 58.0, Some(5.0), 2.0).unwrap().cause;
         assert!(cause.starts_with("it lasted 58.0 s, and 5 s were planned"), "{cause}");
-        assert_eq!(weigh(None, 5.2, Some(5.0)), None);
-        assert_eq!(weigh(None, 0.6, Some(0.5)), None, "a loop of half a second ends late on a busy machine");
-        assert_eq!(weigh(None, 58.0, None), None);
-        assert_eq!(weigh(seen(53.0), 58.0, Some(5.0)).unwrap().cause, "stopped", "what was seen says more");
+        assert_eq!(weigh(None, 5.2, Some(5.0), 0.0), None);
+        assert_eq!(weigh(None, 0.6, Some(0.5), 0.0), None, "a loop of half a second ends late on a busy machine");
+        assert_eq!(weigh(None, 58.0, None, 0.0), None);
+        assert_eq!(weigh(seen(53.0), 58.0, Some(5.0), 0.0).unwrap().cause, "stopped", "what was seen says more");
+        assert_eq!(weigh(None, 5.6, Some(5.0), 1.3), None, "the hypervisor let it wait for its end");
     }
 
     /// Seconds of suspension in each piece of an interval of so many milliseconds, suspended from and until; and which

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 use rumba_core::units::{parse_duration, show_duration};
-use rumba_null_server::{Column, Config, Listen, NullServer, ServerError, VERSION, allow_many_connections};
 use rumba_lab::trial::child::stop_signals;
+use rumba_null_server::{Column, Config, Listen, NullServer, ServerError, VERSION, allow_many_connections};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 

@@ -10,9 +10,9 @@ mod analyze;
 mod globals;
 mod innodb;
 mod rocksdb;
-pub mod theirs;
 #[cfg(test)]
 mod tests;
+pub mod theirs;
 mod wait;
 
 use rumba_core::engine::EngineError;

@@ -30,12 +30,11 @@ pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), Engi
     flush(admin)?;
     let families = families(admin)?;
     let eager: Vec<&Family> = families.iter().filter(|family| family.compacts && family.leveled).collect();
-    let outcome = triggers(admin, eager.iter().map(|family| (family.name.as_str(), "1")))
-        .and_then(|()| {
-            let all_compact = families.iter().all(|family| family.compacts);
-            let all_eager = families.iter().all(|family| family.compacts && family.leveled);
-            quiet(admin, all_compact, all_eager, patience)
-        });
+    let outcome = triggers(admin, eager.iter().map(|family| (family.name.as_str(), "1"))).and_then(|()| {
+        let all_compact = families.iter().all(|family| family.compacts);
+        let all_eager = families.iter().all(|family| family.compacts && family.leveled);
+        quiet(admin, all_compact, all_eager, patience)
+    });
     let back = triggers(admin, eager.iter().map(|family| (family.name.as_str(), family.trigger.as_str())));
     match (outcome, back) {
         (outcome, Ok(())) => outcome,
@@ -65,12 +64,7 @@ fn flush(admin: &mut dyn Ask) -> Result<(), EngineError> {
 }
 
 /// Waits until no compaction runs or is due and no level 0 that can be emptied holds a file.
-fn quiet(
-    admin: &mut dyn Ask,
-    all_compact: bool,
-    all_eager: bool,
-    patience: &Patience,
-) -> Result<(), EngineError> {
+fn quiet(admin: &mut dyn Ask, all_compact: bool, all_eager: bool, patience: &Patience) -> Result<(), EngineError> {
     let outcome = wait::until_paid(patience, || look(admin, all_compact, all_eager));
     outcome.map_err(|left| {
         left.into_error(

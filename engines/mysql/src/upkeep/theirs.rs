@@ -78,7 +78,7 @@ fn left_to_purge(
     let history = debt(admin, server).get(HISTORY);
     let mut look = Look::default();
     match (history, began, now) {
-        (Some(history), _, _) if history == 0.0 => {}
+        (Some(0.0), _, _) => {}
         (_, Some(began), Some(now)) => {
             look.owe("transactions to purge", began.saturating_sub(now.purged) as f64, 0.0);
         }
@@ -109,7 +109,8 @@ fn write_pages(admin: &mut dyn Ask, schema: &str, patience: &Patience) -> Result
     // While they are locked, nothing is purged.
     let unlocked = admin.ask("UNLOCK TABLES");
     let warnings = warnings.and_then(|warnings| unlocked.map(|_| warnings)).map_err(|error| failed(CALL, &error))?;
-    let is_refused = |row: &&Vec<Option<String>>| row.get(1).is_some_and(|code| code.as_deref() == Some(NOT_ITS_OWN_FILE));
+    let is_refused =
+        |row: &&Vec<Option<String>>| row.get(1).is_some_and(|code| code.as_deref() == Some(NOT_ITS_OWN_FILE));
     match warnings.rows.iter().find(is_refused) {
         Some(row) => {
             let words = row.get(2).cloned().flatten().unwrap_or_default();
