@@ -233,7 +233,7 @@ impl Stage<'_> {
         if let Some(disk) = &self.disk {
             disk.set_read_only(false)?;
         }
-        if let Some(plot) = &self.plot {
+        if let Some(plot) = &mut self.plot {
             plot.uproot();
         }
         if let Some(theirs) = &mut self.theirs {

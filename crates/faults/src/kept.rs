@@ -13,8 +13,9 @@ use crate::run::Witness;
 /// What was measured and is in no interval, at most, in intervals: the one that could not be written, and the part of
 /// one that the failure cut off.
 const LOST_INTERVALS: f64 = 2.0;
-/// A loop may be this much longer than planned, unless it is marked.
-const LONGER: f64 = 1.05;
+/// By this share of its length a loop may be longer than planned, unless it is marked; a short one by so many seconds.
+const LONGER: f64 = 0.05;
+const LONGER_S: f64 = 0.25;
 /// How a trial and its phases are marked that were not measured as planned.
 const MARK: &str = "suspended";
 
@@ -84,7 +85,8 @@ impl Results<'_> {
         wrong.extend(lacking(&wanted, trial));
         for phase in of(trial).filter(|phase| name(phase).starts_with("loop ")) {
             let seconds = phase["seconds"].as_f64().unwrap_or_default();
-            if seconds > self.planned.loop_s * LONGER && phase[MARK].is_null() {
+            let longest = self.planned.loop_s + (self.planned.loop_s * LONGER).max(LONGER_S);
+            if seconds > longest && phase[MARK].is_null() {
                 wrong.push(format!("{} lasted {seconds:.2} s and is not marked as `{MARK}`", name(phase)));
             }
         }
@@ -182,10 +184,11 @@ mod tests {
     fn a_loop_that_was_too_long_and_not_marked_is_a_miss() {
         let witness = Witness::default();
         assert_eq!(judged(done(1.0), Kept::All, &witness), [""; 0]);
-        let long = judged(done(1.2), Kept::All, &witness);
+        assert_eq!(judged(done(1.2), Kept::All, &witness), [""; 0]);
+        let long = judged(done(1.3), Kept::All, &witness);
         assert!(long[0].contains("not marked"), "{long:?}");
-        let mut marked = done(1.2);
-        marked["phases"][5]["suspended"] = json!({ "seconds": 0.2 });
+        let mut marked = done(1.3);
+        marked["phases"][5]["suspended"] = json!({ "seconds": 0.3 });
         assert_eq!(judged(marked.clone(), Kept::All, &witness), [""; 0]);
         assert_eq!(judged(marked.clone(), Kept::Marked, &witness).len(), 1, "the trial is not marked");
         marked["status"] = json!("suspended");

@@ -37,6 +37,7 @@ pub struct Plot {
     /// What lies in rumba's way.
     trap: PathBuf,
     victim: PathBuf,
+    is_uprooted: bool,
 }
 
 impl Plot {
@@ -55,7 +56,7 @@ impl Plot {
             Planted::Volume => format!("{trial}.storage"),
             Planted::Ledger => format!("rumba-{}", rustix::process::getuid().as_raw()),
         });
-        let plot = Self { planted, trap, victim };
+        let plot = Self { planted, trap, victim, is_uprooted: false };
         set(plot.fill())?;
         set(own(&plot.trap))?;
         Ok(plot)
@@ -114,7 +115,7 @@ impl Plot {
         must(is_empty(&empty) || !empty.is_dir(), "something was made in the victim's directory");
         let throttle = fs::read_to_string(self.victim.join(THROTTLE)).unwrap_or_default();
         must(throttle == UNTOUCHED, "the victim's file was written");
-        if self.planted == Planted::Files {
+        if self.planted == Planted::Files && !self.is_uprooted {
             let thesis = fs::read_to_string(self.trap.join("thesis.txt")).unwrap_or_default();
             must(thesis == UNTOUCHED, "the other user's file was touched");
         }
@@ -127,7 +128,8 @@ impl Plot {
     }
 
     /// Takes it away.
-    pub fn uproot(&self) {
+    pub fn uproot(&mut self) {
+        self.is_uprooted = true;
         // A link is removed as a file, and not followed.
         let _ = fs::remove_file(&self.trap);
         let _ = fs::remove_dir_all(&self.trap);

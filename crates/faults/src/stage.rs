@@ -191,11 +191,11 @@ impl<'a> Stage<'a> {
     }
 
     /// The run after it: a short one of the same kind, without the fault.
-    pub fn next_command(&self) -> Command {
+    pub fn next_command(&self, out: &Path) -> Command {
         let mut command = self.place.rumba();
         let limits = self.case.limit.asks().iter().chain(self.case.engine.asks());
         let asks: Vec<&str> = ASKS_NEXT.iter().chain(limits).copied().collect();
-        self.run_into(&mut command, self.case.engine, Some(&self.place.path("next")), &asks);
+        self.run_into(&mut command, self.case.engine, Some(out), &asks);
         command
     }
 
@@ -268,7 +268,8 @@ impl<'a> Stage<'a> {
             Deed::Plant(_) => entries(base).chain(entries(self.place.path("tmp"))).collect(),
             _ => [base].into_iter().filter(|base| base.exists()).chain(entries(self.place.path("tmp"))).collect(),
         };
-        left.extend([self.place.path("next/data")].into_iter().filter(|base| base.exists()));
+        let next = entries(self.place.dir().to_owned()).map(|path| path.join("data"));
+        left.extend(next.filter(|data| data.exists() && *data != self.data_base()));
         left.retain(|path| !is_trap(path));
         left
     }

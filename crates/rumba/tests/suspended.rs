@@ -241,26 +241,28 @@ fn nor_does_it_where_a_server_is_measured() {
 fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_longer() {
     // The stall watch says nothing of so short a stop, and nothing at all when it is off.
     for driver in ["driver=threads", "driver=loops"] {
-        let mut run = Run::start("innodb", &["loops=3", "loop=3s", "stall=0s", driver]);
+        let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver]);
         run.await_seconds("loop 1", 1);
-        stop_for(run.server(), Duration::from_millis(3500));
+        stop_for(run.server(), Duration::from_millis(5500));
         let ended = run.end();
         ended.counts_for_nothing("innodb");
         let cause = ended.phase("loop 1")["suspended"]["cause"].as_str().unwrap();
         assert!(cause.contains("the server, mariadbd (pid") && cause.contains("state T"), "{driver}: {cause}");
-        for name in ["loop 1", "loop 2", "loop 3"] {
-            // The server was asked for its counters between two loops: the second lasted as long as it was stopped.
-            assert!((3.0..3.8).contains(&ended.seconds(name)), "{driver}: {name} lasted {} s", ended.seconds(name));
+        for name in ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5"] {
+            // The server was asked for its counters between two loops: the second lasted until it went on.
+            assert!((2.0..2.8).contains(&ended.seconds(name)), "{driver}: {name} lasted {} s", ended.seconds(name));
             let timeline = ended.timeline(name);
             assert!(timeline.iter().all(|(seconds, _)| *seconds < 1.5), "{driver}, {name}: {timeline:?}");
         }
-        let lost_s = ended.suspended_s("loop 1") + ended.suspended_s("loop 2");
-        assert!((3.2..3.8).contains(&lost_s), "{driver}: {lost_s} of 3.5 s");
-        assert!(ended.suspended_s("loop 2") > 0.5 && ended.suspended_s("loop 3") == 0.0, "{driver}");
+        let lost_s = ended.suspended_s("loops");
+        assert!((5.0..5.8).contains(&lost_s), "{driver}: {lost_s} of 5.5 s");
+        let whole = ["loop 2", "loop 3"].map(|name| ended.suspended_s(name));
+        assert!(whole.iter().all(|lost_s| (1.9..2.8).contains(lost_s)), "{driver}: {whole:?}");
+        assert_eq!(ended.suspended_s("loop 5"), 0.0, "{driver}");
         let phases: Vec<&str> =
             ended.trial()["phases"].as_array().unwrap().iter().map(|phase| phase["phase"].as_str().unwrap()).collect();
         let order: Vec<&str> = phases.into_iter().filter(|name| name.starts_with("loop")).collect();
-        assert_eq!(order, ["loop 1", "loop 2", "loop 3", "loops"], "{driver}");
+        assert_eq!(order, ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5", "loops"], "{driver}");
     }
 }
 
@@ -314,7 +316,8 @@ fn a_disk_that_takes_no_writes_for_seconds_is_a_finding_and_no_suspension() {
         }
         let ops = ended.phase("loops")["op_types"].as_object().unwrap().values();
         let max_ms = ops.filter_map(|op| op["response"]["max_ms"].as_f64()).fold(0.0, f64::max);
-        assert!((2_900.0..stall_ms + 2_000.0).contains(&max_ms), "{engine}: {max_ms} of {stall_ms} ms");
+        // Two writers of SQLite may wait for each other longer than for the disk.
+        assert!(max_ms > stall_ms - 200.0, "{engine}: {max_ms} of {stall_ms} ms");
         // Before the place that it is in.
         drop(disk);
     }
