@@ -2,7 +2,6 @@
 #![deny(missing_docs)]
 
 mod admin;
-mod again;
 #[doc(hidden)]
 pub mod codec;
 mod connection;

@@ -9,7 +9,6 @@
 mod instance;
 mod options;
 mod raw;
-mod room;
 mod session;
 
 use std::path::Path;

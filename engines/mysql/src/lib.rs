@@ -14,8 +14,6 @@ mod cache;
 mod capability;
 mod catalogue;
 mod compression;
-mod connections;
-mod control;
 mod counters;
 mod dsn;
 mod engine;
@@ -30,7 +28,6 @@ mod plan;
 mod process;
 mod profile;
 mod readback;
-mod rehearsal;
 mod software;
 #[cfg(test)]
 mod testing;

@@ -97,8 +97,7 @@ impl ServerMeter {
         self.main.pid
     }
 
-    /// The numbers of the server's processes.
-    pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+    fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }
 

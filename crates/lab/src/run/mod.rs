@@ -14,7 +14,6 @@ mod loops;
 pub mod pace;
 mod poller;
 pub mod queue;
-pub mod room;
 pub mod stats;
 pub mod stop;
 pub mod tail;

@@ -2,10 +2,8 @@
 //! whatever ends a run costs at most the current interval.
 
 mod append;
-mod claim;
 mod read;
 mod resume;
-mod room;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -13,20 +11,14 @@ mod write;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rumba_core::record::{FORMAT, TrialPlan};
 use rumba_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-pub use append::replace_named;
-pub use claim::{Claim, ClaimError};
 pub use read::{ReadError, read};
 pub use resume::Resume;
-pub use room::lacked_room;
 pub use write::TrialWriter;
-
-use room::{Held, Room};
 
 use crate::plan;
 use crate::spec::Experiment;
@@ -47,9 +39,9 @@ struct Meta {
 
 /// A results directory that is being written.
 pub struct ResultsDir {
-    /// No other run writes it.
-    claim: Claim,
-    room: Arc<Room>,
+    path: PathBuf,
+    /// While it is held, no other process writes it.
+    _claim: std::fs::File,
 }
 
 /// A moment as RFC 3339 in UTC, to the second.
@@ -62,23 +54,25 @@ pub fn precise_timestamp(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// The name of a new results directory, if no other run has it: the experiment's name and the time.
-fn directory_name(experiment: &str) -> String {
+/// The name of a new results directory: the experiment's name and the time.
+pub fn directory_name(experiment: &str) -> String {
     format!("{experiment}-{}", jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S"))
 }
 
 impl ResultsDir {
-    /// Makes a results directory of one that was claimed.
+    /// Makes a results directory; an existing one must be empty.
     ///
     /// # Errors
-    /// When it cannot be written, or its disk has no room; nothing is left in it then.
+    /// When it holds something, or cannot be written.
     pub fn create(
-        mut claim: Claim,
+        path: &Path,
         experiment: &Experiment,
         trials: &[TrialPlan],
         conditions: BTreeMap<String, String>,
         warnings: Vec<Warning>,
-    ) -> Result<Self, ClaimError> {
+    ) -> io::Result<Self> {
+        std::fs::create_dir_all(path.join("trials"))?;
+        let claim = resume::claim(path)?;
         let meta = Meta {
             format: FORMAT,
             name: experiment.name.clone(),
@@ -89,25 +83,14 @@ impl ResultsDir {
             warnings,
             trials: trials.iter().map(plan::directory).collect(),
         };
-        let path = claim.path();
-        let room = hold_room(path, trials.len())?;
-        // Made and not replaced: where locks do not reach, on another host of a shared disk, it is this that excludes.
-        let (toml, json) = (path.join("experiment.toml"), path.join("experiment.json"));
-        append::create(&toml, &experiment.as_run).map_err(|cause| claim::io_error(&toml, cause))?;
-        let begun = std::fs::create_dir(path.join("trials"))
-            .and_then(|()| append::replace(&json, &serde_json::to_string_pretty(&meta)?));
-        if let Err(cause) = begun {
-            // What cannot be removed either says that a run was begun here.
-            let _ = std::fs::remove_file(&toml).and_then(|()| std::fs::remove_dir(path.join("trials")));
-            return Err(claim::io_error(path, cause));
-        }
-        claim.keep();
-        Ok(Self { claim, room })
+        append::replace(&path.join("experiment.toml"), &experiment.as_run)?;
+        append::replace(&path.join("experiment.json"), &serde_json::to_string_pretty(&meta)?)?;
+        Ok(Self { path: path.to_owned(), _claim: claim })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        self.claim.path()
+        &self.path
     }
 
     /// Begins a trial's part of it.
@@ -115,30 +98,6 @@ impl ResultsDir {
     /// # Errors
     /// When its directory cannot be made.
     pub fn trial(&self, trial: &TrialPlan) -> io::Result<TrialWriter> {
-        TrialWriter::create(self.path().join("trials").join(plan::directory(trial)), trial, self.room.clone())
+        TrialWriter::create(self.path.join("trials").join(plan::directory(trial)), trial)
     }
-
-    /// Writes a file of the run's summary beside its trials, whole or not at all, and gives its path.
-    ///
-    /// # Errors
-    /// Why it could not be written.
-    pub fn summarise(&self, name: &str, text: &str) -> io::Result<PathBuf> {
-        let path = self.path().join(name);
-        self.room.write(Held::Summary, || append::replace(&path, text))?;
-        Ok(path)
-    }
-
-    /// What has kept results from being written, if something has: nothing more is run then.
-    pub fn trouble(&self) -> Option<Warning> {
-        self.room.trouble()
-    }
-}
-
-/// Holds room for what is written when the disk is full.
-fn hold_room(path: &Path, trials: usize) -> Result<Arc<Room>, ClaimError> {
-    let room = Room::hold(path, trials).map_err(|cause| match room::is_full(&cause) {
-        true => ClaimError::NoRoom { path: path.to_owned(), mebibytes: room::held_bytes(trials).div_ceil(1 << 20) },
-        false => claim::io_error(path, cause),
-    })?;
-    Ok(Arc::new(room))
 }

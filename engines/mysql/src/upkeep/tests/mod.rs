@@ -2,4 +2,3 @@
 
 mod real;
 mod refused;
-mod theirs;
