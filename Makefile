@@ -5,7 +5,7 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench aa experiments build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
+.PHONY: help setup demo test bench aa faults experiments build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -28,6 +28,13 @@ aa: setup-demo ## Run one engine against itself: what verdicts say of noise alon
 	@echo "aa: one engine twice, ten repeats; docs/aa.txt has the tables"
 	cargo build --release -p rumba
 	@scripts/aa
+
+# Cases of another seed are others: SEED=2. One of them again: ARGS="--case 31".
+SEED := 1
+faults: setup-test ## Harm real runs in a hundred ways and ask what came of it (half an hour; SEED=2, ARGS="--case 31")
+	@echo "faults: the cases of seed $(SEED); counts go to docs/reliability.md"
+	cargo build --release -p rumba -p rumba-faults
+	$(TARGET)/release/faults --rumba $(TARGET)/release/rumba --base $(TARGET)/faults --seed $(SEED) --write . $(ARGS)
 
 experiments: setup-test setup-web ## Run the published experiments (four hours), or NAME=storage-tiers ARGS="--set repeats=8"
 	@echo "experiments: tables and pictures go to docs/experiments"

@@ -41,6 +41,8 @@ export interface Row {
   broken: string[];
   /** Repeats whose data failed its verification: they are in no figure. */
   unsound?: { trial: number; repeat: number; reason: string }[];
+  /** Repeats whose load or run was suspended: that part is in no figure. */
+  suspended?: { trial: number; repeat: number; part: "load" | "run"; reason: string }[];
 }
 
 /** What a ratio says, noise considered. */
@@ -143,6 +145,8 @@ export interface Series {
 export interface Timeline {
   at_s: number[];
   phases: [name: string, start: number, end: number][];
+  /** When the trial was suspended, seconds since its start. */
+  suspended?: [from: number, until: number][];
   series: Series[];
   bucket_s: number | null;
 }

@@ -125,6 +125,37 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
   };
 }
 
+/** Where a trial was suspended: a band of warning, named once where there is room. */
+function suspensions(context: Context): (plot: uPlot) => void {
+  const stretches = context.trials().flatMap(({ trial }) => {
+    const load = current().part === "load";
+    const origin = trial.timeline.phases.find(([name]) => (name === "load" || name === "settle") === load)?.[1] ?? 0;
+    const end = (spans(trial).at(-1)?.[2] ?? 0) + origin;
+    return (trial.timeline.suspended ?? [])
+      .filter(([from]) => from >= origin - 1e-6 && from < end - 1e-6)
+      .map(([from, until]) => [from - origin, until - origin] as const);
+  });
+  return (plot) => {
+    const { ctx, bbox } = plot;
+    const edge = bbox.left + bbox.width;
+    ctx.save();
+    ctx.font = `${11 * devicePixelRatio}px ${ink("--sans")}`;
+    ctx.textBaseline = "top";
+    for (const [from, until] of stretches) {
+      const left = Math.max(plot.valToPos(from, "x", true), bbox.left);
+      const right = Math.min(plot.valToPos(until, "x", true), edge);
+      if (right <= left) continue;
+      ctx.fillStyle = ink("--alarm-paper");
+      ctx.fillRect(left, bbox.top, right - left, bbox.height);
+      ctx.fillStyle = ink("--alarm");
+      ctx.fillRect(left, bbox.top, right - left, 2 * devicePixelRatio);
+      const room = ctx.measureText("suspended").width + 8 * devicePixelRatio < right - left;
+      if (room) ctx.fillText("suspended", left + 3 * devicePixelRatio, bbox.top + 4 * devicePixelRatio);
+    }
+    ctx.restore();
+  };
+}
+
 /** Every other phase lies on a faint band; its name stands in the first panel. */
 function phaseBands(phases: Span[], named: boolean): uPlot.Hooks.Arrays {
   return {
@@ -189,6 +220,7 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
   const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};
   if (current().part === "run") hooks.draw = changePoints(context, shown.series).draw ?? [];
+  hooks.drawClear = [...(hooks.drawClear ?? []), suspensions(context)];
   hooks.setCursor = [readout(context, reading, found)];
   const end = Math.max(...phases.map(([, , to]) => to), 1);
   requestAnimationFrame(() =>
@@ -226,6 +258,9 @@ export function timelineSection(context: Context): HTMLElement {
   const changed = (context.data.summary.steadiness ?? []).some(({ courses }) => Object.values(courses).some(({ changes }) => changes.length > 0))
     ? " A dashed line is where a level changed within the loops."
     : "";
+  const suspended = context.trials().some(({ trial }) => (trial.timeline.suspended ?? []).length > 0)
+    ? " A warning band is time in which a trial was suspended: it is in no figure."
+    : "";
   const switcher = h(
     "div",
     { class: "switch", role: "group", "aria-label": "part of the trial" },
@@ -240,7 +275,7 @@ export function timelineSection(context: Context): HTMLElement {
   return section(
     "timeline",
     "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed} Drag to zoom, double-click to zoom out.`,
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended} Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
   );

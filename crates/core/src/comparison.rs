@@ -177,6 +177,9 @@ pub struct Row {
     /// Repeats whose data failed its verification: they are in no figure of this row.
     #[serde(default)]
     pub unsound: Vec<Unsound>,
+    /// Repeats whose load or run was suspended: that part of them is in no figure of this row.
+    #[serde(default)]
+    pub suspended: Vec<Suspended>,
     /// How many loads the repeats of the run started from: with one load and many
     /// starts, a verdict says nothing about how another load would have come out.
     #[serde(default)]
@@ -194,11 +197,30 @@ pub struct Unsound {
     pub reason: String,
 }
 
+/// A repeat whose load or run was suspended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Suspended {
+    /// Its trial's number.
+    pub trial: u32,
+    /// Which repeat.
+    pub repeat: u32,
+    /// Which part of it is in no figure.
+    pub part: Part,
+    /// The first phase of that part that was suspended, for how long and why: `loop 1, for 10.0 s: …`.
+    pub reason: String,
+}
+
 impl Row {
     /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.
     pub fn why_unsound(&self) -> Option<String> {
         let first = self.unsound.first()?;
         Some(format!("repeat {} of {} failed its verification: {}", first.repeat, self.engine, first.reason))
+    }
+
+    /// Why a part has no figures although repeats ended it: `repeat 2 of innodb was suspended in loop 1, …`.
+    pub fn why_suspended(&self, part: Part) -> Option<String> {
+        let first = self.suspended.iter().find(|suspended| suspended.part == part)?;
+        Some(format!("repeat {} of {} was suspended in {}", first.repeat, self.engine, first.reason))
     }
 }
 

@@ -139,6 +139,33 @@ pub enum Place {
     },
 }
 
+/// How many clients can be at work at once, beside the sessions that an instance has for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MostClients {
+    /// The most that can be connected.
+    pub clients: u32,
+    /// What bounds them.
+    pub why: String,
+    /// What would make room for more.
+    pub remedy: String,
+}
+
+impl MostClients {
+    /// Why so many clients are too many, and what to do; `None` if they are not.
+    pub fn refusal(&self, clients: u32) -> Option<(String, String)> {
+        if clients <= self.clients {
+            return None;
+        }
+        let problem =
+            format!("{clients} clients are more than the {} that there is room for: {}", self.clients, self.why);
+        let remedy = match self.clients {
+            0 => self.remedy.clone(),
+            most => format!("{}, or set {most} or fewer", self.remedy),
+        };
+        Some((problem, remedy))
+    }
+}
+
 /// A storage engine: what it is called, what it can be told, how it is opened.
 pub trait Engine: Send + Sync {
     /// The name in experiments: `rocksdb`.
@@ -199,6 +226,15 @@ pub trait Engine: Send + Sync {
     /// The offending setting, and what would be accepted.
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError>;
 
+    /// How many clients an instance of this configuration could have, as far as it can be told before it is opened;
+    /// `None` where nothing bounds them. Asked after [`Engine::check`] has accepted the configuration.
+    ///
+    /// # Errors
+    /// As [`Engine::check`].
+    fn most_clients(&self, _config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
+        Ok(None)
+    }
+
     /// Creates a new instance in an existing, empty directory. What it puts into
     /// a directory [`KEPT`] inside (a server's configuration and log, never a
     /// password) is copied beside the results at the end, whatever that is.
@@ -251,6 +287,11 @@ pub trait Instance: Send + Sync {
     /// # Errors
     /// Whatever the engine said.
     fn session(&self) -> Result<Session, EngineError>;
+
+    /// How many sessions clients can have now; `None` where nothing bounds them.
+    fn most_clients(&self) -> Option<MostClients> {
+        None
+    }
 
     /// Brings the instance to the state in which reads after a load are
     /// representative (facts: compaction waited for, memtable flushed,

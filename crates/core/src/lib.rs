@@ -15,6 +15,7 @@ pub mod memory;
 pub mod metric;
 pub mod pair;
 pub mod parity;
+pub mod printable;
 pub mod ratio;
 pub mod record;
 pub mod results;

@@ -74,6 +74,13 @@ impl std::str::FromStr for PhaseKind {
     }
 }
 
+impl PhaseKind {
+    /// Whether its figures rest on time that passes while operations run: an interruption of the measurement spoils them.
+    pub fn is_timed(self) -> bool {
+        matches!(self, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
+    }
+}
+
 impl Serialize for PhaseKind {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -149,6 +156,20 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+fn is_nothing(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
+/// Time of a phase in which the measurement itself stood still: nothing of the trial's process could run, or its
+/// server was stopped. An engine that is slow by itself is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Suspension {
+    /// How long, seconds; or, of a phase that was longer than planned with nothing else seen, by how much.
+    pub seconds: f64,
+    /// What was seen, for a person.
+    pub cause: String,
+}
+
 /// What became, after the end of the last loop, of the operations that were begun or due in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Backlog {
@@ -189,6 +210,10 @@ pub struct Interval {
     pub p99_ms: Metric,
     /// Largest response time, milliseconds.
     pub max_ms: Metric,
+    /// Seconds of it in which the measurement was suspended; more than its length where the machine slept, which no
+    /// clock of the trial counts.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub suspended_s: f64,
     /// What the hardware spent.
     pub spent: Spent,
 }
@@ -258,6 +283,9 @@ pub struct PhaseRecord {
     /// Whether it went to its planned end; a phase that was cut off by a failure
     /// or an interrupt holds what was measured until then, and enters no median.
     pub complete: bool,
+    /// That it was suspended: then it is in no median, verdict or claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<Suspension>,
     /// Operations (load: rows).
     pub ops: u64,
     /// Per type of operation.
@@ -298,6 +326,13 @@ pub enum Status {
     },
     /// It was stopped by its user.
     Interrupted,
+    /// It went to its end, but the measurement was suspended on the way: the figures of that part count for nothing.
+    Suspended {
+        /// The first phase that was.
+        phase: PhaseKind,
+        /// What was seen, for a person.
+        cause: String,
+    },
 }
 
 /// Which of its phases a trial runs.
@@ -458,6 +493,18 @@ impl Record {
     /// The phase of this kind, if it was reached and ended.
     pub fn phase(&self, kind: PhaseKind) -> Option<&PhaseRecord> {
         self.phases.iter().find(|phase| phase.phase == kind)
+    }
+
+    /// The phases with operations that were suspended, in order; `loops`, their sum, is none of its own.
+    pub fn suspended(&self) -> impl Iterator<Item = (PhaseKind, &Suspension)> {
+        let timed = self.phases.iter().filter(|phase| phase.phase.is_timed());
+        timed.filter_map(|phase| Some((phase.phase, phase.suspended.as_ref()?)))
+    }
+
+    /// Why no figure of the loops may be used: the warmup before them, one of them, or the backlog after them was
+    /// suspended.
+    pub fn suspended_run(&self) -> Option<(PhaseKind, &Suspension)> {
+        self.suspended().find(|(phase, _)| *phase != PhaseKind::Load)
     }
 
     /// The loops one by one, in order.

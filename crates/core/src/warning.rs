@@ -86,6 +86,7 @@ const SPEED: &[&str] = &["ops_per_s", "p99_ms"];
 /// Every code: the ranking of all warnings, in its order within a rank too. `p99_ms` stands for all response times.
 pub const WARNINGS: &[WarningKind] = &[
     row("verification-failed", Rank::Void, &[]),
+    row("suspended", Rank::Void, &[]),
     row("iops-not-divided", Rank::Void, SPEED),
     row("limit-not-enforced", Rank::Misleading, &[]),
     row("durability-differs", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain", "p99_ms"]),
@@ -143,6 +144,8 @@ pub const WARNINGS: &[WarningKind] = &[
     row("not-calibrated", Rank::Note, &[]),
     row("throttle-not-lifted", Rank::Note, &[]),
     row("not-kept", Rank::Note, &[]),
+    row("results-disk-full", Rank::Note, &[]),
+    row("results-not-written", Rank::Note, &[]),
 ];
 
 /// A warning as files and programs have it: with what [`WARNINGS`] says of its code, so that no reader needs the table.

@@ -75,8 +75,12 @@ pub struct Outcome {
     pub done: usize,
     /// Trials that failed.
     pub failed: usize,
+    /// Trials that went to their end, of whose figures some count for nothing: their measurement was suspended.
+    pub suspended: usize,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Trials that were not begun, because results can no longer be written.
+    pub not_begun: usize,
 }
 
 /// What keeps an experiment from going on at all.
@@ -116,10 +120,15 @@ impl Conduct<'_> {
                 outcome.interrupted = true;
                 break;
             }
+            if self.results.trouble().is_some() {
+                outcome.not_begun = self.trials.len() - number;
+                break;
+            }
             watch.begins(trial, self.planned);
             let record = self.trial(trial, &mut stock, watch)?;
             match &record.status {
                 Status::Done => outcome.done += 1,
+                Status::Suspended { .. } => outcome.suspended += 1,
                 Status::Interrupted => outcome.interrupted = true,
                 Status::Running | Status::Failed { .. } => outcome.failed += 1,
             }
@@ -175,7 +184,8 @@ impl Conduct<'_> {
         writer.condition("data", start.words());
         let mut kept = Kept::of(&order.data_dir);
         let provisioned = match (trial.part, writer.status(), left) {
-            (TrialPart::Load, Status::Done, Some(state)) => {
+            // Data that took longer to load than was measured is whole all the same.
+            (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
                 // What is copied off a volume is no part of what is measured.
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 let left = Left { data, state, started: writer.started() };
@@ -235,7 +245,11 @@ impl Conduct<'_> {
                 writer.take(event.clone());
                 watch.event(trial, &event);
             }
-            Ok(())
+            // What is measured from here on could not be kept.
+            let trouble = writer.trouble();
+            let goes_on = trouble.is_none();
+            trouble.into_iter().for_each(|warning| watch.event(trial, &Event::Warning(warning)));
+            Ok(goes_on)
         });
         if self.stops.load(Relaxed) > 0 {
             writer.interrupted();
@@ -249,14 +263,15 @@ impl Conduct<'_> {
     }
 
     /// Starts the trial's process and passes on its events until it has ended;
-    /// and nothing several times a second, so that its silence is heard.
+    /// and nothing several times a second, so that its silence is heard. `take`
+    /// says whether it is to go on.
     fn process(
         &self,
         command: std::io::Result<Command>,
         order: &Order,
         mark: &str,
         log: &Path,
-        take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<()>,
+        take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
     ) -> std::io::Result<ExitStatus> {
         let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
@@ -268,19 +283,20 @@ impl Conduct<'_> {
         }
         let lines = lines_of(&mut child);
         let mut asked: Option<Instant> = None;
+        let mut goes_on = true;
         loop {
             match lines.recv_timeout(Duration::from_millis(200)) {
                 Ok(line) => {
                     if let Ok(event) = serde_json::from_str(&line) {
-                        take(Some(event), &mut child)?;
+                        goes_on &= take(Some(event), &mut child)?;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return child.wait(),
-                Err(RecvTimeoutError::Timeout) if asked.is_none() => take(None, &mut child)?,
+                Err(RecvTimeoutError::Timeout) if asked.is_none() => goes_on &= take(None, &mut child)?,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             let stops = self.stops.load(Relaxed);
-            if stops > 0 && asked.is_none() {
+            if (stops > 0 || !goes_on) && asked.is_none() {
                 asked = Some(Instant::now());
                 signal(&child, rustix::process::Signal::TERM);
             }

@@ -56,16 +56,20 @@ impl Kept {
     /// Writes the files into a trial's results; what is there already stays as it is.
     pub fn write(&mut self, directory: &Path) {
         for (name, bytes) in &self.files {
-            let written = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(directory.join(name))
-                .and_then(|mut file| file.write_all(bytes));
-            if let Err(error) = written {
+            if let Err(error) = write_new(&directory.join(name), bytes) {
                 self.problems.push(format!("{name}: {error}"));
             }
         }
     }
+}
+
+/// Writes a file that is not there yet. Half of one would take the room that the record needs, and deceive.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes).inspect_err(|_| {
+        // What fails here leaves the half, and the reason of the whole failure is told.
+        let _ = fs::remove_file(path);
+    })
 }
 
 /// A plain file's bytes, or its head and tail when it is longer; nothing of anything else.

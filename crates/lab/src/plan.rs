@@ -17,7 +17,9 @@ pub use rest::rest;
 
 /// The trials. First the loads that others start from, one of each engine whose
 /// data can be kept; then the repeats, interleaved (A B A B, not A A B B), so that
-/// a host that grows slower does so for every engine.
+/// a host that grows slower does so for every engine. Where engines are compared
+/// with each other (`[ab]`), each second turn goes the other way round (A B B A):
+/// what a trial leaves behind for the next one meets both.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
     let mut trials: Vec<TrialPlan> = Vec::new();
@@ -27,8 +29,12 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     }
     let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
     for repeat in 1..=run.repeats {
+        let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
+        if !experiment.pairs.is_empty() && repeat % 2 == 0 {
+            turn.reverse();
+        }
         for &clients in &run.clients {
-            for engine in &experiment.engines {
+            for &engine in &turn {
                 let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
                 let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
                 let planned = trial(experiment, engine, trials.len(), clients, repeat, part);

@@ -23,7 +23,7 @@ use rumba_lab::prepare::Stock;
 use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
-use rumba_lab::store::{self, ResultsDir};
+use rumba_lab::store::{self, Claim, ResultsDir};
 
 const FAILS: &str = "RUMBA_TEST_FAILS";
 const PLACE: &str = "RUMBA_TEST_PLACE";
@@ -190,8 +190,8 @@ impl Place {
         };
         let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
         let trials = plan::plan(&experiment, &registry());
-        let results = self.dir.join("results");
-        let results = ResultsDir::create(&results, &experiment, &trials, Default::default(), Vec::new()).unwrap();
+        let claim = Claim::new(&self.dir.join("results")).unwrap();
+        let results = ResultsDir::create(claim, &experiment, &trials, Default::default(), Vec::new()).unwrap();
         let conduct = Conduct {
             experiment: "test",
             trials: &trials,

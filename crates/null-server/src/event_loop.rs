@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::answers::Answers;
 use crate::connection::{Connection, Received};
-use crate::listener::Acceptor;
+use crate::listener::{Acceptor, Arrival};
 
 /// The events that are not a connection's.
 const MAIL: u64 = u64::MAX;
@@ -22,6 +22,9 @@ const LISTENER: u64 = u64::MAX - 1;
 /// Events taken at once, and bytes received at once.
 const EVENTS: usize = 256;
 const BUFFER: usize = 64 << 10;
+/// How long nobody is let in when the host has no descriptor even to turn them away: the kernel would say that
+/// somebody waits as often as it is asked.
+const NOT_NOW: Duration = Duration::from_millis(100);
 
 /// Sockets and the word to stop, for a loop of another thread.
 pub struct Mailbox {
@@ -71,6 +74,8 @@ pub struct EventLoop {
     epoll: OwnedFd,
     mail: Arc<Mailbox>,
     acceptor: Option<Acceptor>,
+    /// When it lets clients in again, while it lets in nobody.
+    lets_in: Option<Instant>,
     answers: Arc<Answers>,
     delay: Option<Duration>,
     connections: Vec<Option<Box<Connection>>>,
@@ -101,6 +106,7 @@ impl EventLoop {
             epoll,
             mail,
             acceptor,
+            lets_in: None,
             answers,
             delay,
             connections: Vec::new(),
@@ -117,7 +123,7 @@ impl EventLoop {
     /// When the kernel refuses to wait, which it never does.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
-        while !self.mail.stop.load(Relaxed) {
+        while !self.is_stopped() {
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), self.patience().as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -129,13 +135,22 @@ impl EventLoop {
                 self.release();
             }
             self.release();
+            self.let_in_again();
         }
         Ok(())
     }
 
+    /// Looked at wherever a client could hold the loop for as long as it likes.
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        self.mail.stop.load(Relaxed)
+    }
+
     /// How long nothing is due.
     fn patience(&self) -> Option<Timespec> {
-        let left = self.due.front()?.at.saturating_duration_since(Instant::now());
+        let answer = self.due.front().map(|due| due.at);
+        let next = [answer, self.lets_in].into_iter().flatten().min()?;
+        let left = next.saturating_duration_since(Instant::now());
         Some(Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) })
     }
 
@@ -211,6 +226,9 @@ impl EventLoop {
                     if (bytes < self.buffer.len() && !up_to_the_end) || !connection.may_be_heard() {
                         return true;
                     }
+                    if self.is_stopped() {
+                        return false;
+                    }
                 }
             }
         }
@@ -263,7 +281,7 @@ impl EventLoop {
     /// Sends the answers whose time has come.
     #[inline]
     fn release(&mut self) {
-        while self.due.front().is_some_and(|due| due.at <= Instant::now()) {
+        while !self.is_stopped() && self.due.front().is_some_and(|due| due.at <= Instant::now()) {
             let Some(due) = self.due.pop_front() else { return };
             let Some(mut connection) = self.lift(due.slot, due.id) else { continue };
             let mut lives = connection.flush(due.bytes).is_ok();
@@ -282,15 +300,36 @@ impl EventLoop {
         }
     }
 
+    /// Lets clients in, as many as are taken at once: those who still wait are told of again.
     fn accept(&mut self) {
         let own = Arc::clone(&self.mail);
-        while let Some((socket, id, mail)) = self.acceptor.as_mut().and_then(Acceptor::accept) {
-            if Arc::ptr_eq(&mail, &own) {
-                self.adopt(socket, id);
-            } else {
-                mail.give(socket, id);
+        for _ in 0..EVENTS {
+            let Some(acceptor) = &mut self.acceptor else { return };
+            match acceptor.accept() {
+                Arrival::Client(socket, id, mail) if Arc::ptr_eq(&mail, &own) => self.adopt(socket, id),
+                Arrival::Client(socket, id, mail) => mail.give(socket, id),
+                Arrival::Gone => {}
+                Arrival::Nobody => return,
+                Arrival::NotNow => return self.let_nobody_in(),
             }
         }
+    }
+
+    fn let_nobody_in(&mut self) {
+        // If it is refused, the loop is merely told more often.
+        let _ = self.listen_for(EventFlags::empty());
+        self.lets_in = Some(Instant::now() + NOT_NOW);
+    }
+
+    fn let_in_again(&mut self) {
+        if self.lets_in.is_some_and(|at| at <= Instant::now()) {
+            self.lets_in = self.listen_for(EventFlags::IN).is_err().then(|| Instant::now() + NOT_NOW);
+        }
+    }
+
+    fn listen_for(&self, what: EventFlags) -> io::Result<()> {
+        let Some(acceptor) = &self.acceptor else { return Ok(()) };
+        Ok(epoll::modify(&self.epoll, acceptor.as_fd(), EventData::new_u64(LISTENER), what)?)
     }
 
     /// Greets a new connection.

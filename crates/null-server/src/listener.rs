@@ -4,15 +4,16 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use rustix::net::SocketFlags;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::config::Listen;
 use crate::event_loop::Mailbox;
+use crate::packet::packet;
 use crate::server::ServerError;
 
 /// Clients that may wait to be let in; hundreds connect at once.
@@ -47,16 +48,33 @@ fn socket_at(path: &Path) -> Result<UnixListener, ServerError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(error)),
         Ok(found) if !found.file_type().is_socket() => return Err(ServerError::NotASocket(path.to_owned())),
-        Ok(_) => match UnixStream::connect(path) {
+        Ok(_) => match knock(path) {
             // Whoever made it is gone.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                std::fs::remove_file(path).map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-            Ok(_) => return Err(ServerError::Occupied(path.to_owned())),
+            Err(Errno::CONNREFUSED) => std::fs::remove_file(path).map_err(failed)?,
+            // It takes nobody in for now, and would be waited for.
+            Ok(()) | Err(Errno::AGAIN) => return Err(ServerError::Occupied(path.to_owned())),
+            Err(error) => return Err(failed(error.into())),
         },
     }
     UnixListener::bind(path).map_err(failed)
+}
+
+/// Whether somebody answers at a socket, without waiting for it.
+fn knock(path: &Path) -> rustix::io::Result<()> {
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, INHERITED_BY_NONE, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)
+}
+
+/// What a look at who waits came to.
+pub enum Arrival {
+    /// A client, its number, and the loop that it belongs to.
+    Client(OwnedFd, u32, Arc<Mailbox>),
+    /// Somebody who is gone again, or was turned away: there may be others.
+    Gone,
+    /// Nobody waits.
+    Nobody,
+    /// The host has no descriptor or no memory for whoever waits.
+    NotNow,
 }
 
 /// Lets clients in and gives them to the loops in turn.
@@ -67,39 +85,74 @@ pub struct Acceptor {
     accepted: u32,
     /// Given up to turn a client away when there are no descriptors left.
     reserve: Option<OwnedFd>,
+    /// What a client that is turned away is told.
+    refusal: Vec<u8>,
 }
 
 impl Acceptor {
     /// An acceptor for these loops.
     pub fn new(listener: OwnedFd, is_tcp: bool, mailboxes: Vec<Arc<Mailbox>>) -> Self {
-        let reserve = rustix::io::dup(&listener).ok();
-        Self { listener, is_tcp, mailboxes, accepted: 0, reserve }
+        let mut acceptor = Self { listener, is_tcp, mailboxes, accepted: 0, reserve: None, refusal: refusal() };
+        acceptor.keep_reserve();
+        acceptor
     }
 
-    /// The next client, its number, and the loop that it belongs to; `None` when nobody waits.
-    pub fn accept(&mut self) -> Option<(OwnedFd, u32, Arc<Mailbox>)> {
-        loop {
-            match rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => {
-                    if self.is_tcp {
-                        // Without it an answer can wait for the acknowledgement of the one before.
-                        let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
-                    }
-                    let mailbox = self.mailboxes[self.accepted as usize % self.mailboxes.len()].clone();
-                    // Numbers that mean something else in the loop's events are left out.
-                    self.accepted = (self.accepted + 1) % 0xFFFF_FFF0;
-                    return Some((socket, self.accepted, mailbox));
-                }
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::MFILE | Errno::NFILE) if self.reserve.take().is_some() => {
-                    let turned_away = rustix::net::accept(&self.listener);
-                    drop(turned_away);
-                    self.reserve = rustix::io::dup(&self.listener).ok();
-                }
-                Err(_) => return None,
-            }
+    /// Looks at who waits, once: whoever calls again and again can stop in between.
+    pub fn accept(&mut self) -> Arrival {
+        match rustix::net::accept_with(&self.listener, INHERITED_BY_NONE) {
+            Ok(socket) => self.admit(socket),
+            Err(Errno::AGAIN) => Arrival::Nobody,
+            Err(Errno::INTR | Errno::CONNABORTED) => Arrival::Gone,
+            // The kernel says so before it has looked whether anybody waits.
+            Err(Errno::MFILE | Errno::NFILE) => self.turn_away(),
+            Err(_) => Arrival::NotNow,
         }
     }
+
+    fn admit(&mut self, socket: OwnedFd) -> Arrival {
+        if self.is_tcp {
+            // Without it an answer can wait for the acknowledgement of the one before.
+            let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
+        }
+        let mailbox = self.mailboxes[self.accepted as usize % self.mailboxes.len()].clone();
+        // Numbers that mean something else in the loop's events are left out.
+        self.accepted = (self.accepted + 1) % 0xFFFF_FFF0;
+        Arrival::Client(socket, self.accepted, mailbox)
+    }
+
+    /// Lets the first of those who wait in by the descriptor that is kept for it, and shuts it out with the reason.
+    fn turn_away(&mut self) -> Arrival {
+        self.reserve = None;
+        let arrival = match rustix::net::accept_with(&self.listener, INHERITED_BY_NONE) {
+            Ok(socket) => {
+                // Nobody else is to be told if it does not listen.
+                let _ = rustix::net::send(&socket, &self.refusal, SendFlags::NOSIGNAL);
+                Arrival::Gone
+            }
+            Err(Errno::AGAIN) => Arrival::Nobody,
+            Err(Errno::INTR | Errno::CONNABORTED) => Arrival::Gone,
+            Err(_) => Arrival::NotNow,
+        };
+        self.keep_reserve();
+        arrival
+    }
+
+    fn keep_reserve(&mut self) {
+        self.reserve = rustix::io::fcntl_dupfd_cloexec(&self.listener, 0).ok();
+    }
+}
+
+const INHERITED_BY_NONE: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+/// The error 1040 in place of a greeting; nobody has agreed on SQL states by then.
+fn refusal() -> Vec<u8> {
+    let mut out = Vec::new();
+    packet(&mut out, &mut 0, |out| {
+        out.push(0xFF);
+        out.extend_from_slice(&1040u16.to_le_bytes());
+        out.extend_from_slice(b"Too many connections: the null server has no descriptor left (ulimit -n)");
+    });
+    out
 }
 
 impl AsFd for Acceptor {

@@ -243,6 +243,19 @@ fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
 }
 
 #[test]
+fn a_server_that_takes_nobody_in_is_a_server_all_the_same() {
+    // The start used to wait until it would be taken in, and heard no signal meanwhile.
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let _the_one_that_may_wait = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let config = Config::new(Listen::Socket(path.clone()));
+    assert!(matches!(NullServer::start(&config), Err(ServerError::Occupied(_))));
+    assert!(path.exists());
+}
+
+#[test]
 fn answers_that_cannot_be_are_refused_at_the_start() {
     let mut config = Config::new(Listen::Port(0));
     (config.rows, config.row_bytes) = (1_000_000, 100_000);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{CHARGED, Comparison, PhaseFigures, Summary};
+use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, Suspended};
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
@@ -58,6 +58,8 @@ pub enum StatusWord {
     Failed,
     /// Stopped by its user.
     Interrupted,
+    /// It went to its end, and was suspended on the way: `suspended` of its phases says where.
+    Suspended,
 }
 
 /// Why a trial failed.
@@ -201,6 +203,7 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
         Status::Running => (StatusWord::Running, None),
         Status::Done => (StatusWord::Done, None),
         Status::Interrupted => (StatusWord::Interrupted, None),
+        Status::Suspended { .. } => (StatusWord::Suspended, None),
         Status::Failed { phase, cause } => (StatusWord::Failed, Some(Failure { phase: *phase, cause: cause.clone() })),
     }
 }
@@ -216,6 +219,10 @@ fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
     if row.is_some_and(|row| row.unsound.iter().any(|unsound| unsound.trial == record.plan.number)) {
         return Metric::absent("its data failed its verification");
     }
-    let part = if metric.ends_with("_with_settle") { "load" } else { "loops" };
+    let (part, of) = if metric.ends_with("_with_settle") { ("load", Part::Load) } else { ("loops", Part::Run) };
+    let was_suspended = |suspended: &Suspended| suspended.trial == record.plan.number && suspended.part == of;
+    if row.is_some_and(|row| row.suspended.iter().any(was_suspended)) {
+        return Metric::absent(format!("its measurement was suspended: {part}"));
+    }
     parts.filter_map(value).next().unwrap_or_else(|| Metric::absent(format!("the trial did not end its {part}")))
 }

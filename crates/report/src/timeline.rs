@@ -26,6 +26,8 @@ pub struct Timeline {
     pub at_s: Vec<f64>,
     /// The phases in order: name, start and end in seconds since the trial's start.
     pub phases: Vec<(String, f64, f64)>,
+    /// When it was suspended, in order: from and until, seconds since the trial's start.
+    pub suspended: Vec<(f64, f64)>,
     /// The series.
     pub series: Vec<Series>,
     /// Seconds that one pair of points stands for; `None` when every interval is a point.
@@ -47,6 +49,9 @@ const SERIES: [(&str, Values); 6] = [
 /// Seconds over which writes per operation are averaged: flushes and
 /// compactions write in bursts, and a second between two of them says nothing.
 const WINDOW_S: f64 = 15.0;
+
+/// Intervals of which one ends less than this before the other begins follow each other.
+const NEIGHBOURS_S: f64 = 0.01;
 
 fn each(intervals: &[Interval], value: impl Fn(&Interval) -> Metric) -> Vec<Metric> {
     intervals.iter().map(value).collect()
@@ -79,7 +84,10 @@ fn written_per_op(intervals: &[Interval]) -> Vec<Metric> {
 fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool) -> Metric {
     let from_s = intervals.last().map_or(0.0, |last| last.start_s) - WINDOW_S;
     let within = |interval: &&Interval| is_part(interval) && interval.start_s > from_s;
-    let window: Vec<&Interval> = intervals.iter().rev().take_while(within).collect();
+    // Of a second in which nobody could run nothing is known, and nothing is missing in it.
+    let is_known =
+        |interval: &&Interval| interval.suspended_s == 0.0 || interval.spent.device_write_bytes.value().is_some();
+    let window: Vec<&Interval> = intervals.iter().rev().take_while(within).filter(is_known).collect();
     let bytes = window.iter().fold(Metric::Value(0.0), |sum, interval| sum.plus(&interval.spent.device_write_bytes));
     let ops: u64 = window.iter().map(|interval| interval.ops).sum();
     bytes.map(|bytes| bytes / 1024.0).per(ops as f64, "operations")
@@ -113,7 +121,20 @@ pub fn timeline(intervals: &[Interval]) -> Timeline {
         let seconds: f64 = intervals.iter().map(|interval| interval.seconds).sum();
         round(seconds / buckets.len() as f64)
     });
-    Timeline { at_s, phases, series: series.into(), bucket_s }
+    Timeline { at_s, phases, suspended: suspended(intervals), series: series.into(), bucket_s }
+}
+
+/// The stretches of seconds in which the measurement was suspended; neighbours are one.
+fn suspended(intervals: &[Interval]) -> Vec<(f64, f64)> {
+    let mut stretches: Vec<(f64, f64)> = Vec::new();
+    for interval in intervals.iter().filter(|interval| interval.suspended_s > 0.0) {
+        let (from, until) = (interval.start_s, interval.start_s + interval.seconds);
+        match stretches.last_mut() {
+            Some((_, end)) if from - *end < NEIGHBOURS_S => *end = until,
+            _ => stretches.push((from, until)),
+        }
+    }
+    stretches.into_iter().map(|(from, until)| (round(from), round(until))).collect()
 }
 
 /// At most [`POINTS`] / 2 slices; they keep to phases unless there are too many of those.
@@ -205,6 +226,7 @@ mod tests {
             p50_ms: Metric::Value(0.5),
             p99_ms: Metric::Value(1.0),
             max_ms: Metric::Value(2.0),
+            suspended_s: 0.0,
             spent: Spent::default(),
         };
         (0..count).map(interval).collect()
@@ -270,6 +292,25 @@ mod tests {
         assert_eq!(values[34], Metric::Value(20.0), "1,500 operations carry one burst");
         assert_eq!(values[39], Metric::Value(20.0), "so they do in every window");
         assert_eq!(values[40], Metric::absent("no operations in this phase"));
+    }
+
+    #[test]
+    fn a_suspension_is_a_stretch_of_seconds_without_operations() {
+        let mut run = intervals(PhaseKind::Loop(1), 20, 100.0);
+        for (second, interval) in run.iter_mut().enumerate() {
+            interval.spent.device_write_bytes = Metric::Value(1024.0 * interval.ops as f64);
+            if (5..9).contains(&second) {
+                (interval.ops, interval.suspended_s) = (0, 1.0);
+                interval.p99_ms = Metric::absent("nobody ran");
+                interval.spent.device_write_bytes = Metric::absent("nobody ran");
+            }
+        }
+        run[15].suspended_s = 0.3;
+        let timeline = timeline(&run);
+        assert_eq!(timeline.suspended, [(105.0, 109.0), (115.0, 116.0)]);
+        assert_eq!(named(&timeline, "ops_per_s").values[5..9], [Some(0.0); 4], "each second is there");
+        assert_eq!(named(&timeline, "p99_ms").values[5..9], [None; 4]);
+        assert_eq!(named(&timeline, "wkb_per_op").values, [Some(1.0); 20], "a gap takes no figure from its neighbours");
     }
 
     #[test]

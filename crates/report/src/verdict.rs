@@ -122,6 +122,8 @@ fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
             left_out.push(format!("{} keeps no data", row.engine));
         } else if !row.broken.is_empty() || !row.unsound.is_empty() {
             left_out.push(format!("{} failed its verification", row.engine));
+        } else if row.run.is_none() && !row.suspended.is_empty() {
+            left_out.push(format!("{} was suspended", row.engine));
         } else if row.run.is_none() {
             left_out.push(format!("{} ended no loop", row.engine));
         } else {

@@ -20,9 +20,9 @@ Start here:
   rumba ab before.toml after.toml            two experiments in turns, and how they differ
   rumba report results/DIR --html page.html
 
-Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the
-experiment; 3 a claim does not hold, is undecided or seen once (--check), or what --fail-if
-names is so; 130 interrupted, results kept."
+Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
+command or the experiment; 3 a claim does not hold, is undecided or seen once (--check), or
+what --fail-if names is so; 130 interrupted, results kept."
 )]
 pub struct Cli {
     /// What to do.
@@ -79,11 +79,11 @@ Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
   rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
     --set rocksdb.write_buffer_size=4MiB,8MiB
 
-Exit codes: 0 done; 1 a trial failed, or broke its data; 2 a mistake in the command or the
-experiment, or --check without a claim to check; 3 with --check, a claim fails, is undecided or
-seen once; 130 interrupted, results kept.")]
+Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
+command or the experiment, or --check without a claim to check; 3 with --check, a claim fails,
+is undecided or seen once; 130 interrupted, results kept.")]
 pub struct RunArgs {
-    /// An experiment's .toml file, or the name of a workload
+    /// An experiment's .toml file, - for standard input, or the name of a workload
     #[arg(required_unless_present = "resume")]
     pub experiment: Option<String>,
     /// Go on with an interrupted run: finished trials stay, the others run
@@ -177,8 +177,8 @@ pub struct RunOptions {
   rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
-Exit codes with --check: 1 a trial failed, or its data failed its verification; 2 there is no
-claim to check; 3 a claim fails, is undecided or seen once; 0 otherwise.")]
+Exit codes with --check: 1 a trial failed, was suspended, or its data failed its verification;
+2 there is no claim to check; 3 a claim fails, is undecided or seen once; 0 otherwise.")]
 pub struct ReportArgs {
     /// Results directories
     #[arg(required = true, value_name = "DIR")]

@@ -3,15 +3,17 @@
 use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
+use rumba_core::printable::{printable, printable_in_place};
 use rumba_lab::limits::LimitError;
 use rumba_lab::provision::ProvisionError;
-use rumba_lab::spec::{Origin, SpecError};
+use rumba_lab::spec::{Origin, SpecError, without_passwords};
+use rumba_lab::store::ClaimError;
 
 /// A mistake of the command or the experiment.
 pub const MISTAKE: u8 = 2;
 /// A claim does not hold and was to be checked, or what `--fail-if` names is so.
 pub const REFUTED: u8 = 3;
-/// A trial or the machine failed, or a trial's data did.
+/// A trial or the machine failed, or a trial's data did, or a trial was suspended while it measured.
 pub const FAILURE: u8 = 1;
 
 /// A problem that ends the command.
@@ -40,7 +42,7 @@ impl Problem {
     ) -> Self {
         let start = offset.min(text.len());
         let span = LabeledSpan::new_with_span(Some("here".to_owned()), start..text.len());
-        let source = Some(Box::new((NamedSource::new(name, text.to_owned()), span)));
+        let source = Some(Box::new((named(name, text), span)));
         Self { source, ..Self::mistake(format!("{name}: {}", message.into()), remedy) }
     }
 
@@ -50,11 +52,19 @@ impl Problem {
     }
 
     /// Prints the problem and gives the exit code.
-    pub fn report(self) -> ExitCode {
+    pub fn report(mut self) -> ExitCode {
         let exit = ExitCode::from(self.exit);
+        // They may be the words of somebody's file, or of a server.
+        self.message = printable(&self.message).into_owned();
+        self.remedy = self.remedy.map(|remedy| printable(&remedy).into_owned());
         eprintln!("{:?}", Report::new(self));
         exit
     }
+}
+
+/// A text to point into, without what a terminal would obey.
+fn named(name: &str, text: &str) -> NamedSource<String> {
+    NamedSource::new(printable(name), printable_in_place(text).into_owned())
 }
 
 impl From<ProvisionError> for Problem {
@@ -71,6 +81,18 @@ impl From<LimitError> for Problem {
     }
 }
 
+impl From<ClaimError> for Problem {
+    fn from(error: ClaimError) -> Self {
+        let remedy = match &error {
+            ClaimError::Taken { .. } => "choose another --out, or wait until it has ended",
+            ClaimError::Used { .. } => "choose another --out, or remove it yourself",
+            ClaimError::NoRoom { .. } => "make room there, or choose another --out",
+            ClaimError::Io { .. } | ClaimError::Read(_) => "choose another --out",
+        };
+        Self::mistake(error.to_string(), remedy)
+    }
+}
+
 impl From<SpecError> for Problem {
     fn from(error: SpecError) -> Self {
         let mut message = error.to_string();
@@ -80,7 +102,7 @@ impl From<SpecError> for Problem {
         let source = match (&error.origin, &error.file) {
             (Origin::File(range), Some((name, text))) => {
                 let span = LabeledSpan::new_with_span(Some("here".to_owned()), range.clone());
-                Some(Box::new((NamedSource::new(name, text.clone()).with_language("TOML"), span)))
+                Some(Box::new((named(name, &without_passwords(text)).with_language("TOML"), span)))
             }
             _ => None,
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rumba_core::event::Event;
+use rumba_core::printable::printable;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_lab::conduct::Watch;
@@ -44,7 +45,7 @@ impl Progress {
         if self.quiet {
             return;
         }
-        if self.bar.is_hidden() { tell(text) } else { self.bar.println(text) }
+        if self.bar.is_hidden() { tell(text) } else { self.bar.println(printable(text)) }
     }
 
     fn phase_started(&mut self, phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) {
@@ -80,7 +81,7 @@ impl Progress {
 
 /// A line on standard error. If nobody reads it any more, the run goes on without.
 pub fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }
 
 fn phase_line(phase: &PhaseRecord) -> String {
@@ -138,6 +139,9 @@ impl Watch for Progress {
         self.bar.set_message("");
         match &record.status {
             Status::Failed { phase, cause } => self.line(&format!("  FAILED in {phase}: {cause}")),
+            Status::Suspended { phase, cause } => {
+                self.line(&format!("  SUSPENDED in {phase}: {cause}; it is in no figure, verdict or claim"));
+            }
             Status::Interrupted => self.line("  interrupted; what was measured is kept"),
             Status::Done | Status::Running => {}
         }

@@ -57,6 +57,11 @@ fn turns(report: &Value) -> Vec<&str> {
     repeats.map(|trial| trial["engine"].as_str().unwrap()).collect()
 }
 
+/// Four turns, each second one the other way round, so that neither side always starts from what the other has left.
+fn there_and_back<'a>(base: &'a str, other: &'a str) -> Vec<&'a str> {
+    [base, other, other, base].repeat(2)
+}
+
 #[test]
 fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     let place = Place::new();
@@ -80,7 +85,7 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     assert!(changed.contains("lmdb") && changed.contains("null"), "{changed}");
 
     let report = place.report();
-    assert_eq!(turns(&report), ["base/store", "other/store"].repeat(4));
+    assert_eq!(turns(&report), there_and_back("base/store", "other/store"));
     let (engine, ops) = throughput(&report["comparison"]);
     assert_eq!((engine, &ops["change"]), ("store", &"better".into()), "{ops}");
     assert!(ops["low"].as_f64().unwrap() > 1.0, "{ops}");
@@ -110,7 +115,7 @@ fn engines_of_one_run_are_compared_by_name_and_a_plain_run_has_no_sides() {
     let output = place.short_run("null", &set).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(turns(&report), ["sqlite", "null"].repeat(4));
+    assert_eq!(turns(&report), there_and_back("sqlite", "null"));
     let (engine, ops) = throughput(&report["comparison"]);
     assert_eq!((engine, &ops["change"]), ("null over sqlite", &"better".into()), "{ops}");
 
@@ -130,7 +135,7 @@ fn a_killed_run_of_both_goes_on_to_its_comparison() {
     let args = ["ab", "one.toml", "one.toml", "--out", "out", "--set", "other/cache=32MiB", "--set", "loops=4"];
     let mut run = place.rumba(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // Events decide when that is, not a clock: the second repeat has begun.
-    while !place.path("out/trials/005-base_store-c2-r2/intervals.ndjson").exists() {
+    while !place.path("out/trials/005-other_store-c2-r2/intervals.ndjson").exists() {
         assert!(run.try_wait().unwrap().is_none(), "it ended early");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -142,7 +147,7 @@ fn a_killed_run_of_both_goes_on_to_its_comparison() {
     assert!(shown.contains("store, 2 clients, loops: "), "{shown}");
     assert!(shown.lines().any(|line| line.contains("store: cache")), "{shown}");
     let report = place.report();
-    assert_eq!(turns(&report), ["base/store", "other/store"].repeat(4));
+    assert_eq!(turns(&report), there_and_back("base/store", "other/store"));
     let (_, ops) = throughput(&report["comparison"]);
     assert_eq!(ops["base"]["values"].as_array().unwrap().len(), 4, "{ops}");
     assert!(place.is_clean());

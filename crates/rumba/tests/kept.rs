@@ -164,7 +164,7 @@ fn a_killed_run_goes_on_from_the_data_that_it_kept() {
     let place = Place::new();
     let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
     let busy = place.rumba(&["run", "--resume", "out"]).output().unwrap();
-    assert!(text(&busy).contains("another rumba is writing it"), "{}", text(&busy));
+    assert!(text(&busy).contains("out is taken: another run"), "{}", text(&busy));
     kill_with_its_trial(&mut run);
     let first = place.report()["trials"][1].clone();
     let said = resumed(&place, &[]);

@@ -7,87 +7,14 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/theirs.rs"]
+mod theirs;
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Output;
 
 use common::{Place, children, files_holding, kill, start_long_run, text};
-use rumba_wire::{Address, Admin, Secret, Target, Tls};
-
-const PASSWORD: &str = "hunter2-of-the-test";
-
-/// A MariaDB of the test's own, run as a user would run it; gone when dropped.
-struct Theirs {
-    process: Child,
-    socket: PathBuf,
-}
-
-impl Theirs {
-    fn start(place: &Place) -> Self {
-        let (data, socket) = (format!("--datadir={}", place.path("theirs").display()), place.path("theirs.sock"));
-        let user = rustix::process::geteuid().is_root().then_some("--user=root");
-        let mut install = Command::new("mariadb-install-db");
-        // Servers that start remove each other's files from a directory that they share.
-        let temporary = format!("--tmpdir={}", place.path("").display());
-        let auth = "--auth-root-authentication-method=normal";
-        install.args(["--no-defaults", &data, &temporary, auth, "--skip-test-db"]).args(user);
-        let installed = install.output().unwrap();
-        assert!(installed.status.success(), "{}", text(&installed));
-        let first = place.path("first.sql");
-        std::fs::write(&first, format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{PASSWORD}';\n")).unwrap();
-        let process = Command::new("/usr/sbin/mariadbd")
-            .args(["--no-defaults", &data, &temporary, "--skip-networking"])
-            .arg(format!("--socket={}", socket.display()))
-            .arg(format!("--pid-file={}", place.path("theirs.pid").display()))
-            .arg(format!("--log-error={}", place.path("theirs.err").display()))
-            .arg(format!("--init-file={}", first.display()))
-            .args(user)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut server = Self { process, socket };
-        while server.connect().is_none() {
-            assert!(server.process.try_wait().unwrap().is_none(), "the server does not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        server
-    }
-
-    fn connect(&self) -> Option<Admin> {
-        let target = Target {
-            address: Address::Socket(self.socket.clone()),
-            user: "root".into(),
-            password: Secret::new(PASSWORD.to_owned()),
-            database: None,
-            tls: Tls::Off,
-        };
-        Admin::connect(&target, Duration::from_secs(60)).ok()
-    }
-
-    fn ask(&self, sql: &str) -> Vec<String> {
-        let rows = self.connect().unwrap().query(sql).unwrap().rows;
-        rows.into_iter().filter_map(|row| row.into_iter().next()?).collect()
-    }
-
-    /// `server=` with a DSN of a schema, and more parameters.
-    fn dsn(&self, schema: &str, more: &str) -> String {
-        format!("server=mysql://root@/{schema}?socket={}{more}", self.socket.display())
-    }
-
-    fn run(&self, place: &Place, engine: &str, schema: &str, more: &str, password: &str) -> Output {
-        let mut command = place.short_run(engine, &["--set", &self.dsn(schema, more)]);
-        command.env("RUMBA_MYSQL_PASSWORD", password).output().unwrap()
-    }
-}
-
-impl Drop for Theirs {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+use theirs::{PASSWORD, Theirs};
 
 fn refused(place: &Place, output: &Output, words: &[&str]) {
     let said = text(output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
@@ -101,7 +28,7 @@ fn refused(place: &Place, output: &Output, words: &[&str]) {
 #[needs(MariaDb)]
 fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
     let place = Place::new();
-    let server = Theirs::start(&place);
+    let server = Theirs::start(&place, &[]);
     let schemas = server.ask("SHOW DATABASES");
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
@@ -122,7 +49,7 @@ fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
 #[needs(MariaDb)]
 fn no_process_of_a_run_shows_the_password() {
     let place = Place::new();
-    let server = Theirs::start(&place);
+    let server = Theirs::start(&place, &[]);
     let file = place.path("client.cnf");
     std::fs::write(&file, format!("[client]\nuser = root\npassword = {PASSWORD}\n")).unwrap();
     let dsn = server.dsn("lab", &format!("&defaults-file={}", file.display()));
@@ -147,22 +74,61 @@ fn no_process_of_a_run_shows_the_password() {
 #[needs(MariaDb)]
 fn a_wrong_password_a_refusal_of_tls_and_a_missing_engine_are_told_before_anything_is_made() {
     let place = Place::new();
-    let server = Theirs::start(&place);
+    let server = Theirs::start(&place, &[]);
     let output = server.run(&place, "innodb", "lab", "", "wrong");
     refused(&place, &output, &["Access denied", "RUMBA_MYSQL_PASSWORD"]);
     let output = server.run(&place, "innodb", "lab", "&tls=required", PASSWORD);
     refused(&place, &output, &["TLS", "tls="]);
     let output = server.run(&place, "tokudb", "lab", "", PASSWORD);
     refused(&place, &output, &["has no engine TokuDB", "it has InnoDB"]);
-    let output = place.short_run("innodb", &["--set", "server=mysql://root:another@/lab"]).output().unwrap();
-    refused(&place, &output, &["must not hold a password", "RUMBA_MYSQL_PASSWORD"]);
+}
+
+#[test]
+fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
+    let place = Place::new();
+    for dsn in [
+        "mysql://root:PASSWORD@/lab",
+        // The option was repeated with it,
+        "mysql://root@/lab?socket=/s&password=PASSWORD",
+        "mysql://root:x?PASSWORD@host/lab",
+        // and what was taken for a directory or for a release.
+        "root:PASSWORD@host/lab",
+        "mysql:root:PASSWORD@host",
+    ] {
+        let server = format!("server={}", dsn.replace("PASSWORD", PASSWORD));
+        let output = place.short_run("innodb", &["--set", &server]).output().unwrap();
+        refused(&place, &output, &["password", "RUMBA_MYSQL_PASSWORD"]);
+    }
+    let text = format!(
+        "name = \"a\"\n[workload.linkbench]\n[[engine]]\nuse = \"innodb\"\nserver = \"mysql://root:{PASSWORD}@/lab\"\n"
+    );
+    std::fs::write(place.path("a.toml"), text).unwrap();
+    let output = place.rumba(&["run", "a.toml", "--out", "out"]).output().unwrap();
+    refused(&place, &output, &["a.toml:5", "must not hold a password"]);
+}
+
+/// Its tables would have been dropped, had it had the right column; it had not, and the error was "Unknown column".
+#[test]
+#[needs(MariaDb)]
+fn a_schema_with_somebodys_table_of_the_markers_name_is_refused_and_untouched() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    server.ask("CREATE DATABASE thesis");
+    server.ask("CREATE TABLE thesis.rumba_marker SELECT 'blue' AS colour");
+    let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
+    refused(&place, &output, &["thesis is not empty", "rumba_marker that rumba did not make"]);
+    // With the column, too: it does not say that it is rumba's.
+    server.ask("CREATE OR REPLACE TABLE thesis.rumba_marker SELECT 1 AS made_schema");
+    let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
+    refused(&place, &output, &["rumba_marker that rumba did not make"]);
+    assert_eq!(server.ask("SELECT made_schema FROM thesis.rumba_marker"), ["1"]);
 }
 
 #[test]
 #[needs(MariaDb)]
 fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
     let place = Place::new();
-    let server = Theirs::start(&place);
+    let server = Theirs::start(&place, &[]);
     server.ask("CREATE DATABASE thesis");
     server.ask("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
@@ -179,7 +145,7 @@ fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
 #[needs(MariaDb)]
 fn a_setting_that_a_users_server_does_not_have_is_refused_with_both_values() {
     let place = Place::new();
-    let server = Theirs::start(&place);
+    let server = Theirs::start(&place, &[]);
     let sets = ["--set", &server.dsn("lab", ""), "--set", "innodb.innodb_page_size=4k"];
     let mut command = place.short_run("innodb", &sets);
     let output = command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap();

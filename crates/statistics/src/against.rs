@@ -86,6 +86,9 @@ fn why_unmatched(row: &Row, match_row: Option<&Row>, part: Part, other: &Summary
         Part::Load => "the load",
         Part::Run => "a loop",
     };
+    if let Some(why) = match_row.why_suspended(part) {
+        return format!("in the other, {why}");
+    }
     let of_row = |unfinished: &&Unfinished| unfinished.name.engine == row.engine;
     let why = other.unfinished.iter().filter(of_row).find_map(|unfinished| match &unfinished.status {
         Status::Failed { phase, cause } => Some(format!(": it failed in {phase}: {cause}")),

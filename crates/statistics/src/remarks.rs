@@ -35,6 +35,10 @@ pub fn remarks(record: &Record) -> Vec<Remark> {
 
 fn derived(record: &Record) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = broken_data(record).collect();
+    if record.suspended_run().is_some() {
+        // Its figures are in no table: what is wrong with them beside that would only be read into others.
+        return warnings;
+    }
     warnings.extend(debt(record));
     if let Some(run) = record.phase(PhaseKind::Loops).or_else(|| record.loops().last()) {
         warnings.extend(client_errors(run));

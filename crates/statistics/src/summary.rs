@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::comparison::{OpFigures, PhaseFigures, Row, Steadiness, Summary, TrialName, Unfinished, Unsound};
+use rumba_core::comparison::{
+    OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, TrialName, Unfinished, Unsound,
+};
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
@@ -19,7 +21,8 @@ use crate::steady;
 ///
 /// Loops that did not all end enter a row only when no repeat ended its loops,
 /// and the row says so: half a run must not move the median of whole ones.
-/// Data that failed its verification enters no figure, whatever phases it ended.
+/// Data that failed its verification enters no figure, whatever phases it ended; nor does a load or a run whose
+/// measurement was suspended.
 pub fn summarise(results: &Results) -> Summary {
     let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let mut keys: Vec<(u32, &str)> = Vec::new();
@@ -44,7 +47,8 @@ pub fn summarise(results: &Results) -> Summary {
     });
     let rows: Vec<Row> = rows.collect();
     let claims = judge(&results.claims, &rows);
-    let steadiness: Vec<Steadiness> = results.trials.iter().filter_map(steady::steadiness).collect();
+    let went_on = results.trials.iter().filter(|trial| trial.record.suspended_run().is_none());
+    let steadiness: Vec<Steadiness> = went_on.filter_map(steady::steadiness).collect();
     let unsteady = steadiness.iter().flat_map(steady::remarks);
     Summary {
         claims,
@@ -67,7 +71,8 @@ pub fn trial_name(record: &Record) -> TrialName {
 }
 
 fn unfinished(record: &Record) -> Option<Unfinished> {
-    (record.status != Status::Done).then(|| Unfinished { name: trial_name(record), status: record.status.clone() })
+    let ended = matches!(record.status, Status::Done | Status::Suspended { .. });
+    (!ended).then(|| Unfinished { name: trial_name(record), status: record.status.clone() })
 }
 
 /// The row of records that differ in their repeat alone, and of the loads that
@@ -91,6 +96,7 @@ fn row(records: &[&Record]) -> Row {
         run: run_figures(&sound_runs),
         broken: broken(records),
         unsound: unsound.collect(),
+        suspended: records.iter().flat_map(|record| suspended(record)).collect(),
         loads: loads(&runs),
     }
 }
@@ -112,6 +118,18 @@ fn why_unsound(record: &Record) -> Option<String> {
     })
 }
 
+/// The parts of a trial that were suspended while they were measured, each with its first phase that was.
+fn suspended(record: &Record) -> impl Iterator<Item = Suspended> {
+    let load = record.suspended().find(|(phase, _)| *phase == PhaseKind::Load).map(|found| (Part::Load, found));
+    let run = record.suspended_run().map(|found| (Part::Run, found));
+    load.into_iter().chain(run).map(|(part, (phase, suspension))| Suspended {
+        trial: record.plan.number,
+        repeat: record.plan.repeat,
+        part,
+        reason: format!("{phase}, for {:.1} s: {}", suspension.seconds, suspension.cause),
+    })
+}
+
 /// The properties that a repeat's data broke, each once.
 fn broken(records: &[&Record]) -> Vec<String> {
     let mut names = Vec::new();
@@ -125,14 +143,17 @@ fn broken(records: &[&Record]) -> Vec<String> {
 
 fn load_figures(records: &[&Record]) -> Option<PhaseFigures> {
     let loads: Vec<_> = records.iter().filter_map(|r| ended(r, PhaseKind::Load).map(|load| (*r, load))).collect();
+    let loads: Vec<_> = loads.into_iter().filter(|(_, load)| load.suspended.is_none()).collect();
     (!loads.is_empty()).then(|| with_charged(figures(&loads), &loads, charged_load))
 }
 
+/// Of a run that was suspended no loop counts: those after it began on what the engine did meanwhile.
 fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
+    let records: Vec<&Record> = records.iter().copied().filter(|record| record.suspended_run().is_none()).collect();
     let mut runs: Vec<_> = records.iter().filter_map(|record| Some((*record, whole_run(record)?))).collect();
     let mut notes = Vec::new();
     if runs.is_empty() {
-        for record in records {
+        for record in &records {
             if let Some(last) = whole_loops(record).last() {
                 let (repeat, ended, planned) = (record.plan.repeat, whole_loops(record).count(), record.plan.run.loops);
                 let looped = last.phase;
@@ -234,6 +255,8 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::record::Suspension;
+
     use super::*;
     use crate::testing::{break_data, phase, record, results};
 
@@ -295,6 +318,37 @@ mod tests {
         let reasons: Vec<(u32, &str)> = row.unsound.iter().map(|u| (u.repeat, u.reason.as_str())).collect();
         let counts = "counts match: not so for 2 of 9";
         assert_eq!(reasons, [(2, counts), (3, counts), (4, "the server is gone")]);
+    }
+
+    #[test]
+    fn what_was_suspended_is_in_no_figure_and_the_rest_of_the_trial_is() {
+        let suspend = |mut record: Record, kind: PhaseKind| {
+            let phase = record.phases.iter_mut().find(|phase| phase.phase == kind).unwrap();
+            phase.suspended = Some(Suspension { seconds: 9.5, cause: "it was stopped".to_owned() });
+            record.status = Status::Suspended { phase: kind, cause: "it was stopped".to_owned() };
+            slower(record, 10)
+        };
+        let of = |repeat| record("a", 8, repeat);
+        let records = vec![
+            of(1),
+            suspend(of(2), PhaseKind::Loop(2)),
+            suspend(of(3), PhaseKind::Warmup),
+            suspend(of(4), PhaseKind::Load),
+        ];
+        let summary = summarise(&results(records));
+        let row = summary.row("a", 8).unwrap();
+        assert_eq!(row.run.as_ref().unwrap().repeats, [1, 4]);
+        assert_eq!(row.run.as_ref().unwrap().notes, [""; 0], "nothing stands in for it");
+        assert_eq!(row.load.as_ref().unwrap().repeats, [1, 2, 3]);
+        let told: Vec<(u32, Part, &str)> =
+            row.suspended.iter().map(|one| (one.repeat, one.part, one.reason.as_str())).collect();
+        let why = |phase: &str| format!("{phase}, for 9.5 s: it was stopped");
+        assert_eq!(told[0], (2, Part::Run, why("loop 2").as_str()));
+        assert_eq!(told[1], (3, Part::Run, why("warmup").as_str()));
+        assert_eq!(told[2], (4, Part::Load, why("load").as_str()));
+        assert!(summary.unfinished.is_empty() && row.unsound.is_empty(), "its data is sound, and it came to its end");
+        let alone = summarise(&results(vec![suspend(of(1), PhaseKind::Loop(1))]));
+        assert!(alone.row("a", 8).unwrap().run.is_none(), "no other loop of it stands in for the run");
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
         seconds,
         backlog: None,
         complete: true,
+        suspended: None,
         ops,
         op_types: BTreeMap::from([("get_node".to_owned(), get)]),
         metrics,

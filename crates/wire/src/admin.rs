@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::again::{CONNECT, FIRST_PAUSE, GIVE_UP, LONGEST_PAUSE, may_pass};
 use crate::connection::Connection;
 use crate::query::query;
 use crate::{Target, WireError};
@@ -21,6 +22,7 @@ pub struct Rows {
 /// A connection for administration.
 pub struct Admin {
     connection: Connection,
+    target: Target,
     timeout: Option<Duration>,
 }
 
@@ -31,7 +33,28 @@ impl Admin {
     /// See [`WireError`].
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, WireError> {
         let connection = Connection::open(target, COLLATION, Instant::now() + timeout)?;
-        Ok(Self { connection, timeout: Some(timeout) })
+        Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
+    }
+
+    /// Connects anew after the connection was lost, trying for as long as a session that may reconnect does. What the
+    /// connection before held, such as locks and session variables, it does not hold.
+    ///
+    /// # Errors
+    /// What kept it from connecting until it gave up.
+    pub fn reconnect(&mut self) -> Result<(), WireError> {
+        let since = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match Connection::open(&self.target, COLLATION, Instant::now() + CONNECT) {
+                Ok(connection) => {
+                    self.connection = connection;
+                    return Ok(());
+                }
+                Err(error) if !may_pass(&error) || since.elapsed() > GIVE_UP => return Err(error),
+                Err(_) => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
     }
 
     /// Runs one statement and takes its rows. Of several statements, the rows

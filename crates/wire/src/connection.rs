@@ -146,6 +146,10 @@ impl Connection {
 pub(crate) fn lost_while_reading(error: io::Error) -> WireError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(error) => tls::refused(error),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let words = io::Error::new(io::ErrorKind::UnexpectedEof, "the server has closed the connection");
+            WireError::io("receiving from the server", words)
+        }
         None => WireError::io("receiving from the server", error),
     }
 }

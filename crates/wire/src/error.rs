@@ -49,7 +49,7 @@ impl WireError {
     }
 
     /// Whether the connection is gone, and another one may do better.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub fn is_lost(&self) -> bool {
         match self {
             WireError::Io { .. } => true,
             WireError::Server { code, .. } => lost(*code),

@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 
 mod admin;
+mod again;
 #[doc(hidden)]
 pub mod codec;
 mod connection;

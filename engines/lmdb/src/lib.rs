@@ -9,6 +9,7 @@
 mod instance;
 mod options;
 mod raw;
+mod room;
 mod session;
 
 use std::path::Path;

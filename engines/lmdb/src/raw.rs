@@ -16,6 +16,7 @@ use rumba_core::units::show_bytes;
 use rustix::io::Errno;
 
 use crate::options::Options;
+use crate::room::{self, Cause};
 
 /// The handle of LMDB's own table of free pages (`FREE_DBI` in mdb.c, as used by mdb_stat).
 const FREE_DBI: ffi::MDB_dbi = 0;
@@ -181,20 +182,22 @@ impl Env {
             }
             ffi::MDB_READERS_FULL => format!("{said}; raise the setting max_readers: every session holds a slot"),
             ffi::MDB_BAD_VALSIZE => format!("{said}; a key has 1 to {} bytes", self.max_key_size()),
-            _ if self.is_device_full(code) => {
-                return EngineError::DiskFull(format!("{call}: {said}, in {}", self.dir.display()));
-            }
-            _ => said,
+            _ => match Errno::from_raw_os_error(code) {
+                Errno::NOSPC | Errno::DQUOT => {
+                    return EngineError::DiskFull(format!("{call}: {said}, in {}", self.dir.display()));
+                }
+                // Where a write fell short as well ("filesystem full?" says mdb_page_flush).
+                Errno::IO => match room::behind_short_write(&self.dir) {
+                    Cause::NoRoom => {
+                        let words = format!("{call}: a write fell short, in {}", self.dir.display());
+                        return EngineError::DiskFull(words);
+                    }
+                    Cause::Other(words) => format!("{said}; {words}"),
+                },
+                _ => said,
+            },
         };
         EngineError::Failed { call, message }
-    }
-
-    /// A full device is ENOSPC, or EIO where a write fell short ("filesystem full?"
-    /// says mdb_page_flush) and the file system indeed has nothing left.
-    fn is_device_full(&self, code: c_int) -> bool {
-        let errno = Errno::from_raw_os_error(code);
-        let is_short_write = || rustix::fs::statvfs(&self.dir).is_ok_and(|s| s.f_bavail == 0 || s.f_bfree == 0);
-        errno == Errno::NOSPC || errno == Errno::DQUOT || (errno == Errno::IO && is_short_write())
     }
 }
 

@@ -9,6 +9,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::*;
 use rumba_core::engine::{Durability, EngineError};
@@ -81,6 +82,67 @@ fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
     drop(session);
     instance.close().unwrap();
 }
+
+/// The results are mostly on the same device, and rewritten all the time: what they gave back for a moment made of a
+/// full device an "Input/output error (5)".
+#[test]
+#[needs(Tmpfs)]
+fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
+    let device = SmallDevice::new(8);
+    let (data, neighbour) = (device.path().join("data"), device.path().join("record.json"));
+    let mut batch = Batch::default();
+    (0..4000u32).for_each(|id| batch.push(INDEX, &id.to_be_bytes(), &[7; 3000]));
+    let done = AtomicBool::new(false);
+    let loaded: Vec<_> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                // It may find no room either.
+                let _ = std::fs::write(&neighbour, [1; 512 << 10]);
+                let _ = std::fs::remove_file(&neighbour);
+            }
+        });
+        let loaded = (0..100).map(|_| load_anew(&data, &batch)).collect();
+        done.store(true, Ordering::Relaxed);
+        loaded
+    });
+    let other = loaded.iter().find(|loaded| !matches!(loaded, Err(EngineError::DiskFull(_))));
+    assert_eq!(other, None, "every batch is larger than the device");
+}
+
+/// Loads a batch into a database of its own, of which nothing is left.
+fn load_anew(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
+    std::fs::create_dir(dir).unwrap();
+    let instance = open_in(dir, &config(Durability::NoSync, &[]));
+    let loaded = session(&*instance).load(batch);
+    instance.close().unwrap();
+    std::fs::remove_dir_all(dir).unwrap();
+    loaded
+}
+
+/// A limit of files' sizes cuts writes short as well, and no room on the device would help.
+#[test]
+fn a_limit_of_the_files_size_is_named_and_the_device_is_not_said_to_be_full() {
+    if std::env::var_os(HELPER).is_none() {
+        let own = std::env::current_exe().unwrap();
+        let test = "a_limit_of_the_files_size_is_named_and_the_device_is_not_said_to_be_full";
+        let mut command = Command::new("sh");
+        // In blocks of 512 bytes.
+        command.args(["-c", "ulimit -f 20000; exec \"$0\" --exact \"$1\""]).arg(own).arg(test).env(HELPER, "1");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let instance = open_in(dir.path(), &config(Durability::NoSync, &[]));
+    let mut batch = Batch::default();
+    (0..4000u32).for_each(|id| batch.push(INDEX, &id.to_be_bytes(), &[7; 3000]));
+    let error = session(&*instance).load(&batch).unwrap_err();
+    let EngineError::Failed { message, .. } = error else { panic!("{error:?}: the device has room") };
+    assert!(message.contains("ulimit -f"), "{message}");
+}
+
+/// Set where a test runs once more under a limit of its own.
+const HELPER: &str = "RUMBA_TEST_WITH_SMALL_FILES";
 
 #[test]
 fn a_full_map_names_the_setting_that_makes_it_larger() {

@@ -13,6 +13,8 @@ use rumba_wire::{Address, Secret, Target, Tls};
 /// The schema that is used when the DSN names none.
 pub const SCHEMA: &str = "rumba";
 const PASSWORDS: [&str; 2] = ["RUMBA_MYSQL_PASSWORD", "MYSQL_PWD"];
+const PASSWORD_REMEDY: &str = "give it in the environment variable RUMBA_MYSQL_PASSWORD (or MYSQL_PWD), or in an \
+    option file named with ?defaults-file=/path/.my.cnf";
 const EXAMPLE: &str = "mysql://user@host:3306/schema or mysql://user@/schema?socket=/path/to/socket";
 
 /// Where a server of the user's is, and who one is to it; without a password.
@@ -33,6 +35,20 @@ pub fn is_dsn(text: &str) -> bool {
     text.contains("://")
 }
 
+/// Refuses what looks like a DSN that lacks its scheme, and is no path that is there; without its text, which may hold
+/// a password.
+///
+/// # Errors
+/// How a DSN is written.
+pub fn refuse_without_scheme(text: &str) -> Result<(), SettingError> {
+    let has_login = text.contains('@') && text.contains(['/', '?']);
+    if (has_login || text.contains(':')) && !Path::new(text).exists() {
+        let remedy = format!("write it like {EXAMPLE}, and without a password: {PASSWORD_REMEDY}");
+        return Err(wrong("it looks like a DSN, and a DSN begins with mysql:// or mariadb://", remedy));
+    }
+    Ok(())
+}
+
 fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> SettingError {
     SettingError::new("server", problem, remedy)
 }
@@ -49,10 +65,10 @@ impl Dsn {
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, schema) = place.split_once('/').unwrap_or((place, ""));
         let (user, address) = authority.rsplit_once('@').map_or((None, authority), |(user, at)| (Some(user), at));
-        if user.is_some_and(|user| user.contains(':')) {
-            let remedy = "leave it out: give it in the environment variable RUMBA_MYSQL_PASSWORD (or MYSQL_PWD), or in \
-                          an option file named with ?defaults-file=/path/.my.cnf";
-            return Err(wrong("a DSN is kept with the results and must not hold a password", remedy));
+        // A `?` or a `/` in a password ends the part that the user and the host would stand in.
+        let is_cut = user.is_none() && rest.contains('@') && split_port(address).is_none();
+        if is_cut || user.is_some_and(|user| user.contains(':')) {
+            return Err(holds_password());
         }
         let (host, port) = split_port(address).ok_or_else(|| wrong("its port is not a number up to 65535", like()))?;
         let given = |text: &str| (!text.is_empty()).then(|| decode(text));
@@ -68,7 +84,8 @@ impl Dsn {
         }
         let mut parameters = Parameters::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| wrong("its parameters are not written name=value", like()))?;
             parameters.take(name, decode(value))?;
         }
         dsn.tls = parameters.tls()?;
@@ -123,9 +140,10 @@ impl Parameters {
             "ca" => self.ca = Some(value.into()),
             "socket" => self.socket = Some(value.into()),
             "defaults-file" => self.defaults_file = Some(value.into()),
-            "password" => {
-                let remedy = "leave it out: give it in the environment variable RUMBA_MYSQL_PASSWORD (or MYSQL_PWD)";
-                return Err(wrong("a DSN is kept with the results and must not hold a password", remedy));
+            "password" | "passwd" | "pwd" => return Err(holds_password()),
+            // Whatever this is, it may be a part of a password.
+            _ if name.contains(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)) => {
+                return Err(wrong("its parameters are not written name=value", format!("write it like {EXAMPLE}")));
             }
             _ => {
                 let known = ["tls", "ca", "socket", "defaults-file"];
@@ -153,6 +171,11 @@ impl Parameters {
             )),
         }
     }
+}
+
+fn holds_password() -> SettingError {
+    let remedy = format!("leave it out: {PASSWORD_REMEDY}");
+    wrong("a DSN is kept with the results and must not hold a password", remedy)
 }
 
 fn split_port(address: &str) -> Option<(&str, Option<u16>)> {
@@ -231,10 +254,32 @@ mod tests {
 
     #[test]
     fn a_password_in_a_dsn_is_refused_without_being_repeated() {
-        for text in ["mysql://me:hunter2@host/x", "mysql://me@host/x?password=hunter2", "mysql://me:hun@ter2@host/x"] {
+        for text in [
+            "mysql://me:hunter2@host/x",
+            "mysql://me@host/x?password=hunter2",
+            "mysql://me@host/x?pwd=hunter2",
+            "mysql://me:hun@ter2@host/x",
+            // These were repeated, as the name of a parameter.
+            "mysql://me:hun?hunter2@host/x",
+            "mysql://me:hun/hunter2@host/x",
+        ] {
             let error = Dsn::parse(text).unwrap_err();
             assert!(error.remedy.contains("RUMBA_MYSQL_PASSWORD"), "{error:?}");
             assert!(!format!("{error:?}").contains("hun"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_dsn_without_its_scheme_is_not_repeated_either() {
+        for text in ["me:hunter2@host/x", "mysql:me:hunter2@host", "mysql:/me:hunter2@host/x", "me:hunter2"] {
+            let error = refuse_without_scheme(text).unwrap_err();
+            assert!(error.problem.contains("begins with mysql://"), "{error:?}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+        let error = Dsn::parse("mysql://me@host/x?hunter2").unwrap_err();
+        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        for text in ["mariadb@10.12", "/opt/mysql", "no-such-server"] {
+            assert_eq!(refuse_without_scheme(text), Ok(()), "{text}");
         }
     }
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database,
+    Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, MostClients,
+    require_database,
 };
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
@@ -15,7 +16,9 @@ use rumba_wire::Admin;
 use crate::capability::Capabilities;
 use crate::catalogue::{self, Release};
 use crate::compression;
-use crate::counters::Kind;
+use crate::connections;
+use crate::control::Control;
+use crate::counters::{self, Kind};
 use crate::dsn::{self, Dsn};
 use crate::external;
 use crate::initialise;
@@ -25,7 +28,9 @@ use crate::memory;
 use crate::options::{OWN, Options, info};
 use crate::plan::{self, Asked, Plan};
 use crate::readback;
+use crate::rehearsal;
 use crate::software::Software;
+use crate::upkeep::Patience;
 
 /// An engine of the MySQL family.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +142,7 @@ impl Server {
         if let Some(release) = catalogue::release(name) {
             return Ok(Server::Release(release));
         }
+        dsn::refuse_without_scheme(name)?;
         if name.contains('/') {
             return Ok(Server::Base(name.into()));
         }
@@ -230,7 +236,7 @@ impl MySqlEngine {
             target: running.target.clone(),
             host: Host::Own { running, data: layout.data() },
             schema: SCHEMA.into(),
-            admin,
+            control: Control::new(admin, options.on_lost, None),
             settings,
             version: capabilities.version_text,
         };
@@ -250,11 +256,21 @@ impl MySqlEngine {
         ];
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
         let place = external::place(&target, &mut admin);
-        let taken = external::take(&mut admin, &dsn.schema)?;
-        let host = Host::Brought { taken, place };
+        let schema = dsn.schema.clone();
+        let taken = external::take(&mut admin, &schema)?;
         let version = capabilities.version_text;
-        let parts = Parts { host, target, schema: dsn.schema.clone(), admin, settings, version };
-        ServerInstance::new(parts, &plan, &options)
+        let mut control = Control::new(admin, options.on_lost, Some(schema.clone()));
+        control.set_timeout(None);
+        let server = counters::Server::new(plan.kind.clone(), &version);
+        let rehearsed = rehearsal::rehearse(&mut control, &server, &schema, &plan.table_options, &Patience::default());
+        if let Err(error) = rehearsed {
+            // It is the user's again, as it was; what cannot be removed stays marked as rumba's.
+            let _ = taken.give_back(&mut control);
+            return Err(error);
+        }
+        control.set_timeout(Some(external::PATIENCE));
+        let host = Host::Brought { taken, place };
+        ServerInstance::new(Parts { host, target, schema, control, settings, version }, &plan, &options)
     }
 }
 
@@ -381,10 +397,21 @@ impl Engine for MySqlEngine {
         match Server::of(config.server.as_deref())? {
             Server::Brought(dsn) => {
                 let mut admin = external::connect(&dsn.target()?)?;
-                self.plan_brought(config, &mut admin)?;
-                external::check(&mut admin, &dsn.schema)
+                let (_, plan, _) = self.plan_brought(config, &mut admin)?;
+                external::check(&mut admin, &dsn.schema)?;
+                rehearsal::check(&mut admin, &plan.kind, &dsn.schema)
             }
             server => self.plan_own(config, &server).map(drop),
+        }
+    }
+
+    fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
+        match Server::of(config.server.as_deref())? {
+            Server::Brought(dsn) => Ok(connections::of_server_at_rest(&mut external::connect(&dsn.target()?)?)),
+            server => {
+                let Ready { plan, capabilities, .. } = self.plan_own(config, &server)?;
+                Ok(connections::of_plan(&plan, &capabilities))
+            }
         }
     }
 

@@ -7,10 +7,19 @@ use rumba_core::engine::EngineError;
 use rumba_core::setting::SettingError;
 use rumba_wire::{Admin, Target, WireError};
 
+use crate::counters::Ask;
+
 /// The table that marks a schema as rumba's.
 const MARKER: &str = "rumba_marker";
+/// What the marker says of itself: a table of another's may bear its name.
+const MARK: &str = "rumba may remove this schema's tables";
+/// The marker's only column.
+const MARK_COLUMN: &str = "made_schema";
 /// How long connecting, and an answer, may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a connection that was lost, or whose trial was killed, may still hold the schema: a server notices an end
+/// when it next looks, which may be after a long statement.
+pub const RELEASE: Duration = Duration::from_secs(10);
 
 const ACCESS_DENIED: u16 = 1045;
 const SCHEMA_DENIED: u16 = 1044;
@@ -29,11 +38,13 @@ pub struct Taken {
     made_schema: bool,
 }
 
-fn quoted(name: &str) -> String {
+/// A name in backticks.
+pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-fn text(value: &str) -> String {
+/// A text in quotes.
+pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
@@ -64,7 +75,7 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
 ///
 /// # Errors
 /// The first table of it.
-pub fn check(admin: &mut Admin, schema: &str) -> Result<(), SettingError> {
+pub fn check(admin: &mut dyn Ask, schema: &str) -> Result<(), SettingError> {
     let found = look(admin, schema).map_err(|error| {
         SettingError::new("server", error.to_string(), "use a user that may read information_schema")
     })?;
@@ -80,21 +91,40 @@ fn foreign(schema: &str, table: &str) -> String {
     format!("the schema {schema} is not empty and was not made by rumba (it holds {table})")
 }
 
-fn look(admin: &mut Admin, schema: &str) -> Result<Found, WireError> {
+fn look(admin: &mut dyn Ask, schema: &str) -> Result<Found, WireError> {
     let name = text(schema);
-    let there = admin.query(&format!("SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {name}"))?;
+    let there = admin.ask(&format!("SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = {name}"))?;
     if there.rows.is_empty() {
         return Ok(Found::Nothing);
     }
-    let sql = format!("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name}");
-    let tables: Vec<String> = admin.query(&sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect();
+    let tables =
+        firsts(admin, &format!("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {name}"))?;
+    if tables.iter().any(|table| table == MARKER) {
+        return Ok(match is_mark(admin, &name)? {
+            true => Found::Ours,
+            false => Found::Foreign(format!("a table {MARKER} that rumba did not make")),
+        });
+    }
     let routines = format!("SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = {name}");
-    let routines = admin.query(&routines)?.rows.into_iter().find_map(|row| row.into_iter().next()?);
-    Ok(match (tables.iter().any(|table| table == MARKER), tables.into_iter().next().or(routines)) {
-        (true, _) => Found::Ours,
-        (false, None) => Found::Empty,
-        (false, Some(table)) => Found::Foreign(table),
-    })
+    let found = tables.into_iter().next().or(firsts(admin, &routines)?.into_iter().next());
+    Ok(found.map_or(Found::Empty, Found::Foreign))
+}
+
+/// The first columns of an answer's rows.
+fn firsts(admin: &mut dyn Ask, sql: &str) -> Result<Vec<String>, WireError> {
+    Ok(admin.ask(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
+}
+
+/// Whether the table of the marker's name is the marker, by what it says of itself and by its column.
+fn is_mark(admin: &mut dyn Ask, schema: &str) -> Result<bool, WireError> {
+    let of = |what: &str, among: &str| {
+        format!(
+            "SELECT {what} FROM information_schema.{among} WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = '{MARKER}'"
+        )
+    };
+    let says = firsts(admin, &of("TABLE_COMMENT", "TABLES"))?;
+    let columns = firsts(admin, &of("COLUMN_NAME", "COLUMNS"))?;
+    Ok(says == [MARK] && columns == [MARK_COLUMN])
 }
 
 /// Takes a schema for a trial; what an ended trial has left in it is removed.
@@ -102,53 +132,54 @@ fn look(admin: &mut Admin, schema: &str) -> Result<Found, WireError> {
 ///
 /// # Errors
 /// A schema that is foreign or in use; the server's words.
-pub fn take(admin: &mut Admin, schema: &str) -> Result<Taken, EngineError> {
-    lock(admin, schema)?;
+pub fn take(admin: &mut dyn Ask, schema: &str) -> Result<Taken, EngineError> {
+    if !hold(admin, schema, RELEASE).map_err(failed)? {
+        let message = format!("another trial uses the schema {schema}; wait until it has ended, or name another");
+        return Err(EngineError::failed("schema on the server", message));
+    }
     let name = quoted(schema);
     let made_schema = match look(admin, schema).map_err(failed)? {
         Found::Nothing => {
-            admin.query(&format!("CREATE DATABASE {name} DEFAULT CHARACTER SET latin1")).map_err(failed)?;
+            admin.ask(&format!("CREATE DATABASE {name} DEFAULT CHARACTER SET latin1")).map_err(failed)?;
             true
         }
         Found::Empty => false,
         Found::Ours => {
-            let made = admin.query(&format!("SELECT made_schema FROM {name}.{MARKER}")).map_err(failed)?;
+            let made = firsts(admin, &format!("SELECT {MARK_COLUMN} FROM {name}.{MARKER}")).map_err(failed)?;
             drop_tables(admin, schema).map_err(failed)?;
-            made.rows.first().is_some_and(|row| row.first().is_some_and(|cell| cell.as_deref() == Some("1")))
+            made.first().is_some_and(|made| made == "1")
         }
         Found::Foreign(table) => {
             return Err(EngineError::failed("schema on the server", format!("{}; {REMEDY}", foreign(schema, &table))));
         }
     };
-    let mark =
-        format!("CREATE TABLE {name}.{MARKER} (made_schema INT) COMMENT 'rumba may remove this schema''s tables'");
-    admin.query(&mark).map_err(failed)?;
-    admin.query(&format!("INSERT INTO {name}.{MARKER} VALUES ({})", u8::from(made_schema))).map_err(failed)?;
+    let mark = format!("CREATE TABLE {name}.{MARKER} ({MARK_COLUMN} INT) COMMENT {}", text(MARK));
+    admin.ask(&mark).map_err(failed)?;
+    admin.ask(&format!("INSERT INTO {name}.{MARKER} VALUES ({})", u8::from(made_schema))).map_err(failed)?;
     Ok(Taken { schema: schema.to_owned(), made_schema })
 }
 
-/// Holds other trials off for as long as this connection lives.
-fn lock(admin: &mut Admin, schema: &str) -> Result<(), EngineError> {
+/// Holds other trials off a schema for as long as this connection lives; false where another does, and has not let go
+/// of it within `patience`.
+///
+/// # Errors
+/// What the server says.
+pub fn hold(admin: &mut dyn Ask, schema: &str, patience: Duration) -> Result<bool, WireError> {
     // Servers hash or cut longer names.
     let name = text(&format!("rumba:{:016x}", crate::cache::number_of(schema)));
-    let rows = admin.query(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?.rows;
-    match rows.first().and_then(|row| row.first()?.as_deref()) {
-        Some("1") => Ok(()),
-        _ => {
-            let message = format!("another trial uses the schema {schema}; wait until it has ended, or name another");
-            Err(EngineError::failed("schema on the server", message))
-        }
-    }
+    let got = firsts(admin, &format!("SELECT GET_LOCK({name}, {})", patience.as_secs()))?;
+    Ok(got == ["1"])
 }
 
-fn drop_tables(admin: &mut Admin, schema: &str) -> Result<(), WireError> {
+/// Drops what is there, and may have been dropped when the connection was lost and this is asked once more.
+fn drop_tables(admin: &mut dyn Ask, schema: &str) -> Result<(), WireError> {
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} ORDER BY TABLE_NAME = '{MARKER}'",
         text(schema)
     );
     // The marker goes last: without it the rest would be foreign.
-    for table in admin.query(&sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?) {
-        admin.query(&format!("DROP TABLE {}.{}", quoted(schema), quoted(&table)))?;
+    for table in firsts(admin, &sql)? {
+        admin.ask(&format!("DROP TABLE IF EXISTS {}.{}", quoted(schema), quoted(&table)))?;
     }
     Ok(())
 }
@@ -158,9 +189,9 @@ impl Taken {
     ///
     /// # Errors
     /// The server's words.
-    pub fn give_back(&self, admin: &mut Admin) -> Result<(), EngineError> {
+    pub fn give_back(&self, admin: &mut dyn Ask) -> Result<(), EngineError> {
         if self.made_schema {
-            return admin.query(&format!("DROP DATABASE {}", quoted(&self.schema))).map(drop).map_err(failed);
+            return admin.ask(&format!("DROP DATABASE IF EXISTS {}", quoted(&self.schema))).map(drop).map_err(failed);
         }
         drop_tables(admin, &self.schema).map_err(failed)
     }
@@ -168,12 +199,12 @@ impl Taken {
 
 /// The process at the other end of a Unix socket, and the server's data
 /// directory, as far as this host and this user can tell.
-pub fn place(target: &Target, admin: &mut Admin) -> (Option<u32>, Option<std::path::PathBuf>) {
+pub fn place(target: &Target, admin: &mut dyn Ask) -> (Option<u32>, Option<std::path::PathBuf>) {
     let rumba_wire::Address::Socket(path) = &target.address else { return (None, None) };
     let connected = std::os::unix::net::UnixStream::connect(path).ok();
     let peer = connected.and_then(|stream| rustix::net::sockopt::socket_peercred(&stream).ok());
     let pid = peer.map(|peer| peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1);
-    let told = admin.query("SELECT @@GLOBAL.datadir").ok();
-    let data = told.and_then(|rows| rows.rows.into_iter().next()?.into_iter().next()?).map(std::path::PathBuf::from);
+    let told = firsts(admin, "SELECT @@GLOBAL.datadir").unwrap_or_default();
+    let data = told.into_iter().next().map(std::path::PathBuf::from);
     (pid, data.filter(|data| std::fs::read_dir(data).is_ok()))
 }

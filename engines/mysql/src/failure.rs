@@ -27,6 +27,10 @@ fn is_error(line: &str) -> bool {
         || lower.contains("rocksdb: ") && ["invalid", "fail", "cannot", "error"].iter().any(|word| lower.contains(word))
 }
 
+/// Names of engines that are options as well: the switch that makes the server insist on the engine. A log line that
+/// has the name speaks of the engine, and never of the switch.
+const SWITCHES: [&str; 2] = ["rocksdb", "tokudb"];
+
 /// Other words that a server uses for a setting.
 const ALIASES: &[(&str, &[&str])] = &[
     (
@@ -40,7 +44,7 @@ const ALIASES: &[(&str, &[&str])] = &[
 /// The first setting that the log's errors name, or whose value they repeat;
 /// longer names first, since one may be part of another.
 fn culprit<'a>(lines: &[&str], settings: &[(&'a str, &'a str)]) -> Option<&'a str> {
-    let mut settings = settings.to_vec();
+    let mut settings: Vec<_> = settings.iter().copied().filter(|(name, _)| !SWITCHES.contains(name)).collect();
     settings.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     let lines: Vec<String> = lines.iter().map(|line| line.to_ascii_lowercase()).collect();
     let named = lines.iter().find_map(|line| {
@@ -75,8 +79,17 @@ fn contains_word(line: &str, name: &str) -> bool {
 /// A failure; told apart from a full device, for which servers write `Errcode: 28`
 /// or `OS errno 28` and apt "enough free space".
 pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
-    let lower = message.to_ascii_lowercase();
-    let is_full = [
+    if tells_of_full_device(&message) {
+        EngineError::DiskFull(format!("{call}: {message}"))
+    } else {
+        EngineError::failed(call, message)
+    }
+}
+
+/// Whether a server's words are about a full device.
+pub fn tells_of_full_device(words: &str) -> bool {
+    let lower = words.to_ascii_lowercase();
+    [
         "errcode: 28",
         "errno 28",
         "errno: 28",
@@ -87,8 +100,7 @@ pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
         "enough free space",
     ]
     .iter()
-    .any(|mark| lower.contains(mark));
-    if is_full { EngineError::DiskFull(format!("{call}: {message}")) } else { EngineError::failed(call, message) }
+    .any(|mark| lower.contains(mark))
 }
 
 #[cfg(test)]
@@ -115,6 +127,18 @@ mod tests {
             assert!(explained(log).contains(&format!("`{name}`")), "{}", explained(log));
         }
         assert!(!explained("[ERROR] the report is lost").contains('`'));
+    }
+
+    /// Every line of MyRocks' has the engine's name, which is the name of an option that rumba sets itself: a server
+    /// that ended for lack of room was said to have ended because of "the setting `rocksdb`".
+    #[test]
+    fn the_name_of_the_engine_in_a_line_is_no_setting() {
+        let settings = [("rocksdb", "FORCE"), ("tokudb", "FORCE"), ("rocksdb_max_open_files", "-2")];
+        for line in ["[ERROR] RocksDB: Error writing to the WAL: IO error", "[ERROR] TokuDB: failed"] {
+            assert!(explain(line, &settings).starts_with("its log says"), "{}", explain(line, &settings));
+        }
+        let named = explain("[ERROR] RocksDB: rocksdb_max_open_files is invalid", &settings);
+        assert!(named.contains("`rocksdb_max_open_files`"), "{named}");
     }
 
     #[test]

@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rumba_core::engine::{EngineError, Gauge, Instance, Place, Session};
-use rumba_wire::{Admin, SessionOptions, Target, WireCounts, WireSession};
+use rumba_core::engine::{EngineError, Gauge, Instance, MostClients, Place, Session};
+use rumba_wire::{SessionOptions, Target, WireCounts, WireSession};
 
+use crate::connections;
+use crate::control::Control;
 use crate::counters::{self, Server};
 use crate::external::Taken;
 use crate::launch::{Running, STOP};
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::upkeep::{self, Patience};
+use crate::upkeep::{self, Patience, theirs};
 use crate::watch::{Watch, Watched};
 
 /// How long a server may take to say a counter.
@@ -46,7 +48,7 @@ pub struct ServerInstance {
     counts: Arc<WireCounts>,
     version: String,
     settings: Vec<(String, String)>,
-    admin: Mutex<Admin>,
+    control: Mutex<Control>,
 }
 
 /// What an instance is made of.
@@ -57,8 +59,8 @@ pub struct Parts {
     pub target: Target,
     /// The schema of the tables.
     pub schema: String,
-    /// A connection for administration.
-    pub admin: Admin,
+    /// The control session.
+    pub control: Control,
     /// The settings in force.
     pub settings: Vec<(String, String)>,
     /// The version in the server's own words.
@@ -71,10 +73,13 @@ impl ServerInstance {
     /// # Errors
     /// A connection that was lost.
     pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Result<Self, EngineError> {
-        let Parts { host, mut target, schema, mut admin, settings, version } = parts;
+        let Parts { host, mut target, schema, mut control, settings, version } = parts;
         target.database = Some(schema.clone());
         let server = Server::new(plan.kind.clone(), &version);
-        counters::enable(&mut admin, &server)?;
+        if matches!(host, Host::Own { .. }) {
+            // It stays switched on, which others may not want.
+            counters::enable(&mut control, &server)?;
+        }
         let counts = Arc::new(WireCounts::default());
         let session = SessionOptions {
             table_options: plan.table_options.clone(),
@@ -84,20 +89,21 @@ impl ServerInstance {
             text: options.text,
             counts: counts.clone(),
         };
-        Ok(Self { host, target, schema, server, session, counts, version, settings, admin: Mutex::new(admin) })
+        let control = Mutex::new(control);
+        Ok(Self { host, target, schema, server, session, counts, version, settings, control })
     }
 
-    fn admin(&self) -> MutexGuard<'_, Admin> {
+    fn control(&self) -> MutexGuard<'_, Control> {
         // A panic in between leaves at worst a connection that is of no more use, which says so itself.
-        self.admin.lock().unwrap_or_else(PoisonError::into_inner)
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs upkeep with answers that may take as long as they take.
-    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Admin) -> Result<T, EngineError>) -> Result<T, EngineError> {
-        let mut admin = self.admin();
-        admin.set_timeout(None);
-        let result = upkeep(&mut admin);
-        admin.set_timeout(Some(ANSWER));
+    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
+        let mut control = self.control();
+        control.set_timeout(None);
+        let result = upkeep(&mut control).map_err(|error| control.told(error));
+        control.set_timeout(Some(ANSWER));
         match self.watch() {
             Some(watch) => watch.explained(result),
             None => result,
@@ -133,20 +139,37 @@ impl Instance for ServerInstance {
         }))
     }
 
+    fn most_clients(&self) -> Option<MostClients> {
+        connections::of_server(&mut *self.control())
+    }
+
     fn settle(&self) -> Result<(), EngineError> {
-        self.patiently(|admin| upkeep::settle(admin, &self.server, &self.schema, &Patience::default()))
+        let (server, schema, patience) = (&self.server, &self.schema, Patience::default());
+        self.patiently(|control| match &self.host {
+            Host::Own { .. } => upkeep::settle(control, server, schema, &patience),
+            Host::Brought { .. } => theirs::settle(control, server, schema, &patience),
+        })
     }
 
     fn drain(&self) -> Result<(), EngineError> {
-        self.patiently(|admin| upkeep::drain(admin, &self.server, &Patience::default()))
+        let (server, patience) = (&self.server, Patience::default());
+        self.patiently(|control| match &self.host {
+            Host::Own { .. } => upkeep::drain(control, server, &patience),
+            Host::Brought { .. } => theirs::drain(control, server, &self.schema, &patience),
+        })
     }
 
     fn debt(&self) -> Vec<Gauge> {
-        counters::debt(&mut *self.admin(), &self.server).gauges
+        counters::debt(&mut *self.control(), &self.server).gauges
     }
 
     fn counters(&self) -> Vec<Gauge> {
-        let mut gauges = counters::counters(&mut *self.admin(), &self.server).gauges;
+        let mut control = self.control();
+        let mut gauges = counters::counters(&mut *control, &self.server).gauges;
+        if control.was_restarted() {
+            // They begin anew with the server: no difference to what was counted before is one.
+            gauges.clear();
+        }
         gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
         gauges
     }
@@ -173,15 +196,15 @@ impl Instance for ServerInstance {
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
-        let mut admin = self.admin.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {
             Host::Own { running, .. } => {
-                drop(admin);
+                drop(control);
                 running.watch.stop(STOP)
             }
             Host::Brought { taken, .. } => {
-                admin.set_timeout(None);
-                taken.give_back(&mut admin)
+                control.set_timeout(None);
+                taken.give_back(&mut control)
             }
         }
     }

@@ -14,6 +14,8 @@ mod cache;
 mod capability;
 mod catalogue;
 mod compression;
+mod connections;
+mod control;
 mod counters;
 mod dsn;
 mod engine;
@@ -28,6 +30,7 @@ mod plan;
 mod process;
 mod profile;
 mod readback;
+mod rehearsal;
 mod software;
 #[cfg(test)]
 mod testing;

@@ -13,7 +13,7 @@ use rumba_core::engine::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_wire::WireSession;
 
-use crate::failure::{explain, full_or_failed};
+use crate::failure::{explain, tells_of_full_device};
 use crate::process::{LOOK, Process};
 
 /// How long a server that has closed its connections may take until it has ended.
@@ -70,12 +70,15 @@ impl Watch {
     }
 
     fn ended(&self, call: &'static str, status: ExitStatus) -> EngineError {
-        let told: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let message = format!("the server ended with {status}; {}", explain(&self.log(), &told));
-        if self.is_device_full() {
-            return EngineError::DiskFull(format!("{call}: {message}"));
+        let log = self.log();
+        let words = |settings: &[(&str, &str)]| format!("the server ended with {status}; {}", explain(&log, settings));
+        let plain = words(&[]);
+        // Then no setting is to blame, whatever names its last words have.
+        if self.is_device_full() || tells_of_full_device(&plain) {
+            return EngineError::DiskFull(format!("{call}: {plain}"));
         }
-        full_or_failed(call, message)
+        let told: Vec<_> = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        EngineError::failed(call, words(&told))
     }
 
     /// Whether the log's device is full, which is the data's: then the log, too,
@@ -152,5 +155,46 @@ impl SqlSession for Watched {
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
         self.watch.explained(self.session.run(sql))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::engine::{Engine, Instance, Place, Session};
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+    use crate::MySqlEngine;
+    use crate::testing::config;
+
+    fn sql(instance: &dyn Instance) -> Box<dyn SqlSession> {
+        match instance.session() {
+            Ok(Session::Sql(session)) => session,
+            _ => panic!("an SQL session"),
+        }
+    }
+
+    /// A server that was killed while an index was made, or the debt paid, was "unexpected end of file": only clients
+    /// that waited for an answer told its signal.
+    #[test]
+    #[needs(MariaDb)]
+    fn whatever_meets_the_end_of_a_server_tells_its_signal() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), &[]).expect("a server");
+        let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
+        first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
+        let Place::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };
+        kill_process(Pid::from_raw(pid as i32).expect("a number"), Signal::KILL).expect("killed");
+        let told = [
+            first.run("ALTER TABLE t ADD KEY (id)").expect_err("it is gone"),
+            second.prepare("SELECT 1").expect_err("it is gone"),
+            third.prepare_rows("t", &["id"]).expect_err("it is gone"),
+            instance.session().err().expect("it is gone"),
+            instance.settle().expect_err("it is gone"),
+            instance.drain().expect_err("it is gone"),
+        ];
+        for error in told {
+            assert!(error.to_string().contains("the server ended with signal: 9"), "{error}");
+        }
     }
 }

@@ -22,6 +22,8 @@ enum Room {
     Workload,
     /// What tests share.
     Testkit,
+    /// What drives the program as its users do.
+    Faults,
     Binary,
     Chores,
 }
@@ -39,6 +41,7 @@ impl Room {
             ("crates", Some("report")) => Room::Report,
             ("crates", Some("rumba")) => Room::Binary,
             ("crates", Some("testkit")) => Room::Testkit,
+            ("crates", Some("faults")) => Room::Faults,
             ("crates", Some("wire" | "null-server")) => Room::Wire,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
@@ -51,6 +54,7 @@ impl Room {
     fn may_use(self, other: Room, in_tests: bool) -> bool {
         match self {
             _ if other == Room::Testkit => in_tests || matches!(self, Room::Testkit | Room::Chores),
+            _ if other == Room::Faults => in_tests && self == Room::Binary,
             Room::Testkit => false,
             // What the page shows of real statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
@@ -60,6 +64,8 @@ impl Room {
             // The claims of an experiment are checked in the language that they are judged in.
             Room::Lab => matches!(other, Room::Core | Room::Statistics),
             Room::Statistics | Room::Report | Room::Wire | Room::Workload => other == Room::Core,
+            // What it knows of rumba is what the program prints.
+            Room::Faults => other == Room::Wire,
             Room::Binary | Room::Chores => true,
         }
     }
@@ -74,6 +80,7 @@ impl Room {
             Room::Engine => "an engine depends on core and on its client library alone",
             Room::Workload => "a workload depends on core alone",
             Room::Testkit => "what tests share depends on no crate of this workspace",
+            Room::Faults => "the fault suite drives the program, and uses the wire alone; the program's tests use it",
             Room::Binary | Room::Chores => "depends on what it needs",
         }
     }

@@ -26,6 +26,7 @@ fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
     let names = [
         ("crates/core", "rumba-core"),
         ("crates/testkit", "rumba-testkit"),
+        ("crates/faults", "rumba-faults"),
         ("crates/lab", "rumba-lab"),
         ("crates/report", "rumba-report"),
         ("crates/rumba", "rumba"),
@@ -62,6 +63,15 @@ fn core_may_use_nobody() {
         found,
         ["crates/core/Cargo.toml:5: depends on `rumba-report`; core depends on no crate of this workspace"]
     );
+}
+
+#[test]
+fn the_fault_suite_knows_rumba_from_outside_and_serves_the_programs_tests_alone() {
+    let found = arrows("crates/faults", "rumba-faults", "[dependencies]\nrumba-lab.path = \"x\"\n");
+    assert!(found.len() == 1 && found[0].contains("drives the program"), "{found:?}");
+    let uses = |kind: &str| arrows("crates/rumba", "rumba", &format!("[{kind}]\nrumba-faults.path = \"x\"\n"));
+    assert_eq!(uses("dev-dependencies"), [""; 0]);
+    assert_eq!(uses("dependencies").len(), 1);
 }
 
 #[test]

@@ -71,7 +71,7 @@ const NO_COPY: &str = "no copy of the kept data could be made";
 pub(super) fn cause_of(status: &Status) -> String {
     match status {
         Status::Failed { cause, .. } => cause.clone(),
-        Status::Running | Status::Done | Status::Interrupted => String::new(),
+        Status::Running | Status::Done | Status::Interrupted | Status::Suspended { .. } => String::new(),
     }
 }
 

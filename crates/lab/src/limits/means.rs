@@ -220,7 +220,9 @@ fn throttle() -> ThrottleMeans {
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let administrators = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
-    std::env::split_paths(&path).chain(administrators).map(|dir| dir.join(name)).find(|file| file.is_file())
+    // One that is relative would be whatever the directory at hand holds.
+    let absolute = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    absolute.chain(administrators).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 fn available_memory() -> u64 {

@@ -28,6 +28,7 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 pub use cgroup::Version;
+pub(crate) use cgroup::tree_of;
 pub use error::LimitError;
 pub use evict::{Evicted, evict};
 pub use group::{MemoryPressure, MemoryReading};

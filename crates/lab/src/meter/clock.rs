@@ -81,13 +81,22 @@ fn read_ns(clock: libc::clockid_t) -> Option<u64> {
 
 /// Context switches of the process, voluntary and not.
 pub fn ctx_switches() -> io::Result<u64> {
+    let usage = usage(libc::RUSAGE_SELF)?;
+    Ok(usage.ru_nvcsw as u64 + usage.ru_nivcsw as u64)
+}
+
+/// Pages that the calling thread had to wait for a device for.
+pub fn this_thread_major_faults() -> io::Result<u64> {
+    Ok(usage(libc::RUSAGE_THREAD)?.ru_majflt as u64)
+}
+
+fn usage(whose: libc::c_int) -> io::Result<libc::rusage> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the usage is written by a call that succeeds, and read only then.
-    let usage = unsafe {
-        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
+    unsafe {
+        match libc::getrusage(whose, usage.as_mut_ptr()) {
+            0 => Ok(usage.assume_init()),
+            _ => Err(io::Error::last_os_error()),
         }
-        usage.assume_init()
-    };
-    Ok(usage.ru_nvcsw as u64 + usage.ru_nivcsw as u64)
+    }
 }

@@ -11,6 +11,7 @@ mod cpu_roll;
 mod device;
 mod kept_file;
 mod process;
+mod pulse;
 mod reading;
 mod server;
 mod size;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use rumba_core::engine::Place;
 
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
+pub use pulse::Pulse;
 pub use reading::Reading;
 pub use server::ThreadSwitches;
 pub use size::{DiskSize, allocated};
@@ -96,6 +98,15 @@ impl Meters {
     pub fn look_for_descendants(&mut self) {
         if let Some(Ok(server)) = &mut self.server {
             server.look_for_descendants();
+        }
+    }
+
+    /// The processes of a server on this host, as they were last looked for; none when the engine is embedded or out
+    /// of reach.
+    pub fn server_pids(&self) -> Vec<u32> {
+        match &self.server {
+            Some(Ok(server)) => server.pids().collect(),
+            Some(Err(_)) | None => Vec::new(),
         }
     }
 

@@ -97,7 +97,8 @@ impl ServerMeter {
         self.main.pid
     }
 
-    fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+    /// The numbers of the server's processes.
+    pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }
 

@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::error::{Doing, ProvisionError};
@@ -15,6 +18,10 @@ use super::owner::Owner;
 
 /// How long killed processes may take to leave their group.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The filesystems of control groups, by their numbers in `linux/magic.h`.
+const CGROUP: u64 = 0x0027_e0eb;
+const CGROUP2: u64 = 0x6367_7270;
 
 /// A control group that this process has made. It is undone when dropped.
 #[derive(Debug)]
@@ -69,7 +76,7 @@ impl ControlGroup {
             return Ok(());
         }
         self.removed = true;
-        clean(&self.path)?;
+        remove(&self.path)?;
         self.registration.strike()
     }
 }
@@ -86,14 +93,31 @@ fn prefix(owner: &Owner) -> String {
     format!("rumba-{}-{}-", owner.process.pid, owner.process.start_ticks)
 }
 
+/// Opens a control group, without following a link; `None` where there is none. In the kernel's own filesystem alone
+/// can nobody have written which processes are in a group.
+pub fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let dir = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+        dir => dir?,
+    };
+    let filesystem = rustix::fs::fstatfs(&dir)?.f_type as u64;
+    Ok([CGROUP, CGROUP2].contains(&filesystem).then_some(dir))
+}
+
 /// Whether a group is there and is this owner's.
 pub fn is_owned(path: &Path, owner: &Owner) -> bool {
     let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix(owner)));
-    named && path.join("cgroup.procs").exists()
+    named && open(path).is_ok_and(|group| group.is_some())
+}
+
+/// Removes a group that an owner who has ended has left, and ends the processes in it.
+pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
+    if is_owned(path, owner) { remove(path) } else { Ok(()) }
 }
 
 /// Ends the processes of a group and removes it.
-pub fn clean(path: &Path) -> Result<(), ProvisionError> {
+fn remove(path: &Path) -> Result<(), ProvisionError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         // Every time: a process whose parent was killed at its birth enters its group a moment later.

@@ -1,23 +1,21 @@
 //! A managed data directory.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-
-use super::error::{Doing, ProvisionError};
+use super::checked_dir::{CheckedDir, READABLE, remove_empty};
+use super::error::ProvisionError;
 use super::ledger::{Ledger, Registration, Thing};
 use super::marker::{self, Marker};
 use super::owner::{Life, Owner};
 use super::tenants;
+use super::trust::Objection;
 
 /// Where the engine's data is, below the directory.
 const ENGINE: &str = "data";
 
-/// A note about the data, beside the marker.
+/// A note about the data, beside the marker; and its name while it is being written.
 const NOTE: &str = "note.json";
+const UNFINISHED_NOTE: &str = "note.part";
 
 /// What a directory may hold and still count as empty: what mkfs makes, and a
 /// marker whose writer was killed.
@@ -27,6 +25,8 @@ const COUNT_AS_EMPTY: [&str; 2] = ["lost+found", marker::UNFINISHED_NAME];
 #[derive(Debug)]
 pub struct DataDir {
     marker: Marker,
+    /// What tells the directory from any other that somebody may put in its place.
+    id: (u64, u64),
     registration: Registration,
     keep: bool,
     removed: bool,
@@ -38,11 +38,7 @@ impl DataDir {
     /// # Errors
     /// As [`DataDir::create`].
     pub fn check(path: &Path) -> Result<(), ProvisionError> {
-        match path.canonicalize() {
-            Ok(path) => may_take(&path).map(drop),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(refusal(path, error)),
-        }
+        CheckedDir::find(path)?.map_or(Ok(()), |dir| may_take(&dir).map(drop))
     }
 
     /// Makes a data directory, or takes an empty one, or cleans and takes one
@@ -50,6 +46,7 @@ impl DataDir {
     ///
     /// # Errors
     /// [`ProvisionError::Foreign`] when it holds anything that is not rumba's,
+    /// [`ProvisionError::Untrusted`] when somebody else could change what it holds,
     /// [`ProvisionError::InUse`] when its owner lives, and others that say what to do.
     pub fn create(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
         let (path, made) = make(path)?;
@@ -57,10 +54,10 @@ impl DataDir {
     }
 
     fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
-        let _lock = lock(path)?;
-        if let Some(leftover) = may_take(path)? {
+        let (dir, _lock) = lock(path)?;
+        if let Some(leftover) = may_take(&dir)? {
             tenants::end(&tenants::mark(path, &leftover.owner), path)?;
-            remove_data(path)?;
+            remove_data(&dir)?;
             made = leftover.made;
         }
         // Registered before it is marked: a kill in between leaves an entry
@@ -68,11 +65,11 @@ impl DataDir {
         let thing = Thing::DataDirectory { path: path.to_owned() };
         let registration = ledger.register(&thing, owner)?;
         let marker = Marker::new(path.to_owned(), owner.clone(), made);
-        marker.write().doing("write the marker of", path)?;
+        marker.write()?;
         // From here on, dropping it undoes it.
-        let dir = Self { marker, registration, keep: false, removed: false };
-        fs::create_dir(dir.engine_dir()).doing("create", &dir.engine_dir())?;
-        Ok(dir)
+        let data = Self { marker, id: dir.id()?, registration, keep: false, removed: false };
+        dir.make_dir(ENGINE, READABLE)?;
+        Ok(data)
     }
 
     /// Takes over a directory with the data in it, if there is one that a process
@@ -81,15 +78,16 @@ impl DataDir {
     /// # Errors
     /// When its owner lives, or it was kept for the user.
     pub fn adopt(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Option<Self>, ProvisionError> {
-        let Ok(path) = path.canonicalize() else { return Ok(None) };
-        let _lock = lock(&path)?;
-        let Some(leftover) = Marker::read(&path)? else { return Ok(None) };
-        refuse_unless_leftover(&path, &leftover)?;
-        tenants::end(&tenants::mark(&path, &leftover.owner), &path)?;
-        let registration = ledger.register(&Thing::DataDirectory { path: path.clone() }, owner)?;
-        let marker = Marker::new(path.clone(), owner.clone(), leftover.made);
-        marker.write().doing("write the marker of", &path)?;
-        Ok(Some(Self { marker, registration, keep: false, removed: false }))
+        let Some(found) = CheckedDir::find(path)? else { return Ok(None) };
+        let (dir, _lock) = lock(found.path())?;
+        let Some(leftover) = Marker::read(&dir)? else { return Ok(None) };
+        let path = dir.path();
+        refuse_unless_leftover(path, &leftover)?;
+        tenants::end(&tenants::mark(path, &leftover.owner), path)?;
+        let registration = ledger.register(&Thing::DataDirectory { path: path.to_owned() }, owner)?;
+        let marker = Marker::new(path.to_owned(), owner.clone(), leftover.made);
+        marker.write()?;
+        Ok(Some(Self { marker, id: dir.id()?, registration, keep: false, removed: false }))
     }
 
     /// Where a note about the data may be written; it is removed with the data.
@@ -129,7 +127,7 @@ impl DataDir {
     pub fn keep(&mut self) -> Result<(), ProvisionError> {
         self.keep = true;
         self.marker.kept = true;
-        self.marker.write().doing("write the marker of", self.path())?;
+        self.marker.write()?;
         self.registration.strike()
     }
 
@@ -146,7 +144,13 @@ impl DataDir {
             return Ok(());
         }
         self.removed = true;
-        remove(&self.marker)?;
+        if let Some(dir) = CheckedDir::at(self.path())? {
+            if dir.id()? != self.id {
+                let another = Objection::new("it is not the directory that was made there");
+                return Err(ProvisionError::managed(self.path(), another));
+            }
+            remove(&dir, &self.marker)?;
+        }
         self.registration.strike()
     }
 }
@@ -161,86 +165,59 @@ impl Drop for DataDir {
 /// Removes what a dead process left of a data directory. What has been taken by
 /// another process, or removed, meanwhile is let be.
 pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
-    if !path.is_dir() {
-        return Ok(());
-    }
-    let _lock = lock(path)?;
-    match Marker::read(path)? {
+    let Some((dir, _lock)) = CheckedDir::lock(path)? else { return Ok(()) };
+    match Marker::read(&dir)? {
         Some(marker) if marker.owner == *owner && !marker.kept => {
-            tenants::end(&tenants::mark(&marker.path, owner), &marker.path)?;
-            remove(&marker)
+            tenants::end(&tenants::mark(path, owner), path)?;
+            remove(&dir, &marker)
         }
         _ => Ok(()),
     }
 }
 
 /// Whether a directory is still the one that an owner made.
-pub fn is_owned(path: &Path, owner: &Owner) -> bool {
-    matches!(Marker::read(path), Ok(Some(marker)) if marker.owner == *owner && !marker.kept)
+///
+/// # Errors
+/// When that cannot be told, because its marker is no marker or somebody else's.
+pub fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
+    let Some(dir) = CheckedDir::at(path)? else { return Ok(false) };
+    Ok(Marker::read(&dir)?.is_some_and(|marker| marker.owner == *owner && !marker.kept))
 }
 
 /// Makes the directory and what is missing above it; returns its path without
 /// links, and what was made, innermost first.
 pub(super) fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
-    let absolute = std::path::absolute(path).doing("find", path)?;
-    let missing: Vec<&Path> = absolute.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
-    fs::create_dir_all(&absolute).map_err(|error| refusal(&absolute, error))?;
-    let resolved = absolute.canonicalize().doing("find", &absolute)?;
-    let mut made: Vec<PathBuf> = resolved.ancestors().take(missing.len()).map(Path::to_owned).collect();
+    let (dir, mut made) = CheckedDir::make(path, READABLE)?;
     if made.len() == 1 {
-        made.extend(made_for_neighbours(&resolved));
+        made.extend(made_for_neighbours(dir.path()));
     }
-    Ok((resolved, made))
+    Ok((dir.path().to_owned(), made))
 }
 
 /// The directories above one that were made for managed directories beside it:
-/// whichever of them goes last removes them.
+/// whichever of them goes last removes them. Only this user's markers count.
 fn made_for_neighbours(path: &Path) -> Vec<PathBuf> {
     let Some(parent) = path.parent() else { return Vec::new() };
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let markers = entries.filter_map(|entry| Marker::read(&entry.path()).ok().flatten());
+    let Ok(Some(dir)) = CheckedDir::at(parent) else { return Vec::new() };
+    let names = dir.names().unwrap_or_default();
+    let markers = names.iter().filter_map(|name| Marker::read(&dir.below(name).ok()??).ok()?);
     let above = |marker: Marker| marker.made.into_iter().filter(|made| parent.starts_with(made)).collect::<Vec<_>>();
     markers.map(above).max_by_key(Vec::len).unwrap_or_default()
 }
 
-/// Why a path cannot be a directory.
-fn refusal(path: &Path, source: io::Error) -> ProvisionError {
-    let path = path.to_owned();
-    match source.kind() {
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ProvisionError::NotADirectory { path },
-        _ => ProvisionError::Io { doing: "make or reach", path, source },
-    }
-}
-
-/// Refuses a path that may not be taken; returns the marker of a leftover.
-pub(super) fn may_take(path: &Path) -> Result<Option<Marker>, ProvisionError> {
-    if !path.is_dir() {
-        return Err(ProvisionError::NotADirectory { path: path.to_owned() });
-    }
-    let marker = Marker::read(path)?;
+/// Refuses a directory that may not be taken; returns the marker of a leftover.
+pub(super) fn may_take(dir: &CheckedDir) -> Result<Option<Marker>, ProvisionError> {
+    let marker = Marker::read(dir)?;
     match &marker {
-        Some(leftover) => refuse_unless_leftover(path, leftover)?,
-        None => refuse_unless_empty(path)?,
+        Some(leftover) => refuse_unless_leftover(dir.path(), leftover)?,
+        None => refuse_unless_empty(dir)?,
     }
     Ok(marker)
 }
 
-/// Holds off other processes that look at the same directory, until it is dropped.
-pub(super) fn lock(path: &Path) -> Result<File, ProvisionError> {
-    loop {
-        let dir = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
-            .open(path)
-            .doing("open", path)?;
-        flock(&dir, FlockOperation::LockExclusive).map_err(Into::into).doing("lock", path)?;
-        // Whoever held the lock may have removed the directory and made it anew.
-        let locked = dir.metadata().doing("look at", path)?;
-        let current = fs::symlink_metadata(path).doing("look at", path)?;
-        if (locked.dev(), locked.ino()) == (current.dev(), current.ino()) {
-            return Ok(dir);
-        }
-    }
+/// A directory that was there a moment ago, with other processes that look at it held off.
+pub(super) fn lock(path: &Path) -> Result<(CheckedDir, std::fs::File), ProvisionError> {
+    CheckedDir::lock(path)?.ok_or_else(|| ProvisionError::NotADirectory { path: path.to_owned() })
 }
 
 fn refuse_unless_leftover(path: &Path, marker: &Marker) -> Result<(), ProvisionError> {
@@ -255,11 +232,11 @@ fn refuse_unless_leftover(path: &Path, marker: &Marker) -> Result<(), ProvisionE
     }
 }
 
-fn refuse_unless_empty(path: &Path) -> Result<(), ProvisionError> {
-    for entry in fs::read_dir(path).doing("read", path)? {
-        let name = entry.doing("read", path)?.file_name();
+fn refuse_unless_empty(dir: &CheckedDir) -> Result<(), ProvisionError> {
+    for name in dir.names()? {
         if !COUNT_AS_EMPTY.iter().any(|&known| name == known) {
-            return Err(ProvisionError::Foreign { path: path.to_owned(), holds: name.to_string_lossy().into_owned() });
+            let holds = name.to_string_lossy().into_owned();
+            return Err(ProvisionError::Foreign { path: dir.path().to_owned(), holds });
         }
     }
     Ok(())
@@ -267,37 +244,18 @@ fn refuse_unless_empty(path: &Path) -> Result<(), ProvisionError> {
 
 /// Removes the engine's data, then the marker, then the directories that were
 /// made; in this order, because without the marker it would be foreign.
-fn remove(marker: &Marker) -> Result<(), ProvisionError> {
-    remove_data(&marker.path)?;
-    let file = marker.path.join(marker::NAME);
-    unless_gone(fs::remove_file(&file)).doing("remove", &file)?;
+fn remove(dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
+    dir.require_own()?;
+    remove_data(dir)?;
+    dir.remove_file(marker::NAME)?;
     remove_empty(&marker.made);
     Ok(())
 }
 
-/// Removes the engine's directory. A link in its place, or in it, is removed
-/// and not followed: `remove_dir_all` sees to it.
-fn remove_data(path: &Path) -> Result<(), ProvisionError> {
+/// Removes the engine's directory and what is noted about it.
+fn remove_data(dir: &CheckedDir) -> Result<(), ProvisionError> {
     // The note first: what is half removed is nothing that it could speak of.
-    for note in [path.join(NOTE), path.join(NOTE).with_extension("part")] {
-        unless_gone(fs::remove_file(&note)).doing("remove", &note)?;
-    }
-    let data = path.join(ENGINE);
-    unless_gone(fs::remove_dir_all(&data)).doing("remove", &data)
-}
-
-/// Removes directories that are empty; one that is not has been put to use by someone.
-pub(super) fn remove_empty(made: &[PathBuf]) {
-    for dir in made {
-        if fs::remove_dir(dir).is_err() {
-            break;
-        }
-    }
-}
-
-pub(super) fn unless_gone(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
+    dir.remove_file(NOTE)?;
+    dir.remove_file(UNFINISHED_NOTE)?;
+    dir.remove_all(ENGINE)
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::owner::Owner;
+use super::trust::Objection;
 
 /// Why something could not be provisioned.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +66,25 @@ pub enum ProvisionError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Somebody else could have put there what is there.
+    #[error("{}: {objection}, so that rumba does not trust what is there; {remedy}", path.display())]
+    Untrusted {
+        /// The file or directory.
+        path: PathBuf,
+        /// Who could, in words: `it belongs to nobody (65534)`.
+        objection: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Another process holds the lock of a directory.
+    #[error(
+        "{} is locked by another process, which does not let go (`fuser -v` names it); end it, or name another directory",
+        path.display()
+    )]
+    Held {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A filesystem of an ended trial is still in use.
     #[error(
         "{} cannot be unmounted: {users} still works on it; end it, then `rumba doctor --clean` removes the rest",
@@ -87,6 +107,30 @@ pub enum ProvisionError {
         source: io::Error,
     },
 }
+
+impl ProvisionError {
+    /// Says what is wrong with a file or directory of rumba's own.
+    pub(super) fn managed(path: &Path, objection: Objection) -> Self {
+        Self::untrusted(path, objection, "remove it if nobody needs it, or name another directory")
+    }
+
+    /// Says what is wrong with a directory in which, or below which, rumba is to work.
+    pub(super) fn above(path: &Path, objection: Objection) -> Self {
+        Self::untrusted(path, objection, ELSEWHERE)
+    }
+
+    fn untrusted(path: &Path, Objection { words, is_mode }: Objection, otherwise: &str) -> Self {
+        let remedy = match is_mode {
+            true => format!("take that right away (chmod go-w {}), or {otherwise}", path.display()),
+            false => otherwise.to_owned(),
+        };
+        Self::Untrusted { path: path.to_owned(), objection: words, remedy }
+    }
+}
+
+/// What to do about a directory that cannot be trusted.
+const ELSEWHERE: &str = "name a directory that only this user and root may change: run.data_dir (--set data_dir=DIR) is \
+                         for data, the variable XDG_STATE_HOME for the ledger";
 
 /// Says what was being done when the system refused.
 pub trait Doing<T> {

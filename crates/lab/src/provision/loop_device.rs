@@ -4,7 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
 const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 
+/// The driver's number, from `linux/major.h`.
+const LOOP_MAJOR: u32 = 7;
 /// What gives out free loop devices.
 pub const CONTROL: &str = "/dev/loop-control";
 /// What the kernel reads ahead on a device of which nobody has said anything: `VM_READAHEAD_PAGES`.
@@ -41,6 +43,25 @@ impl LoopDevice {
     fn of_node(node: &Path) -> io::Result<Self> {
         let number = DeviceNumber::from_stat(fs::metadata(node)?.rdev());
         Ok(Self { node: node.to_owned(), number: number.to_string() })
+    }
+
+    /// Whether its names are those of one loop device of this host; `None` where its node is gone. To be asked of
+    /// names that were read and not seen.
+    ///
+    /// # Errors
+    /// When its node cannot be looked at.
+    pub fn is_genuine(&self) -> io::Result<Option<bool>> {
+        let index = self.node.to_str().and_then(|node| node.strip_prefix("/dev/loop"));
+        if !index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())) {
+            return Ok(Some(false));
+        }
+        let node = match fs::symlink_metadata(&self.node) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            node => node?,
+        };
+        let number = DeviceNumber::from_stat(node.rdev());
+        let is_loop = node.file_type().is_block_device() && number.major == LOOP_MAJOR;
+        Ok(Some(is_loop && number.to_string() == self.number))
     }
 
     /// Attaches a file to a free device. No descriptor of the device stays open.

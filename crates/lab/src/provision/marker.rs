@@ -1,12 +1,11 @@
 //! The file that says that a directory is rumba's, and whose.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::ProvisionError;
+use super::checked_dir::CheckedDir;
+use super::error::{Doing, ProvisionError};
 use super::owner::Owner;
 
 /// The marker's name.
@@ -17,6 +16,9 @@ pub const UNFINISHED_NAME: &str = ".rumba.new";
 
 /// The version of the marker's format.
 const FORMAT: u32 = 1;
+
+/// Longer than any marker, bytes.
+const LONGEST: u64 = 64 << 10;
 
 /// What a marker says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,29 +42,39 @@ impl Marker {
         Self { format: FORMAT, path, owner, kept: false, made }
     }
 
-    /// The marker of a directory, if it carries one.
-    pub fn read(dir: &Path) -> Result<Option<Self>, ProvisionError> {
-        let path = dir.join(NAME);
-        let wrong = |reason: String| ProvisionError::Marker { path: path.clone(), reason };
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(wrong(error.to_string())),
-        };
-        let marker: Self = serde_json::from_str(&text).map_err(|error| wrong(format!("not a marker: {error}")))?;
+    /// The marker of a directory, if it carries one. Both must be this user's.
+    ///
+    /// # Errors
+    /// [`ProvisionError::Untrusted`] when they are not, [`ProvisionError::Marker`] when it is no marker of this
+    /// directory.
+    pub fn read(dir: &CheckedDir) -> Result<Option<Self>, ProvisionError> {
+        dir.require_own()?;
+        let wrong = |reason: String| ProvisionError::Marker { path: dir.path().join(NAME), reason };
+        let Some(json) = dir.read(NAME, LONGEST)? else { return Ok(None) };
+        let marker: Self = serde_json::from_slice(&json).map_err(|error| wrong(format!("not a marker: {error}")))?;
         if marker.format != FORMAT {
             return Err(wrong(format!("format {} is of another rumba (this one writes {FORMAT})", marker.format)));
         }
-        if marker.path != dir {
+        if marker.path != dir.path() {
             return Err(wrong(format!("this marks {}, which was copied or moved here", marker.path.display())));
+        }
+        let above = dir.path().ancestors().take(marker.made.len());
+        if !above.eq(marker.made.iter().map(PathBuf::as_path)) {
+            return Err(wrong("it says that rumba made directories that are not above it".to_owned()));
         }
         Ok(Some(marker))
     }
 
     /// Writes it into its directory, whole or not at all.
-    pub fn write(&self) -> io::Result<()> {
-        let unfinished = self.path.join(UNFINISHED_NAME);
-        fs::write(&unfinished, serde_json::to_vec_pretty(self)?)?;
-        fs::rename(unfinished, self.path.join(NAME))
+    ///
+    /// # Errors
+    /// What cannot be written; [`ProvisionError::Untrusted`] when the directory has become another's.
+    pub fn write(&self) -> Result<(), ProvisionError> {
+        let json = serde_json::to_vec_pretty(self).map_err(Into::into).doing("write the marker of", &self.path)?;
+        let Some(dir) = CheckedDir::at(&self.path)? else {
+            return Err(ProvisionError::NotADirectory { path: self.path.clone() });
+        };
+        dir.require_own()?;
+        dir.write(NAME, UNFINISHED_NAME, &json)
     }
 }

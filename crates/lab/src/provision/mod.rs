@@ -5,7 +5,12 @@
 //! A data directory carries a marker file; the [`Ledger`] of the user lists
 //! everything that is managed. Both name the owning process. Servers that a trial
 //! has started carry its mark in their environment.
+//!
+//! Other users may have written all of that, where they may write: so it counts
+//! only where this user or root alone can have (`trust`), and is reached and undone
+//! by descriptors (`checked_dir`).
 
+mod checked_dir;
 mod control_group;
 mod data_dir;
 mod error;
@@ -16,6 +21,7 @@ mod owner;
 mod tenants;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod volume;
 
 pub use control_group::ControlGroup;

@@ -1,8 +1,9 @@
 //! Processes that a trial has left behind: servers that outlived it.
 //!
 //! A trial's process carries the mark of its data directory in its environment,
-//! and whatever it starts inherits that. No other process has it, so nothing
-//! foreign is ever waited for or ended, whatever its directory or its number.
+//! and whatever it starts inherits that. No other process of this user has it, and
+//! another user's does not count, whatever he has written into its environment: so
+//! nothing foreign is ever waited for or ended, whatever its directory or its number.
 
 use std::fs;
 use std::io;
@@ -13,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::error::{Doing, ProvisionError};
 use super::owner::Owner;
+use crate::host::parse::field;
 
 /// The name of the mark in the environment of a trial's processes.
 pub const VARIABLE: &str = "RUMBA_TRIAL";
@@ -72,11 +74,19 @@ fn marked(mark: &str) -> Vec<u32> {
     pids.filter(|pid| carries(*pid, mark)).collect()
 }
 
-/// The environment of another user's process cannot be read; those are not this trial's.
+/// Whether a process of this user's carries the mark. Only root can read others' environments, and they could all be
+/// made to carry it: it is no secret.
 fn carries(pid: u32, mark: &str) -> bool {
     let wanted = format!("{VARIABLE}={mark}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) && is_own(pid)
+}
+
+/// Whether this user has started a process: its real user is that also when it runs with the rights of another.
+fn is_own(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let real = field(&status, "Uid").and_then(|users| users.split_ascii_whitespace().next()?.parse::<u32>().ok());
+    real == Some(rustix::process::getuid().as_raw())
 }
 
 /// The descriptor holds the process while its mark is looked at once more: a

@@ -2,7 +2,7 @@
 //! or the disk space of a killed one.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -298,4 +298,120 @@ fn what_was_made_for_several_goes_with_the_last_of_them() {
     assert!(host.path("base/below/third").is_dir());
     third.remove().unwrap();
     assert!(!host.path("base").exists());
+}
+
+#[test]
+fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
+    // Before, its entry was struck off, and nobody knew of the gigabytes any more.
+    for text in ["", "{\"format\":1", "not json"] {
+        let host = Host::new();
+        let path = host.leave("data");
+        fs::write(path.join(".rumba"), text).unwrap();
+        for _ in 0..2 {
+            let leftovers = host.ledger.leftovers().unwrap();
+            assert_eq!((leftovers.len(), host.entries()), (1, 1), "{text}");
+            let doubt = leftovers[0].doubt.clone().unwrap();
+            assert!(doubt.contains("not a marker") && doubt.contains("remove the directory yourself"), "{doubt}");
+            let error = host.ledger.clean(&leftovers[0]).unwrap_err();
+            assert!(error.to_string().contains(path.join(".rumba").to_str().unwrap()), "{error}");
+            assert!(path.join("data/table").exists(), "what is not understood is not touched");
+        }
+        fs::remove_dir_all(&path).unwrap();
+        assert!(host.ledger.leftovers().unwrap().is_empty());
+        assert_eq!(host.entries(), 0);
+    }
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_told() {
+    let host = Host::new();
+    host.leave("data");
+    assert!(host.ledger.unreadable().unwrap().is_empty());
+    let entry = fs::read_dir(host.path("state/managed")).unwrap().next().unwrap().unwrap().path();
+    fs::write(&entry, "").unwrap();
+    assert!(host.ledger.leftovers().unwrap().is_empty(), "nobody knows of what");
+    let unreadable = host.ledger.unreadable().unwrap();
+    assert_eq!(unreadable.len(), 1);
+    assert!(unreadable[0].to_string().contains(entry.to_str().unwrap()), "{unreadable:?}");
+}
+
+#[test]
+fn a_plain_directory_is_no_control_group_whatever_is_written_there() {
+    // Before, the processes whose numbers a file in it held were killed.
+    let host = Host::new();
+    let mut bystander = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let owner = ended_owner();
+    let path = host.path(&format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("cgroup.procs"), format!("{}\n", bystander.id())).unwrap();
+    let _registration = host.ledger.register(&Thing::ControlGroup { path: path.clone() }, &owner).unwrap();
+    for leftover in host.ledger.leftovers().unwrap() {
+        let _ = host.ledger.clean(&leftover);
+    }
+    let lives = bystander.try_wait().unwrap().is_none();
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+    assert!(lives, "it was killed");
+    assert!(path.join("cgroup.procs").exists());
+    assert_eq!(host.entries(), 0, "there is no such group");
+}
+
+#[test]
+fn a_note_of_what_is_no_loop_device_is_refused_and_nothing_is_written() {
+    let host = Host::new();
+    let (path, group) = (host.path("volume"), host.path("group"));
+    fs::create_dir(&path).unwrap();
+    fs::create_dir(&group).unwrap();
+    fs::write(host.path("precious"), "mine").unwrap();
+    THROTTLES.iter().for_each(|throttle| symlink(host.path("precious"), group.join(throttle)).unwrap());
+    let owner = ended_owner();
+    let _registration = host.ledger.register(&Thing::Volume { path: path.clone() }, &owner).unwrap();
+    Marker::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
+    let device = LoopDevice { node: host.path("precious"), number: "7:0".to_owned() };
+    let note = serde_json::to_vec(&Throttled { device, groups: vec![group] }).unwrap();
+    fs::write(path.join("device.json"), note).unwrap();
+    let leftovers = host.ledger.leftovers().unwrap();
+    let error = host.ledger.clean(&leftovers[0]).unwrap_err().to_string();
+    assert!(error.contains("device.json") && error.contains("is no loop device"), "{error}");
+    assert_eq!(fs::read_to_string(host.path("precious")).unwrap(), "mine");
+}
+
+#[test]
+fn directories_that_are_not_above_are_not_removed_whatever_the_marker_says() {
+    let host = Host::new();
+    fs::create_dir(host.path("empty")).unwrap();
+    let path = host.leave("data");
+    let mut marker: serde_json::Value = serde_json::from_slice(&fs::read(path.join(".rumba")).unwrap()).unwrap();
+    marker["made"] = serde_json::json!([path, host.path("empty")]);
+    fs::write(path.join(".rumba"), marker.to_string()).unwrap();
+    let leftovers = host.ledger.leftovers().unwrap();
+    assert!(leftovers[0].doubt.as_ref().unwrap().contains("not above it"), "{leftovers:?}");
+    host.ledger.clean(&leftovers[0]).unwrap_err();
+    assert!(host.path("empty").is_dir());
+}
+
+#[test]
+fn another_directory_in_its_place_is_let_be() {
+    let host = Host::new();
+    let dir = host.create("data").unwrap();
+    fs::rename(host.path("data"), host.path("moved")).unwrap();
+    fs::create_dir_all(host.path("data/data")).unwrap();
+    fs::write(host.path("data/data/precious"), "mine").unwrap();
+    let error = dir.remove().unwrap_err().to_string();
+    assert!(error.contains("not the directory that was made there"), "{error}");
+    assert!(host.path("data/data/precious").exists());
+}
+
+#[test]
+fn a_directory_that_everybody_may_write_to_is_refused_with_what_to_do() {
+    let host = Host::new();
+    fs::create_dir(host.path("open")).unwrap();
+    fs::set_permissions(host.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    let error = host.create("open").unwrap_err();
+    assert!(matches!(error, ProvisionError::Untrusted { .. }), "{error}");
+    let words = error.to_string();
+    let remedy = format!("chmod go-w {}", host.path("open").display());
+    assert!(words.contains("everybody may write to it (mode 0777)") && words.contains(&remedy), "{words}");
+    assert_eq!(fs::read_dir(host.path("open")).unwrap().count(), 0);
+    assert_eq!(host.entries(), 0);
 }

@@ -8,21 +8,26 @@
 //! NAME/mounted/        where the filesystem is mounted
 //! ```
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use serde::{Deserialize, Serialize};
 
-use super::data_dir::{lock, make, may_take, remove_empty, unless_gone};
+use super::checked_dir::{CheckedDir, READABLE, remove_empty};
+use super::control_group;
+use super::data_dir::{lock, make, may_take};
 use super::error::{Doing, ProvisionError};
 use super::ledger::{Ledger, Registration, Thing};
 use super::loop_device::{self, LoopDevice};
 use super::marker::{self, Marker};
 use super::owner::Owner;
+use super::trust::Objection;
 use crate::host::mounts;
 
 /// How long a filesystem may stay in use after the processes on it were ended.
@@ -36,6 +41,16 @@ pub const THROTTLES: [&str; 4] = [
     "blkio.throttle.write_bps_device",
 ];
 
+/// The names of what is in a volume's directory.
+const BACKING: &str = "backing";
+const IMAGE: &str = "image";
+const MOUNTED: &str = "mounted";
+const DEVICE: &str = "device.json";
+const UNFINISHED_DEVICE: &str = "device.part";
+
+/// Longer than any note of a device, bytes.
+const LONGEST: u64 = 64 << 10;
+
 /// Where everything of a volume is.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -47,19 +62,12 @@ pub struct Layout {
     pub image: PathBuf,
     /// Where the filesystem is mounted.
     pub mounted: PathBuf,
-    device: PathBuf,
 }
 
 impl Layout {
     fn of(path: &Path) -> Self {
-        let backing = path.join("backing");
-        Self {
-            path: path.to_owned(),
-            image: backing.join("image"),
-            backing,
-            mounted: path.join("mounted"),
-            device: path.join("device.json"),
-        }
+        let backing = path.join(BACKING);
+        Self { path: path.to_owned(), image: backing.join(IMAGE), backing, mounted: path.join(MOUNTED) }
     }
 }
 
@@ -99,19 +107,18 @@ impl VolumeDir {
     }
 
     fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
-        let _lock = lock(path)?;
+        let (dir, _lock) = lock(path)?;
         let layout = Layout::of(path);
-        if let Some(leftover) = may_take(path)? {
-            undo(&layout)?;
+        if let Some(leftover) = may_take(&dir)? {
+            undo(&layout, &dir)?;
             made = leftover.made;
         }
         let registration = ledger.register(&Thing::Volume { path: path.to_owned() }, owner)?;
-        Marker::new(path.to_owned(), owner.clone(), made).write().doing("write the marker of", path)?;
+        Marker::new(path.to_owned(), owner.clone(), made).write()?;
         // From here on, dropping it undoes it.
         let volume = Self { layout, registration, removed: false };
-        for dir in [&volume.layout.backing, &volume.layout.mounted] {
-            fs::create_dir(dir).doing("create", dir)?;
-        }
+        dir.make_dir(BACKING, READABLE)?;
+        dir.make_dir(MOUNTED, READABLE)?;
         Ok(volume)
     }
 
@@ -125,8 +132,9 @@ impl VolumeDir {
     /// # Errors
     /// When it cannot be written.
     pub fn note(&self, throttled: &Throttled) -> Result<(), ProvisionError> {
-        let file = &self.layout.device;
-        serde_json::to_vec(throttled).map_err(Into::into).and_then(|json| fs::write(file, json)).doing("write", file)
+        let json = serde_json::to_vec(throttled).map_err(Into::into).doing("note the device of", &self.layout.path)?;
+        let (dir, _lock) = lock(&self.layout.path)?;
+        dir.write(DEVICE, UNFINISHED_DEVICE, &json)
     }
 
     /// Undoes everything now, and says when that fails.
@@ -142,9 +150,11 @@ impl VolumeDir {
             return Ok(());
         }
         self.removed = true;
-        match Marker::read(&self.layout.path)? {
-            Some(marker) => remove(&self.layout, &marker)?,
-            None => remove_unmarked(&self.layout)?,
+        let dir = CheckedDir::at(&self.layout.path)?;
+        match (&dir, dir.as_ref().map(Marker::read).transpose()?.flatten()) {
+            (Some(dir), Some(marker)) => remove(&self.layout, dir, &marker)?,
+            (Some(dir), None) => remove_unmarked(&self.layout, dir)?,
+            (None, _) => detach(&self.layout)?,
         }
         self.registration.strike()
     }
@@ -159,74 +169,76 @@ impl Drop for VolumeDir {
 
 /// Undoes what a dead process left of a volume.
 pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
-    if !path.is_dir() {
-        return Ok(());
-    }
-    let _lock = lock(path)?;
-    match Marker::read(path)? {
-        Some(marker) if marker.owner == *owner => remove(&Layout::of(path), &marker),
-        Some(_) => Ok(()),
-        None => remove_unmarked(&Layout::of(path)),
-    }
-}
-
-/// Whether a volume has lost its marker but not its mounts or device: someone
-/// has removed the files that could be removed.
-pub fn is_unmarked(path: &Path) -> bool {
     let layout = Layout::of(path);
-    let is_there = || {
-        let attached = loop_device::attached_to(&layout.image).is_ok_and(|devices| !devices.is_empty());
-        attached || [&layout.mounted, &layout.backing].iter().any(|point| is_mounted(point).unwrap_or(false))
-    };
-    matches!(Marker::read(path), Ok(None)) && is_there()
+    // Where even the directory is gone, the device may not be.
+    let Some((dir, _lock)) = CheckedDir::lock(path)? else { return detach(&layout) };
+    match Marker::read(&dir)? {
+        Some(marker) if marker.owner == *owner => remove(&layout, &dir, &marker),
+        Some(_) => Ok(()),
+        None => remove_unmarked(&layout, &dir),
+    }
 }
 
-fn remove_unmarked(layout: &Layout) -> Result<(), ProvisionError> {
-    if !is_unmarked(&layout.path) {
+/// Whether a volume is still the one that an owner made, or what somebody has left of it.
+///
+/// # Errors
+/// When that cannot be told, because its marker is no marker or somebody else's.
+pub fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
+    let marker = CheckedDir::at(path)?.as_ref().map(Marker::read).transpose()?.flatten();
+    Ok(marker.map_or_else(|| is_there(&Layout::of(path)), |marker| marker.owner == *owner && !marker.kept))
+}
+
+/// Whether a volume has mounts or a device. Someone may have removed its files, marker included, as far as they could be.
+fn is_there(layout: &Layout) -> bool {
+    let attached = loop_device::attached_to(&layout.image).is_ok_and(|devices| !devices.is_empty());
+    attached || [&layout.mounted, &layout.backing].iter().any(|point| is_mounted(point).unwrap_or(false))
+}
+
+fn remove_unmarked(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
+    if !is_there(layout) {
         return Ok(());
     }
-    undo(layout)?;
+    undo(layout, dir)?;
     remove_empty(std::slice::from_ref(&layout.path));
     Ok(())
 }
 
-fn remove(layout: &Layout, marker: &Marker) -> Result<(), ProvisionError> {
-    undo(layout)?;
-    let file = layout.path.join(marker::NAME);
-    unless_gone(fs::remove_file(&file)).doing("remove", &file)?;
+fn remove(layout: &Layout, dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
+    undo(layout, dir)?;
+    dir.remove_file(marker::NAME)?;
     remove_empty(&marker.made);
     Ok(())
 }
 
 /// Undoes everything but the directory and its marker, however far it came:
 /// the throttle first, so that what is still to be written need not wait for it.
-fn undo(layout: &Layout) -> Result<(), ProvisionError> {
-    unthrottle(layout)?;
+fn undo(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
+    dir.require_own()?;
+    unthrottle(layout, dir)?;
     unmount_all(&layout.mounted)?;
+    detach(layout)?;
+    unmount_all(&layout.backing)?;
+    if let Some(backing) = dir.below(BACKING.as_ref())? {
+        backing.remove_file(IMAGE)?;
+    }
+    dir.remove_file(DEVICE)?;
+    dir.remove_file(UNFINISHED_DEVICE)?;
+    dir.remove_dir(BACKING.as_ref())?;
+    dir.remove_dir(MOUNTED.as_ref())
+}
+
+fn detach(layout: &Layout) -> Result<(), ProvisionError> {
     for device in loop_device::attached_to(&layout.image).doing("look for the loop device of", &layout.image)? {
         device.detach(&layout.image).doing("detach", &device.node)?;
-    }
-    unmount_all(&layout.backing)?;
-    for file in [&layout.image, &layout.device] {
-        unless_gone(fs::remove_file(file)).doing("remove", file)?;
-    }
-    for dir in [&layout.backing, &layout.mounted] {
-        unless_gone(fs::remove_dir(dir)).doing("remove", dir)?;
     }
     Ok(())
 }
 
 /// Clears the throttles of the volume's device: unless the device has been taken
 /// by someone else meanwhile, whose throttles they would be.
-fn unthrottle(layout: &Layout) -> Result<(), ProvisionError> {
-    let file = &layout.device;
-    let noted = match fs::read(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return unthrottle_unnoted(layout),
-        noted => noted.doing("read", file)?,
-    };
-    // Half written: then nothing was throttled yet.
-    let Ok(throttled) = serde_json::from_slice(&noted) else { return Ok(()) };
-    clear(layout, &throttled)
+fn unthrottle(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionError> {
+    let noted = dir.read(DEVICE, LONGEST)?.and_then(|json| serde_json::from_slice::<Throttled>(&json).ok());
+    noted.map_or_else(|| unthrottle_unnoted(layout), |throttled| clear(layout, &throttled))
 }
 
 /// The same for a volume whose note is gone: whatever device it has now, in the outermost groups.
@@ -241,6 +253,14 @@ fn unthrottle_unnoted(layout: &Layout) -> Result<(), ProvisionError> {
 }
 
 fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<(), ProvisionError> {
+    match device.is_genuine().doing("look at", &device.node)? {
+        Some(true) => {}
+        Some(false) => {
+            let words = format!("{} with the number {} is no loop device", device.node.display(), device.number);
+            return Err(ProvisionError::managed(&layout.path.join(DEVICE), Objection::new(words)));
+        }
+        None => return Ok(()),
+    }
     let _lock = match device.lock() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         lock => lock.doing("lock", &device.node)?,
@@ -248,8 +268,23 @@ fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<()
     if device.backing_file().is_some_and(|file| !loop_device::is_same(&file, &layout.image)) {
         return Ok(());
     }
-    for file in groups.iter().flat_map(|group| THROTTLES.map(|throttle| group.join(throttle))) {
-        unless_gone(fs::write(&file, format!("{} 0", device.number))).doing("clear the throttle in", &file)?;
+    groups.iter().try_for_each(|group| unthrottle_in(group, device))
+}
+
+/// Clears the throttles of a device in a group; one that is no control group, or gone, has none.
+fn unthrottle_in(group: &Path, device: &LoopDevice) -> Result<(), ProvisionError> {
+    let Some(dir) = control_group::open(group).doing("open", group)? else { return Ok(()) };
+    for throttle in THROTTLES {
+        let path = group.join(throttle);
+        // Nothing is made: what the kernel does not have is no throttle.
+        match rustix::fs::openat(&dir, throttle, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            file => {
+                let file = file.map_err(io::Error::from).doing("open", &path)?;
+                let line = format!("{} 0", device.number);
+                File::from(file).write_all(line.as_bytes()).doing("clear the throttle in", &path)?;
+            }
+        }
     }
     Ok(())
 }

@@ -6,7 +6,12 @@ use rumba_core::engine::EngineError;
 
 /// Descriptors that a trial has beside its connections, at most: meters, an
 /// engine's files, the loops' own.
-const OTHERS: u64 = 256;
+pub const OTHERS: u64 = 256;
+
+/// How many descriptors the host allows this user; `None` when it cannot be asked.
+pub fn most() -> Option<u64> {
+    limit().ok().map(|limit| limit.rlim_max)
+}
 
 /// Sees to it that so many connections can be open, within what the host allows this user.
 ///

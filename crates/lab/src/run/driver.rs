@@ -136,6 +136,9 @@ impl Made {
     /// # Errors
     /// When a client cannot be made, or the host does not give as many threads: nothing then runs.
     pub fn new(plan: &Plan, make: &Make, roll: &Arc<CpuRoll>) -> Result<Self, EngineError> {
+        if let Driving::Threads { threads } = plan.driving {
+            threads::allow(threads, plan.kinds)?;
+        }
         let stop = Arc::<Stop>::default();
         let (tell_made, made) = channel();
         let (tell_end, ends) = channel();

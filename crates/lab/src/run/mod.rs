@@ -14,6 +14,7 @@ mod loops;
 pub mod pace;
 mod poller;
 pub mod queue;
+pub mod room;
 pub mod stats;
 pub mod stop;
 pub mod tail;

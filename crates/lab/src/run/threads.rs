@@ -12,6 +12,24 @@ use rumba_core::worker::{Client, unparker};
 
 use super::pace::{ClientPace, NAP};
 use super::poller::until;
+use super::room;
+
+/// So few threads that the host has them, or says at once that it has not.
+const FEW: u32 = 64;
+
+/// Refuses more threads, one for each client that counts so many types of operations, than this process can have.
+///
+/// # Errors
+/// What bounds them, and the number that would work.
+pub fn allow(threads: u32, kinds: usize) -> Result<(), EngineError> {
+    if threads <= FEW {
+        return Ok(());
+    }
+    match room::of_threads(kinds).and_then(|most| most.refusal(threads)) {
+        Some((problem, remedy)) => Err(EngineError::failed("clients", format!("{problem}; {remedy}"))),
+        None => Ok(()),
+    }
+}
 
 /// What the thread's client has said that it waits for.
 #[derive(Default)]
@@ -54,5 +72,18 @@ fn wait_at(fd: RawFd, events: i16) {
     // SAFETY: one descriptor in a list of one that lives through the call; the kernel checks its number.
     unsafe {
         libc::poll(&mut one, 1, -1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn few_threads_are_not_asked_about_and_too_many_are_refused_with_the_number_that_works() {
+        assert_eq!(allow(FEW, 10), Ok(()));
+        let error = allow(4_000_000_000, 10).unwrap_err().to_string();
+        assert!(error.contains("4000000000 clients are more than the") && error.contains("or fewer"), "{error}");
     }
 }

@@ -16,7 +16,7 @@ use super::error::{Origin, SpecError};
 use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
 use super::run::run;
-use super::{Experiment, ab, expand, limits, set, take};
+use super::{Experiment, ab, clients, expand, limits, names, set, take};
 use crate::probe::{Refusal, probe};
 use crate::registry::Registry;
 
@@ -47,6 +47,8 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
     let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
+    let bound = registry.workload(&workload).and_then(|known| known.bind(&workload_settings).ok());
+    clients::refuse_too_many(table, &run, &fitted, bound.map_or(0, |bound| bound.ops().len()), registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
@@ -95,15 +97,8 @@ fn as_run<'a>(root: &Node, entries: Vec<Node>, pairs: &[Pair], claims: impl Iter
 fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
     let node = required(table, "name", root, "name = \"my-experiment\"")?;
     let name = take::text("name", node)?;
-    let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    if fits && !name.starts_with('.') {
-        return Ok(name.to_owned());
-    }
-    Err(SpecError::new(
-        &node.origin,
-        format!("`{name}` cannot name a directory of results"),
-        "use letters, digits, `-`, `_` and `.`",
-    ))
+    names::of_experiment(name, &node.origin)?;
+    Ok(name.to_owned())
 }
 
 fn required<'a>(table: &'a Table, key: &str, at: &Node, example: &str) -> Result<&'a Node, SpecError> {
@@ -305,9 +300,10 @@ fn names(engine: &str, wanted: &str) -> bool {
 
 /// The name of the engine's entry, and of this variant of it.
 fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String), SpecError> {
-    let base = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
-    let base = take::text("name", base)?.to_owned();
+    let named = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
+    let base = take::text("name", named)?.to_owned();
     let name = [std::slice::from_ref(&base), variant.suffix.as_slice()].concat().join(".");
+    names::of_engine(if base.is_empty() { &base } else { &name }, &named.origin)?;
     Ok((base, name))
 }
 

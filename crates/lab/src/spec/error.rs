@@ -45,7 +45,7 @@ impl SpecError {
     /// The place as text: `file.toml:12:3`, or the option as written, less a password in it.
     pub fn place(&self) -> Option<String> {
         match &self.origin {
-            Origin::Option(option) => Some(without_password(option)),
+            Origin::Option(option) => Some(hidden(option)),
             Origin::Default => self.file.as_ref().map(|(name, _)| name.clone()),
             Origin::File(_) => {
                 let (line, column) = self.line_column()?;
@@ -55,13 +55,51 @@ impl SpecError {
     }
 }
 
-/// A DSN's password is not repeated into logs and tickets.
-fn without_password(option: &str) -> String {
-    let hidden = || {
-        let (scheme, rest) = option.split_once("://")?;
-        let (login, place) = rest.rsplit_once('@')?;
-        let (user, _) = login.split_once(':')?;
-        Some(format!("{scheme}://{user}:***@{place}"))
+/// The parts of a line that may be a password, which is not repeated into logs and tickets: of a DSN, with or without
+/// its scheme, what is between the user's name and the `@`, and the value of a parameter that bears the word.
+fn secrets(line: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let start = line.find("://").map(|at| at + 3).or_else(|| Some(line.find('=')? + 1)).unwrap_or_default();
+    if let Some(end) = line[start..].rfind('@').map(|at| start + at)
+        && let Some(colon) = line[start..end].find(':')
+    {
+        found.push(start + colon + 1..end);
+    }
+    let lower = line.to_ascii_lowercase();
+    for word in ["password=", "passwd=", "pwd="] {
+        for (at, _) in lower.match_indices(word) {
+            let from = at + word.len();
+            let end = line[from..].find(['&', '"', '\'', ' ']).map_or(line.len(), |length| from + length);
+            found.push(from..end);
+        }
+    }
+    found.sort_by_key(|range| range.start);
+    found
+}
+
+/// An option with what may be a password left out.
+fn hidden(option: &str) -> String {
+    let (mut shown, mut from) = (String::new(), 0);
+    for secret in secrets(option) {
+        if secret.start >= from {
+            shown += &option[from..secret.start];
+            shown += "***";
+        }
+        from = from.max(secret.end);
+    }
+    shown + &option[from..]
+}
+
+/// A file's text with what may be a password in a DSN blotted out, every other byte where it was.
+pub fn without_passwords(text: &str) -> String {
+    let is_dsn = |line: &str| line.contains("://") || line.contains("server");
+    let blot = |line: &str| {
+        let found = if is_dsn(line) { secrets(line) } else { Vec::new() };
+        found.into_iter().fold(line.to_owned(), |mut line, secret| {
+            let stars = "*".repeat(secret.len());
+            line.replace_range(secret, &stars);
+            line
+        })
     };
-    hidden().unwrap_or_else(|| option.to_owned())
+    text.split('\n').map(blot).collect::<Vec<_>>().join("\n")
 }

@@ -5,6 +5,9 @@ use rumba_core::setting::Value;
 use super::error::SpecError;
 use super::node::{Node, Table, Tree};
 
+/// The most engines that are made of one: five lists of ten values each would fill the memory with their product.
+const MOST: usize = 1000;
+
 /// One engine of the list's product: what its name gains, and its single-valued table.
 pub struct Variant {
     /// The values that tell it apart, in the order of their keys.
@@ -29,6 +32,13 @@ pub fn expand(table: &Table) -> Result<Vec<Variant>, SpecError> {
             Tree::List(nodes) => choices_of(key, node, nodes)?,
             _ => vec![(Vec::new(), node.clone())],
         };
+        if variants.len().saturating_mul(choices.len()) > MOST {
+            return Err(SpecError::new(
+                &node.key_origin,
+                format!("its lists make more than {MOST} engines of one"),
+                "take values out of them, or make several experiments",
+            ));
+        }
         variants = product(variants, key, &choices);
     }
     Ok(variants)

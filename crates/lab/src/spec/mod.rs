@@ -5,13 +5,16 @@ mod ab;
 mod build;
 mod build_text;
 mod claim;
+mod clients;
 mod error;
 mod expand;
 mod limits;
 mod memory;
+mod names;
 mod node;
 mod run;
 mod set;
+mod source;
 mod take;
 
 use std::path::{Path, PathBuf};
@@ -25,9 +28,10 @@ use rumba_core::warning::Warning;
 
 pub use ab::{of_files, pairs_of};
 pub use claim::{claims_of, source_of, without_claims};
-pub use error::{Origin, SpecError};
+pub use error::{Origin, SpecError, without_passwords};
 pub use memory::Shortage;
 pub use run::RUN_KEYS;
+pub use source::is_standard_input;
 
 use crate::registry::Registry;
 use node::{Node, Table, Tree};
@@ -128,20 +132,12 @@ pub struct Overrides {
     pub set: Vec<String>,
 }
 
-/// Reads an experiment's file.
+/// Reads an experiment's file, or standard input where the path is `-`.
 ///
 /// # Errors
 /// The first mistake, with its place and remedy.
 pub fn read_file(path: &Path, overrides: &Overrides, registry: &Registry) -> Result<Experiment, SpecError> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        SpecError::new(
-            &Origin::Option(name.clone()),
-            format!("{name} cannot be read: {error}"),
-            "name an experiment's .toml file, or a workload (see `rumba workloads`)",
-        )
-    })?;
-    read_text(&name, &text, overrides, registry)
+    read_text(&source::name(path), &source::read(path)?, overrides, registry)
 }
 
 /// Reads an experiment from text; `name` is the file's name in messages.

@@ -12,6 +12,8 @@ use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use super::*;
 
 mod ab;
+mod memory;
+mod names;
 
 /// An engine that is only ever asked whether it would accept its settings.
 struct Paper {
@@ -488,6 +490,25 @@ fn a_password_in_an_option_is_not_repeated() {
     assert_eq!(place, "--set server=mysql://root:***@host:3306/db");
     let without = Origin::Option("--set server=mysql://root@host:3306/db".to_owned());
     assert_eq!(SpecError::new(&without, "wrong", "right").place().unwrap(), "--set server=mysql://root@host:3306/db");
+    // In a parameter, and in a DSN without its scheme, it was repeated.
+    for (option, shown) in [
+        ("--set server=mysql://me@/db?socket=/s&password=secret", "--set server=mysql://me@/db?socket=/s&password=***"),
+        ("--set server=me:secret@host/db", "--set server=me:***@host/db"),
+        ("--set server=mysql://me:se?cr@et@host/db", "--set server=mysql://me:***@host/db"),
+        ("--set server=mysql://me:secret@host/db?password=secret", "--set server=mysql://me:***@host/db?password=***"),
+        ("--set clients=300", "--set clients=300"),
+    ] {
+        let place = SpecError::new(&Origin::Option(option.to_owned()), "wrong", "right").place();
+        assert_eq!(place.as_deref(), Some(shown));
+    }
+}
+
+#[test]
+fn a_password_in_a_file_is_blotted_out_where_its_line_is_shown() {
+    let text = "name = \"a\"\n[common]\nserver = \"mysql://me:sécret@host/db\"\n# a note: none@all\n";
+    let shown = without_passwords(text);
+    assert_eq!(shown, "name = \"a\"\n[common]\nserver = \"mysql://me:*******@host/db\"\n# a note: none@all\n");
+    assert_eq!(shown.len(), text.len(), "what points at a place in it still does");
 }
 
 #[test]
@@ -496,61 +517,6 @@ fn an_engine_that_a_list_of_limits_makes_can_be_chosen() {
     let overrides = Overrides { engines: vec!["rocks.disk-array.4k".into()], ..Overrides::default() };
     let experiment = read_text("e.toml", &tiers, &overrides, &registry()).unwrap();
     assert_eq!(experiment.engines.iter().map(|engine| engine.name.as_str()).collect::<Vec<_>>(), overrides.engines);
-}
-
-const LIMITED: &str = r#"name = "memory"
-[workload.linkbench]
-[limits]
-memory = "MEMORY"
-[run]
-clients = [4, 20]
-load_clients = 2
-[[engine]]
-name = "rocksdb"
-"#;
-
-fn limited(memory: &str, set: &[&str]) -> Experiment {
-    with(&LIMITED.replace("MEMORY", memory), set).unwrap()
-}
-
-#[test]
-fn a_limit_that_is_too_small_is_told_at_its_line_with_the_number_that_works() {
-    let short = |memory, set: &[&str]| limited(memory, set).shortages.pop();
-    // 100 MiB, 60 for the cache of 40, 20 for the most clients: 180; nine tenths of it are 162.
-    let shortage = short("161MiB", &["cache=40MiB"]).unwrap();
-    assert!(shortage.is_impossible, "{shortage:?}");
-    assert_eq!(shortage.mistake.place().unwrap(), "e.toml:4:10");
-    assert!(
-        shortage.mistake.problem.starts_with("limits.memory = 161.0 MiB is too small for rocksdb, which needs 180")
-    );
-    assert_eq!(shortage.mistake.remedy, "set memory to \"225MiB\" or more; fewer clients need less");
-    assert!(short("224MiB", &["cache=40MiB"]).is_some() && short("225MiB", &["cache=40MiB"]).is_none());
-    let tight = short("179MiB", &["cache=40MiB"]).unwrap();
-    assert!(!tight.is_impossible, "{tight:?}");
-    assert!(tight.mistake.remedy.contains("or cache to \"15MiB\" or less"), "{tight:?}");
-    assert!(short("179MiB", &["cache=15MiB"]).is_none(), "the advice is good");
-    assert!(!short("161MiB", &["cache=40MiB", "clients=4"]).unwrap().is_impossible, "fewer clients need less");
-    let larger = short("512MiB", &["cache=512MiB"]).unwrap();
-    assert!(larger.is_impossible);
-    assert_eq!(larger.mistake.place().unwrap(), "--set cache=512MiB", "the cache alone is as large");
-}
-
-#[test]
-fn a_cache_that_is_not_given_follows_from_the_limit() {
-    let cache = |memory, set: &[&str]| limited(memory, set).engines[0].cache >> 20;
-    // A fifth is left: 320 = 100 + 20 + 1.5 × 133.
-    assert_eq!(cache("400MiB", &[]), 133);
-    assert!(limited("400MiB", &[]).shortages.is_empty());
-    assert_eq!(cache("400MiB", &["cache=64MiB"]), 64, "what is given stays");
-    assert_eq!(cache("100MiB", &[]), 8);
-    assert!(limited("100MiB", &[]).shortages[0].is_impossible, "no cache is small enough");
-    let needs = limited("400MiB", &[]).memory_needs;
-    assert_eq!(needs[0].0, "memory needed, rocksdb");
-    assert!(needs[0].1.contains("for a cache of 133.0 MiB, derived from limits.memory"), "{}", needs[0].1);
-    let unknown = with(&LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "myrocks"), &[]).unwrap();
-    assert_eq!(unknown.engines[0].cache >> 20, 200, "half where the need is not known");
-    let text = LIMITED.replace("memory = \"MEMORY\"", "");
-    assert_eq!(with(&text, &[]).unwrap().engines[0].cache >> 20, 64, "without a limit there is nothing to follow");
 }
 
 #[test]
@@ -580,14 +546,4 @@ fn a_number_of_clients_is_given_once_and_a_bound_leaves_time_for_a_stall_to_be_s
     }
     let bound = |set: &str| with(GOOD, &[set]).unwrap().run.stall_s;
     assert_eq!((bound("stall=5s"), bound("stall=0s")), (5.0, 0.0));
-}
-
-#[test]
-fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
-    for memory in ["4000TiB", "data*1000000000"] {
-        let error = read(&LIMITED.replace("MEMORY", memory)).unwrap_err();
-        assert_eq!(error.place().as_deref(), Some("e.toml:4:10"));
-        assert!(error.problem.contains("is more than this host's memory"), "{error:?}");
-        assert!(error.remedy.contains("or less"), "{error:?}");
-    }
 }

@@ -108,8 +108,8 @@ impl Clock {
                 }
             }
             Event::PhaseStarted { .. } => (self.phase, self.runs) = (None, false),
-            // Between phases nothing is counted.
-            Event::PhaseEnded(_) => self.phase = None,
+            // Between phases nothing is counted. One may be told only when the next has begun, as late as its engine.
+            Event::PhaseEnded(ended) if self.phase == Some(ended.phase) => self.phase = None,
             Event::Interval(interval) if progresses(interval) => return self.goes_on(now),
             _ => {}
         }

@@ -36,6 +36,7 @@ fn interval(phase: PhaseKind, ops: u64, written: f64) -> Event {
         p50_ms: Metric::absent("-"),
         p99_ms: Metric::absent("-"),
         max_ms: Metric::absent("-"),
+        suspended_s: 0.0,
         spent: Spent { process_write_bytes: Metric::Value(written), ..Spent::default() },
     }))
 }
@@ -153,6 +154,20 @@ fn a_run_that_was_stopped_whole_and_goes_on_has_not_stalled() {
     trial.take(0, &started(PhaseKind::Loop(1)));
     assert_eq!(trial.silent(0..=3), []);
     assert_eq!(codes(&trial.silent(300..=310)), [(307, "told")], "three seconds were silent before");
+}
+
+#[test]
+fn a_loop_that_is_told_only_when_the_next_has_begun_ends_no_silence() {
+    // Its engine was asked for its counters while it stood still.
+    let ended = serde_json::json!({
+        "phase": "loop 1", "start_s": 0.0, "seconds": 5.0, "complete": true, "ops": 0, "op_types": {},
+        "spent": Spent::default(), "debt_start": [], "debt_end": [], "counters": [],
+    });
+    let mut trial = Trial::new(60.0, None);
+    trial.take(0, &started(PhaseKind::Loop(1)));
+    trial.take(5, &started(PhaseKind::Loop(2)));
+    assert_eq!(trial.take(6, &Event::PhaseEnded(Box::new(serde_json::from_value(ended).unwrap()))), None);
+    assert_eq!(codes(&trial.silent(6..=12)), [(10, "told")]);
 }
 
 #[test]

@@ -1,30 +1,30 @@
 //! Files that a full disk must not damage.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A file that only grows. What cannot be written now is kept in memory and
-/// tried again with the next line, so that a disk that was full for a while
-/// costs nothing.
+/// A file of lines that only grows. What cannot be written now is kept in memory
+/// and tried again with the next line.
 pub struct Append {
     path: PathBuf,
     file: Option<File>,
     pending: Vec<u8>,
+    /// Bytes that the file has of a line whose rest is pending.
+    begun_bytes: u64,
 }
 
 impl Append {
     /// A file at `path`, made with its first line.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, file: None, pending: Vec::new() }
+        Self { path, file: None, pending: Vec::new(), begun_bytes: 0 }
     }
 
-    /// Appends a line.
-    pub fn line(&mut self, line: &str) {
+    /// Adds a line to what is pending.
+    pub fn push(&mut self, line: &str) {
         self.pending.extend_from_slice(line.as_bytes());
         self.pending.push(b'\n');
-        // The failure is not lost: `flush` at the end reports it.
-        let _ = self.flush();
     }
 
     /// Writes what is pending.
@@ -51,12 +51,33 @@ impl Append {
                 break Ok(());
             }
         };
+        self.begun_bytes = match self.pending[..written].iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => (written - end - 1) as u64,
+            None => self.begun_bytes + written as u64,
+        };
         self.pending.drain(..written);
         if result.is_err() {
             // The next try opens it anew: the volume may have been mounted again.
             self.file = None;
         }
         result
+    }
+
+    /// Takes back the beginning of a line whose rest found no room.
+    fn cut(&self) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let length = file.metadata()?.len();
+        file.set_len(length.saturating_sub(self.begun_bytes))
+    }
+}
+
+impl Drop for Append {
+    fn drop(&mut self) {
+        // Readers of the histogram log's format stop at half a line.
+        if self.flush().is_err() && self.begun_bytes > 0 {
+            // What fails here leaves half a line, which our own reader tells.
+            let _ = self.cut();
+        }
     }
 }
 
@@ -66,9 +87,79 @@ impl Append {
 /// Why it could not be written; the old text then stands.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
-    let result = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    let result = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
     if result.is_err() {
-        let _ = std::fs::remove_file(&part);
+        let _ = fs::remove_file(&part);
     }
     result
+}
+
+/// Writes a file that must not be there yet.
+///
+/// # Errors
+/// That it is there, or why it could not be written; nothing of it is left then.
+pub fn create(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let written = file.write_all(text.as_bytes());
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Replaces a file that a user has named: whole, or not at all. What is no plain file, such as a pipe or a link, is
+/// written to.
+///
+/// # Errors
+/// Why it could not be written; the old text of a plain file then stands.
+pub fn replace_named(path: &Path, text: &str) -> io::Result<()> {
+    let there = fs::symlink_metadata(path).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        return fs::write(path, text);
+    }
+    let permissions = there.map_or_else(|| Permissions::from_mode(0o666), |there| there.permissions());
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A name of its own, because `NAME.part` beside it may be the user's.
+    let part = tempfile::Builder::new().prefix(".rumba-").permissions(permissions).tempfile_in(directory);
+    let mut part = match part {
+        // Who may not make files there may still write this one.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return fs::write(path, text),
+        part => part?,
+    };
+    part.write_all(text.as_bytes())?;
+    part.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_line_that_finds_no_room_for_its_rest_is_taken_back() {
+        // A histogram log that ends in half a line stops its standard reader.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        fs::write(&path, "whole\nha").unwrap();
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        drop(Append { path: path.clone(), file: Some(full), pending: b"lf\n".to_vec(), begun_bytes: 2 });
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole\n");
+    }
+
+    #[test]
+    fn a_users_file_is_replaced_whole_and_what_is_none_is_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (page, link) = (dir.path().join("page.html"), dir.path().join("link"));
+        fs::write(&page, "old").unwrap();
+        fs::set_permissions(&page, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&page, &link).unwrap();
+        replace_named(&page, "new").unwrap();
+        assert_eq!(fs::read_to_string(&page).unwrap(), "new");
+        assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o640);
+        replace_named(&link, "newer").unwrap();
+        assert_eq!(fs::read_to_string(&page).unwrap(), "newer");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(replace_named(Path::new("/dev/full"), "more").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
 }

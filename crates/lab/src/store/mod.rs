@@ -2,8 +2,10 @@
 //! whatever ends a run costs at most the current interval.
 
 mod append;
+mod claim;
 mod read;
 mod resume;
+mod room;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -11,14 +13,20 @@ mod write;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rumba_core::record::{FORMAT, TrialPlan};
 use rumba_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
+pub use append::replace_named;
+pub use claim::{Claim, ClaimError};
 pub use read::{ReadError, read};
 pub use resume::Resume;
+pub use room::lacked_room;
 pub use write::TrialWriter;
+
+use room::{Held, Room};
 
 use crate::plan;
 use crate::spec::Experiment;
@@ -39,9 +47,9 @@ struct Meta {
 
 /// A results directory that is being written.
 pub struct ResultsDir {
-    path: PathBuf,
-    /// While it is held, no other process writes it.
-    _claim: std::fs::File,
+    /// No other run writes it.
+    claim: Claim,
+    room: Arc<Room>,
 }
 
 /// A moment as RFC 3339 in UTC, to the second.
@@ -54,25 +62,23 @@ pub fn precise_timestamp(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
-/// The name of a new results directory: the experiment's name and the time.
-pub fn directory_name(experiment: &str) -> String {
+/// The name of a new results directory, if no other run has it: the experiment's name and the time.
+fn directory_name(experiment: &str) -> String {
     format!("{experiment}-{}", jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S"))
 }
 
 impl ResultsDir {
-    /// Makes a results directory; an existing one must be empty.
+    /// Makes a results directory of one that was claimed.
     ///
     /// # Errors
-    /// When it holds something, or cannot be written.
+    /// When it cannot be written, or its disk has no room; nothing is left in it then.
     pub fn create(
-        path: &Path,
+        mut claim: Claim,
         experiment: &Experiment,
         trials: &[TrialPlan],
         conditions: BTreeMap<String, String>,
         warnings: Vec<Warning>,
-    ) -> io::Result<Self> {
-        std::fs::create_dir_all(path.join("trials"))?;
-        let claim = resume::claim(path)?;
+    ) -> Result<Self, ClaimError> {
         let meta = Meta {
             format: FORMAT,
             name: experiment.name.clone(),
@@ -83,14 +89,25 @@ impl ResultsDir {
             warnings,
             trials: trials.iter().map(plan::directory).collect(),
         };
-        append::replace(&path.join("experiment.toml"), &experiment.as_run)?;
-        append::replace(&path.join("experiment.json"), &serde_json::to_string_pretty(&meta)?)?;
-        Ok(Self { path: path.to_owned(), _claim: claim })
+        let path = claim.path();
+        let room = hold_room(path, trials.len())?;
+        // Made and not replaced: where locks do not reach, on another host of a shared disk, it is this that excludes.
+        let (toml, json) = (path.join("experiment.toml"), path.join("experiment.json"));
+        append::create(&toml, &experiment.as_run).map_err(|cause| claim::io_error(&toml, cause))?;
+        let begun = std::fs::create_dir(path.join("trials"))
+            .and_then(|()| append::replace(&json, &serde_json::to_string_pretty(&meta)?));
+        if let Err(cause) = begun {
+            // What cannot be removed either says that a run was begun here.
+            let _ = std::fs::remove_file(&toml).and_then(|()| std::fs::remove_dir(path.join("trials")));
+            return Err(claim::io_error(path, cause));
+        }
+        claim.keep();
+        Ok(Self { claim, room })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.claim.path()
     }
 
     /// Begins a trial's part of it.
@@ -98,6 +115,30 @@ impl ResultsDir {
     /// # Errors
     /// When its directory cannot be made.
     pub fn trial(&self, trial: &TrialPlan) -> io::Result<TrialWriter> {
-        TrialWriter::create(self.path.join("trials").join(plan::directory(trial)), trial)
+        TrialWriter::create(self.path().join("trials").join(plan::directory(trial)), trial, self.room.clone())
     }
+
+    /// Writes a file of the run's summary beside its trials, whole or not at all, and gives its path.
+    ///
+    /// # Errors
+    /// Why it could not be written.
+    pub fn summarise(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.path().join(name);
+        self.room.write(Held::Summary, || append::replace(&path, text))?;
+        Ok(path)
+    }
+
+    /// What has kept results from being written, if something has: nothing more is run then.
+    pub fn trouble(&self) -> Option<Warning> {
+        self.room.trouble()
+    }
+}
+
+/// Holds room for what is written when the disk is full.
+fn hold_room(path: &Path, trials: usize) -> Result<Arc<Room>, ClaimError> {
+    let room = Room::hold(path, trials).map_err(|cause| match room::is_full(&cause) {
+        true => ClaimError::NoRoom { path: path.to_owned(), mebibytes: room::held_bytes(trials).div_ceil(1 << 20) },
+        false => claim::io_error(path, cause),
+    })?;
+    Ok(Arc::new(room))
 }

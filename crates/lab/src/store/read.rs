@@ -1,4 +1,4 @@
-//! Reads a results directory back, also a partial one.
+//! Reads a results directory back, also a partial or a damaged one: what can be read is, and what cannot is told.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use rumba_core::record::{FORMAT, Interval, Record, Status};
 use rumba_core::results::{Results, Trial};
 
-use super::Meta;
+use super::write::unwritten;
+use super::{Meta, resume};
+use crate::plan;
 use crate::spec::claims_of;
 
 /// Why a directory cannot be read as results.
@@ -36,13 +38,13 @@ pub enum ReadError {
     },
 }
 
-/// Reads results; trials that are missing or cut off are listed in [`Results::missing`].
+/// Reads results; trials that are missing or cut off, and what is damaged, are listed in [`Results::missing`].
 ///
 /// # Errors
 /// When the directory as a whole is no results directory.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
-    let meta = read_meta(path)?;
-    let experiment = std::fs::read_to_string(path.join("experiment.toml")).unwrap_or_default();
+    let (meta, mut missing) = read_meta(path)?;
+    let experiment = read_experiment(path, &mut missing);
     let mut results = Results {
         name: meta.name,
         source: meta.source,
@@ -53,24 +55,26 @@ pub fn read(path: &Path) -> Result<Results, ReadError> {
         conditions: meta.conditions,
         warnings: meta.warnings,
         trials: Vec::new(),
-        missing: Vec::new(),
+        missing,
     };
     for directory in meta.trials {
-        match read_trial(&path.join("trials").join(&directory), &mut results.missing) {
+        match read_trial(path, &directory, &results.started, &mut results.missing) {
             Ok((record, intervals)) => results.trials.push(Trial { directory, record, intervals }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 results.missing.push(format!("{directory}: was not run"));
             }
-            Err(error) => results.missing.push(format!("{directory}: {error}")),
+            Err(error) => results.missing.push(format!("{directory}: record.json cannot be read: {error}")),
         }
     }
     Ok(results)
 }
 
-pub(super) fn read_meta(path: &Path) -> Result<Meta, ReadError> {
+/// What `experiment.json` holds, and what of it is damaged.
+pub(super) fn read_meta(path: &Path) -> Result<(Meta, Vec<String>), ReadError> {
     let file = path.join("experiment.json");
     let unreadable = |cause: String| ReadError::Unreadable { path: file.clone(), cause };
-    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+    let mut damage = Vec::new();
+    let text = text_of(&file, "experiment.json", &mut damage).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::NoResults { path: path.to_owned() },
         _ => unreadable(error.to_string()),
     })?;
@@ -79,27 +83,117 @@ pub(super) fn read_meta(path: &Path) -> Result<Meta, ReadError> {
     if found != FORMAT {
         return Err(ReadError::Format { path: path.to_owned(), found });
     }
-    serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))
+    let meta = serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))?;
+    Ok((meta, damage))
 }
 
-fn read_trial(directory: &Path, missing: &mut Vec<String>) -> io::Result<(Record, Vec<Interval>)> {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let record: Record = serde_json::from_str(&std::fs::read_to_string(directory.join("record.json"))?)?;
-    if record.status == Status::Running {
+/// The experiment as run; empty when it cannot be read.
+fn read_experiment(path: &Path, missing: &mut Vec<String>) -> String {
+    let text = text_of(&path.join("experiment.toml"), "experiment.toml", missing).unwrap_or_else(|error| {
+        missing.push(format!("experiment.toml cannot be read, and its claims are not judged: {error}"));
+        String::new()
+    });
+    if let Err(error) = text.parse::<toml_edit::DocumentMut>() {
+        let first = error.message().lines().next().unwrap_or_default();
+        missing.push(format!("experiment.toml is damaged, and its claims are not judged: {first}"));
+    }
+    text
+}
+
+/// A trial's record and its intervals.
+fn read_trial(
+    results: &Path,
+    name: &str,
+    started: &str,
+    missing: &mut Vec<String>,
+) -> io::Result<(Record, Vec<Interval>)> {
+    let directory = results.join("trials").join(name);
+    let record = read_record(&directory.join("record.json"), name, missing);
+    let (record, is_left) = match record {
+        Ok(record) => (record, false),
+        Err(error) => (record_of_plan(results, name, started, error, missing)?, true),
+    };
+    if record.status == Status::Running && !is_left {
         missing.push(format!("{name}: still running, or cut off before its end"));
     }
-    let text = match std::fs::read_to_string(directory.join("intervals.ndjson")) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error),
+    Ok((record, read_intervals(&directory.join("intervals.ndjson"), name, missing)))
+}
+
+fn read_record(file: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
+    Ok(serde_json::from_str(&text_of(file, &format!("{name}: record.json"), missing)?)?)
+}
+
+/// A record without results in the place of one that cannot be read, where the trial's intervals can be.
+fn record_of_plan(
+    results: &Path,
+    name: &str,
+    started: &str,
+    error: io::Error,
+    missing: &mut Vec<String>,
+) -> io::Result<Record> {
+    let has_intervals = results.join("trials").join(name).join("intervals.ndjson").exists();
+    let plans = if has_intervals { resume::read(results).map(|resume| resume.plans) } else { return Err(error) };
+    let Some(plan) = plans.into_iter().flatten().find(|plan| plan::directory(plan) == name) else { return Err(error) };
+    missing.push(format!("{name}: record.json cannot be read, what is left of the trial is its intervals: {error}"));
+    Ok(unwritten(&plan, started.to_owned()))
+}
+
+/// The intervals that can be read, in order.
+fn read_intervals(file: &Path, name: &str, missing: &mut Vec<String>) -> Vec<Interval> {
+    let bytes = match std::fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            if error.kind() != io::ErrorKind::NotFound {
+                missing.push(format!("{name}: intervals.ndjson cannot be read: {error}"));
+            }
+            return Vec::new();
+        }
     };
-    let mut intervals = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        match serde_json::from_str(line) {
+    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let (mut intervals, mut damaged) = (Vec::new(), Vec::new());
+    for (number, line) in (1..).zip(&lines).filter(|(_, line)| !line.is_empty()) {
+        match serde_json::from_slice(line) {
             Ok(interval) => intervals.push(interval),
-            // Only the last line can be half-written; any other is damage worth naming.
-            Err(_) => missing.push(format!("{name}: intervals.ndjson line {} is cut off", number + 1)),
+            // Only what stands behind the last end of a line can be half-written.
+            Err(_) if number == lines.len() => {
+                missing.push(format!("{name}: intervals.ndjson line {number} is cut off"))
+            }
+            Err(_) => damaged.push(number),
         }
     }
-    Ok((record, intervals))
+    if !damaged.is_empty() {
+        let (lines, read) = (in_words(&damaged), intervals.len());
+        missing.push(format!("{name}: intervals.ndjson {lines} cannot be read; the other {read} were"));
+    }
+    intervals
+}
+
+/// The text of a file that may be damaged: what is no UTF-8 in it is replaced, and the lines are told.
+fn text_of(file: &Path, name: &str, damage: &mut Vec<String>) -> io::Result<String> {
+    let bytes = match String::from_utf8(std::fs::read(file)?) {
+        Ok(text) => return Ok(text),
+        Err(error) => error.into_bytes(),
+    };
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    let damaged: Vec<usize> =
+        lines.filter(|(_, line)| std::str::from_utf8(line).is_err()).map(|(number, _)| number).collect();
+    damage.push(format!("{name} {} holds bytes that are no text (UTF-8); all else of it was read", in_words(&damaged)));
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Runs of lines that are named one by one.
+const NAMED_RUNS: usize = 8;
+
+/// Numbers of lines, which grow: `lines 3, 7 to 9`.
+fn in_words(numbers: &[usize]) -> String {
+    let runs: Vec<&[usize]> = numbers.chunk_by(|one, next| one + 1 == *next).collect();
+    let run = |run: &&[usize]| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first} to {last}"),
+        [] => String::new(),
+    };
+    let named: Vec<String> = runs.iter().take(NAMED_RUNS).map(run).collect();
+    let rest: usize = runs.iter().skip(NAMED_RUNS).map(|run| run.len()).sum();
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{} {}{more}", if numbers.len() == 1 { "line" } else { "lines" }, named.join(", "))
 }

@@ -1,18 +1,18 @@
 //! What a run needs to go on where it was interrupted: `resume.json`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rumba_core::record::TrialPlan;
 use rumba_core::warning::Warning;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::append::replace;
+use super::claim::{Claim, ClaimError};
 use super::read::{ReadError, read_meta};
-use super::{ResultsDir, plan};
+use super::room::Held;
+use super::{ResultsDir, hold_room, plan};
 
 const FILE: &str = "resume.json";
 
@@ -43,29 +43,26 @@ impl Resume {
     }
 }
 
-/// Holds off other processes that would write the same results, until it is dropped.
-pub(super) fn claim(path: &Path) -> io::Result<File> {
-    let directory = File::open(path)?;
-    flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-        rustix::io::Errno::WOULDBLOCK => io::Error::new(io::ErrorKind::ResourceBusy, "another rumba is writing it"),
-        error => error.into(),
-    })?;
-    Ok(directory)
+/// What a results directory has of it.
+pub(super) fn read(path: &Path) -> Result<Resume, ReadError> {
+    let file = path.join(FILE);
+    let unreadable = |cause: String| ReadError::Unreadable { path: file.clone(), cause };
+    let text = std::fs::read_to_string(&file).map_err(|error| unreadable(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))
 }
 
 impl ResultsDir {
     /// Takes an existing results directory to go on with it.
     ///
     /// # Errors
-    /// When it is none, or another process writes it, or it was made by a version that could not resume.
-    pub fn reopen(path: &Path) -> Result<(Self, Resume), ReadError> {
-        let unreadable = |path: &Path, cause: String| ReadError::Unreadable { path: path.to_owned(), cause };
+    /// When it is none, or another process writes it, or its disk has no room, or it was made by a version that could
+    /// not resume.
+    pub fn reopen(path: &Path) -> Result<(Self, Resume), ClaimError> {
         read_meta(path)?;
-        let claim = claim(path).map_err(|error| unreadable(path, error.to_string()))?;
-        let file = path.join(FILE);
-        let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, error.to_string()))?;
-        let resume = serde_json::from_str(&text).map_err(|error| unreadable(&file, error.to_string()))?;
-        Ok((Self { path: path.to_owned(), _claim: claim }, resume))
+        let claim = Claim::again(path)?;
+        let resume = read(path)?;
+        let room = hold_room(path, resume.plans.len())?;
+        Ok((Self { claim, room }, resume))
     }
 
     /// Notes what a later process needs to go on, and which trials there are.
@@ -73,7 +70,8 @@ impl ResultsDir {
     /// # Errors
     /// When it cannot be written.
     pub fn note(&self, resume: &Resume) -> io::Result<()> {
-        replace(&self.path.join(FILE), &serde_json::to_string_pretty(resume)?)
+        let text = serde_json::to_string_pretty(resume)?;
+        self.room.write(Held::Record, || replace(&self.path().join(FILE), &text))
     }
 
     /// Says that the run goes on: its trials as they are planned now, when, and what is to be warned of.
@@ -81,13 +79,14 @@ impl ResultsDir {
     /// # Errors
     /// When it cannot be written.
     pub fn goes_on(&self, resume: &Resume, warnings: Vec<Warning>) -> io::Result<()> {
-        let mut meta = read_meta(&self.path).map_err(io::Error::other)?;
+        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
         meta.trials = resume.plans.iter().map(plan::directory).collect();
         let now = super::timestamp(jiff::Timestamp::now());
         let before = meta.conditions.get(RESUMED).map(|times| format!("{times}, ")).unwrap_or_default();
         meta.conditions.insert(RESUMED.to_owned(), format!("{before}{now}"));
         meta.warnings.extend(warnings);
-        replace(&self.path.join("experiment.json"), &serde_json::to_string_pretty(&meta)?)?;
+        let text = serde_json::to_string_pretty(&meta)?;
+        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))?;
         self.note(resume)
     }
 }

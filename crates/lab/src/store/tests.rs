@@ -7,7 +7,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, RunPlan, Status, TrialPlan};
+use rumba_core::record::{Interval, PhaseKind, RunPlan, Spent, Status, TrialPlan};
 use rumba_core::setting::Settings;
 
 use super::append::Append;
@@ -52,16 +52,22 @@ fn trial_plan() -> TrialPlan {
     }
 }
 
+/// The writer of a trial in a new directory.
+fn writer(directory: &Path) -> TrialWriter {
+    let room = Room::hold(directory.parent().unwrap(), 1).unwrap();
+    TrialWriter::create(directory.to_owned(), &trial_plan(), Arc::new(room)).unwrap()
+}
+
 #[test]
 fn what_a_full_disk_refuses_is_kept_and_written_later() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lines");
     std::os::unix::fs::symlink("/dev/full", &path).unwrap();
     let mut file = Append::new(path.clone());
-    file.line("first");
+    file.push("first");
     assert!(file.flush().is_err(), "/dev/full is always full");
     fs::remove_file(&path).unwrap();
-    file.line("second");
+    file.push("second");
     file.flush().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
 }
@@ -69,7 +75,7 @@ fn what_a_full_disk_refuses_is_kept_and_written_later() {
 #[test]
 fn the_latency_log_is_read_by_the_standard_reader() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = TrialWriter::create(dir.path().join("t"), &trial_plan()).unwrap();
+    let mut writer = writer(&dir.path().join("t"));
     let mut counts = crate::run::cells::Counts::new(1);
     counts.kinds[0].service.buckets[crate::run::buckets::index(5_000_000)] = 7;
     counts.kinds[0].service.max_ns = 5_000_000;
@@ -97,7 +103,7 @@ fn the_latency_log_is_read_by_the_standard_reader() {
 #[test]
 fn a_trial_whose_process_is_gone_keeps_what_it_told_and_its_phase() {
     let dir = tempfile::tempdir().unwrap();
-    let mut writer = TrialWriter::create(dir.path().join("t"), &trial_plan()).unwrap();
+    let mut writer = writer(&dir.path().join("t"));
     writer.take(Event::PhaseStarted { phase: PhaseKind::Loop(2), seconds: Some(1.0), rows: None });
     writer.gone("killed".into());
     let record = writer.finish().unwrap();
@@ -106,28 +112,211 @@ fn a_trial_whose_process_is_gone_keeps_what_it_told_and_its_phase() {
     assert_eq!(serde_json::from_str::<rumba_core::record::Record>(&text).unwrap(), record);
 }
 
+/// A results directory as a run leaves it: of two trials, the first with so many seconds.
+struct Written {
+    dir: tempfile::TempDir,
+}
+
+const FIRST: &str = "001-null-c1-r1";
+
+impl Written {
+    fn new(seconds: u32) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let second = TrialPlan { number: 2, repeat: 2, ..trial_plan() };
+        let meta = Meta {
+            format: FORMAT,
+            name: "cut".into(),
+            source: None,
+            started: "2020-01-01T00:00:00Z".into(),
+            rumba: "0".into(),
+            conditions: BTreeMap::new(),
+            warnings: Vec::new(),
+            trials: vec![plan::directory(&trial_plan()), plan::directory(&second)],
+        };
+        let resume = Resume {
+            plans: vec![trial_plan(), second],
+            planned: 2,
+            data_base: "data".into(),
+            versions: BTreeMap::new(),
+            allow_unlimited: false,
+        };
+        let write = |name: &str, text: String| fs::write(dir.path().join(name), text).unwrap();
+        write("experiment.json", serde_json::to_string(&meta).unwrap());
+        write("resume.json", serde_json::to_string(&resume).unwrap());
+        write("experiment.toml", "# a claim is judged by what is here\n".to_owned());
+        fs::create_dir(dir.path().join("trials")).unwrap();
+        let written = Self { dir };
+        let mut writer = writer(&written.file(""));
+        (0..seconds).for_each(|second| writer.take(Event::Interval(Box::new(interval(second)))));
+        writer.take(Event::Finished);
+        writer.finish().unwrap();
+        written
+    }
+
+    /// A file of the first trial.
+    fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join("trials").join(FIRST).join(name)
+    }
+
+    fn read(&self) -> (Vec<rumba_core::results::Trial>, Vec<String>) {
+        let results = read(self.dir.path()).unwrap();
+        let (told, rest): (Vec<String>, Vec<String>) =
+            results.missing.into_iter().partition(|line| !line.contains("was not run"));
+        assert_eq!(rest, ["002-null-c1-r2: was not run"]);
+        (results.trials, told)
+    }
+
+    /// Puts a byte that is in no text in the place of the first of `text` in the line of a file.
+    fn spoil(&self, file: &Path, line: usize, text: &str) {
+        let mut bytes = fs::read(file).unwrap();
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let begin = std::iter::once(0).chain(ends).nth(line - 1).unwrap();
+        let at = bytes[begin..].windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
+        bytes[begin + at] = 0xff;
+        fs::write(file, bytes).unwrap();
+    }
+}
+
+fn interval(second: u32) -> Interval {
+    Interval {
+        start_s: f64::from(second),
+        seconds: 1.0,
+        phase: PhaseKind::Loop(1),
+        ops: 10,
+        errors: 0,
+        retries: 0,
+        counts: BTreeMap::from([("get_node".to_owned(), 10)]),
+        p50_ms: Default::default(),
+        p99_ms: Default::default(),
+        max_ms: Default::default(),
+        suspended_s: 0.0,
+        spent: Spent::default(),
+    }
+}
+
 #[test]
 fn a_partial_run_is_read_and_what_is_missing_is_said() {
+    let written = Written::new(0);
+    drop(writer(&written.file("")));
+    fs::write(written.file("intervals.ndjson"), "{\"start_s\":0.0,\"sec").unwrap();
+    let (trials, told) = written.read();
+    assert_eq!(trials.len(), 1);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("cut off before its end") && told[1].contains("line 1 is cut off"), "{told:?}");
+}
+
+#[test]
+fn a_bad_byte_costs_the_second_that_it_is_in_and_the_line_is_said() {
+    // One of them once hid the whole trial: the file was read as text or not at all.
+    let written = Written::new(7);
+    let file = written.file("intervals.ndjson");
+    for line in [2, 4, 5, 6] {
+        written.spoil(&file, line, "get_node");
+    }
+    let (trials, told) = written.read();
+    assert_eq!(trials[0].record.status, Status::Done);
+    assert_eq!(trials[0].intervals, [interval(0), interval(2), interval(6)]);
+    assert_eq!(told, [format!("{FIRST}: intervals.ndjson lines 2, 4 to 6 cannot be read; the other 3 were")]);
+}
+
+#[test]
+fn intervals_that_cannot_be_read_at_all_hide_no_record() {
+    let written = Written::new(1);
+    fs::remove_file(written.file("intervals.ndjson")).unwrap();
+    fs::create_dir(written.file("intervals.ndjson")).unwrap();
+    let (trials, told) = written.read();
+    assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Done, 0));
+    assert!(told[0].contains("intervals.ndjson cannot be read: "), "{told:?}");
+}
+
+#[test]
+fn a_bad_byte_in_a_text_of_a_record_is_said_and_all_else_read() {
+    let written = Written::new(2);
+    let lines = fs::read_to_string(written.file("record.json")).unwrap();
+    let line = 1 + lines.lines().position(|line| line.contains("linkbench")).unwrap();
+    written.spoil(&written.file("record.json"), line, "nkbench");
+    let (trials, told) = written.read();
+    assert_eq!(trials[0].record.plan.workload, "li\u{fffd}kbench");
+    assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Done, 2));
+    assert!(told[0].contains(&format!("record.json line {line} holds bytes that are no text")), "{told:?}");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_leaves_the_trial_its_intervals() {
+    for damage in [Some("{ \"format\": 1,\n \"plan\": {]"), Some(""), None] {
+        let written = Written::new(2);
+        match damage {
+            Some(text) => fs::write(written.file("record.json"), text).unwrap(),
+            None => fs::remove_file(written.file("record.json")).unwrap(),
+        }
+        let (trials, told) = written.read();
+        assert_eq!((&trials[0].record.status, trials[0].intervals.len()), (&Status::Running, 2));
+        assert_eq!(trials[0].record.plan, trial_plan());
+        assert!(told.len() == 1 && told[0].contains("record.json cannot be read, what is left"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_damaged_experiment_is_said_because_its_claims_are_not_judged() {
+    let written = Written::new(1);
+    let toml = written.dir.path().join("experiment.toml");
+    written.spoil(&toml, 1, "claim");
+    let (_, told) = written.read();
+    assert!(told[0].starts_with("experiment.toml line 1 holds bytes that are no text"), "{told:?}");
+    fs::write(&toml, "[[claim]\n").unwrap();
+    let (_, told) = written.read();
+    assert!(told[0].starts_with("experiment.toml is damaged, and its claims are not judged: "), "{told:?}");
+    fs::remove_file(&toml).unwrap();
+    let (_, told) = written.read();
+    assert!(told[0].starts_with("experiment.toml cannot be read, and its claims are not judged: "), "{told:?}");
+}
+
+#[test]
+fn of_runs_that_claim_a_directory_at_once_one_has_it() {
+    // Looking and then making let two write the same results, and one set was gone.
     let dir = tempfile::tempdir().unwrap();
-    let meta = Meta {
-        format: rumba_core::record::FORMAT,
-        name: "cut".into(),
-        source: None,
-        started: "2020-01-01T00:00:00Z".into(),
-        rumba: "0".into(),
-        conditions: BTreeMap::new(),
-        warnings: Vec::new(),
-        trials: vec!["001-null-c1-r1".into(), "002-null-c1-r2".into()],
-    };
-    fs::write(dir.path().join("experiment.json"), serde_json::to_string(&meta).unwrap()).unwrap();
-    let first = dir.path().join("trials/001-null-c1-r1");
-    drop(TrialWriter::create(first.clone(), &trial_plan()).unwrap());
-    fs::write(first.join("intervals.ndjson"), "{\"start_s\":0.0,\"sec").unwrap();
-    let results = read(dir.path()).unwrap();
-    assert_eq!(results.trials.len(), 1);
-    assert_eq!(results.missing.len(), 3, "{:?}", results.missing);
-    assert!(results.missing.iter().any(|line| line.contains("002") && line.contains("not run")));
-    assert!(results.missing.iter().any(|line| line.contains("cut off")));
+    let path = dir.path().join("a/b");
+    let start = std::sync::Barrier::new(8);
+    let claims: Vec<_> = std::thread::scope(|scope| {
+        let claim = || {
+            start.wait();
+            Claim::new(&path)
+        };
+        let runs: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let refused: Vec<String> =
+        claims.iter().filter_map(|claim| claim.as_ref().err()).map(ToString::to_string).collect();
+    assert_eq!(refused.len(), 7);
+    assert!(refused.iter().all(|words| words.contains("a/b is taken")), "{refused:?}");
+    // What one has left empty, another may take.
+    drop(claims);
+    Claim::new(&path).unwrap();
+}
+
+#[test]
+fn names_of_the_same_second_differ_and_what_was_made_for_nothing_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("results");
+    let claims: Vec<Claim> = (0..50).map(|_| Claim::named(&base, "e").unwrap()).collect();
+    let mut paths: Vec<&Path> = claims.iter().map(Claim::path).collect();
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), 50);
+    drop(claims);
+    assert_eq!(fs::read_dir(&base).map(Iterator::count).unwrap_or(0), 0, "they were not used");
+}
+
+#[test]
+fn results_that_a_run_has_just_written_are_not_taken_by_one_that_looked_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let mut claim = Claim::new(&path).unwrap();
+    fs::write(path.join("experiment.toml"), "").unwrap();
+    claim.keep();
+    drop(claim);
+    assert!(matches!(Claim::new(&path), Err(ClaimError::Used { .. })));
+    assert!(path.join("experiment.toml").exists());
 }
 
 #[test]

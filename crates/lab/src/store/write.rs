@@ -1,19 +1,26 @@
 //! A trial's events become its record and files, as they come.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rumba_core::event::Event;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, Record, Status, TrialPlan};
+use rumba_core::warning::Warning;
 
 use super::append::{Append, replace};
+use super::room::{Held, Room};
 use crate::harness::Harness;
 
 /// Writes one trial's directory.
 pub struct TrialWriter {
     directory: PathBuf,
+    room: Arc<Room>,
+    /// Whether it was told that results cannot be written.
+    told: bool,
     record: Record,
     phase: PhaseKind,
     intervals: Append,
@@ -28,35 +35,24 @@ impl TrialWriter {
     ///
     /// # Errors
     /// When the directory cannot be made.
-    pub fn create(directory: PathBuf, plan: &TrialPlan) -> io::Result<Self> {
-        match std::fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => std::fs::create_dir_all(&directory)?,
-        }
+    pub(super) fn create(directory: PathBuf, plan: &TrialPlan, room: Arc<Room>) -> io::Result<Self> {
+        room.write(Held::Record, || match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => std::fs::create_dir_all(&directory),
+        })?;
         let now = jiff::Timestamp::now();
-        let record = Record {
-            format: FORMAT,
-            plan: plan.clone(),
-            status: Status::Running,
-            started: super::precise_timestamp(now),
-            version: None,
-            source: None,
-            effective_settings: Vec::new(),
-            conditions: std::collections::BTreeMap::new(),
-            harness_cpu_us_per_op: Metric::default(),
-            phases: Vec::new(),
-            warnings: Vec::new(),
-        };
         let writer = Self {
             intervals: Append::new(directory.join("intervals.ndjson")),
             latency: Append::new(directory.join("latency.hlog")),
             latency_begun: false,
             started_s: now.as_millisecond() as f64 / 1e3,
             directory,
-            record,
+            room,
+            told: false,
+            record: unwritten(plan, super::precise_timestamp(now)),
             phase: PhaseKind::Provision,
         };
-        writer.write_record()?;
+        writer.write_record(Held::Record)?;
         Ok(writer)
     }
 
@@ -68,7 +64,10 @@ impl TrialWriter {
     /// Takes an event.
     pub fn take(&mut self, event: Event) {
         match event {
-            Event::Interval(interval) => return self.intervals.line(&json(&interval)),
+            Event::Interval(interval) => {
+                self.intervals.push(&json(&interval));
+                return append(&mut self.intervals, &self.room);
+            }
             Event::Latency { start_s, seconds, histograms } => return self.latency(start_s, seconds, &histograms),
             // It belongs to the data and goes with it.
             Event::Loaded { .. } => return,
@@ -84,24 +83,24 @@ impl TrialWriter {
             }
             Event::PhaseEnded(phase) => self.record.phases.push(*phase),
             Event::Warning(warning) => self.record.warnings.push(warning),
-            Event::Finished => self.record.status = Status::Done,
-            Event::Interrupted => self.record.status = Status::Interrupted,
+            Event::Finished => self.record.status = whole(&self.record),
+            Event::Interrupted => self.halt(Status::Interrupted),
             Event::Failed { phase, cause } => self.record.status = Status::Failed { phase, cause },
         }
-        // A full disk is met again in `finish`, after the data is gone.
-        let _ = self.write_record();
+        // A failure is noted in the room, and met again in `finish`, after the data is gone.
+        let _ = self.write_record(Held::Record);
     }
 
     fn latency(&mut self, start_s: f64, seconds: f64, histograms: &[(String, u64, String)]) {
         if !self.latency_begun {
             self.latency_begun = true;
             let start = self.started_s;
-            self.latency.line("#[Histogram log format version 1.3]");
-            self.latency.line(&format!("#[StartTime: {start:.3} (seconds since epoch)]"));
-            self.latency.line("#[BaseTime: 0.000 (seconds since epoch)]");
-            self.latency.line("#[MaxValueDivisor: 1000000.000]");
+            self.latency.push("#[Histogram log format version 1.3]");
+            self.latency.push(&format!("#[StartTime: {start:.3} (seconds since epoch)]"));
+            self.latency.push("#[BaseTime: 0.000 (seconds since epoch)]");
+            self.latency.push("#[MaxValueDivisor: 1000000.000]");
             self.latency
-                .line("\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"");
+                .push("\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"");
         }
         let mut lines = String::new();
         for (tag, max_ns, encoded) in histograms {
@@ -114,13 +113,37 @@ impl TrialWriter {
                 self.started_s + start_s
             );
         }
-        self.latency.line(&lines);
+        self.latency.push(&lines);
+        append(&mut self.latency, &self.room);
+    }
+
+    /// What keeps the results from being written, once: when it was not told before.
+    pub fn trouble(&mut self) -> Option<Warning> {
+        if self.told {
+            return None;
+        }
+        let warning = self.room.trouble()?;
+        self.told = true;
+        self.record.warnings.push(warning.clone());
+        // What fails is met again in `finish`.
+        let _ = self.write_record(Held::Record);
+        Some(warning)
+    }
+
+    /// How a trial ends that did not come to its end: where its results cannot be written it was for that.
+    fn halt(&mut self, otherwise: Status) {
+        self.record.status = match self.room.trouble() {
+            Some(Warning { code, message, .. }) => {
+                Status::Failed { phase: self.phase, cause: format!("{code}: {message}") }
+            }
+            None => otherwise,
+        };
     }
 
     /// Says that the user has stopped the run; a trial that had not ended until then is interrupted.
     pub fn interrupted(&mut self) {
         if self.record.status == Status::Running {
-            self.record.status = Status::Interrupted;
+            self.halt(Status::Interrupted);
         }
     }
 
@@ -128,7 +151,7 @@ impl TrialWriter {
     /// ended has failed with this cause in the phase it was in.
     pub fn gone(&mut self, cause: String) {
         if self.record.status == Status::Running {
-            self.record.status = Status::Failed { phase: self.phase, cause };
+            self.halt(Status::Failed { phase: self.phase, cause });
         }
     }
 
@@ -167,15 +190,47 @@ impl TrialWriter {
     /// # Errors
     /// When something measured could not be written.
     pub fn finish(mut self) -> io::Result<Record> {
-        self.intervals.flush()?;
-        self.latency.flush()?;
-        self.write_record()?;
+        self.trouble();
+        // The record first: without it a reader knows nothing of the rest.
+        self.write_record(Held::Summary)?;
+        self.room.write(Held::Summary, || self.intervals.flush())?;
+        self.room.write(Held::Summary, || self.latency.flush())?;
+        // It may have come up only now.
+        self.trouble();
         Ok(self.record)
     }
 
-    fn write_record(&self) -> io::Result<()> {
+    fn write_record(&self, held: Held) -> io::Result<()> {
         let text = serde_json::to_string_pretty(&self.record)?;
-        replace(&self.directory.join("record.json"), &text)
+        self.room.write(held, || replace(&self.directory.join("record.json"), &text))
+    }
+}
+
+/// How a trial that has come to its end stands.
+fn whole(record: &Record) -> Status {
+    let first = record.suspended().next();
+    first.map_or(Status::Done, |(phase, suspension)| Status::Suspended { phase, cause: suspension.cause.clone() })
+}
+
+/// Writes what is pending. What fails is noted in the room; it stays pending, and is met again in `finish`.
+fn append(file: &mut Append, room: &Room) {
+    let _ = room.write(Held::Record, || file.flush());
+}
+
+/// The record of a trial of which nothing is known but its plan.
+pub(super) fn unwritten(plan: &TrialPlan, started: String) -> Record {
+    Record {
+        format: FORMAT,
+        plan: plan.clone(),
+        status: Status::Running,
+        started,
+        version: None,
+        source: None,
+        effective_settings: Vec::new(),
+        conditions: BTreeMap::new(),
+        harness_cpu_us_per_op: Metric::default(),
+        phases: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 

@@ -1,9 +1,7 @@
 //! The trial's own process: it takes an [`Order`] on standard input and tells
 //! [`Event`]s on standard output, a JSON line each.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,9 +10,10 @@ use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, TrialPlan};
 use rumba_core::workload::State;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
 
 use super::Job;
+use super::outbox::Outbox;
 use crate::registry::Registry;
 
 /// What a trial's process is told.
@@ -52,7 +51,7 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
     }
     let mut emit = |event: Event| {
         // If nobody reads any more, the trial has lost its purpose and ends.
-        if tell(&mut events, &event).is_err() {
+        if events.tell(&event).is_err() {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     };
@@ -60,34 +59,32 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
     let (Some(engine), Some(workload)) = (engine, workload) else {
         let cause = format!("this binary has no {} or no {}", order.plan.engine.engine, order.plan.workload);
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
-        return Ok(());
+        return events.finish();
     };
     let Order { plan, data_dir, limits, state, .. } = &order;
     let state = state.as_ref();
     super::run(Job { plan, engine, workload, data_dir, limits, state, stop: &stop, emit: &mut emit });
+    // Who has gone meanwhile misses nothing that he would read.
+    let _ = events.finish();
     // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.
-    // SAFETY: it ends the process; the events are flushed with every event.
+    // SAFETY: it ends the process; all events are told.
     unsafe { libc::_exit(0) }
 }
 
-fn tell(events: &mut BufWriter<File>, event: &Event) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *events, event)?;
-    events.write_all(b"\n")?;
-    events.flush()
-}
-
 /// Keeps standard output for the events and sends what libraries print to standard error.
-fn take_stdout() -> std::io::Result<BufWriter<File>> {
-    let events: OwnedFd = std::io::stdout().as_fd().try_clone_to_owned()?;
+fn take_stdout() -> std::io::Result<Outbox> {
+    let events = std::io::stdout().as_fd().try_clone_to_owned()?;
     rustix::stdio::dup2_stdout(std::io::stderr())?;
-    Ok(BufWriter::new(File::from(events)))
+    Outbox::new(events)
 }
 
-/// The signals that ask a run to stop. SIGHUP is one unless whoever started it
-/// has it ignored, as `nohup` does.
+/// The signals that ask a run to stop: those that people, terminals and batch systems send, each of which would end
+/// it without its clean-up. SIGHUP and SIGQUIT are among them unless whoever started it has them ignored, as `nohup`
+/// and a shell's `&` do.
 pub fn stop_signals() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = crate::host::parse::field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
-    let hangs_up = ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) == 0);
-    [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect()
+    let is_heeded = |signal: &i32| ignored.is_some_and(|mask| mask & (1 << (signal - 1)) == 0);
+    let always = [SIGINT, SIGTERM, SIGXCPU, SIGUSR1, SIGUSR2];
+    always.into_iter().chain([SIGHUP, SIGQUIT].into_iter().filter(is_heeded)).collect()
 }

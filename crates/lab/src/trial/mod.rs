@@ -3,13 +3,17 @@
 //! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
 //! writes nothing itself, so that the process's meters see the engine alone.
 
+mod asked;
 mod backlog;
 pub mod child;
 mod limited;
 mod metrics;
+mod outbox;
 mod phases;
 mod remarks;
+mod room;
 mod span;
+mod suspended;
 mod sync;
 mod warm;
 
@@ -24,9 +28,10 @@ use rumba_core::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_core::warning::Warning;
 use rumba_core::workload::{Bound, State, Workload};
 
-use crate::meter::{CpuRoll, Meters, Role};
+use crate::meter::{CpuRoll, Meters, Pulse, Role};
 use crate::run::Driving;
 
+use asked::Asked;
 use sync::Synced;
 
 /// What a trial needs.
@@ -71,6 +76,8 @@ struct Trial<'a> {
     place: Place,
     meters: Meters,
     roll: Arc<CpuRoll>,
+    pulse: Pulse,
+    asked: Asked,
     synced: Arc<Mutex<Synced>>,
     epoch: Instant,
     phase: PhaseKind,
@@ -89,8 +96,8 @@ pub fn run(mut job: Job<'_>) {
             let place = instance.place();
             let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = PhaseKind::Provision;
-            let synced = Arc::default();
-            let mut trial = Trial { job, bound, instance, place, meters, roll, synced, epoch, phase };
+            let (pulse, asked, synced) = (Pulse::start(&roll), Asked::default(), Arc::default());
+            let mut trial = Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase };
             let end = trial.phases();
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;
@@ -118,6 +125,11 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         TrialPart::Whole | TrialPart::Load => job.engine.open(dir, config, &spaces)?,
         TrialPart::Run => job.engine.reopen(dir, config, &spaces)?,
     };
+    if let Err(error) = room::check(job, instance.as_ref(), bound.ops().len()) {
+        // Nothing is loaded yet: what others lend, such as a schema, is given back as it was.
+        let _ = instance.close();
+        return Err(error);
+    }
     if let Some(state) = job.state {
         bound.restore(state)?;
     }

@@ -130,6 +130,8 @@ impl Trial<'_> {
                 None => self.begin(phase),
             };
             let until = span.started() + Duration::from_secs_f64(seconds);
+            // A warmup may go on until the engine is steady.
+            span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
             span.is_last = number + 1 == phases.len();
             end = match phase {
                 PhaseKind::Warmup => self.warm_up(&mut span, &mut running, ops, until),
@@ -139,7 +141,8 @@ impl Trial<'_> {
             if complete && span.is_last {
                 (end, backlog) = self.serve_backlog(&mut span, &mut running, ops);
             }
-            let measured = self.end(span, complete, Vec::new());
+            let goes_on = complete && !span.is_last;
+            let measured = if goes_on { self.end_amid(span) } else { self.end(span, complete, Vec::new()) };
             if phase != PhaseKind::Warmup {
                 all = Some(match all {
                     Some(all) => all.join(&measured),
@@ -159,6 +162,9 @@ impl Trial<'_> {
             self.end_loops(&all, complete);
         }
         let finished = finish(running);
+        if end.is_ok() && finished.is_ok() {
+            self.end_asking();
+        }
         end.and(finished)
     }
 

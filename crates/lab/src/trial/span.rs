@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::metric::{Metric, Metrics};
-use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent};
+use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
 use rumba_core::workload::{Check, OpInfo};
 
+use super::asked::{Answer, debt};
 use super::metrics::{iops_used_percent, metrics};
-use super::{Halt, Step, Trial, remarks, sync};
+use super::suspended::{both, empty, pieces};
+use super::{Halt, Step, Trial, remarks};
 use crate::meter::{Reading, Strangers, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::driver::{Running, Waited};
@@ -20,6 +22,8 @@ use crate::run::tail::Tail;
 const NAP: Duration = Duration::from_millis(100);
 /// How long clients may take to end the operation at hand after an interrupt.
 const GRACE: Duration = Duration::from_secs(10);
+/// A wait that ended later than this by itself may have been a suspension.
+const HELD_UP: Duration = Duration::from_millis(100);
 /// Why a span has no count that is taken at its end.
 const CUT_OFF: &str = "the phase was cut off before its end";
 
@@ -36,8 +40,14 @@ pub struct Span {
     /// The CPU of processes that are none of the trial's, at both ends.
     strangers: [Result<Strangers, String>; 2],
     debt_start: Vec<Gauge>,
+    /// The debt at its end, where the next span begins with it and it is known.
+    debt_end: Vec<Gauge>,
     /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
     parts: Vec<(&'static [OpInfo], Counts)>,
+    /// How long it is to be, seconds, where that is known.
+    pub planned_s: Option<f64>,
+    /// That it was suspended; known when it has ended.
+    suspended: Option<Suspension>,
     /// Whether the clients are to finish when it ends.
     pub is_last: bool,
     /// Whether the engine is asked for its counters at the end. One that left operations open may
@@ -53,6 +63,16 @@ impl Span {
             Some((_, all)) => all.merge(counts),
             None => self.parts.push((infos, counts.clone())),
         }
+    }
+
+    /// The phase that it is.
+    pub fn phase(&self) -> PhaseKind {
+        self.phase
+    }
+
+    /// CPU seconds that a hypervisor gave to others in it, as far as that is known.
+    pub fn stolen_s(&self) -> f64 {
+        self.last.steal_s_since(&self.first).value().unwrap_or_default()
     }
 
     /// When it ended, or was last looked at.
@@ -89,6 +109,7 @@ impl Span {
             strangers: [self.strangers[0].clone(), next.strangers[1].clone()],
             tail: next.tail.clone(),
             asks_engine: next.asks_engine,
+            suspended: both(self.suspended.clone(), next.suspended.as_ref()),
             ..self
         }
     }
@@ -121,18 +142,31 @@ fn ops(phase: PhaseKind, counts: &Counts) -> u64 {
     if phase == PhaseKind::Load { counts.rows() } else { counts.ops() }
 }
 
-impl Trial<'_> {
-    /// The engine's debt, and what waits in the page cache of the whole host.
-    fn debt(&self) -> Vec<Gauge> {
-        let mut debt = self.instance.debt();
-        debt.extend(sync::host_dirty());
-        debt
+/// What an interval counted and spent, whenever it was.
+fn interval(phase: PhaseKind, infos: &'static [OpInfo], counts: &Counts, spent: Spent) -> Interval {
+    let responses = stats::percentiles(&stats::all_responses(counts));
+    Interval {
+        start_s: 0.0,
+        seconds: 0.0,
+        phase,
+        ops: ops(phase, counts),
+        errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
+        retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
+        counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_owned(), kind.count)).collect(),
+        p50_ms: responses.p50_ms,
+        p99_ms: responses.p99_ms,
+        max_ms: responses.max_ms,
+        suspended_s: 0.0,
+        spent,
     }
+}
 
+impl Trial<'_> {
     /// Begins a span now.
     pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
-        let debt_start = self.debt();
+        let debt_start = debt(&self.instance);
         self.meters.look_for_descendants();
+        self.watch_processes();
         let switches = [self.switches(phase), Err(CUT_OFF.to_owned())];
         let strangers = [self.meters.strangers(), Err(CUT_OFF.to_owned())];
         let first = self.meters.read();
@@ -147,7 +181,10 @@ impl Trial<'_> {
             switches,
             strangers,
             debt_start,
+            debt_end: Vec::new(),
             parts: Vec::new(),
+            planned_s: None,
+            suspended: None,
             is_last: false,
             asks_engine: true,
             tail: None,
@@ -158,6 +195,7 @@ impl Trial<'_> {
     /// and metered without a gap.
     pub(super) fn begin_after(&mut self, before: &Span, phase: PhaseKind) -> Span {
         self.meters.look_for_descendants();
+        self.watch_processes();
         Span {
             phase,
             started: before.ended,
@@ -166,9 +204,12 @@ impl Trial<'_> {
             last: before.last.clone(),
             switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
             strangers: [before.strangers[1].clone(), Err(CUT_OFF.to_owned())],
-            // What a backlog waits for may keep the engine from answering.
-            debt_start: if phase == PhaseKind::Backlog { Vec::new() } else { self.debt() },
+            // Of a backlog there is none: what it waits for may keep the engine from answering.
+            debt_start: before.debt_end.clone(),
+            debt_end: Vec::new(),
             parts: Vec::new(),
+            planned_s: None,
+            suspended: None,
             is_last: false,
             asks_engine: true,
             tail: None,
@@ -198,8 +239,14 @@ impl Trial<'_> {
                 // Before anything else is looked at: what became due meanwhile would be in no phase.
                 running.finish();
             }
+            if Instant::now().saturating_duration_since(next) > HELD_UP {
+                self.pulse.look();
+            }
             let counts = running.collect();
-            self.tick(span, infos, &counts);
+            self.tick(span, infos, &counts, interval);
+            if let Some(debt) = self.hear(Duration::ZERO).filter(|_| span.phase != PhaseKind::Backlog) {
+                span.debt_start = debt;
+            }
             if let Some(error) = running.failure() {
                 return Err(Halt::Failed(error.to_string()));
             }
@@ -236,39 +283,53 @@ impl Trial<'_> {
         }
     }
 
-    fn tick(&mut self, span: &mut Span, infos: &'static [OpInfo], counts: &Counts) {
+    /// Tells what was counted since the last tick; time that a suspension has made longer than an interval is told in
+    /// pieces, one of which has the counts.
+    fn tick(&mut self, span: &mut Span, infos: &'static [OpInfo], counts: &Counts, second: Duration) {
         let now = Instant::now();
         let reading = self.meters.read();
-        let responses = stats::percentiles(&stats::all_responses(counts));
-        let start_s = self.since_epoch_s(span.ended);
-        let seconds = now.saturating_duration_since(span.ended).as_secs_f64();
-        let interval = Interval {
-            start_s,
-            seconds,
-            phase: span.phase,
-            ops: ops(span.phase, counts),
-            errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
-            retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
-            counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_owned(), kind.count)).collect(),
-            p50_ms: responses.p50_ms,
-            p99_ms: responses.p99_ms,
-            max_ms: responses.max_ms,
-            spent: reading.since(&span.last),
-        };
-        let histograms = stats::encode(infos, counts);
+        let spent = reading.since(&span.last);
+        let (pieces, counted) = pieces(span.ended, now, second, |from, until| self.suspended_s(from, until));
         span.add(infos, counts);
         (span.ended, span.last) = (now, reading);
-        self.emit(Event::Interval(Box::new(interval)));
-        if !histograms.is_empty() {
-            self.emit(Event::Latency { start_s, seconds, histograms });
+        for (number, piece) in pieces.iter().enumerate() {
+            let start_s = self.since_epoch_s(piece.from);
+            if number != counted {
+                self.emit(Event::Interval(Box::new(empty(span.phase, start_s, piece))));
+                continue;
+            }
+            let seconds = piece.until.saturating_duration_since(piece.from).as_secs_f64();
+            let interval = interval(span.phase, infos, counts, spent.clone());
+            let suspended_s = piece.suspended_s;
+            self.emit(Event::Interval(Box::new(Interval { start_s, seconds, suspended_s, ..interval })));
+            let histograms = stats::encode(infos, counts);
+            if !histograms.is_empty() {
+                self.emit(Event::Latency { start_s, seconds, histograms });
+            }
         }
     }
 
     /// Ends a span, tells its record, and gives it back for joining.
-    pub(super) fn end(&mut self, span: Span, complete: bool, checks: Vec<Check>) -> Span {
+    pub(super) fn end(&mut self, mut span: Span, complete: bool, checks: Vec<Check>) -> Span {
+        self.tell_unanswered();
+        span.suspended = self.suspension(&span, complete);
+        let answer = self.answer(&span, complete);
         let record = self.record(&span, span.phase, complete, checks);
-        self.emit(Event::PhaseEnded(Box::new(record)));
+        self.tell_record(record, answer);
         span
+    }
+
+    /// Ends a span through whose end clients run on.
+    pub(super) fn end_amid(&mut self, mut span: Span) -> Span {
+        span.suspended = self.suspension(&span, true);
+        let record = self.record(&span, span.phase, true, Vec::new());
+        span.debt_end = self.tell_when_answered(record);
+        span
+    }
+
+    fn tell_record(&mut self, record: PhaseRecord, answer: Answer) {
+        let Answer { debt: debt_end, counters } = answer;
+        self.emit(Event::PhaseEnded(Box::new(PhaseRecord { debt_end, counters, ..record })));
     }
 
     /// Tells the record of all loops together.
@@ -282,9 +343,11 @@ impl Trial<'_> {
         for warning in late.into_iter().chain(stolen).chain(shared).chain(uncharged).chain(strangers) {
             self.emit(Event::Warning(warning));
         }
-        self.emit(Event::PhaseEnded(Box::new(record)));
+        let answer = self.answer(span, complete);
+        self.tell_record(record, answer);
     }
 
+    /// Its record, without what the engine says of itself at its end.
     fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
         let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
         let ops = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
@@ -311,12 +374,13 @@ impl Trial<'_> {
             ops,
             op_types,
             complete,
+            suspended: span.suspended.clone(),
             backlog: span.tail.as_ref().map(Tail::told),
             metrics,
             spent,
             debt_start: span.debt_start.clone(),
-            debt_end: if span.asks_engine { self.debt() } else { Vec::new() },
-            counters: if span.asks_engine { self.instance.counters() } else { Vec::new() },
+            debt_end: Vec::new(),
+            counters: Vec::new(),
             checks,
         }
     }

@@ -50,7 +50,11 @@ pub struct Client {
 
 impl Client {
     pub fn connect(socket: &std::path::Path) -> Self {
-        let stream = UnixStream::connect(socket).unwrap();
+        Self::over(UnixStream::connect(socket).unwrap())
+    }
+
+    /// One that is connected and waits for the greeting.
+    pub fn over(stream: UnixStream) -> Self {
         // Far more than any answer takes; only a hanging server is found by it.
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream, greeting: Vec::new() };

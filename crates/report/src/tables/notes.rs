@@ -13,6 +13,7 @@ use crate::server::in_server;
 /// Everything a reader must know before trusting the tables.
 pub fn all(results: &Results, summary: &Summary, warnings: &Warnings<'_>, report: &str) -> String {
     let mut text = unsound(summary);
+    text.push_str(&suspended(summary));
     text.push_str(&partial(summary));
     text.push_str(&failures("Did not end as planned", &summary.unfinished));
     text.push_str(&warnings.render(report));
@@ -61,6 +62,22 @@ fn unsound(summary: &Summary) -> String {
     }
 }
 
+/// Repeats whose measurement was suspended: they are named, and what was is in no figure above.
+fn suspended(summary: &Summary) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in &summary.rows {
+        for suspended in &row.suspended {
+            let clients = counted(row.clients as usize, "client");
+            let line = format!("  {}, {clients}: repeat {}: {}\n", row.engine, suspended.repeat, suspended.reason);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    let heading = "\nSuspended while they were measured, and in no figure, verdict or claim\n";
+    if lines.is_empty() { String::new() } else { format!("{heading}{}", lines.concat()) }
+}
+
 fn partial(summary: &Summary) -> String {
     let mut text = String::new();
     for row in &summary.rows {
@@ -99,5 +116,6 @@ pub fn ending(status: &Status) -> String {
         Status::Done => "done".to_owned(),
         Status::Failed { phase, cause } => format!("failed in {phase}: {cause}"),
         Status::Interrupted => "interrupted by its user".to_owned(),
+        Status::Suspended { phase, cause } => format!("suspended in {phase}: {cause}"),
     }
 }

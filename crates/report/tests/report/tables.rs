@@ -3,7 +3,7 @@
 use crate::support::compare::{compare, summarise};
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, results, sample, servers};
 use rumba_core::metric::Metric;
-use rumba_core::record::{PhaseKind, Status, TrialPart};
+use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
 use rumba_report::{TableOptions, comparison_table, tables};
@@ -301,6 +301,21 @@ fn one_repeat_has_no_interval_and_is_seen_once() {
     let text = comparison_table(&compare(&base, &base), true);
     assert!(text.contains("no interval with one repeat"), "{text}");
     assert!(text.contains("loops: seen once ops_per_s 1.00") && !text.contains("undecided"), "{text}");
+}
+
+#[test]
+fn a_repeat_that_was_suspended_is_named_and_the_others_decide() {
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
+    let record = &mut results.trials[2].record;
+    let looped = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loop(2)).unwrap();
+    looped.suspended = Some(Suspension { seconds: 9.6, cause: "it was stopped".to_owned() });
+    record.status = Status::Suspended { phase: PhaseKind::Loop(2), cause: "it was stopped".to_owned() };
+    let text = printed(&results);
+    let named = "Suspended while they were measured, and in no figure, verdict or claim\n  \
+                 rocksdb.none, 16 clients: repeat 2: loop 2, for 9.6 s: it was stopped\n";
+    assert!(text.contains(named), "{text}");
+    assert!(text.contains("medians of 3 to 4 repeats") && !text.contains("undecided because"), "{text}");
+    assert!(!text.contains("Did not end as planned"), "{text}");
 }
 
 #[test]

@@ -25,6 +25,10 @@ pub fn run(args: &AbArgs, registry: &Registry) -> super::Result {
 }
 
 fn say_claims_left_out(file: &Path) {
+    // A pipe can be read once, and waiting for more would be for ever.
+    if !file.is_file() {
+        return;
+    }
     let claims = spec::claims_of(&std::fs::read_to_string(file).unwrap_or_default()).len();
     if claims > 0 {
         tell(&format!(

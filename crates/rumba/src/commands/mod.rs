@@ -1,10 +1,10 @@
 //! The commands, one file each.
 
-/// `println!` without the panic when nobody reads any more (`| head`).
+/// `println!` without the panic when nobody reads any more (`| head`), and without what a terminal would obey.
 macro_rules! say {
     ($($text:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stdout(), format_args!($($text)*));
-        let _ = std::io::Write::write_all(&mut std::io::stdout(), b"\n");
+        let line = format!("{}\n", rumba_core::printable::printable(&format!($($text)*)));
+        let _ = std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes());
     }};
 }
 
@@ -22,6 +22,7 @@ pub mod workloads;
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
+use rumba_core::printable::printable;
 use rumba_core::setting::{Kind, SettingInfo};
 use rumba_lab::registry::Registry;
 
@@ -58,9 +59,10 @@ pub fn own(argument: &str) -> std::io::Result<Command> {
     Ok(command)
 }
 
-/// Prints to standard output. A reader that has seen enough (`| head`) is no failure.
+/// Prints to standard output, without what a terminal would obey. A reader that has seen enough (`| head`) is no
+/// failure.
 fn print(text: impl std::fmt::Display) -> Result {
-    match writeln!(std::io::stdout(), "{text}") {
+    match writeln!(std::io::stdout(), "{}", printable(&text.to_string())) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Problem::failure(format!("standard output: {error}"), "send it somewhere else"))
         }

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
 use rumba_core::units::{parse_duration, show_duration};
+use rumba_lab::trial::child::stop_signals;
 use rumba_null_server::{Column, Config, Listen, NullServer, ServerError, VERSION, allow_many_connections};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::problem::Problem;
@@ -65,7 +68,7 @@ pub fn run(args: &NullServerArgs) -> super::Result {
     (config.rows, config.row_bytes, config.columns) = (args.rows, args.row_bytes, args.columns.clone());
     config.threads = args.threads.map_or(config.threads, usize::from);
     // Caught before the socket exists, so that no signal leaves it behind.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
+    let mut signals = catch_signals()
         .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
     allow_many_connections();
     let server = NullServer::start(&config).map_err(problem)?;
@@ -75,6 +78,18 @@ pub fn run(args: &NullServerArgs) -> super::Result {
         .stop()
         .map_err(|error| Problem::failure(format!("the server's end: {error}"), "remove its socket by hand"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first signal ends the server in order; a second one ends the process, whatever it is at.
+fn catch_signals() -> std::io::Result<Signals> {
+    let asked = Arc::new(AtomicBool::new(false));
+    let ending = stop_signals();
+    for signal in ending.iter().copied() {
+        // In this order: the first one is not to find itself.
+        flag::register_conditional_default(signal, asked.clone())?;
+        flag::register(signal, asked.clone())?;
+    }
+    Signals::new(ending)
 }
 
 /// What it does, for the line that says that it is ready.

@@ -1,5 +1,6 @@
 //! `rumba report`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,8 +53,16 @@ fn claims_of(expressions: &[String], summary: &Summary) -> Result<Vec<Claim>, Pr
 fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
     let failed = summary.unfinished.iter().filter(|trial| matches!(trial.status, Status::Failed { .. })).count();
     let unsound: usize = summary.rows.iter().map(|row| row.unsound.len()).sum();
-    if failed > 0 || unsound > 0 {
-        tell(&format!("--check: {failed} trials failed, the data of {unsound} failed its verification"));
+    // A load that rows share is one, and numbers repeat where several runs are shown as one.
+    let mut suspended = BTreeSet::new();
+    for row in &summary.rows {
+        suspended.extend(row.suspended.iter().map(|suspended| (row.engine.as_str(), suspended.trial)));
+    }
+    if failed > 0 || unsound > 0 || !suspended.is_empty() {
+        tell(&format!(
+            "--check: {failed} trials failed, {} were suspended, the data of {unsound} failed its verification",
+            suspended.len()
+        ));
         return Ok(ExitCode::from(crate::problem::FAILURE));
     }
     claims_exit(summary, accept_seen_once)
@@ -157,10 +166,14 @@ pub fn as_tables(
     Ok(tables(results, summary, &options))
 }
 
-/// Writes the page.
-pub fn write_page(results: &Results, summary: &Summary, page: &Path) -> Result<(), Problem> {
+/// Writes the page; one that was there stands until the new one is whole.
+fn write_page(results: &Results, summary: &Summary, page: &Path) -> Result<(), Problem> {
     let html = rumba_report::html(results, summary);
-    std::fs::write(page, html).map_err(|error| {
-        Problem::failure(format!("{} cannot be written: {error}", page.display()), "choose another file for --html")
-    })
+    store::replace_named(page, &html).map_err(|error| no_page(page, &error))
+}
+
+/// That the page could not be written.
+pub fn no_page(page: &Path, error: &std::io::Error) -> Problem {
+    let message = format!("the page {} cannot be written: {error}", page.display());
+    Problem::failure(message, "`rumba report DIR --html FILE` writes it elsewhere")
 }

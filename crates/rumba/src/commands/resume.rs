@@ -9,7 +9,7 @@ use rumba_core::warning::Warning;
 use rumba_lab::prepare::{KeptData, Origin, Stock};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
-use rumba_lab::store::{ResultsDir, Resume};
+use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
 use rumba_lab::{host, plan, provision};
 
 use super::run::{
@@ -21,8 +21,13 @@ use crate::progress::tell;
 
 /// Reads what there is, runs what is left, shows all results.
 pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
-    let (results, mut resume) = ResultsDir::reopen(directory)
-        .map_err(|error| Problem::mistake(error.to_string(), "name a results directory that no other run writes"))?;
+    let (results, mut resume) = ResultsDir::reopen(directory).map_err(|error| {
+        let remedy = match error {
+            ClaimError::NoRoom { .. } => "make room there",
+            _ => "name a results directory that no other run writes",
+        };
+        Problem::mistake(error.to_string(), remedy)
+    })?;
     let read = super::report::read(directory)?;
     refuse_other_rumba(&read)?;
     let mut experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
@@ -54,7 +59,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     }
     let run = Run { experiment: &experiment.name, trials: &trials, resume: &resume, results: &results };
     let outcome = conduct(&args.options, &run, stock, &managed)?;
-    show(&args.options, directory, outcome)
+    show(&args.options, &results, outcome)
 }
 
 /// What has become of each trial.
@@ -64,12 +69,16 @@ struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// Whether a trial stays as it is. A failed load does not where trials still wait for it.
+    /// Whether a trial stays as it is. A failed load does not where trials still wait for it, nor does a trial that
+    /// failed for want of room for its results.
     fn is_settled(&self, trial: &TrialPlan) -> bool {
-        match self.records.get(&trial.number).map(|record| &record.status) {
-            Some(Status::Done) => true,
-            Some(Status::Failed { .. }) => !self.retry_failed && trial.part != TrialPart::Load,
-            Some(Status::Running | Status::Interrupted) | None => false,
+        let Some(record) = self.records.get(&trial.number) else { return false };
+        match record.status {
+            Status::Done => true,
+            Status::Failed { .. } => !self.retry_failed && trial.part != TrialPart::Load && !lacked_room(record),
+            // What a load has left is whole, however long it was suspended.
+            Status::Suspended { .. } => trial.part == TrialPart::Load,
+            Status::Running | Status::Interrupted => false,
         }
     }
 
@@ -113,6 +122,11 @@ fn refuse_changed(experiment: &Experiment, resume: &Resume, registry: &Registry)
     Ok(())
 }
 
+/// Whether a load came to its end.
+fn left_data(status: &Status) -> bool {
+    matches!(status, Status::Done | Status::Suspended { .. })
+}
+
 /// Takes over what a killed run has kept of loads that trials still wait for.
 fn adopt(
     name: &str,
@@ -126,7 +140,7 @@ fn adopt(
     let is_wanted =
         |load: u32| resume.plans.iter().any(|plan| plan.loaded_by == Some(load) && !standing.is_settled(plan));
     for load in resume.plans.iter().filter(|plan| plan.part == TrialPart::Load && is_wanted(plan.number)) {
-        let Some(record) = standing.records.get(&load.number).filter(|record| record.status == Status::Done) else {
+        let Some(record) = standing.records.get(&load.number).filter(|record| left_data(&record.status)) else {
             continue;
         };
         let trial = plan::directory(load);

@@ -16,10 +16,11 @@ use rumba_lab::harness::Harness;
 use rumba_lab::prepare::Stock;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides, Shortage};
-use rumba_lab::store::{self, ResultsDir, Resume};
+use rumba_lab::store::{Claim, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
 use rumba_lab::{host, limits, plan, provision};
 use rumba_report::TableOptions;
+use signal_hook::consts::SIGQUIT;
 
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
@@ -61,11 +62,11 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     if args.dry_run {
         return dry_run(&experiment, &plan::plan(&experiment, registry), logical_bytes(&experiment, registry)?);
     }
-    let out = match &args.out {
-        Some(out) => out.clone(),
-        None => Path::new("results").join(store::directory_name(&experiment.name)),
+    let claim = match &args.out {
+        Some(out) => Claim::new(out)?,
+        None => Claim::named(Path::new("results"), &experiment.name)?,
     };
-    refuse_used(&out)?;
+    let out = claim.path().to_owned();
     let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
     let mut warnings = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
     warnings.extend(tight);
@@ -73,7 +74,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     refuse_unmanaged(&data_base, &plans)?;
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
-    let results = prepare(&experiment, &plans, &out, &data_base, registry, warnings)?;
+    let results = prepare(&experiment, &plans, claim, &data_base, registry, warnings)?;
     let resume = Resume {
         planned: plans.len(),
         data_base: std::path::absolute(&data_base).unwrap_or_else(|_| data_base.clone()),
@@ -85,7 +86,7 @@ pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &
     noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
     let run = Run { experiment: &experiment.name, trials: &resume.plans, resume: &resume, results: &results };
     let outcome = conduct(args, &run, Stock::default(), &managed)?;
-    show(args, &out, outcome)
+    show(args, &results, outcome)
 }
 
 /// The engines' versions, as far as they are known before they run.
@@ -103,7 +104,7 @@ fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
     if is_workload && !path.is_file() {
         return Ok(spec::of_workload(name, &overrides, registry)?);
     }
-    if path.extension().is_none() && !path.exists() {
+    if path.extension().is_none() && !path.exists() && !spec::is_standard_input(path) {
         return Err(Problem::mistake(
             format!("there is no workload and no file called `{name}`"),
             Registry::suggest(name, &registry.workload_names()),
@@ -133,20 +134,6 @@ fn refuse_short_of_memory(experiment: &Experiment, allowed: bool) -> Result<Vec<
         tight.push(Warning::new("memory-tight", &mistake.problem, &mistake.remedy));
     }
     Ok(tight)
-}
-
-fn refuse_used(out: &Path) -> Result<(), Problem> {
-    match std::fs::read_dir(out) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(Problem::mistake(
-                format!("{} is not empty; results are never overwritten", out.display()),
-                "choose another --out, or remove it yourself",
-            )),
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Problem::mistake(format!("{}: {error}", out.display()), "choose another --out")),
-    }
 }
 
 /// Refuses limits that this host cannot enforce; or, where the user allows it,
@@ -193,7 +180,7 @@ pub fn clean_leftovers(managed: &provision::Ledger) {
 fn prepare(
     experiment: &Experiment,
     trials: &[TrialPlan],
-    out: &Path,
+    claim: Claim,
     data_base: &Path,
     registry: &Registry,
     known: Vec<Warning>,
@@ -209,9 +196,7 @@ fn prepare(
     warnings.extend(known);
     warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
     conditions.extend(plan::data_over_cache(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
-    ResultsDir::create(out, experiment, trials, conditions, warnings).map_err(|error| {
-        Problem::failure(format!("{} cannot be written: {error}", out.display()), "choose another --out")
-    })
+    Ok(ResultsDir::create(claim, experiment, trials, conditions, warnings)?)
 }
 
 /// The experiment's workload with its settings taken.
@@ -334,44 +319,69 @@ pub fn conduct(
     })
 }
 
-/// Counts interrupts: the first lets the trial save what it has, the second ends it.
+/// Counts interrupts: the first lets the trial save what it has, the second ends it. A quit (Ctrl-\) is two.
 fn count_stops() -> Result<Arc<AtomicUsize>, Problem> {
     let stops = Arc::new(AtomicUsize::new(0));
     let counted = stops.clone();
     let mut signals = signal_hook::iterator::Signals::new(stop_signals())
         .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
     std::thread::spawn(move || {
-        for _ in signals.forever() {
-            if counted.fetch_add(1, Relaxed) == 0 {
-                tell("stopping; what was measured is kept (once more: stop at once)");
+        for signal in signals.forever() {
+            let (steps, words) = match signal {
+                SIGQUIT => (2, "stopping at once; what was measured is kept"),
+                _ => (1, "stopping; what was measured is kept (once more: stop at once)"),
+            };
+            if counted.fetch_add(steps, Relaxed) == 0 {
+                tell(words);
             }
         }
     });
     Ok(stops)
 }
 
-pub fn show(args: &RunOptions, out: &Path, outcome: Outcome) -> super::Result {
-    let results = super::report::read(out)?;
-    let summary = rumba_statistics::summarise(&results);
-    let page = out.join("report.html");
-    super::report::write_page(&results, &summary, &page)?;
-    let comparison = super::ab::comparison(&results);
+/// Writes the page and prints the results.
+pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super::Result {
+    let out = results.path();
+    let read = super::report::read(out)?;
+    let summary = rumba_statistics::summarise(&read);
+    // Told last: a page that cannot be written keeps nobody from the tables.
+    let page = results.summarise("report.html", &rumba_report::html(&read, &summary));
+    let comparison = super::ab::comparison(&read);
     if args.json {
-        super::print_json(&rumba_report::json(&results, &summary, comparison.as_ref()))?;
+        super::print_json(&rumba_report::json(&read, &summary, comparison.as_ref()))?;
     } else {
         let options = TableOptions::default().with_directories([out.display().to_string()]);
-        say!("{}", super::report::as_tables(&results, &summary, options, None)?);
+        super::print(super::report::as_tables(&read, &summary, options, None)?)?;
         if let Some(comparison) = &comparison {
-            say!("{}", rumba_report::comparison_table(comparison, false));
+            super::print(rumba_report::comparison_table(comparison, false))?;
         }
-        say!("results: {}\npage:    {}", out.display(), page.display());
+        super::print(format_args!("results: {}", out.display()))?;
+        if let Ok(page) = &page {
+            super::print(format_args!("page:    {}", page.display()))?;
+        }
+    }
+    if let Some(Warning { message, remedy, .. }) = results.trouble() {
+        let left = match outcome.not_begun {
+            0 => String::new(),
+            trials => format!("; {} not run", counted(trials, "trial")),
+        };
+        tell(&format!("{message}{left} ({remedy})"));
+    }
+    page.map_err(|error| super::report::no_page(&out.join("report.html"), &error))?;
+    if outcome.suspended > 0 {
+        let trials = counted(outcome.suspended, "trial");
+        let again =
+            format!("rumba run --resume {} runs again all but loads that others have started from", out.display());
+        tell(&format!("{trials} suspended while measured; {again}"));
     }
     if outcome.interrupted {
         tell(&format!("rumba run --resume {} goes on where it was interrupted", out.display()));
     }
     Ok(match outcome {
         Outcome { interrupted: true, .. } => ExitCode::from(INTERRUPTED),
-        Outcome { failed: 1.., .. } => ExitCode::from(crate::problem::FAILURE),
+        Outcome { failed: 1.., .. } | Outcome { suspended: 1.., .. } | Outcome { not_begun: 1.., .. } => {
+            ExitCode::from(crate::problem::FAILURE)
+        }
         _ if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
         _ => ExitCode::SUCCESS,
     })

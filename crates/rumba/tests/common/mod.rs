@@ -118,11 +118,37 @@ impl SmallDisk {
 impl SmallDisk {
     /// Fills it to the last byte.
     pub fn fill(&self) {
-        use std::io::Write;
-        let mut ballast = std::fs::File::create(self.mount.join("ballast")).unwrap();
-        for size in [1 << 20, 4096] {
-            while ballast.write_all(&vec![1; size]).is_ok() {}
-        }
+        fill(&self.mount);
+    }
+}
+
+/// Fills the file system of a directory to its last byte.
+pub fn fill(directory: &Path) {
+    use std::io::Write;
+    let mut ballast = std::fs::File::create(directory.join("ballast")).unwrap();
+    for size in [1 << 20, 4096] {
+        while ballast.write_all(&vec![1; size]).is_ok() {}
+    }
+}
+
+/// A small file system in memory, gone when dropped.
+pub struct SmallTmpfs {
+    pub mount: PathBuf,
+}
+
+impl SmallTmpfs {
+    /// With these options, such as `size=24m`.
+    pub fn new(place: &Place, options: &str) -> Self {
+        let memory = Self { mount: place.path("memory") };
+        std::fs::create_dir(&memory.mount).unwrap();
+        run("mount", &["-t", "tmpfs", "-o", options, "rumba-test", path(&memory.mount)]).unwrap();
+        memory
+    }
+}
+
+impl Drop for SmallTmpfs {
+    fn drop(&mut self) {
+        let _ = run("umount", &["-l", path(&self.mount)]);
     }
 }
 

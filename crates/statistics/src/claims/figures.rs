@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::{Figure, PhaseFigures, Row};
+use rumba_core::comparison::{Figure, Part, PhaseFigures, Row};
 use rumba_core::metric::Metric;
 
 use super::language::{Number, Operator, Truth};
@@ -82,7 +82,7 @@ impl<'a> Figures<'a> {
     fn figure(self, asked: &Asked, which: Which) -> Result<f64, Absent> {
         let absent = |why: &str| format!("absent because {} of {}: {why}", asked.metric, asked.engine);
         let row = self.row((&asked.engine, asked.clients)).ok_or_else(|| absent("it has not run"))?;
-        let (phase, figure) = find(row, asked).map_err(absent)?;
+        let (phase, figure) = find(row, asked).map_err(|why| absent(&why))?;
         let value = match which {
             Which::Medians => &figure.median,
             Which::Repeat(repeat) => {
@@ -98,14 +98,15 @@ impl<'a> Figures<'a> {
 }
 
 /// A figure, and the phase whose repeats it has values of.
-fn find<'a>(row: &'a Row, asked: &Asked) -> Result<(&'a PhaseFigures, &'a Figure), &'static str> {
-    let phase = if asked.load { &row.load } else { &row.run };
-    let phase = phase.as_ref().ok_or("no repeat came to its end")?;
+fn find<'a>(row: &'a Row, asked: &Asked) -> Result<(&'a PhaseFigures, &'a Figure), String> {
+    let (phase, part) = if asked.load { (&row.load, Part::Load) } else { (&row.run, Part::Run) };
+    let none = || row.why_suspended(part).unwrap_or_else(|| "no repeat came to its end".to_owned());
+    let phase = phase.as_ref().ok_or_else(none)?;
     let found = match &asked.op {
         None => phase.metrics.get(&asked.metric),
         Some(op) => phase.op_types.get(op).ok_or("no operation of this type was run")?.response.get(&asked.metric),
     };
-    found.map(|figure| (phase, figure)).ok_or("it was not measured")
+    found.map(|figure| (phase, figure)).ok_or_else(|| "it was not measured".to_owned())
 }
 
 /// The rows that an expression reads.

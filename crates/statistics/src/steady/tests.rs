@@ -110,6 +110,7 @@ fn interval(start_s: f64, seconds: f64, ops: u64, written: Metric) -> Interval {
         p50_ms: Metric::default(),
         p99_ms: Metric::default(),
         max_ms: Metric::default(),
+        suspended_s: 0.0,
         spent: Spent { device_write_bytes: written, ..Spent::default() },
     }
 }

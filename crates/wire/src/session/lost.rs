@@ -10,17 +10,11 @@ use rumba_core::wait::{Wait, wait_for};
 
 use super::failure::{call_failed, in_statement, usual, wire_failed};
 use super::{COLLATION, OnLost, SessionOptions, Stage, WireSession};
+use crate::again::{CONNECT, FIRST_PAUSE, GIVE_UP, LONGEST_PAUSE, may_pass};
 use crate::codec::answer::Refusal;
 use crate::connection::Connection;
 use crate::query::query;
 use crate::{Target, WireError};
-
-/// How long one attempt to connect may take, setup included.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long connecting anew is tried.
-const GIVE_UP: Duration = Duration::from_secs(30);
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether there is a connection.
 #[derive(Debug)]
@@ -154,12 +148,7 @@ impl WireSession {
             Err(error) => error,
         };
         let now = Instant::now();
-        let may_pass = match &error {
-            WireError::Io { .. } => true,
-            WireError::Server { code, .. } => error.is_lost() || matches!(code, 1040 | 1203),
-            WireError::Protocol(_) | WireError::Tls(_) => false,
-        };
-        if may_pass && now.duration_since(since) < GIVE_UP {
+        if may_pass(&error) && now.duration_since(since) < GIVE_UP {
             self.link = Link::Down { since, next: now + pause, pause: (pause * 2).min(LONGEST_PAUSE), dropped };
             return None;
         }
@@ -192,9 +181,10 @@ impl WireSession {
             }
         }
         self.lose(&error);
-        match self.link {
-            Link::Down { .. } => self.link_up_again().err().unwrap_or(CUT_OFF),
-            _ => wire_failed(call, &error),
+        match &self.link {
+            // In the words of all later calls, so that who watches the server knows it for the same.
+            Link::Gone(why) => call_failed("connection", why),
+            _ => self.link_up_again().err().unwrap_or(CUT_OFF),
         }
     }
 }

@@ -118,7 +118,10 @@ impl WireSession {
     /// # Errors
     /// The server's or the system's words.
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
-        let connection = lost::enter(target, options).map_err(|error| wire_failed("connect", &error))?;
+        let connection = lost::enter(target, options).map_err(|error| {
+            // A server that is not there, or ended meanwhile, is told as where a connection is lost.
+            wire_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+        })?;
         Ok(Self {
             target: target.clone(),
             options: options.clone(),

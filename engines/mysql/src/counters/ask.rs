@@ -25,15 +25,19 @@ pub(crate) fn query(admin: &mut dyn Ask, call: &'static str, sql: &str) -> Resul
 
 /// The error of a statement, with the remedy where a privilege is missing.
 pub(crate) fn failed(call: &'static str, error: &WireError) -> EngineError {
-    /// `ER_SPECIFIC_ACCESS_DENIED_ERROR`: a privilege is missing.
-    const ACCESS_DENIED: u16 = 1227;
     let remedy = match error {
-        WireError::Server { code: ACCESS_DENIED, .. } => {
-            "; grant rumba's user SUPER, or the privilege that is named, on this server"
+        WireError::Server { code, .. } if is_denied(*code) => {
+            "; grant rumba's user the privilege that is named, on this server"
         }
         _ => "",
     };
     EngineError::failed(call, format!("{error}{remedy}"))
+}
+
+/// Whether the server refused because a privilege is missing: on a schema (1044), a table (1142), a column (1143), a
+/// routine (1370), or one of the server's own (1227).
+pub(crate) fn is_denied(code: u16) -> bool {
+    matches!(code, 1044 | 1142 | 1143 | 1227 | 1370)
 }
 
 /// The text of a cell; nothing for NULL or a column that is not there.

@@ -157,18 +157,36 @@ pub(crate) fn purge_is_done(admin: &mut dyn Ask) -> bool {
     monitor(admin).is_ok_and(|text| purge_is_done_in(&text))
 }
 
+/// How far purge is, as far as the server tells this user.
+pub(crate) fn purge_progress(admin: &mut dyn Ask) -> Option<PurgeProgress> {
+    progress_in(&monitor(admin).ok()?)
+}
+
+/// How far purge is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PurgeProgress {
+    /// The number that the next transaction gets.
+    pub next: u64,
+    /// The number below which every transaction's old versions are purged.
+    pub purged: u64,
+    /// Whether it rests, because there is nothing that it may purge.
+    pub rests: bool,
+}
+
 /// By `Trx id counter 1322` and
 /// `Purge done for trx's n:o < 1322 undo n:o < 0 state: running but idle`.
-pub(super) fn purge_is_done_in(text: &str) -> bool {
+pub(super) fn progress_in(text: &str) -> Option<PurgeProgress> {
     let number = |label: &str| -> Option<u64> {
         let rest = text.lines().find_map(|line| line.strip_prefix(label))?;
         rest.split_whitespace().next()?.parse().ok()
     };
-    let idle = text.lines().any(|line| line.starts_with("Purge done for") && line.ends_with("running but idle"));
-    match (number("Trx id counter "), number("Purge done for trx's n:o < ")) {
-        (Some(next), Some(purged)) => idle && purged >= next,
-        _ => false,
-    }
+    let rests = text.lines().any(|line| line.starts_with("Purge done for") && line.ends_with("running but idle"));
+    Some(PurgeProgress { next: number("Trx id counter ")?, purged: number("Purge done for trx's n:o < ")?, rests })
+}
+
+/// Whether purge rests and is past every transaction.
+pub(super) fn purge_is_done_in(text: &str) -> bool {
+    progress_in(text).is_some_and(|purge| purge.rests && purge.purged >= purge.next)
 }
 
 /// The age by the two lines of InnoDB's monitor text.

@@ -18,8 +18,8 @@ pub(crate) mod tests;
 use rumba_core::engine::{EngineError, Gauge};
 
 pub use ask::Ask;
-pub(crate) use ask::{failed, query};
-pub(crate) use innodb::purge_is_done;
+pub(crate) use ask::{failed, is_denied, query};
+pub(crate) use innodb::{PurgeProgress, purge_is_done, purge_progress};
 pub(crate) use levels::Levels;
 pub(crate) use rocksdb::family_sums;
 pub use server::{Flavour, Kind, Server};

@@ -3,6 +3,7 @@
 use rumba_core::engine::EngineError;
 
 use crate::counters::{Ask, query};
+use crate::external::{quoted, text};
 
 const CALL: &str = "ANALYZE TABLE";
 
@@ -11,24 +12,27 @@ const CALL: &str = "ANALYZE TABLE";
 /// # Errors
 /// The server's words, with the table.
 pub(super) fn tables(admin: &mut dyn Ask, schema: &str) -> Result<(), EngineError> {
-    let sql = format!(
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{}' AND TABLE_TYPE = 'BASE TABLE' \
-         ORDER BY TABLE_NAME",
-        schema.replace('\\', "\\\\").replace('\'', "''")
-    );
-    let names = query(admin, CALL, &sql)?.rows;
-    names.iter().filter_map(|row| row.first()?.as_deref()).try_for_each(|table| {
+    named(admin, CALL, schema)?.iter().try_for_each(|table| {
         let answer = query(admin, CALL, &format!("ANALYZE LOCAL TABLE {}.{}", quoted(schema), quoted(table)))?;
         // Failures come as rows: table, operation, kind of message, message.
-        let text = |row: &[Option<String>], column: usize| row.get(column).cloned().flatten().unwrap_or_default();
-        match answer.rows.iter().find(|row| text(row, 2).eq_ignore_ascii_case("error")) {
-            Some(row) => Err(EngineError::failed(CALL, format!("{schema}.{table}: {}", text(row, 3)))),
+        let cell = |row: &[Option<String>], column: usize| row.get(column).cloned().flatten().unwrap_or_default();
+        match answer.rows.iter().find(|row| cell(row, 2).eq_ignore_ascii_case("error")) {
+            Some(row) => Err(EngineError::failed(CALL, format!("{schema}.{table}: {}", cell(row, 3)))),
             None => Ok(()),
         }
     })
 }
 
-/// A name in backticks.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+/// The names of a schema's tables, for `call`.
+///
+/// # Errors
+/// The server's words.
+pub(super) fn named(admin: &mut dyn Ask, call: &'static str, schema: &str) -> Result<Vec<String>, EngineError> {
+    let sql = format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_TYPE = 'BASE TABLE' \
+         ORDER BY TABLE_NAME",
+        text(schema)
+    );
+    let rows = query(admin, call, &sql)?.rows;
+    Ok(rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
 }

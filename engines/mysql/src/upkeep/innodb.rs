@@ -14,7 +14,7 @@ const AGE_BYTES: f64 = 65536.0;
 
 /// Transactions whose old versions are to be purged. None may stay, except where
 /// purge is done and the list has yet to be told.
-const HISTORY: &str = "history_list_length";
+pub(super) const HISTORY: &str = "history_list_length";
 
 /// Pages a second that the server may write: its own default of 200 would make a
 /// drain take a minute for every 190 MB.
@@ -71,7 +71,7 @@ fn look(admin: &mut dyn Ask, server: &Server) -> Result<Look, EngineError> {
 }
 
 /// What keeps purge back, if it is that.
-fn open_transactions(admin: &mut dyn Ask) -> String {
+pub(super) fn open_transactions(admin: &mut dyn Ask) -> String {
     const SQL: &str = "SELECT COUNT(*), MIN(trx_started), MIN(trx_mysql_thread_id) FROM information_schema.INNODB_TRX";
     let row = admin.ask(SQL).ok().and_then(|rows| rows.rows.into_iter().next()).unwrap_or_default();
     let text = |column: usize| row.get(column).cloned().flatten();

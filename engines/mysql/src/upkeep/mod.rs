@@ -2,8 +2,9 @@
 //!
 //! Settle gathers statistics and pays the debt, so that a run starts in the
 //! shape in which it will end. Drain pays the debt and no more. Both wait as long
-//! as there is progress, change server variables to make the server hurry, and set
-//! them back whatever happens; docs/engines/mysql-counters.md says which.
+//! as there is progress. On a server of rumba's own, which ends with its trial, they
+//! change variables to make it hurry, and set them back whatever happens; on one that
+//! others run they change none: see [`theirs`]. docs/engines/mysql-counters.md says which.
 
 mod analyze;
 mod globals;
@@ -11,6 +12,7 @@ mod innodb;
 mod rocksdb;
 #[cfg(test)]
 mod tests;
+pub mod theirs;
 mod wait;
 
 use rumba_core::engine::EngineError;
@@ -18,8 +20,8 @@ use rumba_core::engine::EngineError;
 use crate::counters::{Ask, Kind, Server, query};
 pub use wait::Patience;
 
-/// Brings the tables of `schema` to the state in which reads after a load are
-/// representative. May take minutes: the connection must bear answers that are
+/// Brings the tables of `schema`, on a server of rumba's own, to the state in which
+/// reads after a load are representative. May take minutes: the connection must bear answers that are
 /// long in coming (`ANALYZE TABLE`, a flush).
 ///
 /// # Errors
@@ -38,7 +40,7 @@ pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pat
     }
 }
 
-/// Pays what was put off, and no more. May take minutes, see [`settle`].
+/// Pays what a server of rumba's own has put off, and no more. May take minutes, see [`settle`].
 ///
 /// # Errors
 /// See [`settle`].

@@ -27,11 +27,14 @@ struct Family {
 /// # Errors
 /// The server's words; what is left when nothing moves.
 pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
-    query(admin, "SET GLOBAL rocksdb_force_flush_memtable_now", "SET GLOBAL rocksdb_force_flush_memtable_now = 1")?;
+    flush(admin)?;
     let families = families(admin)?;
     let eager: Vec<&Family> = families.iter().filter(|family| family.compacts && family.leveled).collect();
-    let outcome = triggers(admin, eager.iter().map(|family| (family.name.as_str(), "1")))
-        .and_then(|()| quiet(admin, &families, patience));
+    let outcome = triggers(admin, eager.iter().map(|family| (family.name.as_str(), "1"))).and_then(|()| {
+        let all_compact = families.iter().all(|family| family.compacts);
+        let all_eager = families.iter().all(|family| family.compacts && family.leveled);
+        quiet(admin, all_compact, all_eager, patience)
+    });
     let back = triggers(admin, eager.iter().map(|family| (family.name.as_str(), family.trigger.as_str())));
     match (outcome, back) {
         (outcome, Ok(())) => outcome,
@@ -43,10 +46,25 @@ pub(super) fn drain(admin: &mut dyn Ask, patience: &Patience) -> Result<(), Engi
     }
 }
 
+/// Flushes the memtables and waits for compaction, with the options as they are: files in level 0 that are too few to
+/// start a compaction stay there.
+///
+/// # Errors
+/// The server's words; what is left when nothing moves.
+pub(super) fn drain_as_set(admin: &mut dyn Ask, patience: &Patience) -> Result<(), EngineError> {
+    flush(admin)?;
+    let all_compact = families(admin)?.iter().all(|family| family.compacts);
+    quiet(admin, all_compact, false, patience)
+}
+
+/// A command in the form of a variable: it leaves nothing changed.
+fn flush(admin: &mut dyn Ask) -> Result<(), EngineError> {
+    const SQL: &str = "SET GLOBAL rocksdb_force_flush_memtable_now = 1";
+    query(admin, "SET GLOBAL rocksdb_force_flush_memtable_now", SQL).map(|_| ())
+}
+
 /// Waits until no compaction runs or is due and no level 0 that can be emptied holds a file.
-fn quiet(admin: &mut dyn Ask, families: &[Family], patience: &Patience) -> Result<(), EngineError> {
-    let all_compact = families.iter().all(|family| family.compacts);
-    let all_eager = families.iter().all(|family| family.compacts && family.leveled);
+fn quiet(admin: &mut dyn Ask, all_compact: bool, all_eager: bool, patience: &Patience) -> Result<(), EngineError> {
     let outcome = wait::until_paid(patience, || look(admin, all_compact, all_eager));
     outcome.map_err(|left| {
         left.into_error(

@@ -337,6 +337,7 @@ fn interval(s: &Shape, phase: PhaseKind, start_s: f64, second: u64, random: &mut
         p50_ms: timed(p99 / 5.0),
         p99_ms: timed(p99),
         max_ms: timed(p99 * 6.0),
+        suspended_s: 0.0,
         spent: spent(s, reads, written, cpu),
     }
 }
@@ -422,6 +423,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
         seconds,
         backlog: None,
         complete: true,
+        suspended: None,
         ops,
         op_types: if running { op_types(s, ops) } else { BTreeMap::new() },
         metrics,

@@ -11,6 +11,7 @@ use crate::counters::{Ask, Kind, Server};
 /// A running server; killed and removed at the end of the test.
 pub(crate) struct Private {
     process: Child,
+    options: Vec<String>,
     dir: TempDir,
 }
 
@@ -29,20 +30,18 @@ impl Private {
         let installed = installed.expect("mariadb-install-db runs");
         let words = String::from_utf8_lossy(&installed.stderr);
         assert!(installed.status.success(), "mariadb-install-db: {words}");
-        let process = Command::new("mariadbd")
-            .args(["--no-defaults", &data, &temporary, "--skip-networking"])
-            .arg(format!("--socket={}", path("socket")))
-            .arg(format!("--pid-file={}", path("pid")))
-            .arg(format!("--log-error={}", path("log.err")))
-            .args(user())
-            .args(options)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let process = process.expect("mariadbd runs");
-        let server = Self { process, dir };
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let server = Self { process: spawn(dir.path(), &options), options, dir };
         server.wait();
         server
+    }
+
+    /// Ends it, and starts it once more where it was.
+    pub(crate) fn restart(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        self.process = spawn(self.dir.path(), &self.options);
+        self.wait();
     }
 
     /// Starts it with MyRocks.
@@ -60,14 +59,22 @@ impl Private {
     }
 
     fn try_connect(&self) -> Result<Admin, rumba_wire::WireError> {
-        let target = Target {
+        Admin::connect(&self.target("root"), Duration::from_secs(60))
+    }
+
+    fn target(&self, user: &str) -> Target {
+        Target {
             address: Address::Socket(self.dir.path().join("socket")),
-            user: "root".into(),
+            user: user.into(),
             password: Secret::default(),
             database: None,
             tls: Tls::Off,
-        };
-        Admin::connect(&target, Duration::from_secs(60))
+        }
+    }
+
+    /// A connection of a user without a password.
+    pub(crate) fn connect_as(&self, user: &str) -> Admin {
+        Admin::connect(&self.target(user), Duration::from_secs(60)).expect("the user may come in")
     }
 
     /// A connection.
@@ -87,6 +94,22 @@ impl Drop for Private {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn spawn(dir: &std::path::Path, options: &[String]) -> Child {
+    let path = |name: &str| dir.join(name).display().to_string();
+    let process = Command::new("mariadbd")
+        .args(["--no-defaults", &format!("--datadir={}", path("data")), "--skip-networking"])
+        .arg(format!("--tmpdir={}", dir.display()))
+        .arg(format!("--socket={}", path("socket")))
+        .arg(format!("--pid-file={}", path("pid")))
+        .arg(format!("--log-error={}", path("log.err")))
+        .args(user())
+        .args(options)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    process.expect("mariadbd runs")
 }
 
 /// A server that root starts must be told so.

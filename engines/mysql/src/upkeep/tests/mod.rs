@@ -2,3 +2,4 @@
 
 mod real;
 mod refused;
+mod theirs;

@@ -1,0 +1,68 @@
+//! Text of others on its way to a terminal. What an experiment, a server or
+//! somebody's results say may hold characters that a terminal obeys: to clear a
+//! line, to answer as if typed, to show the rest backwards.
+
+use std::borrow::Cow;
+
+/// A text with every character that a terminal would obey written as in JSON, `\u001b`; line ends and tabs stay. JSON
+/// means the same before and after.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if is_obeyed(character) {
+            shown += &format!("\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The same for a text in which places are known by their bytes: it keeps its length, with question marks for such
+/// characters.
+pub fn printable_in_place(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_obeyed(character) {
+            shown.extend(std::iter::repeat_n('?', character.len_utf8()));
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a terminal does something else with a character than show it where it stands.
+pub fn is_obeyed(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        // Which way the text runs.
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        _ => character.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelt_out() {
+        assert_eq!(printable("a\x1b[2Jb\r\u{9b}c\u{202e}d\n\te"), "a\\u001b[2Jb\\u000d\\u009bc\\u202ed\n\te");
+        assert!(matches!(printable("rocksdb µs → 3"), Cow::Borrowed(_)), "what is harmless is not even copied");
+    }
+
+    #[test]
+    fn places_stay_where_they_are() {
+        let text = "name = \"\u{9b}\x1b\" # here";
+        let shown = printable_in_place(text);
+        assert_eq!(shown.find("here"), text.find("here"));
+        assert_eq!(shown, "name = \"???\" # here");
+    }
+}

@@ -1,0 +1,91 @@
+//! What the machine can do: which engines are installed, which limits can be enforced.
+
+use std::path::Path;
+
+use crate::axes::{Engine, Limit};
+use crate::place::{Bench, Place, text};
+use crate::theirs;
+use crate::trouble::{Doing, Trouble};
+
+/// What the machine can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// Engines that are installed.
+    pub engines: Vec<Engine>,
+    /// Limits that can be enforced.
+    pub limits: Vec<Limit>,
+    /// Whether file systems can be mounted and files be another user's.
+    pub is_root: bool,
+    /// What is missing, for a person.
+    pub missing: Vec<String>,
+}
+
+impl Available {
+    /// Everything.
+    pub fn all() -> Self {
+        Self { engines: Engine::ALL.into(), limits: Limit::ALL.into(), is_root: true, missing: Vec::new() }
+    }
+}
+
+impl Bench {
+    /// What this machine can do, found out by asking rumba and by trying.
+    ///
+    /// # Errors
+    /// When rumba cannot be asked.
+    pub fn available(&self) -> Result<Available, Trouble> {
+        let place = self.place("available")?;
+        let is_root = rustix::process::geteuid().is_root();
+        let mut here = Available { engines: Vec::new(), limits: Vec::new(), is_root, missing: Vec::new() };
+        look_for_engines(&place, &mut here)?;
+        // Where the most can be enforced, each part can.
+        if refusal(&place, Limit::Both)?.is_none() {
+            here.limits = Limit::ALL.into();
+        } else {
+            for limit in Limit::ALL {
+                match refusal(&place, *limit)? {
+                    None => here.limits.push(*limit),
+                    Some(why) => here.missing.push(format!("{limit}: {why}")),
+                }
+            }
+        }
+        if !is_root {
+            here.missing.push("the rights of root: no file system can be filled, nothing be planted".to_owned());
+        }
+        place.remove();
+        Ok(here)
+    }
+}
+
+fn look_for_engines(place: &Place, here: &mut Available) -> Result<(), Trouble> {
+    let listed = place.ask_json(&["engines", "--json"])?.doing("rumba engines")?;
+    let missing = |name: &str| {
+        let engine = listed.as_array().into_iter().flatten().find(|engine| engine["name"] == name);
+        match engine {
+            Some(engine) if engine["missing"].is_null() => None,
+            Some(engine) => Some(engine["missing"].to_string()),
+            None => Some("rumba has no such engine".to_owned()),
+        }
+    };
+    for engine in Engine::ALL {
+        let why = missing(engine.name()).or_else(|| {
+            let is_there = *engine != Engine::Theirs || Path::new(theirs::PROGRAM).exists();
+            (!is_there).then(|| format!("there is no {}", theirs::PROGRAM))
+        });
+        match why {
+            None => here.engines.push(*engine),
+            Some(why) => here.missing.push(format!("{engine}: {why}")),
+        }
+    }
+    Ok(())
+}
+
+/// Why a limit cannot be enforced, if it cannot.
+fn refusal(place: &Place, limit: Limit) -> Result<Option<String>, Trouble> {
+    let mut run = place.rumba();
+    run.args(["run", "linkbench", "--engine", "null", "--quiet", "--out"]).arg(place.path(&format!("{limit:?}")));
+    for ask in ["maxid1=100", "warmup=0s", "loops=1", "loop=100ms"].iter().chain(limit.asks()) {
+        run.args(["--set", ask]);
+    }
+    let output = run.output().doing("starting rumba")?;
+    Ok((!output.status.success()).then(|| text(&output)))
+}

@@ -1,0 +1,244 @@
+//! What is done to a run.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::answers::{Miss, Question, says};
+use crate::host;
+use crate::place::text;
+use crate::plant::Planted;
+use crate::run::Ended;
+use crate::stage::Stage;
+use crate::trouble::{Doing, Trouble};
+
+/// To whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// The process that the user started.
+    Rumba,
+    /// It and its trial, as by a terminal.
+    Group,
+    /// The process of the trial.
+    Trial,
+    /// The server that the trial has started.
+    Server,
+    /// The user's own server.
+    Theirs,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// What is asked for is the fault.
+    Asked,
+    /// A signal.
+    Signal(Who, Signal),
+    /// A signal, and again until rumba has ended.
+    Twice(Signal),
+    /// Stopped, and let go on after so long.
+    Pause(Who, Duration),
+    /// The user's own server ends by this signal and is started again.
+    Restart(Signal),
+    /// The file system of the data is filled.
+    FillData,
+    /// The file system of the results is filled.
+    FillResults,
+    /// The results directory is removed.
+    RemoveResults,
+    /// The file system of the results is read-only.
+    ReadOnlyResults,
+    /// So many descriptors at most.
+    Descriptors(u32),
+    /// Another user has planted something.
+    Plant(Planted),
+    /// A second run writes to the same directory.
+    SecondRun,
+    /// Two runs that write to the same directory start at once.
+    TwoAtOnce,
+    /// Two runs that name no directory start at once.
+    TwoUnnamed,
+    /// A byte of `intervals.ndjson` is damaged.
+    Damage,
+    /// rumba is killed, and then the marker of its data directory is damaged.
+    CorruptMarker,
+    /// Nobody reads what rumba prints.
+    NoReader,
+}
+
+/// Whether a deed was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Struck {
+    /// It was.
+    Done,
+    /// Whoever it was to be done to had gone.
+    TooLate,
+}
+
+/// What a second run is told that may not write where another writes.
+const REFUSED: [&str; 2] = ["is taken: another run", "is not empty"];
+
+impl Stage<'_> {
+    /// Does the deed of a case, now.
+    pub fn strike(&mut self) -> Result<Struck, Trouble> {
+        match self.case.fault.deed {
+            Deed::Signal(who, signal) => return self.signal(who, signal),
+            Deed::Twice(signal) => return self.signal_until_it_ends(signal),
+            Deed::Pause(who, length) => {
+                if self.signal(who, Signal::STOP)? == Struck::TooLate {
+                    return Ok(Struck::TooLate);
+                }
+                sleep(length);
+                return self.signal(who, Signal::CONT);
+            }
+            Deed::Restart(signal) => {
+                let theirs = self.theirs()?;
+                theirs.end(signal)?;
+                theirs.serve()?;
+            }
+            // It goes with the volume.
+            Deed::FillData => host::fill(&self.volume()).map(drop)?,
+            Deed::FillResults => self.ballast = Some(host::fill(self.disk()?.point())?),
+            Deed::RemoveResults => {
+                // What is renamed first is gone at once, whoever writes in it.
+                let gone = self.place.path("gone");
+                fs::rename(&self.out, &gone).and_then(|()| fs::remove_dir_all(&gone)).doing("removing the results")?;
+            }
+            Deed::SecondRun => self.second_run()?,
+            Deed::Damage => self.damage()?,
+            Deed::CorruptMarker => {
+                if self.signal(Who::Rumba, Signal::KILL)? == Struck::TooLate {
+                    return Ok(Struck::TooLate);
+                }
+                host::marked_after(&self.place.mark(), Duration::from_secs(10));
+                fs::write(self.data_dir().join(".rumba"), "{\"format\": 1, \"pa").doing("damaging the marker")?;
+            }
+            Deed::Asked
+            | Deed::ReadOnlyResults
+            | Deed::Descriptors(_)
+            | Deed::Plant(_)
+            | Deed::TwoAtOnce
+            | Deed::TwoUnnamed
+            | Deed::NoReader => {}
+        }
+        Ok(Struck::Done)
+    }
+
+    fn pid_of(&mut self, who: Who) -> Option<u32> {
+        match who {
+            Who::Rumba | Who::Group => {
+                let run = self.run.as_mut()?;
+                (!run.has_ended()).then(|| run.pid())
+            }
+            Who::Trial => self.run.as_ref()?.trial(),
+            Who::Server => self.run.as_ref()?.server(),
+            Who::Theirs => self.theirs.as_mut()?.pid(),
+        }
+    }
+
+    fn signal(&mut self, who: Who, signal: Signal) -> Result<Struck, Trouble> {
+        let Some(pid) = self.pid_of(who) else { return Ok(Struck::TooLate) };
+        match who {
+            Who::Group => host::signal_group(pid, signal)?,
+            Who::Theirs if signal == Signal::KILL => self.theirs()?.end(signal)?,
+            // It may have ended since it was looked for.
+            _ => return Ok(host::signal(pid, signal).map_or(Struck::TooLate, |()| Struck::Done)),
+        }
+        Ok(Struck::Done)
+    }
+
+    fn signal_until_it_ends(&mut self, signal: Signal) -> Result<Struck, Trouble> {
+        let first = self.signal(Who::Rumba, signal)?;
+        // Again and again, because two signals that are sent at once may arrive as one.
+        for _ in 0..100 {
+            sleep(Duration::from_millis(50));
+            if self.signal(Who::Rumba, signal)? == Struck::TooLate {
+                break;
+            }
+        }
+        Ok(first)
+    }
+
+    fn second_run(&mut self) -> Result<(), Trouble> {
+        let output = self.command().output().doing("starting a second rumba")?;
+        self.judge_refused(output.status.code(), &text(&output));
+        Ok(())
+    }
+
+    /// What a second run must be told.
+    fn judge_refused(&mut self, code: Option<i32>, said: &str) {
+        if code != Some(2) {
+            self.misses.push(Miss::new(Question::Exit, format!("the second run ended with {code:?} instead of 2")));
+        }
+        if !REFUSED.iter().any(|words| says(said, words)) {
+            self.misses.push(Miss::new(Question::Seen, format!("the second run was told: {said}")));
+        }
+    }
+
+    /// Of two that were started at once, the first is to be the one that ran.
+    pub fn judge_second(&mut self, first: Ended, second: Ended) -> Result<Ended, Trouble> {
+        let succeeded = |ended: &Ended| ended.status.is_some_and(|status| status.success());
+        match self.case.fault.deed {
+            Deed::TwoUnnamed => {
+                if !succeeded(&second) {
+                    let what = format!("the second run ended with {:?}: {}", second.status, second.said);
+                    self.misses.push(Miss::new(Question::Exit, what));
+                }
+                self.find_unnamed()?;
+                Ok(first)
+            }
+            _ => {
+                let (winner, loser) =
+                    if succeeded(&second) && !succeeded(&first) { (second, first) } else { (first, second) };
+                self.judge_refused(loser.status.and_then(|status| status.code()), &loser.said);
+                Ok(winner)
+            }
+        }
+    }
+
+    /// Two results directories must be there, one of each run; that of the case's engine is looked at.
+    fn find_unnamed(&mut self) -> Result<(), Trouble> {
+        let trial = self.trial_name();
+        let entries = fs::read_dir(self.place.path("results")).doing("looking for the results")?;
+        let found: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        if found.len() != 2 {
+            let what = format!("two runs have left {} results directories", found.len());
+            self.misses.push(Miss::new(Question::Kept, what));
+        }
+        if let Some(own) = found.into_iter().find(|out| out.join("trials").join(&trial).exists()) {
+            self.out = own;
+        }
+        Ok(())
+    }
+
+    /// One byte in the middle becomes one that no text has.
+    fn damage(&self) -> Result<(), Trouble> {
+        let file = self.trial_dir().join("intervals.ndjson");
+        let mut bytes = fs::read(&file).doing("reading intervals.ndjson")?;
+        let middle = bytes.len() / 2;
+        // Not the end of a line: that would be two.
+        if let Some(byte) = bytes[middle..].iter_mut().find(|byte| **byte != b'\n') {
+            *byte = 0xFF;
+        }
+        fs::write(&file, bytes).doing("damaging intervals.ndjson")
+    }
+
+    /// Puts right what its user can.
+    pub fn mend(&mut self) -> Result<(), Trouble> {
+        if let Some(ballast) = self.ballast.take() {
+            fs::remove_file(ballast).doing("making room")?;
+        }
+        if let Some(disk) = &self.disk {
+            disk.set_read_only(false)?;
+        }
+        if let Some(plot) = &mut self.plot {
+            plot.uproot();
+        }
+        if let Some(theirs) = &mut self.theirs {
+            theirs.serve()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! What was kept: the report of a run's results, and the seconds that were written, against what must be there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use serde_json::Value;
+
+use crate::answers::{Exit, Kept, Miss, Question};
+use crate::run::Witness;
+
+/// What was measured and is in no interval, at most, in intervals: the one that could not be written, and the part of
+/// one that the failure cut off.
+const LOST_INTERVALS: f64 = 2.0;
+/// By this share of its length a loop may be longer than planned, unless it is marked; a short one by so many seconds.
+const LONGER: f64 = 0.05;
+const LONGER_S: f64 = 0.25;
+/// How a trial and its phases are marked that were not measured as planned.
+const MARK: &str = "suspended";
+
+/// What a run was to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    /// Loops.
+    pub loops: u32,
+    /// The length of one, seconds.
+    pub loop_s: f64,
+    /// The length of an interval, seconds.
+    pub interval_s: f64,
+    /// Whether the data is verified.
+    pub verifies: bool,
+}
+
+/// The results of a run, and what is known of it.
+pub struct Results<'a> {
+    /// `rumba report --json`, or why there is none.
+    pub report: &'a Result<Value, String>,
+    /// The trial's directory.
+    pub trial: &'a Path,
+    /// How far it was when it was struck.
+    pub witness: &'a Witness,
+    /// What it was to do.
+    pub planned: Planned,
+}
+
+impl Results<'_> {
+    /// What is not kept that must be.
+    pub fn judge(&self, kept: Kept, status: Option<ExitStatus>) -> Vec<Miss> {
+        let wrong = match kept {
+            Kept::All => self.trial_of().map_or_else(|why| vec![why], |trial| self.all("done", trial)),
+            Kept::Marked => self.trial_of().map_or_else(|why| vec![why], |trial| self.all(MARK, trial)),
+            Kept::Until(states) => self.trial_of().map_or_else(|why| vec![why], |trial| self.until(states, trial)),
+            Kept::Nothing => self.nothing(),
+            Kept::Gone => Vec::new(),
+            Kept::AllOrNothing if status.and_then(Exit::of) == Some(Exit::Code(0)) => {
+                return self.judge(Kept::All, status);
+            }
+            Kept::AllOrNothing => self.nothing(),
+        };
+        wrong.into_iter().map(|what| Miss::new(Question::Kept, what)).collect()
+    }
+
+    fn trial_of(&self) -> Result<&Value, String> {
+        let report = self.report.as_ref().map_err(|why| format!("the results cannot be read: {why}"))?;
+        report["trials"]
+            .get(0)
+            .ok_or_else(|| format!("there is no trial in the results; missing: {}", report["missing"]))
+    }
+
+    fn nothing(&self) -> Vec<String> {
+        let Ok(trial) = self.trial_of() else { return Vec::new() };
+        let phases = phases(trial);
+        if phases.is_empty() { Vec::new() } else { vec![format!("these phases were run: {}", phases.join(", "))] }
+    }
+
+    fn all(&self, status: &str, trial: &Value) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if trial["status"] != status {
+            wrong.push(format!("the trial is {} and not {status}: {}", trial["status"], trial["failure"]));
+        }
+        let mut wanted: Vec<String> = ["load", "settle", "warmup", "loops", "drain"].map(str::to_owned).into();
+        wanted.extend((1..=self.planned.loops).map(|number| format!("loop {number}")));
+        wanted.extend(self.planned.verifies.then(|| "verify".to_owned()));
+        wrong.extend(lacking(&wanted, trial));
+        for phase in of(trial).filter(|phase| name(phase).starts_with("loop ")) {
+            let seconds = phase["seconds"].as_f64().unwrap_or_default();
+            let longest = self.planned.loop_s + (self.planned.loop_s * LONGER).max(LONGER_S);
+            if seconds > longest && phase[MARK].is_null() {
+                wrong.push(format!("{} lasted {seconds:.2} s and is not marked as `{MARK}`", name(phase)));
+            }
+        }
+        wrong.extend(self.lost(trial));
+        wrong
+    }
+
+    fn until(&self, states: &[&str], trial: &Value) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let status = trial["status"].as_str().unwrap_or_default();
+        // Where the last phase was under way it may have been over before the fault was felt.
+        let last = if self.planned.verifies { "drain" } else { "loops" };
+        let is_late = status == "done" && self.witness.phases.iter().any(|phase| phase == last);
+        if !states.contains(&status) && !is_late {
+            wrong.push(format!("the trial is {status} and not {}: {}", states.join(" or "), trial["failure"]));
+        }
+        wrong.extend(lacking(&self.witness.phases, trial));
+        let written = intervals(self.trial).values().map(|(count, _)| count).sum::<usize>();
+        if written < self.witness.intervals {
+            wrong.push(format!("{} intervals were written, {written} are there", self.witness.intervals));
+        }
+        if status != "running" {
+            wrong.extend(self.lost(trial));
+        }
+        wrong
+    }
+
+    /// Seconds that a phase was measured and that are in no interval.
+    fn lost(&self, trial: &Value) -> Vec<String> {
+        let written = intervals(self.trial);
+        let may_be_lost = LOST_INTERVALS * self.planned.interval_s;
+        let lost = |phase: &Value| {
+            let seconds = phase["seconds"].as_f64()?;
+            let there = written.get(name(phase)).map_or(0.0, |(_, seconds)| *seconds);
+            (seconds - there > may_be_lost)
+                .then(|| format!("of {seconds:.2} s of {} only {there:.2} s are in intervals.ndjson", name(phase)))
+        };
+        // All loops together have no intervals of their own.
+        of(trial).filter(|phase| !matches!(name(phase), "loops" | "backlog")).filter_map(lost).collect()
+    }
+}
+
+fn of(trial: &Value) -> impl Iterator<Item = &Value> {
+    trial["phases"].as_array().into_iter().flatten()
+}
+
+fn name(phase: &Value) -> &str {
+    phase["phase"].as_str().unwrap_or_default()
+}
+
+fn phases(trial: &Value) -> Vec<&str> {
+    of(trial).map(name).collect()
+}
+
+/// Phases that are not in the record.
+fn lacking(wanted: &[String], trial: &Value) -> Vec<String> {
+    let there = phases(trial);
+    let lacking = wanted.iter().filter(|phase| !there.contains(&phase.as_str()));
+    lacking.map(|phase| format!("{phase} is not in the record; there are {}", there.join(", "))).collect()
+}
+
+/// The intervals of each phase: how many, and their seconds together. A line that cannot be read counts for nothing.
+fn intervals(trial: &Path) -> BTreeMap<String, (usize, f64)> {
+    let mut phases: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+    let text = fs::read(trial.join("intervals.ndjson")).unwrap_or_default();
+    for line in text.split(|byte| *byte == b'\n') {
+        let Ok(interval) = serde_json::from_slice::<Value>(line) else { continue };
+        let sum = phases.entry(name(&interval).to_owned()).or_default();
+        *sum = (sum.0 + 1, sum.1 + interval["seconds"].as_f64().unwrap_or_default());
+    }
+    phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn judged(trial: Value, kept: Kept, witness: &Witness) -> Vec<String> {
+        let report = Ok(json!({ "trials": [trial], "missing": [] }));
+        let planned = Planned { loops: 1, loop_s: 1.0, interval_s: 1.0, verifies: false };
+        let nowhere = Path::new("/nowhere");
+        let results = Results { report: &report, trial: nowhere, witness, planned };
+        results.judge(kept, None).into_iter().map(|miss| miss.what).collect()
+    }
+
+    fn done(seconds: f64) -> Value {
+        let phase = |name: &str| json!({ "phase": name, "seconds": 0.1 });
+        let mut phases: Vec<Value> = ["load", "settle", "warmup", "loops", "drain"].map(phase).into();
+        phases.push(json!({ "phase": "loop 1", "seconds": seconds }));
+        json!({ "status": "done", "phases": phases, "warnings": [] })
+    }
+
+    #[test]
+    fn a_loop_that_was_too_long_and_not_marked_is_a_miss() {
+        let witness = Witness::default();
+        assert_eq!(judged(done(1.0), Kept::All, &witness), [""; 0]);
+        assert_eq!(judged(done(1.2), Kept::All, &witness), [""; 0]);
+        let long = judged(done(1.3), Kept::All, &witness);
+        assert!(long[0].contains("not marked"), "{long:?}");
+        let mut marked = done(1.3);
+        marked["phases"][5]["suspended"] = json!({ "seconds": 0.3 });
+        assert_eq!(judged(marked.clone(), Kept::All, &witness), [""; 0]);
+        assert_eq!(judged(marked.clone(), Kept::Marked, &witness).len(), 1, "the trial is not marked");
+        marked["status"] = json!("suspended");
+        assert_eq!(judged(marked, Kept::Marked, &witness), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_told_to_have_ended_must_be_in_the_record() {
+        let witness = Witness { phases: vec!["load".into(), "settle".into()], intervals: 2 };
+        let trial = json!({ "status": "running", "phases": [{ "phase": "load", "seconds": 0.1 }] });
+        let misses = judged(trial, Kept::Until(&["interrupted"]), &witness);
+        assert_eq!(misses.len(), 3, "{misses:?}");
+        assert!(misses[0].contains("is running and not interrupted") && misses[1].starts_with("settle is not in"));
+    }
+
+    #[test]
+    fn a_phase_is_not_nothing() {
+        let witness = Witness::default();
+        assert_eq!(judged(done(1.0), Kept::Nothing, &witness).len(), 1);
+        assert_eq!(judged(json!({ "status": "failed", "phases": [] }), Kept::Nothing, &witness), [""; 0]);
+    }
+}

@@ -1,0 +1,105 @@
+//! The counts in `docs/reliability.md`, promise by promise.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::axes::{Engine, Limit, Moment};
+use crate::counts::{Counts, Tally};
+use crate::promise::{PROMISES, Told};
+use crate::table::FAULTS;
+
+/// The page, from the root.
+pub const PAGE: &str = "docs/reliability.md";
+/// The counts of each seed, from the root.
+pub const RECORD: &str = "docs/reliability.json";
+
+const BEGIN: &str = "<!-- counts: written by `make faults` -->\n";
+const END: &str = "<!-- end of counts -->\n";
+
+/// The page with the counts of these seeds between its marks; nothing where it has none.
+pub fn page(text: &str, seeds: &BTreeMap<u64, Counts>) -> Option<String> {
+    let (head, rest) = text.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!("{head}{BEGIN}\n{}\n{END}{tail}", counts(seeds)))
+}
+
+fn counts(seeds: &BTreeMap<u64, Counts>) -> String {
+    let mut text = String::new();
+    let each = |(seed, counts): (&u64, &Counts)| {
+        let Tally { cases, misses } = counts.all();
+        let late = match counts.too_late {
+            0 => String::new(),
+            late => format!(", {late} more came too late to strike"),
+        };
+        format!("seed {seed}: {cases} cases, {misses} with a miss{late}")
+    };
+    let seeds_told: Vec<String> = seeds.iter().map(each).collect();
+    // Writing into a String cannot fail.
+    let _ = writeln!(text, "{}.\n", if seeds_told.is_empty() { "None yet".to_owned() } else { seeds_told.join("; ") });
+    text.push_str("| promise | faults tried | cases | misses | test |\n|---|---|---|---|---|\n");
+    for told in PROMISES {
+        text.push_str(&row(told, seeds));
+    }
+    let _ = writeln!(text, "\nWhen it struck: {}.", sums(Moment::PHASES, seeds, |counts| &counts.moments));
+    let _ = writeln!(text, "Over what: {}.", sums(Engine::ALL, seeds, |counts| &counts.engines));
+    let _ = writeln!(text, "Within which limits: {}.", sums(Limit::ALL, seeds, |counts| &counts.limits));
+    text
+}
+
+fn row(told: &Told, seeds: &BTreeMap<u64, Counts>) -> String {
+    let faults: Vec<&str> =
+        FAULTS.iter().filter(|fault| fault.promise == told.promise).map(|fault| fault.name).collect();
+    let mut sum = Tally::default();
+    for counts in seeds.values() {
+        faults.iter().filter_map(|name| counts.faults.get(*name)).for_each(|tally| sum.add(*tally));
+    }
+    let file = told.file.rsplit('/').next().unwrap_or_default();
+    let test = told.test.replace('_', " ");
+    format!(
+        "| {} | {} | {} | {} | {test} ([{file}](../{})) |\n",
+        told.words,
+        faults.join("; "),
+        sum.cases,
+        sum.misses,
+        told.file
+    )
+}
+
+/// Cases of each, those that were tried.
+fn sums<T: ToString>(
+    all: &[T],
+    seeds: &BTreeMap<u64, Counts>,
+    of: impl Fn(&Counts) -> &BTreeMap<String, Tally>,
+) -> String {
+    let cases =
+        |name: &str| seeds.values().filter_map(|counts| of(counts).get(name)).map(|tally| tally.cases).sum::<u32>();
+    all.iter().map(|one| format!("{} {}", one.to_string(), cases(&one.to_string()))).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_stand_between_their_marks_and_what_is_around_them_stays() {
+        let mut counts = Counts::default();
+        counts.faults.insert("INT to rumba".into(), Tally { cases: 6, misses: 1 });
+        counts.faults.insert("TERM to rumba".into(), Tally { cases: 4, misses: 0 });
+        let seeds = BTreeMap::from([(1, counts.clone()), (2, counts)]);
+        let text = page(&format!("before\n{BEGIN}stale\n{END}after\n"), &seeds).unwrap();
+        assert!(text.starts_with("before\n") && text.ends_with("after\n") && !text.contains("stale"), "{text}");
+        assert!(text.contains("seed 1: 10 cases, 1 with a miss; seed 2"), "{text}");
+        assert!(text.contains("| 20 | 2 | an interrupt keeps"), "{text}");
+        assert_eq!(page(&text, &seeds).unwrap(), text, "once more changes nothing");
+        assert_eq!(page("no marks", &seeds), None);
+    }
+
+    #[test]
+    fn the_page_is_what_its_record_and_the_promises_make() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let text = std::fs::read_to_string(format!("{root}/{PAGE}")).unwrap();
+        let record = std::fs::read_to_string(format!("{root}/{RECORD}")).unwrap();
+        let seeds = serde_json::from_str(&record).unwrap();
+        assert_eq!(page(&text, &seeds).unwrap(), text, "write it: cargo run -p rumba-faults -- --page-only --write .");
+    }
+}

@@ -1,0 +1,182 @@
+//! What rumba promises whatever happens to a run, and the ordinary test that shows each.
+
+/// A promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// An interrupt.
+    Interrupted,
+    /// A kill of rumba itself.
+    Killed,
+    /// A trial or a server that dies.
+    Named,
+    /// Nothing moves any more.
+    Standstill,
+    /// A run that was stopped and let go on.
+    Suspended,
+    /// No room for data.
+    DataDisk,
+    /// No room for results.
+    ResultsDisk,
+    /// Results that cannot be written at all.
+    ResultsGone,
+    /// Two runs, one place.
+    OneWriter,
+    /// Damaged results, and readers who are gone.
+    Readable,
+    /// Other users of the host.
+    Untouched,
+    /// What cannot be.
+    Early,
+    /// Too little memory for what it does.
+    Memory,
+    /// A server of the user's that comes back.
+    Reconnected,
+    /// A server of the user's, and its configuration.
+    Theirs,
+}
+
+/// A promise as the page tells it.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// Which.
+    pub promise: Promise,
+    /// In words.
+    pub words: &'static str,
+    /// The file of the test that shows it, from the root.
+    pub file: &'static str,
+    /// The test.
+    pub test: &'static str,
+}
+
+const fn told(promise: Promise, words: &'static str, file: &'static str, test: &'static str) -> Told {
+    Told { promise, words, file, test }
+}
+
+const BAD_LUCK: &str = "crates/rumba/tests/bad_luck.rs";
+const SERVERS: &str = "crates/rumba/tests/mysql_bad_luck.rs";
+const MEMORY: &str = "crates/rumba/tests/memory.rs";
+
+/// Every promise, in the order of the page.
+pub static PROMISES: &[Told] = &[
+    told(
+        Promise::Interrupted,
+        "INT, TERM, HUP and QUIT end a run with exit code 130. What was measured is kept, nothing is left, and \
+         `rumba run --resume` goes on.",
+        BAD_LUCK,
+        "an_interrupt_keeps_what_was_measured_and_exits_130",
+    ),
+    told(
+        Promise::Killed,
+        "After a kill -9 of rumba its trial and its server end too. The results are read up to the last second \
+         written. What is left is listed, and the next run or `rumba doctor --clean` removes all of it.",
+        BAD_LUCK,
+        "after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up",
+    ),
+    told(
+        Promise::Named,
+        "A trial or a server that dies fails its trial in the phase that it was in, with its signal; the next trial \
+         runs.",
+        BAD_LUCK,
+        "a_killed_trial_is_named_as_that_and_the_next_one_runs",
+    ),
+    told(
+        Promise::Standstill,
+        "A trial in which no operation ends fails after `run.stall`, and says which process stands still.",
+        MEMORY,
+        "a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound",
+    ),
+    told(
+        Promise::Suspended,
+        "A loop that was stopped and went on lasts as long as planned, or is marked and enters no verdict.",
+        "crates/rumba/tests/faults.rs",
+        "a_run_that_was_stopped_for_a_while_says_so",
+    ),
+    told(
+        Promise::DataDisk,
+        "A full disk below the data fails the trial, and says that it is full. What was measured is kept.",
+        SERVERS,
+        "a_full_disk_under_a_server_is_told_as_that",
+    ),
+    told(
+        Promise::ResultsDisk,
+        "A full disk below the results ends the trial at once; at most one interval of what was measured is lost.",
+        "crates/rumba/tests/faults.rs",
+        "a_full_disk_below_the_results_costs_an_interval",
+    ),
+    told(
+        Promise::ResultsGone,
+        "Results that cannot be written, or are removed meanwhile, are told; nothing else is left of the run.",
+        "crates/rumba/tests/faults.rs",
+        "results_that_are_removed_are_missed_and_nothing_else_is_left",
+    ),
+    told(
+        Promise::OneWriter,
+        "Two runs never write to one directory: the second one is refused, and without `--out` each has its own.",
+        "crates/rumba/tests/faults.rs",
+        "two_runs_never_share_a_directory",
+    ),
+    told(
+        Promise::Readable,
+        "Results are read as far as they are whole, and what is not is named by its line. Nobody has to listen to a \
+         run.",
+        BAD_LUCK,
+        "a_reader_that_goes_away_costs_nothing",
+    ),
+    told(
+        Promise::Untouched,
+        "What others put in rumba's way is refused and not touched, nor what it leads to.",
+        BAD_LUCK,
+        "a_data_directory_that_rumba_did_not_create_is_refused_and_untouched",
+    ),
+    told(
+        Promise::Early,
+        "What cannot work is refused before anything is loaded, with what would work.",
+        MEMORY,
+        "too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run",
+    ),
+    told(
+        Promise::Memory,
+        "A trial that outgrows its memory group, or stands still in it, fails with that cause.",
+        "crates/rumba/tests/limits.rs",
+        "a_trial_that_outgrows_its_memory_is_named_as_that",
+    ),
+    told(
+        Promise::Reconnected,
+        "With `on_lost = \"reconnect\"` a restart of the server costs the operations that it cut off, and no more.",
+        "crates/rumba/tests/faults.rs",
+        "a_restart_of_their_server_costs_what_it_cut_off",
+    ),
+    told(
+        Promise::Theirs,
+        "A server of the user's is as it was: its configuration at once or with the next run, its schema with the next \
+         run.",
+        "crates/rumba/tests/faults.rs",
+        "a_kill_while_their_server_is_drained_alters_nothing",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::FAULTS;
+
+    #[test]
+    fn every_fault_has_a_promise_and_every_promise_a_fault() {
+        for fault in FAULTS {
+            let words = PROMISES.iter().filter(|told| told.promise == fault.promise);
+            assert_eq!(words.count(), 1, "{}: {:?}", fault.name, fault.promise);
+        }
+        for told in PROMISES {
+            assert!(FAULTS.iter().any(|fault| fault.promise == told.promise), "nothing tries {:?}", told.promise);
+        }
+    }
+
+    #[test]
+    fn every_promise_has_a_test_that_is_there() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        for Told { file, test, .. } in PROMISES {
+            let text = std::fs::read_to_string(format!("{root}/{file}")).unwrap();
+            assert!(text.contains(&format!("fn {test}()")), "{file} has no test {test}");
+        }
+    }
+}

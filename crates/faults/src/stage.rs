@@ -1,0 +1,296 @@
+//! A case while it is tried: its run, and what lies about.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::answers::Miss;
+use crate::axes::Engine;
+use crate::case::Case;
+use crate::deed::{Deed, Who};
+use crate::host::{self, Tmpfs};
+use crate::kept::Planned;
+use crate::place::Place;
+use crate::plant::{Planted, Plot};
+use crate::run::{Started, Witness};
+use crate::theirs::Theirs;
+use crate::trouble::Trouble;
+
+/// What a run is asked for, unless its fault asks for something else: some seconds, and phases that last long enough to
+/// be struck.
+const ASKS: &[&str] = &[
+    "maxid1=10000",
+    "clients=2",
+    "load_clients=2",
+    "warmup=300ms",
+    "loops=2",
+    "loop=1s",
+    "interval=100ms",
+    "cache=16MiB",
+    "stall=6s",
+];
+/// What the next run is asked for.
+const ASKS_NEXT: &[&str] =
+    &["maxid1=2000", "clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms", "cache=16MiB"];
+/// The file system of the results, MiB, where they have one of their own.
+const RESULTS_MIB: u32 = 48;
+
+/// A case while it is tried.
+pub struct Stage<'a> {
+    pub place: Place,
+    pub case: &'a Case,
+    /// The user's own server, if the case has to do with it.
+    pub theirs: Option<&'a mut Theirs>,
+    /// Its configuration before.
+    pub configured: BTreeMap<String, String>,
+    /// Where results go.
+    pub out: PathBuf,
+    /// Where data is made; in the results if absent.
+    pub data: Option<PathBuf>,
+    pub run: Option<Started>,
+    pub second: Option<Started>,
+    /// The processes of all runs that were started.
+    pub pids: Vec<u32>,
+    pub witness: Witness,
+    pub misses: Vec<Miss>,
+    pub disk: Option<Tmpfs>,
+    pub ballast: Option<PathBuf>,
+    pub plot: Option<Plot>,
+}
+
+impl<'a> Stage<'a> {
+    /// Sets it: what must be there before the run.
+    pub fn set(place: Place, case: &'a Case, theirs: Option<&'a mut Theirs>) -> Result<Self, Trouble> {
+        let configured = theirs.as_ref().map(|theirs| theirs.variables()).transpose()?.unwrap_or_default();
+        let mut stage = Self {
+            out: place.path("out"),
+            place,
+            case,
+            theirs,
+            configured,
+            data: None,
+            run: None,
+            second: None,
+            pids: Vec::new(),
+            witness: Witness::default(),
+            misses: Vec::new(),
+            disk: None,
+            ballast: None,
+            plot: None,
+        };
+        stage.prepare()?;
+        Ok(stage)
+    }
+
+    fn prepare(&mut self) -> Result<(), Trouble> {
+        match self.case.fault.deed {
+            Deed::FillResults | Deed::ReadOnlyResults => {
+                let disk = Tmpfs::mount(&self.place.path("disk"), RESULTS_MIB)?;
+                self.out = disk.point().join("out");
+                self.data = Some(self.place.path("data"));
+                if self.case.fault.deed == Deed::ReadOnlyResults {
+                    disk.set_read_only(true)?;
+                }
+                self.disk = Some(disk);
+            }
+            Deed::RemoveResults => self.data = Some(self.place.path("data")),
+            Deed::Plant(planted) => {
+                self.plot = Some(Plot::plant(planted, &self.place, &self.trial_name())?);
+                if planted != Planted::Ledger {
+                    self.data = Some(Plot::shared(&self.place, planted));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What is asked for: the fault's own goes before what all are asked for.
+    fn asks(&self) -> Vec<&'static str> {
+        let key = |ask: &&str| ask.split('=').next().unwrap_or_default().to_owned();
+        let own: Vec<&'static str> =
+            self.case.fault.asks.iter().copied().filter(|ask| !ask.starts_with("--")).collect();
+        let keys: Vec<String> = own.iter().map(key).collect();
+        let common = ASKS.iter().copied().filter(|ask| !keys.contains(&key(ask)));
+        let limits = self.case.limit.asks().iter().copied().filter(|ask| !keys.contains(&key(ask)));
+        common.chain(limits).chain(self.case.engine.asks().iter().copied()).chain(own.iter().copied()).collect()
+    }
+
+    fn asked(&self, key: &str) -> Option<&'static str> {
+        self.asks().into_iter().find_map(|ask| ask.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    /// What the run is to do.
+    pub fn planned(&self) -> Planned {
+        let seconds = |text: &str| match text.strip_suffix("ms") {
+            Some(ms) => ms.parse::<f64>().ok().map(|ms| ms / 1e3),
+            None => text.strip_suffix('s')?.parse().ok(),
+        };
+        let of = |key: &str| self.asked(key).unwrap_or_default();
+        Planned {
+            loops: of("loops").parse().unwrap_or_default(),
+            loop_s: seconds(of("loop")).unwrap_or_default(),
+            interval_s: seconds(of("interval")).unwrap_or_default(),
+            verifies: self.case.engine != Engine::Null,
+        }
+    }
+
+    /// The name of the trial, and of its directories.
+    pub fn trial_name(&self) -> String {
+        format!("001-{}-c{}-r1", self.case.engine.name(), self.asked("clients").unwrap_or_default())
+    }
+
+    /// Where its results are.
+    pub fn trial_dir(&self) -> PathBuf {
+        self.out.join("trials").join(self.trial_name())
+    }
+
+    /// Where data directories are made.
+    pub fn data_base(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| self.out.join("data"))
+    }
+
+    /// The data directory of the trial, where it has no volume.
+    pub fn data_dir(&self) -> PathBuf {
+        self.data_base().join(self.trial_name())
+    }
+
+    /// Where the trial's volume is mounted.
+    pub fn volume(&self) -> PathBuf {
+        self.data_base().join(format!("{}.storage", self.trial_name())).join("mounted")
+    }
+
+    /// The user's own server.
+    pub fn theirs(&mut self) -> Result<&mut Theirs, Trouble> {
+        self.theirs.as_deref_mut().ok_or_else(|| Trouble::new("the user's own server", "this case has none"))
+    }
+
+    /// The file system of the results.
+    pub fn disk(&self) -> Result<&Tmpfs, Trouble> {
+        self.disk.as_ref().ok_or_else(|| Trouble::new("the disk of the results", "this case has none"))
+    }
+
+    /// The run of the case.
+    pub fn command(&self) -> Command {
+        let fault = self.case.fault;
+        let mut command = match fault.deed {
+            Deed::Descriptors(descriptors) => self.place.rumba_with_descriptors(descriptors),
+            _ => self.place.rumba(),
+        };
+        let out = (fault.deed != Deed::TwoUnnamed).then_some(self.out.as_path());
+        self.run_into(&mut command, self.case.engine, out, &self.asks());
+        if let Some(data) = &self.data {
+            command.args(["--set", &format!("data_dir={}", data.display())]);
+        }
+        if fault.deed == Deed::Plant(Planted::Ledger) {
+            command.env_remove("XDG_STATE_HOME").env_remove("HOME");
+        }
+        command.args(fault.asks.iter().filter(|ask| ask.starts_with("--")));
+        command
+    }
+
+    /// The run after it: a short one of the same kind, without the fault.
+    pub fn next_command(&self, out: &Path) -> Command {
+        let mut command = self.place.rumba();
+        let limits = self.case.limit.asks().iter().chain(self.case.engine.asks());
+        let asks: Vec<&str> = ASKS_NEXT.iter().chain(limits).copied().collect();
+        self.run_into(&mut command, self.case.engine, Some(out), &asks);
+        command
+    }
+
+    fn run_into(&self, command: &mut Command, engine: Engine, out: Option<&Path>, asks: &[&str]) {
+        command.args(["run", "linkbench", "--engine", engine.name()]);
+        if let Some(out) = out {
+            command.arg("--out").arg(out);
+        }
+        for ask in asks {
+            command.args(["--set", ask]);
+        }
+        if let (Engine::Theirs, Some(theirs)) = (engine, &self.theirs) {
+            command.args(["--set", &theirs.asks()]);
+        }
+    }
+
+    /// Starts the run, and the second one where two are to start at once.
+    pub fn start(&mut self) -> Result<(), Trouble> {
+        let is_read = self.case.fault.deed != Deed::NoReader;
+        let first = Started::start(self.command(), self.trial_dir(), is_read)?;
+        self.pids.push(first.pid());
+        self.run = Some(first);
+        let second = match self.case.fault.deed {
+            Deed::TwoAtOnce => Some(self.command()),
+            Deed::TwoUnnamed => {
+                // Another engine, so that the two can be told apart.
+                let other = if self.case.engine == Engine::Null { Engine::Sqlite } else { Engine::Null };
+                let mut command = self.place.rumba();
+                self.run_into(&mut command, other, None, ASKS_NEXT);
+                Some(command)
+            }
+            _ => None,
+        };
+        if let Some(command) = second {
+            let second = Started::start(command, self.trial_dir(), true)?;
+            self.pids.push(second.pid());
+            self.second = Some(second);
+        }
+        Ok(())
+    }
+
+    /// What lies about now that was not there before: processes, what is mounted or attached, groups, data, and what
+    /// was changed of the user's own server. Entries of the ledger are no harm by themselves, and are apart.
+    pub fn traces(&mut self) -> Result<Vec<String>, Trouble> {
+        let mut traces = Vec::new();
+        let dir = self.place.dir();
+        traces.extend(host::marked(&self.place.mark()).into_iter().map(host::in_words));
+        let own = self.disk.as_ref().map(Tmpfs::point);
+        let mounts = host::mounts_below(dir).into_iter().filter(|point| Some(point.as_path()) != own);
+        traces.extend(mounts.map(|point| format!("a mount on {}", point.display())));
+        traces.extend(host::devices_below(dir).into_iter().map(|device| format!("the loop device {device}")));
+        let groups = self.pids.iter().flat_map(|pid| host::groups_of(*pid));
+        traces.extend(groups.map(|group| format!("the control group {}", group.display())));
+        traces.extend(self.data_left().into_iter().map(|path| format!("data in {}", path.display())));
+        if let Some(plot) = &self.plot {
+            traces.extend(plot.harm());
+        }
+        traces.extend(self.changed()?);
+        Ok(traces)
+    }
+
+    /// Directories of data, and temporary files.
+    fn data_left(&self) -> Vec<PathBuf> {
+        let entries = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let is_trap = |path: &PathBuf| self.plot.as_ref().is_some_and(|plot| plot.is_trap(path));
+        let base = self.data_base();
+        let mut left: Vec<PathBuf> = match self.case.fault.deed {
+            // There is what others have put there.
+            Deed::Plant(Planted::Ledger) => [base].into_iter().filter(|base| base.exists()).collect(),
+            Deed::Plant(_) => entries(base).chain(entries(self.place.path("tmp"))).collect(),
+            _ => [base].into_iter().filter(|base| base.exists()).chain(entries(self.place.path("tmp"))).collect(),
+        };
+        let next = entries(self.place.dir().to_owned()).map(|path| path.join("data"));
+        left.extend(next.filter(|data| data.exists() && *data != self.data_base()));
+        left.retain(|path| !is_trap(path));
+        left
+    }
+
+    /// Variables of the user's own server that are not as they were.
+    fn changed(&mut self) -> Result<Vec<String>, Trouble> {
+        let Some(theirs) = self.theirs.as_deref_mut() else { return Ok(Vec::new()) };
+        if theirs.pid().is_none() {
+            return Ok(Vec::new());
+        }
+        let now = theirs.variables()?;
+        let changed = self.configured.iter().filter(|(name, before)| now.get(*name) != Some(*before));
+        let words = |(name, before): (&String, &String)| {
+            format!("their server's {name}, which was {before} and is {}", now.get(name).map_or("gone", String::as_str))
+        };
+        Ok(changed.map(words).collect())
+    }
+}
+
+/// Whether a case has to do with the user's own server.
+pub fn needs_theirs(case: &Case) -> bool {
+    case.engine == Engine::Theirs
+        || matches!(case.fault.deed, Deed::Signal(Who::Theirs, _) | Deed::Pause(Who::Theirs, _) | Deed::Restart(_))
+}

@@ -1,0 +1,457 @@
+//! The table of faults: what is done, when, over which engines, within which limits, and what the answers to the five
+//! questions must be.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::answers::{Answers, Exit, Kept, Left, Next};
+use crate::axes::{Engine, Limit, Moment};
+use crate::deed::{Deed, Who};
+use crate::plant::Planted;
+use crate::promise::Promise;
+
+/// A fault.
+#[derive(Debug)]
+pub struct Fault {
+    /// Its name.
+    pub name: &'static str,
+    /// What rumba promises of it.
+    pub promise: Promise,
+    /// What is done.
+    pub deed: Deed,
+    /// What the run is asked for beside what all are asked for: `key=value`, or an option.
+    pub asks: &'static [&'static str],
+    /// When it strikes.
+    pub moments: &'static [Moment],
+    /// Over which engines.
+    pub engines: &'static [Engine],
+    /// Within which limits.
+    pub limits: &'static [Limit],
+    /// How many cases a seed draws of it.
+    pub share: u32,
+    /// What the answers must be.
+    pub answers: Answers,
+}
+
+/// The fault of this name.
+pub fn fault(name: &str) -> Option<&'static Fault> {
+    FAULTS.iter().find(|fault| fault.name == name)
+}
+
+const PHASES: &[Moment] = Moment::PHASES;
+const BEFORE: &[Moment] = &[Moment::Before];
+const LOOPS: &[Moment] = &[Moment::Loops];
+/// Phases in which operations end one after the other, so that a standstill shows.
+const BUSY: &[Moment] = &[Moment::Load, Moment::Warmup, Moment::Loops];
+const EARLY: &[Moment] = &[Moment::Load, Moment::Settle, Moment::Warmup, Moment::Loops];
+const ALL: &[Engine] = Engine::ALL;
+const EMBEDDED: &[Engine] = &[Engine::Null, Engine::Sqlite, Engine::RocksDb, Engine::Lmdb, Engine::WiredTiger];
+const FEW: &[Engine] = &[Engine::Null, Engine::Sqlite, Engine::RocksDb];
+const LIMITS: &[Limit] = Limit::ALL;
+const NONE: &[Limit] = Limit::NONE;
+
+const INTERRUPTED: Answers = Answers {
+    seen: &[&["what was measured is kept"]],
+    exit: &[Exit::Code(130)],
+    kept: Kept::Until(&["interrupted"]),
+    left: Left::Nothing,
+    next: Next::Runs,
+};
+
+const KILLED: Answers = Answers {
+    seen: &[&["cut off"], &["leftover: "]],
+    exit: &[Exit::Signal(9)],
+    kept: Kept::Until(&["running"]),
+    left: Left::Listed,
+    next: Next::Runs,
+};
+
+/// A trial that went to its end and counts for nothing.
+const SUSPENDED: Answers = Answers {
+    seen: &[&["SUSPENDED in "], &["in no figure, verdict or claim"]],
+    exit: &[Exit::Code(1)],
+    kept: Kept::Marked,
+    left: Left::Nothing,
+    next: Next::Runs,
+};
+
+/// A trial that fails with one of these causes.
+const fn failed(causes: &'static [&'static [&'static str]]) -> Answers {
+    let kept = Kept::Until(&["failed"]);
+    Answers { seen: causes, exit: &[Exit::Code(1)], kept, left: Left::Nothing, next: Next::Runs }
+}
+
+/// A run that ends as planned and says so much.
+const fn ran(seen: &'static [&'static [&'static str]]) -> Answers {
+    Answers { seen, exit: &[Exit::Code(0)], kept: Kept::All, left: Left::Nothing, next: Next::Runs }
+}
+
+/// A run that is refused before anything is made, and works once its user has put it right.
+const fn refused(seen: &'static [&'static [&'static str]]) -> Answers {
+    Answers { seen, exit: &[Exit::Code(2)], kept: Kept::Nothing, left: Left::Nothing, next: Next::RunsOnceMended }
+}
+
+/// The same, or a trial that fails before it has done anything.
+const fn refused_or_failed(seen: &'static [&'static [&'static str]]) -> Answers {
+    Answers { exit: &[Exit::Code(1), Exit::Code(2)], ..refused(seen) }
+}
+
+const NOT_OURS: &[&[&str]] = &[&["not made by rumba", "another user", "belongs to", "owned by", "writable by"]];
+
+/// A signal to the run.
+const fn to_rumba(name: &'static str, signal: Signal, share: u32, answers: Answers) -> Fault {
+    Fault {
+        name,
+        promise: Promise::Interrupted,
+        deed: Deed::Signal(Who::Rumba, signal),
+        asks: &[],
+        moments: PHASES,
+        engines: ALL,
+        limits: LIMITS,
+        share,
+        answers,
+    }
+}
+
+/// Something that another user has planted.
+const fn planted(name: &'static str, what: Planted, limits: &'static [Limit]) -> Fault {
+    Fault {
+        name,
+        promise: Promise::Untouched,
+        deed: Deed::Plant(what),
+        asks: &[],
+        moments: BEFORE,
+        engines: FEW,
+        limits,
+        share: 1,
+        answers: refused(NOT_OURS),
+    }
+}
+
+/// What cannot be is asked for.
+const fn asked(
+    name: &'static str,
+    asks: &'static [&'static str],
+    engines: &'static [Engine],
+    answers: Answers,
+) -> Fault {
+    Fault {
+        name,
+        promise: Promise::Early,
+        deed: Deed::Asked,
+        asks,
+        moments: BEFORE,
+        engines,
+        limits: NONE,
+        share: 1,
+        answers,
+    }
+}
+
+/// All faults.
+pub static FAULTS: &[Fault] = &[
+    to_rumba("INT to rumba", Signal::INT, 6, INTERRUPTED),
+    to_rumba("TERM to rumba", Signal::TERM, 4, INTERRUPTED),
+    to_rumba("HUP to rumba", Signal::HUP, 3, INTERRUPTED),
+    to_rumba("QUIT to rumba", Signal::QUIT, 3, INTERRUPTED),
+    Fault { deed: Deed::Twice(Signal::INT), ..to_rumba("INT to rumba twice", Signal::INT, 3, INTERRUPTED) },
+    Fault { promise: Promise::Killed, ..to_rumba("kill -9 of rumba", Signal::KILL, 14, KILLED) },
+    Fault {
+        promise: Promise::Killed,
+        deed: Deed::CorruptMarker,
+        engines: Engine::STORING,
+        limits: NONE,
+        answers: Answers { left: Left::Named, ..KILLED },
+        ..to_rumba("kill -9 of rumba, and a damaged marker", Signal::KILL, 2, KILLED)
+    },
+    Fault {
+        name: "kill -9 of the trial",
+        promise: Promise::Named,
+        deed: Deed::Signal(Who::Trial, Signal::KILL),
+        answers: failed(&[&["signal 9"], &["FAILED in "]]),
+        ..to_rumba("", Signal::KILL, 7, KILLED)
+    },
+    Fault {
+        name: "abort of the trial",
+        promise: Promise::Named,
+        deed: Deed::Signal(Who::Trial, Signal::ABORT),
+        answers: failed(&[&["signal 6"], &["FAILED in "]]),
+        ..to_rumba("", Signal::ABORT, 3, KILLED)
+    },
+    Fault {
+        name: "kill -9 of the server",
+        promise: Promise::Named,
+        deed: Deed::Signal(Who::Server, Signal::KILL),
+        engines: Engine::SERVERS,
+        answers: failed(&[&["signal: 9", "signal 9"], &["FAILED in "]]),
+        ..to_rumba("", Signal::KILL, 7, KILLED)
+    },
+    Fault {
+        name: "STOP of the trial",
+        promise: Promise::Standstill,
+        deed: Deed::Signal(Who::Trial, Signal::STOP),
+        // Loops that end before it is called a standstill would fail in another way.
+        asks: &["loop=30s"],
+        moments: BUSY,
+        engines: EMBEDDED,
+        answers: failed(&[&["stalled: "], &["in state T"]]),
+        ..to_rumba("", Signal::STOP, 2, KILLED)
+    },
+    Fault {
+        name: "STOP of the server",
+        promise: Promise::Standstill,
+        deed: Deed::Signal(Who::Server, Signal::STOP),
+        // Loops that end before it is called a standstill would fail in another way.
+        asks: &["loop=30s"],
+        moments: BUSY,
+        engines: Engine::SERVERS,
+        answers: failed(&[&["stalled: "], &["in state T"]]),
+        ..to_rumba("", Signal::STOP, 2, KILLED)
+    },
+    paused("STOP and CONT of the trial", Who::Trial, ALL, SUSPENDED),
+    paused("STOP and CONT of rumba and its trial (Ctrl-Z)", Who::Group, ALL, SUSPENDED),
+    paused("STOP and CONT of the server", Who::Server, Engine::SERVERS, SUSPENDED),
+    // It measures nothing, and what it is told waits for it.
+    paused("STOP and CONT of rumba alone", Who::Rumba, ALL, ran(&[])),
+    Fault {
+        name: "the disk of the data is full",
+        promise: Promise::DataDisk,
+        deed: Deed::FillData,
+        asks: &["loop=30s", "storage={size=\"512MiB\",backing=\"tmpfs\"}"],
+        moments: &[Moment::Load, Moment::Loops],
+        engines: Engine::STORING,
+        limits: &[Limit::Storage],
+        share: 7,
+        answers: failed(&[&["full"], &["FAILED in "]]),
+    },
+    Fault {
+        name: "the disk of the results is full",
+        promise: Promise::ResultsDisk,
+        deed: Deed::FillResults,
+        asks: &[],
+        moments: EARLY,
+        engines: ALL,
+        limits: &[Limit::None, Limit::Memory],
+        share: 7,
+        answers: Answers {
+            kept: Kept::Until(&["failed", "results-disk-full"]),
+            next: Next::RunsOnceMended,
+            ..failed(&[&["results-disk-full"]])
+        },
+    },
+    Fault {
+        name: "the results directory is removed",
+        promise: Promise::ResultsGone,
+        deed: Deed::RemoveResults,
+        asks: &[],
+        moments: PHASES,
+        engines: ALL,
+        limits: LIMITS,
+        share: 5,
+        answers: Answers {
+            seen: &[&["writing the results", "cannot be written", "No such file", "removed", "is gone"]],
+            exit: &[Exit::Code(1)],
+            kept: Kept::Gone,
+            left: Left::Nothing,
+            next: Next::Runs,
+        },
+    },
+    Fault {
+        name: "read-only results",
+        promise: Promise::ResultsGone,
+        deed: Deed::ReadOnlyResults,
+        asks: &[],
+        moments: BEFORE,
+        engines: FEW,
+        limits: NONE,
+        share: 2,
+        answers: refused_or_failed(&[&["Read-only", "read-only"]]),
+    },
+    one_writer("a second rumba on the same --out", Deed::SecondRun, &[Moment::Load, Moment::Loops, Moment::Drain]),
+    one_writer("two at once on the same --out", Deed::TwoAtOnce, BEFORE),
+    one_writer("two at once without --out", Deed::TwoUnnamed, BEFORE),
+    Fault {
+        name: "a byte of intervals.ndjson is damaged",
+        promise: Promise::Readable,
+        deed: Deed::Damage,
+        asks: &[],
+        moments: &[Moment::After],
+        engines: EMBEDDED,
+        limits: NONE,
+        share: 2,
+        answers: ran(&[&["intervals.ndjson"]]),
+    },
+    Fault {
+        name: "nobody reads what rumba prints",
+        promise: Promise::Readable,
+        deed: Deed::NoReader,
+        asks: &[],
+        moments: BEFORE,
+        engines: ALL,
+        limits: LIMITS,
+        share: 2,
+        answers: ran(&[]),
+    },
+    planted("another user's files where data goes", Planted::Files, NONE),
+    planted("another user's marker, naming a directory of root's", Planted::Marker, NONE),
+    planted("another user's volume, naming a file of root's", Planted::Volume, &[Limit::Storage]),
+    planted("another user's link where data goes", Planted::Link, NONE),
+    Fault {
+        engines: &[Engine::Null],
+        answers: Answers {
+            exit: &[Exit::Code(0), Exit::Code(1), Exit::Code(2)],
+            kept: Kept::AllOrNothing,
+            ..refused(&[])
+        },
+        ..planted("another user's link where the ledger goes, without HOME", Planted::Ledger, NONE)
+    },
+    asked("too little memory", &["memory=16MiB"], Engine::STORING, refused(&[&["too small"]])),
+    asked(
+        "more clients than their server lets in",
+        &["clients=400"],
+        Engine::THEIRS,
+        refused_or_failed(&[&["max_connections"]]),
+    ),
+    Fault {
+        name: "few descriptors",
+        deed: Deed::Descriptors(100),
+        ..asked("", &["clients=64"], Engine::SERVERS, refused_or_failed(&[&["descriptor", "open files", "ulimit"]]))
+    },
+    outgrown(
+        "RocksDB outgrows its memory",
+        &[Engine::RocksDb],
+        &["memory=16MiB", "cache=2GiB", "rocksdb.write_buffer_size=256MiB", "maxid1=200000", "--allow-tight-memory"],
+    ),
+    outgrown(
+        "InnoDB outgrows its memory",
+        &[Engine::InnoDb],
+        &["memory=80MiB", "cache=512MiB", "maxid1=200000", "--allow-tight-memory"],
+    ),
+    restarted("their server is restarted (TERM)", Signal::TERM),
+    restarted("their server is restarted (kill -9)", Signal::KILL),
+    Fault {
+        name: "kill -9 of their server",
+        promise: Promise::Theirs,
+        deed: Deed::Signal(Who::Theirs, Signal::KILL),
+        asks: &[],
+        moments: PHASES,
+        engines: Engine::THEIRS,
+        limits: NONE,
+        share: 4,
+        answers: Answers {
+            left: Left::Listed,
+            next: Next::RunsOnceMended,
+            ..failed(&[&["connect", "lost", "closed", "end of file", "gone away"], &["FAILED in "]])
+        },
+    },
+    theirs("kill -9 of rumba over their server", Signal::KILL, KILLED),
+    theirs("INT to rumba over their server", Signal::INT, INTERRUPTED),
+];
+
+/// Stopped for a while in a loop; each loop is as long as planned, or marked.
+const fn paused(name: &'static str, who: Who, engines: &'static [Engine], answers: Answers) -> Fault {
+    Fault {
+        name,
+        promise: Promise::Suspended,
+        deed: Deed::Pause(who, Duration::from_millis(3000)),
+        asks: &["loop=2s"],
+        moments: LOOPS,
+        engines,
+        limits: &[Limit::None, Limit::Memory],
+        share: 3,
+        answers,
+    }
+}
+
+/// Two runs that want to write to one place.
+const fn one_writer(name: &'static str, deed: Deed, moments: &'static [Moment]) -> Fault {
+    Fault {
+        name,
+        promise: Promise::OneWriter,
+        deed,
+        asks: &[],
+        moments,
+        engines: FEW,
+        limits: NONE,
+        share: 2,
+        answers: ran(&[]),
+    }
+}
+
+/// A trial that the kernel ends for lack of memory, or that stands still.
+const fn outgrown(name: &'static str, engines: &'static [Engine], asks: &'static [&'static str]) -> Fault {
+    Fault {
+        name,
+        promise: Promise::Memory,
+        deed: Deed::Asked,
+        asks,
+        moments: BEFORE,
+        engines,
+        limits: NONE,
+        share: 1,
+        answers: failed(&[&["killed by the memory group", "stalled: "]]),
+    }
+}
+
+/// The user's own server goes and comes back while it is measured.
+const fn restarted(name: &'static str, signal: Signal) -> Fault {
+    Fault {
+        name,
+        promise: Promise::Reconnected,
+        deed: Deed::Restart(signal),
+        asks: &["loop=4s", "innodb.on_lost=reconnect"],
+        moments: LOOPS,
+        engines: Engine::THEIRS,
+        limits: NONE,
+        share: 2,
+        answers: ran(&[&["lost", "given up"]]),
+    }
+}
+
+/// A signal while a server of the user's is settled or drained, which changes its configuration for a while.
+const fn theirs(name: &'static str, signal: Signal, answers: Answers) -> Fault {
+    Fault {
+        promise: Promise::Theirs,
+        moments: &[Moment::Settle, Moment::Drain],
+        engines: Engine::THEIRS,
+        limits: NONE,
+        ..to_rumba(name, signal, 4, answers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_has_a_name_of_its_own_and_something_to_be_drawn_from() {
+        let names: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.name).collect();
+        assert_eq!(names.len(), FAULTS.len());
+        assert!(!names.contains(""));
+        for fault in FAULTS {
+            let Fault { name, moments, engines, limits, share, .. } = fault;
+            assert!(!moments.is_empty() && !engines.is_empty() && !limits.is_empty() && *share > 0, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_strikes_later_than_the_start_is_a_deed_and_not_a_wish() {
+        for fault in FAULTS {
+            let strikes = fault.moments.iter().any(|moment| *moment != Moment::Before);
+            let is_wish = matches!(
+                fault.deed,
+                Deed::Asked
+                    | Deed::ReadOnlyResults
+                    | Deed::Descriptors(_)
+                    | Deed::Plant(_)
+                    | Deed::TwoAtOnce
+                    | Deed::TwoUnnamed
+                    | Deed::NoReader
+            );
+            assert_ne!(strikes, is_wish, "{}", fault.name);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Who else could change a file or a directory. What anybody but this user and
+//! root could have put somewhere is no word of rumba's: it is not believed, and
+//! nothing is cleaned by it.
+
+use std::fs;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::fs::Stat;
+
+/// The user that is trusted by everybody, because it can do everything anyway.
+const ROOT: u32 = 0;
+
+/// Bits of a mode, from inode(7).
+const GROUP_WRITES: u32 = 0o0020;
+const OTHERS_WRITE: u32 = 0o0002;
+const STICKY: u32 = 0o1000;
+const PERMISSIONS: u32 = 0o7777;
+
+/// The attribute that holds a file's access list, from acl(5).
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
+/// Whom this process trusts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trust {
+    user: u32,
+    /// Who has become root by sudo, and so needs no trick to be it.
+    sudoer: Option<u32>,
+}
+
+/// Why something is not trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// For a person: `it belongs to nobody (65534)`.
+    pub words: String,
+    /// Whether taking a right away would do.
+    pub is_mode: bool,
+}
+
+impl Objection {
+    /// One that no mode would mend.
+    pub fn new(words: impl Into<String>) -> Self {
+        Self { words: words.into(), is_mode: false }
+    }
+}
+
+impl Trust {
+    /// This process's.
+    pub fn of_this_process() -> Self {
+        let user = rustix::process::geteuid().as_raw();
+        let sudoer = || std::env::var("SUDO_UID").ok()?.parse().ok();
+        Self { user, sudoer: if user == ROOT { sudoer() } else { None } }
+    }
+
+    /// Whether the directories above a managed one are looked at, too: whoever may write to them can put another in
+    /// its place, in which root would then work. A plain user works with no more than his own rights, below homes and
+    /// shared directories of all kinds of owners.
+    pub fn minds_what_is_above(self) -> bool {
+        self.user == ROOT
+    }
+
+    /// What is wrong with a managed file or directory: it must be this user's alone, or root's.
+    pub fn against_managed(self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
+        let is_own = [ROOT, self.user].contains(&stat.st_uid);
+        if is_own { written_by_others(file, stat) } else { Some(foreign(stat)) }
+    }
+
+    /// What is wrong with a directory above. In a sticky one (`/tmp`) everybody keeps what is his, so that only
+    /// its owner counts.
+    pub fn against_above(self, dir: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
+        let objection = self.against_link(stat);
+        if objection.is_none() && stat.st_mode & STICKY == 0 { written_by_others(dir, stat) } else { objection }
+    }
+
+    /// What is wrong with a symbolic link, which only its owner can have made.
+    pub fn against_link(self, stat: &Stat) -> Option<Objection> {
+        let is_trusted = [ROOT, self.user].contains(&stat.st_uid) || self.sudoer == Some(stat.st_uid);
+        (!is_trusted).then(|| foreign(stat))
+    }
+}
+
+fn foreign(stat: &Stat) -> Objection {
+    Objection::new(format!("it belongs to {}", name("/etc/passwd", stat.st_uid)))
+}
+
+/// Who beside its owner may write to a file. A group with its owner's own number is that user's alone on systems that
+/// give each user a group, and root's is root's.
+fn written_by_others(file: BorrowedFd<'_>, stat: &Stat) -> Option<Objection> {
+    let mode = stat.st_mode & PERMISSIONS;
+    let who = if mode & OTHERS_WRITE != 0 {
+        "everybody".to_owned()
+    } else if mode & GROUP_WRITES == 0 {
+        return None;
+    } else if stat.st_gid != stat.st_uid {
+        format!("the group {}", name("/etc/group", stat.st_gid))
+    } else if has_access_list(file) {
+        // Its rights are within those that the mode shows as the group's.
+        "somebody in its access list (getfacl shows it)".to_owned()
+    } else {
+        return None;
+    };
+    Some(Objection { words: format!("{who} may write to it (mode {mode:04o})"), is_mode: true })
+}
+
+fn has_access_list(file: BorrowedFd<'_>) -> bool {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::getxattr_query(path, ACCESS_LIST).is_ok_and(|bytes| bytes > 0)
+}
+
+/// A user or group in the words of passwd(5) or group(5): `nobody (65534)`, or the number alone.
+fn name(list: &str, number: u32) -> String {
+    let text = fs::read_to_string(list).unwrap_or_default();
+    let name = text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse::<u32>().ok() == Some(number)).then_some(name)
+    });
+    name.map_or_else(|| number.to_string(), |name| format!("{name} ({number})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::PermissionsExt;
+
+    const ALICE: u32 = 1001;
+
+    /// The state of a directory of this process's, as if it had that owner, group and mode.
+    fn as_if(user: u32, group: u32, mode: u32) -> (fs::File, Stat, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = fs::File::open(dir.path()).unwrap();
+        file.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
+        let mut stat = rustix::fs::fstat(&file).unwrap();
+        (stat.st_uid, stat.st_gid) = (user, group);
+        (file, stat, dir)
+    }
+
+    fn above(trust: Trust, user: u32, group: u32, mode: u32) -> Option<String> {
+        let (file, stat, _dir) = as_if(user, group, mode);
+        trust.against_above(file.as_fd(), &stat).map(|objection| objection.words)
+    }
+
+    fn managed(trust: Trust, user: u32, group: u32, mode: u32) -> Option<String> {
+        let (file, stat, _dir) = as_if(user, group, mode);
+        trust.against_managed(file.as_fd(), &stat).map(|objection| objection.words)
+    }
+
+    #[test]
+    fn what_others_own_or_write_to_is_not_trusted() {
+        let root = Trust { user: ROOT, sudoer: None };
+        assert_eq!(above(root, ROOT, ROOT, 0o755), None);
+        assert_eq!(above(root, ROOT, ROOT, 0o1777), None, "in a sticky directory everybody keeps what is his");
+        assert_eq!(above(root, ROOT, ROOT, 0o777).unwrap(), "everybody may write to it (mode 0777)");
+        assert!(above(root, ROOT, 1_234_567, 0o775).unwrap().contains("the group 1234567 may write to it (mode 0775)"));
+        assert!(
+            above(root, ALICE, ALICE, 0o1755).unwrap().contains("1001"),
+            "a sticky directory's owner may do anything"
+        );
+        assert_eq!(managed(root, ROOT, ROOT, 0o775), None, "the group root is root");
+        assert!(managed(root, ROOT, ROOT, 0o1777).is_some(), "nothing managed is anybody's to write to");
+        assert!(managed(root, ALICE, ALICE, 0o700).is_some());
+    }
+
+    #[test]
+    fn a_user_trusts_himself_and_root_and_who_called_sudo_is_trusted_above_alone() {
+        let alice = Trust { user: ALICE, sudoer: None };
+        assert_eq!(managed(alice, ALICE, ALICE, 0o775), None, "her own group is she");
+        assert_eq!(managed(alice, ROOT, ROOT, 0o755), None);
+        assert!(managed(alice, ALICE + 1, ALICE, 0o755).is_some());
+        let root = Trust { user: ROOT, sudoer: Some(ALICE) };
+        assert_eq!(above(root, ALICE, ALICE, 0o775), None);
+        assert!(above(root, ALICE + 1, ALICE, 0o755).is_some());
+        assert!(managed(root, ALICE, ALICE, 0o755).is_some(), "what she has left is hers to clean");
+    }
+
+    #[test]
+    fn a_number_has_its_name_where_there_is_one() {
+        assert_eq!(name("/etc/passwd", ROOT), "root (0)");
+        assert_eq!(name("/etc/passwd", 1_234_567), "1234567");
+    }
+}

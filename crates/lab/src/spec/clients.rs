@@ -1,0 +1,70 @@
+//! Whether the clients that are asked for can be had, of the engines and of this host. What is found out when they
+//! are to start costs the load before it.
+
+use rumba_core::engine::{Engine, MostClients};
+use rumba_core::record::DriverKind;
+
+use super::error::{Origin, SpecError};
+use super::memory::Fitted;
+use super::node::{Table, Tree};
+use super::{RunSpec, take};
+use crate::registry::Registry;
+use crate::run::room;
+
+/// Refuses more clients or loaders than there is room for; `kinds` is how many types of operations a client counts.
+///
+/// # Errors
+/// At the place of the number: what bounds it, and the number that would work.
+pub fn refuse_too_many(
+    experiment: &Table,
+    run: &RunSpec,
+    engines: &[Fitted],
+    kinds: usize,
+    registry: &Registry,
+) -> Result<(), SpecError> {
+    let asked = asked(experiment, run);
+    for Fitted { config, .. } in engines {
+        let Some(engine) = registry.engine(&config.engine) else { continue };
+        let of_engine = engine
+            .most_clients(config)
+            .map_err(|error| SpecError::new(&Origin::Default, error.to_string(), error.remedy))?;
+        for most in of_engine.into_iter().chain(of_host(engine, run.driver, kinds)) {
+            for (key, number, origin) in &asked {
+                if let Some((problem, remedy)) = most.refusal(*number) {
+                    return Err(SpecError::new(origin, format!("{}: {key}: {problem}", config.name), remedy));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What this host bounds of an engine's clients.
+fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostClients> {
+    let is_server = engine.runs_server();
+    let by_threads = match driver {
+        DriverKind::Threads => true,
+        // Of a server's clients, no more than a few for each core.
+        DriverKind::Auto => !is_server,
+        DriverKind::Loops => false,
+    };
+    let threads = by_threads.then(|| room::of_threads(kinds)).flatten().map(|most| match is_server {
+        true => MostClients { remedy: format!("{}, take driver = \"loops\"", most.remedy), ..most },
+        false => most,
+    });
+    let connections = is_server.then(room::of_connections).flatten();
+    threads.into_iter().chain(connections).collect()
+}
+
+/// The numbers that are asked for, each with its key and its place.
+fn asked(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> {
+    let node = |key: &str| match experiment.get("run").map(|node| &node.tree) {
+        Some(Tree::Table(table)) => table.get(key),
+        _ => None,
+    };
+    let listed = node("clients").map(take::list).unwrap_or_default();
+    let clients =
+        run.clients.iter().enumerate().map(|(index, number)| ("clients", *number, listed.get(index).copied()));
+    let all = clients.chain([("load_clients", run.load_clients, node("load_clients"))]);
+    all.map(|(key, number, node)| (key, number, node.map_or(Origin::Default, |node| node.origin.clone()))).collect()
+}

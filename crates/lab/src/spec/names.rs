@@ -1,0 +1,66 @@
+//! The names that an experiment gives: directories are called after them, and they are shown on terminals.
+
+use rumba_core::printable::{is_obeyed, printable};
+
+use super::error::{Origin, SpecError};
+
+/// The longest name, characters. A trial's directory has its number, its clients, its repeat and an ending beside the
+/// engine's name, and a filesystem has room for 255 bytes in all.
+const LONGEST: usize = 200;
+/// What of a longer one is shown.
+const SHOWN: usize = 40;
+
+/// Refuses a name that cannot be that of an experiment, whose results are in a directory of this name.
+///
+/// # Errors
+/// At its place.
+pub fn of_experiment(name: &str, origin: &Origin) -> Result<(), SpecError> {
+    let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if !fits || name.starts_with('.') {
+        return Err(SpecError::new(
+            origin,
+            format!("`{}` cannot name a directory of results", shown(name)),
+            "use letters, digits, `-`, `_` and `.`",
+        ));
+    }
+    not_too_long("experiment", name, origin)
+}
+
+/// Refuses a name that cannot be that of an engine, `--engine` and lists included.
+///
+/// # Errors
+/// At its place.
+pub fn of_engine(name: &str, origin: &Origin) -> Result<(), SpecError> {
+    if name.is_empty() {
+        return Err(SpecError::new(origin, "an engine's name is empty", "give it one, or leave the line out"));
+    }
+    if name.contains(is_obeyed) || name.contains(['\n', '\t']) {
+        return Err(SpecError::new(
+            origin,
+            format!("the engine's name `{}` has characters that cannot be shown", shown(name)),
+            "use characters that can be seen",
+        ));
+    }
+    not_too_long("engine", name, origin)
+}
+
+fn not_too_long(whose: &str, name: &str, origin: &Origin) -> Result<(), SpecError> {
+    let length = name.chars().count();
+    if length <= LONGEST {
+        return Ok(());
+    }
+    Err(SpecError::new(
+        origin,
+        format!("the {whose}'s name `{}` has {length} characters: no directory can be called after it", shown(name)),
+        format!("use at most {LONGEST}; a list adds each of its values to the engine's name, an engine per value"),
+    ))
+}
+
+/// The beginning of a name, without what a terminal would obey.
+fn shown(name: &str) -> String {
+    let mut shown = printable(&name.chars().take(SHOWN).collect::<String>()).replace('\n', "\\n");
+    if name.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,68 @@
+//! A limit of memory: what is too little for an engine, and the cache that follows from it.
+
+use super::*;
+
+const LIMITED: &str = r#"name = "memory"
+[workload.linkbench]
+[limits]
+memory = "MEMORY"
+[run]
+clients = [4, 20]
+load_clients = 2
+[[engine]]
+name = "rocksdb"
+"#;
+
+fn limited(memory: &str, set: &[&str]) -> Experiment {
+    with(&LIMITED.replace("MEMORY", memory), set).unwrap()
+}
+
+#[test]
+fn a_limit_that_is_too_small_is_told_at_its_line_with_the_number_that_works() {
+    let short = |memory, set: &[&str]| limited(memory, set).shortages.pop();
+    // 100 MiB, 60 for the cache of 40, 20 for the most clients: 180; nine tenths of it are 162.
+    let shortage = short("161MiB", &["cache=40MiB"]).unwrap();
+    assert!(shortage.is_impossible, "{shortage:?}");
+    assert_eq!(shortage.mistake.place().unwrap(), "e.toml:4:10");
+    assert!(
+        shortage.mistake.problem.starts_with("limits.memory = 161.0 MiB is too small for rocksdb, which needs 180")
+    );
+    assert_eq!(shortage.mistake.remedy, "set memory to \"225MiB\" or more; fewer clients need less");
+    assert!(short("224MiB", &["cache=40MiB"]).is_some() && short("225MiB", &["cache=40MiB"]).is_none());
+    let tight = short("179MiB", &["cache=40MiB"]).unwrap();
+    assert!(!tight.is_impossible, "{tight:?}");
+    assert!(tight.mistake.remedy.contains("or cache to \"15MiB\" or less"), "{tight:?}");
+    assert!(short("179MiB", &["cache=15MiB"]).is_none(), "the advice is good");
+    assert!(!short("161MiB", &["cache=40MiB", "clients=4"]).unwrap().is_impossible, "fewer clients need less");
+    let larger = short("512MiB", &["cache=512MiB"]).unwrap();
+    assert!(larger.is_impossible);
+    assert_eq!(larger.mistake.place().unwrap(), "--set cache=512MiB", "the cache alone is as large");
+}
+
+#[test]
+fn a_cache_that_is_not_given_follows_from_the_limit() {
+    let cache = |memory, set: &[&str]| limited(memory, set).engines[0].cache >> 20;
+    // A fifth is left: 320 = 100 + 20 + 1.5 × 133.
+    assert_eq!(cache("400MiB", &[]), 133);
+    assert!(limited("400MiB", &[]).shortages.is_empty());
+    assert_eq!(cache("400MiB", &["cache=64MiB"]), 64, "what is given stays");
+    assert_eq!(cache("100MiB", &[]), 8);
+    assert!(limited("100MiB", &[]).shortages[0].is_impossible, "no cache is small enough");
+    let needs = limited("400MiB", &[]).memory_needs;
+    assert_eq!(needs[0].0, "memory needed, rocksdb");
+    assert!(needs[0].1.contains("for a cache of 133.0 MiB, derived from limits.memory"), "{}", needs[0].1);
+    let unknown = with(&LIMITED.replace("MEMORY", "400MiB").replace("rocksdb", "myrocks"), &[]).unwrap();
+    assert_eq!(unknown.engines[0].cache >> 20, 200, "half where the need is not known");
+    let text = LIMITED.replace("memory = \"MEMORY\"", "");
+    assert_eq!(with(&text, &[]).unwrap().engines[0].cache >> 20, 64, "without a limit there is nothing to follow");
+}
+
+#[test]
+fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
+    for memory in ["4000TiB", "data*1000000000"] {
+        let error = read(&LIMITED.replace("MEMORY", memory)).unwrap_err();
+        assert_eq!(error.place().as_deref(), Some("e.toml:4:10"));
+        assert!(error.problem.contains("is more than this host's memory"), "{error:?}");
+        assert!(error.remedy.contains("or less"), "{error:?}");
+    }
+}

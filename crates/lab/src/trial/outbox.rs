@@ -1,0 +1,110 @@
+//! Events on their way to whoever started the trial.
+//!
+//! A pipe holds 64 KiB. A reader that is stopped, or held up by its terminal, would have the trial wait for it: the
+//! clients would run on, but nobody would count their seconds. So what the pipe does not take is kept, in memory that
+//! is bounded by what a run has to tell, and goes with the next event.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
+
+use rumba_core::event::Event;
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+
+/// A line for each event, none of them lost, none of them waited for before the end.
+pub struct Outbox {
+    to: File,
+    /// Whether what it does not take at once can be kept.
+    is_pipe: bool,
+    waiting: VecDeque<u8>,
+}
+
+impl Outbox {
+    /// Events go here. Of a pipe this must be the only writer; anything else, such as a terminal, may belong to others
+    /// too and is written to as it is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(to: OwnedFd) -> io::Result<Self> {
+        let is_pipe = FileType::from_raw_mode(fstat(&to)?.st_mode) == FileType::Fifo;
+        if is_pipe {
+            fcntl_setfl(&to, fcntl_getfl(&to)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self { to: File::from(to), is_pipe, waiting: VecDeque::new() })
+    }
+
+    /// Tells an event, as soon as there is room for it.
+    ///
+    /// # Errors
+    /// When nobody reads any more.
+    pub fn tell(&mut self, event: &Event) -> io::Result<()> {
+        serde_json::to_writer(&mut self.waiting, event)?;
+        self.waiting.push_back(b'\n');
+        match self.send() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+            sent => sent,
+        }
+    }
+
+    /// Tells what is still waiting, however long the reader takes.
+    ///
+    /// # Errors
+    /// When nobody reads any more.
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.is_pipe {
+            fcntl_setfl(&self.to, fcntl_getfl(&self.to)? - OFlags::NONBLOCK)?;
+        }
+        self.send()
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while !self.waiting.is_empty() {
+            let (next, _) = self.waiting.as_slices();
+            match self.to.write(next) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => drop(self.waiting.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+
+    use rumba_core::warning::Warning;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_does_not_read_is_not_waited_for_and_misses_nothing() {
+        let (from, to) = io::pipe().unwrap();
+        let mut outbox = Outbox::new(to.into()).unwrap();
+        let message = "m".repeat(1000);
+        // Four times what a pipe holds. It hung at the sixty-fifth.
+        for number in 0..256 {
+            outbox.tell(&Event::Warning(Warning::new("test", format!("{number} {message}"), "none"))).unwrap();
+        }
+        assert!(outbox.waiting.len() > 128 * 1024, "{}", outbox.waiting.len());
+        let read = std::thread::spawn(|| BufReader::new(from).lines().map(Result::unwrap).collect::<Vec<String>>());
+        outbox.finish().unwrap();
+        let read = read.join().unwrap();
+        assert_eq!(read.len(), 256);
+        for (number, line) in read.iter().enumerate() {
+            let Event::Warning(warning) = serde_json::from_str(line).unwrap() else { panic!("{line}") };
+            assert!(warning.message.starts_with(&format!("{number} m")), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_said() {
+        let (from, to) = io::pipe().unwrap();
+        let mut outbox = Outbox::new(to.into()).unwrap();
+        drop(from);
+        assert_eq!(outbox.tell(&Event::Finished).unwrap_err().kind(), ErrorKind::BrokenPipe);
+    }
+}

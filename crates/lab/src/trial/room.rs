@@ -1,0 +1,38 @@
+//! Whether there is room for the clients: looked at before the load, because what is found after it costs the load.
+
+use rumba_core::engine::{EngineError, Instance, Place};
+use rumba_core::record::TrialPart;
+
+use super::Job;
+use crate::run::{Driving, descriptors, room};
+
+/// Refuses clients or loaders that cannot be had, of the instance or of this host; `kinds` is how many types of
+/// operations a client counts.
+///
+/// # Errors
+/// What bounds them, and the number that would work.
+pub fn check(job: &Job<'_>, instance: &dyn Instance, kinds: usize) -> Result<(), EngineError> {
+    let run = &job.plan.run;
+    let (loaders, clients) = (("load_clients", run.load_clients), ("clients", job.plan.clients));
+    let asked = match job.plan.part {
+        TrialPart::Load => vec![loaders],
+        TrialPart::Run => vec![clients],
+        TrialPart::Whole => vec![loaders, clients],
+    };
+    let place = instance.place();
+    let of_instance = instance.most_clients();
+    for (key, number) in asked {
+        let threads = match Driving::choose(run.driver, &place, number) {
+            Driving::Threads { .. } => room::of_threads(kinds),
+            Driving::Loops { .. } => None,
+        };
+        let refused = of_instance.iter().chain(&threads).find_map(|most| most.refusal(number));
+        if let Some((problem, remedy)) = refused {
+            return Err(EngineError::failed("room for the clients", format!("{key}: {problem}; {remedy}")));
+        }
+        if place != Place::Embedded {
+            descriptors::allow(number)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! When a phase counts as suspended, and what its record shows of the time.
+//!
+//! A measurement is suspended while its own clients cannot run or a process that it measures is stopped: nobody then
+//! asked the engine for anything, or somebody had taken it off the machine. A server that does not answer, a full
+//! queue, a slow disk are none: there the clients wait, and that is what is measured.
+
+use std::time::{Duration, Instant};
+
+use rumba_core::event::Event;
+use rumba_core::metric::Metric;
+use rumba_core::record::{Interval, PhaseKind, Spent, Suspension};
+use rumba_core::warning::Warning;
+
+use super::Trial;
+use super::span::Span;
+
+/// A phase that was suspended for so long counts for nothing …
+const LONG_S: f64 = 1.0;
+/// … or for this share of its time, and one that lasts longer than planned by as much, …
+const SHARE: f64 = 0.05;
+/// … but no less than this: a busy machine ends a loop of half a second some milliseconds late.
+const LEAST_S: f64 = 0.25;
+/// The most seconds by which a suspended interval is told one by one; a night is told in longer pieces.
+const MOST_PIECES: u32 = 600;
+/// Why such a second has no figures.
+const NOBODY_RAN: &str = "the measurement was suspended: nobody could look";
+
+/// Whether a phase is suspended: by what the pulse has seen of it, or because it is longer than it was to be and a
+/// hypervisor has not taken that time.
+fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, stolen_s: f64) -> Option<Suspension> {
+    let least_s = |of_s: f64| (of_s * SHARE).max(LEAST_S);
+    if let Some(seen) = seen.filter(|seen| seen.seconds >= least_s(planned_s.unwrap_or(seconds)).min(LONG_S)) {
+        return Some(seen);
+    }
+    let planned_s = planned_s?;
+    let beyond_s = seconds - planned_s;
+    (beyond_s - stolen_s > least_s(planned_s)).then(|| Suspension {
+        seconds: beyond_s,
+        cause: format!("it lasted {seconds:.1} s, and {planned_s} s were planned: what counts the clients was held up"),
+    })
+}
+
+/// Two spans that follow each other as one.
+pub(super) fn both(first: Option<Suspension>, next: Option<&Suspension>) -> Option<Suspension> {
+    match (first, next) {
+        (Some(first), Some(next)) => Some(Suspension { seconds: first.seconds + next.seconds, ..first }),
+        (first, next) => first.or(next.cloned()),
+    }
+}
+
+/// A part of an interval that is told as one of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Piece {
+    pub(super) from: Instant,
+    pub(super) until: Instant,
+    pub(super) suspended_s: f64,
+}
+
+impl Piece {
+    fn seconds(&self) -> f64 {
+        self.until.saturating_duration_since(self.from).as_secs_f64()
+    }
+}
+
+/// Divides an interval that a suspension has made too long into seconds, and says which of them has what was counted:
+/// the first that was suspended least.
+pub(super) fn pieces(
+    from: Instant,
+    until: Instant,
+    second: Duration,
+    suspended_s: impl Fn(Instant, Instant) -> f64,
+) -> (Vec<Piece>, usize) {
+    let length = until.saturating_duration_since(from);
+    let whole = Piece { from, until, suspended_s: suspended_s(from, until) };
+    if 2 * length <= 3 * second || whole.suspended_s < second.as_secs_f64() / 2.0 {
+        return (vec![whole], 0);
+    }
+    let step = second.max(length / MOST_PIECES);
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut start = from;
+    while start < until {
+        let next = start + step;
+        // A last sliver is no piece of its own.
+        let end = if next + step / 10 > until { until } else { next };
+        pieces.push(Piece { from: start, until: end, suspended_s: suspended_s(start, end) });
+        start = end;
+    }
+    let share = |piece: &Piece| piece.suspended_s / piece.seconds().max(f64::MIN_POSITIVE);
+    let least = pieces.iter().map(share).fold(f64::INFINITY, f64::min);
+    let counted = pieces.iter().position(|piece| share(piece) <= least).unwrap_or_default();
+    (pieces, counted)
+}
+
+/// A second in which nothing could be counted or metered.
+pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
+    let unknown = || Metric::absent(NOBODY_RAN);
+    Interval {
+        start_s,
+        seconds: piece.seconds(),
+        phase,
+        ops: 0,
+        errors: 0,
+        retries: 0,
+        counts: Default::default(),
+        p50_ms: unknown(),
+        p99_ms: unknown(),
+        max_ms: unknown(),
+        suspended_s: piece.suspended_s,
+        spent: unmetered(),
+    }
+}
+
+fn unmetered() -> Spent {
+    let unknown = || Metric::absent(NOBODY_RAN);
+    Spent {
+        device_reads: unknown(),
+        device_writes: unknown(),
+        device_submitted: unknown(),
+        device_read_bytes: unknown(),
+        device_write_bytes: unknown(),
+        device_discard_bytes: unknown(),
+        process_read_bytes: unknown(),
+        process_write_bytes: unknown(),
+        client_cpu_s: unknown(),
+        background_cpu_s: unknown(),
+        harness_cpu_s: unknown(),
+        server_cpu_s: unknown(),
+        cpu_s: unknown(),
+        host_cpu_s: unknown(),
+        strangers_cpu_s: unknown(),
+        ctx_switches: unknown(),
+        server_ctx_switches: unknown(),
+        rss_bytes: unknown(),
+        client_rss_bytes: unknown(),
+    }
+}
+
+impl Trial<'_> {
+    /// Has the pulse watch the processes that this trial depends on, as they are now.
+    pub(super) fn watch_processes(&self) {
+        let server = self.meters.server_pids().into_iter().map(|pid| (pid, "the server"));
+        // A budget of operations is divided twenty times a second by the process that has started this one.
+        let divides = self.job.plan.engine.limits.storage.as_ref().is_some_and(|storage| storage.iops.is_some());
+        let parent = rustix::process::getppid().filter(|_| divides);
+        let parent = parent.map(|pid| (pid.as_raw_pid() as u32, "rumba, which divides limits.storage.iops"));
+        self.pulse.watch(server.chain(parent));
+    }
+
+    /// Whether a span that has just ended was suspended; says so where its figures are lost by it. What was cut off
+    /// may have waited for its clients beyond its time.
+    pub(super) fn suspension(&mut self, span: &Span, complete: bool) -> Option<Suspension> {
+        // What was begun in the last loop is served after it, and is its own.
+        let until = if span.is_last { Instant::now() } else { span.ended() };
+        let seen = self.pulse.within(span.started(), until);
+        let seconds = span.ended().saturating_duration_since(span.started()).as_secs_f64();
+        let found = weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s())?;
+        if span.phase().is_timed() {
+            self.emit(Event::Warning(Warning::new(
+                "suspended",
+                format!(
+                    "{} was suspended for {:.1} s: {}; it is in no figure, verdict or claim",
+                    span.phase(),
+                    found.seconds,
+                    found.cause
+                ),
+                "leave rumba, its trial and its server to run; `rumba run --resume DIR` runs the trial again",
+            )));
+        }
+        Some(found)
+    }
+
+    /// How much of a time was suspended, seconds.
+    pub(super) fn suspended_s(&self, from: Instant, until: Instant) -> f64 {
+        self.pulse.within(from, until).map_or(0.0, |suspended| suspended.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(seconds: f64) -> Option<Suspension> {
+        Some(Suspension { seconds, cause: "stopped".to_owned() })
+    }
+
+    #[test]
+    fn a_second_or_a_twentieth_of_a_phase_suspends_it_and_less_does_not() {
+        let is_suspended = |lost, seconds, planned| weigh(seen(lost), seconds, planned, 0.0).is_some();
+        assert!(is_suspended(1.0, 121.0, Some(120.0)) && !is_suspended(0.9, 120.0, Some(120.0)));
+        assert!(is_suspended(0.3, 5.0, Some(5.0)) && !is_suspended(0.2, 5.0, Some(5.0)));
+        assert!(!is_suspended(0.2, 0.5, Some(0.5)), "a hiccup of a busy machine");
+        assert!(is_suspended(1.0, 300.0, None), "a load has no planned length");
+    }
+
+    #[test]
+    fn a_loop_that_lasts_longer_than_planned_is_suspended_whatever_was_seen() {
+        let cause = weigh(None, 58.0, Some(5.0), 2.0).unwrap().cause;
+        assert!(cause.starts_with("it lasted 58.0 s, and 5 s were planned"), "{cause}");
+        assert_eq!(weigh(None, 5.2, Some(5.0), 0.0), None);
+        assert_eq!(weigh(None, 0.6, Some(0.5), 0.0), None, "a loop of half a second ends late on a busy machine");
+        assert_eq!(weigh(None, 58.0, None, 0.0), None);
+        assert_eq!(weigh(seen(53.0), 58.0, Some(5.0), 0.0).unwrap().cause, "stopped", "what was seen says more");
+        assert_eq!(weigh(None, 5.6, Some(5.0), 1.3), None, "the hypervisor let it wait for its end");
+    }
+
+    /// Seconds of suspension in each piece of an interval of so many milliseconds, suspended from and until; and which
+    /// of them has the counts.
+    fn divided(length: u64, from: u64, until: u64) -> (Vec<(u64, u64)>, usize) {
+        let begun = Instant::now();
+        let at = |ms| begun + Duration::from_millis(ms);
+        let overlap = |start: Instant, end: Instant| {
+            end.min(at(until)).saturating_duration_since(start.max(at(from))).as_secs_f64()
+        };
+        let (pieces, counted) = pieces(begun, at(length), Duration::from_secs(1), overlap);
+        let ms = |seconds: f64| (seconds * 1e3).round() as u64;
+        (pieces.iter().map(|piece| (ms(piece.seconds()), ms(piece.suspended_s))).collect(), counted)
+    }
+
+    #[test]
+    fn a_gap_is_told_second_by_second_and_what_was_counted_is_told_where_somebody_ran() {
+        assert_eq!(divided(4_050, 400, 4_000), (vec![(1_000, 600), (1_000, 1_000), (1_000, 1_000), (1_050, 1_000)], 0));
+        let (told, counted) = divided(3_900, 0, 3_000);
+        assert_eq!((told.len(), counted), (4, 3), "it was stopped as the second began");
+        assert_eq!(divided(1_000, 100, 900).0.len(), 1, "a second is a second");
+        assert_eq!(divided(9_000, 0, 0).0.len(), 1, "the harness was held up, and others ran");
+        assert_eq!(divided(36_000_000, 0, 36_000_000).0.len(), 600);
+    }
+
+    #[test]
+    fn all_loops_are_suspended_when_one_is() {
+        assert_eq!(both(None, seen(1.0).as_ref()), seen(1.0));
+        assert_eq!(both(seen(1.0), None), seen(1.0));
+        assert_eq!(both(seen(1.0), seen(2.0).as_ref()), seen(3.0));
+        assert_eq!(both(None, None), None);
+    }
+}

@@ -1,0 +1,302 @@
+//! Other users of the host. What they put where they may write is neither
+//! believed nor followed nor waited for by root, and the refusal says what is
+//! whose and what to do.
+//!
+//! The attacks are made by processes of another user, on real directories.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rumba_lab::provision::{
+    DataDir, Ledger, LoopDevice, MARK_VARIABLE, Owner, ProvisionError, THROTTLES, Throttled, VolumeDir,
+};
+use serde_json::json;
+
+/// A user that no system has.
+const STRANGER: u32 = 12_345;
+/// What a file of root's holds.
+const SECRET: &str = "root's alone";
+
+/// A place of root's that a stranger can reach, with a ledger of its own.
+struct Yard {
+    dir: tempfile::TempDir,
+    ledger: Ledger,
+}
+
+impl Yard {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let ledger = Ledger::at(&dir.path().join("state")).unwrap();
+        fs::write(dir.path().join("secret"), SECRET).unwrap();
+        fs::set_permissions(dir.path().join("secret"), Permissions::from_mode(0o600)).unwrap();
+        Self { dir, ledger }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(name)
+    }
+
+    /// A directory of root's with a mode of its own.
+    fn directory(&self, name: &str, mode: u32) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// Has the stranger run a script in a directory.
+    fn stranger(&self, place: &Path, script: &str) {
+        let mut command = Command::new("sh");
+        command.args(["-euc", script]).current_dir(place).env("SECRET", self.path("secret"));
+        assert!(command.uid(STRANGER).gid(STRANGER).status().unwrap().success(), "{script}");
+    }
+
+    /// Has the stranger write a file, and the directories above it.
+    fn stranger_writes(&self, file: &Path, text: &str) {
+        let mut command = Command::new("sh");
+        command.args(["-euc", "mkdir -p \"${FILE%/*}\"; printf %s \"$TEXT\" > \"$FILE\""]);
+        command.env("FILE", file).env("TEXT", text).current_dir("/");
+        assert!(command.uid(STRANGER).gid(STRANGER).status().unwrap().success(), "{}", file.display());
+    }
+
+    /// What a volume of an ended trial would look like, with groups that lead to a file of root's.
+    fn stranger_leaves_volume(&self, volume: &Path) {
+        let shared = volume.parent().unwrap();
+        self.stranger_writes(&volume.join(".rumba"), &marker(volume, &[volume]));
+        let group = shared.join("group");
+        let device = json!({ "node": "/etc/hostname", "number": "a line of the stranger's\n7:0" });
+        self.stranger_writes(&volume.join("device.json"), &json!({ "device": device, "groups": [group] }).to_string());
+        for throttle in THROTTLES {
+            self.stranger(shared, &format!("mkdir -p group; ln -s \"$SECRET\" group/{throttle}"));
+        }
+    }
+
+    fn assert_unharmed(&self) {
+        assert_eq!(fs::read_to_string(self.path("secret")).unwrap(), SECRET);
+        assert_eq!(fs::read_dir(self.path("state/managed")).unwrap().count(), 0, "nothing was begun");
+    }
+}
+
+fn owner() -> Owner {
+    Owner::this_process("hostile", 1).unwrap()
+}
+
+/// One that ran before the host was started anew.
+fn ended_owner() -> Owner {
+    let mut owner = owner();
+    owner.process.boot_id = "an earlier one".to_owned();
+    owner
+}
+
+/// The marker of an ended trial's directory.
+fn marker(path: &Path, made: &[&Path]) -> String {
+    let mut marker = serde_json::to_value(ended_owner()).unwrap();
+    (marker["format"], marker["path"]) = (json!(1), json!(path));
+    (marker["kept"], marker["made"]) = (json!(false), json!(made));
+    marker.to_string()
+}
+
+/// The words of a refusal that names this path, what is wrong with it, and what to do.
+fn assert_refused(error: &ProvisionError, path: &Path, wrong: &str) {
+    let words = error.to_string();
+    assert!(matches!(error, ProvisionError::Untrusted { .. }), "{words}");
+    assert!(words.starts_with(&format!("{}: ", path.display())) && words.contains(wrong), "{words}");
+    assert!(words.contains("name a") || words.contains("chmod go-w"), "{words}");
+}
+
+#[test]
+#[needs(Root)]
+fn a_volume_that_a_stranger_has_laid_out_has_root_write_nothing() {
+    // Before, root wrote two lines of the stranger's choice into a file of his choice.
+    for (mode, is_sticky) in [(0o777, false), (0o1777, true)] {
+        let yard = Yard::new();
+        let shared = yard.directory("shared", mode);
+        let volume = shared.join("001-rocksdb-c1-r1.storage");
+        yard.stranger_leaves_volume(&volume);
+        let refusals = [
+            VolumeDir::check(&volume).unwrap_err(),
+            VolumeDir::create(&volume, &owner(), &yard.ledger).unwrap_err(),
+            DataDir::create(&volume, &owner(), &yard.ledger).unwrap_err(),
+        ];
+        for error in refusals {
+            match is_sticky {
+                true => assert_refused(&error, &volume, "12345"),
+                false => assert_refused(&error, &shared, "everybody may write to it (mode 0777)"),
+            }
+        }
+        assert!(volume.join("device.json").exists(), "it is the stranger's");
+        yard.assert_unharmed();
+    }
+}
+
+#[test]
+#[needs(Root)]
+fn a_marker_that_a_stranger_put_into_roots_own_directory_is_refused() {
+    let yard = Yard::new();
+    let base = yard.directory("base", 0o755);
+    let volume = yard.directory("base/001-x-c1-r1.storage", 0o777);
+    yard.stranger_writes(&volume.join(".rumba"), &marker(&volume, &[&volume]));
+    assert_refused(&VolumeDir::check(&volume).unwrap_err(), &volume, "mode 0777");
+    fs::set_permissions(&volume, Permissions::from_mode(0o755)).unwrap();
+    assert_refused(&VolumeDir::check(&volume).unwrap_err(), &volume.join(".rumba"), "12345");
+    assert_refused(&DataDir::check(&volume).unwrap_err(), &volume.join(".rumba"), "12345");
+    assert!(base.is_dir());
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root)]
+fn a_list_of_made_directories_that_a_stranger_has_written_removes_none() {
+    let yard = Yard::new();
+    let (empty, outer) = (yard.directory("empty", 0o755), yard.directory("outer", 0o755));
+    let shared = yard.directory("outer/shared", 0o1777);
+    let forged = shared.join("001-x-c1-r1");
+    yard.stranger_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &empty]));
+    assert_refused(&DataDir::create(&forged, &owner(), &yard.ledger).unwrap_err(), &forged, "12345");
+    assert!(empty.is_dir(), "an empty directory of root's is gone");
+    // What is made beside it does not take its word for what was made above both.
+    yard.stranger_writes(&forged.join(".rumba"), &marker(&forged, &[&forged, &shared, &outer]));
+    let beside = DataDir::create(&shared.join("002-x-c1-r1"), &owner(), &yard.ledger).unwrap();
+    yard.stranger(&shared, "rm -r 001-x-c1-r1");
+    beside.remove().unwrap();
+    assert!(shared.is_dir(), "directories of root's are gone");
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root)]
+fn whatever_a_stranger_calls_a_marker_is_neither_followed_nor_waited_for() {
+    for plant in ["mkfifo .rumba", "ln -s /etc/hostname .rumba", "truncate -s 1T .rumba", "mkdir .rumba"] {
+        let yard = Yard::new();
+        let shared = yard.directory("shared", 0o1777);
+        let path = shared.join("001-x-c1-r1");
+        yard.stranger(&shared, &format!("mkdir {0}; cd {0}; {plant}", "001-x-c1-r1"));
+        let (done, checked) = channel();
+        let looked_at = path.clone();
+        std::thread::spawn(move || done.send(DataDir::check(&looked_at)));
+        let error = checked.recv_timeout(Duration::from_secs(30)).expect(plant).unwrap_err();
+        assert_refused(&error, &path, "12345");
+        yard.assert_unharmed();
+    }
+}
+
+#[test]
+#[needs(Root)]
+fn a_strangers_link_leads_nowhere_and_roots_own_does() {
+    let yard = Yard::new();
+    let (shared, target) = (yard.directory("shared", 0o1777), yard.directory("target", 0o755));
+    yard.stranger(&shared, "ln -s ../target link");
+    let error = DataDir::create(&shared.join("link/001-x-c1-r1"), &owner(), &yard.ledger).unwrap_err();
+    assert_refused(&error, &shared.join("link"), "it is a link, and it belongs to");
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+    symlink(&target, yard.path("own")).unwrap();
+    let dir = DataDir::create(&yard.path("own/001-x-c1-r1"), &owner(), &yard.ledger).unwrap();
+    assert_eq!(dir.path(), target.join("001-x-c1-r1"));
+    dir.remove().unwrap();
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root)]
+fn a_directory_like_tmp_holds_private_ones_and_one_that_all_may_change_holds_none() {
+    let yard = Yard::new();
+    let sticky = yard.directory("sticky", 0o1777);
+    let dir = DataDir::create(&sticky.join("results/data/001-x-c1-r1"), &owner(), &yard.ledger).unwrap();
+    let mode = fs::metadata(dir.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o022, 0, "nobody else may write to it: {mode:o}");
+    dir.remove().unwrap();
+    assert_eq!(fs::read_dir(&sticky).unwrap().count(), 0);
+    let open = yard.directory("open", 0o777);
+    let below = open.join("results/data/001-x-c1-r1");
+    assert_refused(&DataDir::check(&below).unwrap_err(), &open, "chmod go-w");
+    assert_refused(&DataDir::create(&below, &owner(), &yard.ledger).unwrap_err(), &open, "run.data_dir");
+    let group = yard.directory("group", 0o775);
+    std::os::unix::fs::chown(&group, None, Some(STRANGER)).unwrap();
+    assert_refused(&DataDir::check(&group.join("001-x")).unwrap_err(), &group, "the group 12345 may write to it");
+    let strangers = yard.directory("strangers", 0o755);
+    std::os::unix::fs::chown(&strangers, Some(STRANGER), None).unwrap();
+    assert_refused(&DataDir::check(&strangers.join("001-x")).unwrap_err(), &strangers, "it belongs to 12345");
+    assert_eq!(fs::read_dir(&open).unwrap().count(), 0);
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root)]
+fn a_leftover_that_a_stranger_has_put_something_in_the_place_of_stays_listed() {
+    let yard = Yard::new();
+    let (base, precious) = (yard.directory("base", 0o755), yard.directory("precious", 0o755));
+    fs::create_dir(precious.join("data")).unwrap();
+    fs::write(precious.join("data/file"), SECRET).unwrap();
+    let path = base.join("001-x-c1-r1");
+    std::mem::forget(DataDir::create(&path, &ended_owner(), &yard.ledger).unwrap());
+    assert!(yard.ledger.leftovers().unwrap()[0].doubt.is_none());
+    fs::set_permissions(&base, Permissions::from_mode(0o777)).unwrap();
+    yard.stranger(&base, "mv 001-x-c1-r1 moved; ln -s ../precious 001-x-c1-r1");
+    for mode in [0o777, 0o755] {
+        fs::set_permissions(&base, Permissions::from_mode(mode)).unwrap();
+        let leftovers = yard.ledger.leftovers().unwrap();
+        let doubt = leftovers[0].doubt.clone().unwrap();
+        assert!(doubt.contains(if mode == 0o777 { "mode 0777" } else { "it is a link" }), "{doubt}");
+        yard.ledger.clean(&leftovers[0]).unwrap_err();
+        assert_eq!(fs::read_to_string(precious.join("data/file")).unwrap(), SECRET);
+    }
+    fs::remove_file(&path).unwrap();
+    fs::rename(base.join("moved"), &path).unwrap();
+    yard.ledger.clean(&yard.ledger.leftovers().unwrap()[0]).unwrap();
+    assert!(!path.exists());
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root)]
+fn a_strangers_process_with_the_mark_of_roots_trial_is_neither_waited_for_nor_ended() {
+    // Before, root waited three seconds for it and killed it; the mark is no secret.
+    let yard = Yard::new();
+    let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
+    let mut command = Command::new("sleep");
+    let mut process = command.arg("1000").env(MARK_VARIABLE, data.mark()).uid(STRANGER).gid(STRANGER).spawn().unwrap();
+    let vacated = data.vacate();
+    let lives = process.try_wait().unwrap().is_none();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    vacated.unwrap();
+    assert!(lives, "it was killed");
+    data.remove().unwrap();
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root, LoopDevice)]
+fn a_throttle_is_cleared_in_control_groups_alone() {
+    let yard = Yard::new();
+    let volume = yard.directory("volume", 0o755);
+    let group = yard.directory("group", 0o755);
+    THROTTLES.iter().for_each(|throttle| symlink(yard.path("secret"), group.join(throttle)).unwrap());
+    fs::create_dir(volume.join("backing")).unwrap();
+    let image = File::options().read(true).write(true).create_new(true).open(volume.join("backing/image")).unwrap();
+    image.set_len(1 << 20).unwrap();
+    let device = LoopDevice::attach(&image).unwrap();
+    drop(image);
+    fs::write(volume.join(".rumba"), marker(&volume, &[&volume])).unwrap();
+    let note = Throttled { device: device.clone(), groups: vec![group.clone()] };
+    fs::write(volume.join("device.json"), serde_json::to_vec(&note).unwrap()).unwrap();
+    // Taking the place of an ended volume undoes it.
+    let taken = VolumeDir::create(&volume, &owner(), &yard.ledger);
+    let is_attached = device.backing_file().is_some_and(|file| file.starts_with(&volume));
+    device.detach(&volume.join("backing/image")).unwrap();
+    taken.unwrap().remove().unwrap();
+    assert!(!is_attached, "it was left attached");
+    assert!(!volume.exists());
+    yard.assert_unharmed();
+}

@@ -1,0 +1,37 @@
+//! The host has no descriptor left, not even one to turn a client away with. The descriptors of the whole process
+//! are taken away, so this test has a process of its own.
+
+mod common;
+
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use common::*;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time that this process has used, its server's threads among it.
+fn cpu() -> Duration {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a time that was used is not negative")
+}
+
+#[test]
+fn a_client_that_cannot_even_be_turned_away_waits_costs_nothing_and_is_served_later() {
+    const FOR: Duration = Duration::from_millis(500);
+    let place = Place::new(|_| {});
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(3), ..before }).unwrap();
+    rustix::net::connect(&socket, &SocketAddrUnix::new(place.socket()).unwrap()).unwrap();
+    let start = cpu();
+    std::thread::sleep(FOR);
+    let spent = cpu() - start;
+    setrlimit(Resource::Nofile, before).unwrap();
+    // The kernel told it over and over that somebody waits: one core was busy with it.
+    assert!(spent < FOR / 2, "{spent:?} of CPU in {FOR:?}");
+    let mut client = Client::over(UnixStream::from(socket));
+    client.log_in(0, b"");
+    place.server.stop().unwrap();
+    assert!(client.is_at_end());
+}

@@ -1,0 +1,108 @@
+//! Cases of the fault suite that are tried with every change: a fault, a moment, an engine, a kind of limits, and the
+//! five questions after it. `make faults` tries a hundred others; docs/reliability.md says what they are for.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+use std::path::Path;
+use std::time::Duration;
+
+use rumba_faults::{Again, Bench, Case, Engine, Limit, Moment, fault};
+
+/// Tries a case; every answer must be as the table of faults has it.
+fn holds(name: &str, moment: Moment, engine: Engine, limit: Limit, again: Again) {
+    let base = tempfile::tempdir().unwrap();
+    let mut bench = Bench::new(Path::new(env!("CARGO_BIN_EXE_rumba")), base.path()).unwrap();
+    let fault = fault(name).unwrap_or_else(|| panic!("there is no fault `{name}`"));
+    let case = Case { number: 1, fault, moment, engine, limit, delay: Duration::from_millis(20), again };
+    let outcome = bench.try_case(&case).unwrap();
+    assert!(outcome.struck.is_some(), "{case}: the run had ended before it was struck");
+    let misses: Vec<String> = outcome.misses.iter().map(ToString::to_string).collect();
+    assert!(misses.is_empty(), "{case}\n{}", misses.join("\n"));
+}
+
+#[test]
+fn an_interrupted_run_is_kept_and_goes_on_whatever_the_signal_and_the_phase() {
+    for (name, moment, engine) in [
+        ("INT to rumba", Moment::Settle, Engine::Sqlite),
+        ("QUIT to rumba", Moment::Loops, Engine::RocksDb),
+        ("HUP to rumba", Moment::Drain, Engine::Lmdb),
+    ] {
+        holds(name, moment, engine, Limit::None, Again::Resume);
+    }
+}
+
+#[test]
+#[needs(LoopDevice, StorageRates, MemoryGroup)]
+fn the_next_run_removes_what_a_kill_in_limits_has_left() {
+    holds("kill -9 of rumba", Moment::Drain, Engine::RocksDb, Limit::Both, Again::Run);
+}
+
+#[test]
+#[needs(MariaDb)]
+fn a_server_that_dies_while_it_is_loaded_is_named_with_its_signal() {
+    holds("kill -9 of the server", Moment::Load, Engine::InnoDb, Limit::None, Again::Run);
+}
+
+#[test]
+fn a_run_that_was_stopped_for_a_while_says_so() {
+    for name in ["STOP and CONT of the trial", "STOP and CONT of rumba and its trial (Ctrl-Z)"] {
+        holds(name, Moment::Loops, Engine::Sqlite, Limit::None, Again::Run);
+    }
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_full_disk_below_the_results_costs_an_interval() {
+    holds("the disk of the results is full", Moment::Loops, Engine::Sqlite, Limit::None, Again::Run);
+}
+
+#[test]
+#[needs(LoopDevice)]
+fn a_full_disk_below_the_data_is_told_as_that_by_lmdb() {
+    holds("the disk of the data is full", Moment::Loops, Engine::Lmdb, Limit::Storage, Again::DoctorThenRun);
+}
+
+#[test]
+fn results_that_are_removed_are_missed_and_nothing_else_is_left() {
+    holds("the results directory is removed", Moment::Loops, Engine::Lmdb, Limit::None, Again::Run);
+}
+
+#[test]
+fn two_runs_never_share_a_directory() {
+    for name in ["two at once on the same --out", "two at once without --out"] {
+        holds(name, Moment::Before, Engine::Null, Limit::None, Again::Run);
+    }
+}
+
+#[test]
+fn a_damaged_marker_hides_no_data_from_doctor() {
+    holds("kill -9 of rumba, and a damaged marker", Moment::Loops, Engine::Sqlite, Limit::None, Again::Run);
+}
+
+#[test]
+#[needs(LoopDevice)]
+fn what_another_user_has_planted_leads_root_nowhere() {
+    for name in ["another user's marker, naming a directory of root's", "another user's link where data goes"] {
+        holds(name, Moment::Before, Engine::Null, Limit::None, Again::Run);
+    }
+    let volume = "another user's volume, naming a file of root's";
+    holds(volume, Moment::Before, Engine::Null, Limit::Storage, Again::Run);
+    let ledger = "another user's link where the ledger goes, without HOME";
+    holds(ledger, Moment::Before, Engine::Null, Limit::None, Again::Run);
+}
+
+#[test]
+#[needs(MariaDb)]
+fn a_restart_of_their_server_costs_what_it_cut_off() {
+    holds("their server is restarted (TERM)", Moment::Loops, Engine::Theirs, Limit::None, Again::Run);
+}
+
+#[test]
+#[needs(MariaDb)]
+fn a_kill_while_their_server_is_drained_alters_nothing() {
+    holds("kill -9 of rumba over their server", Moment::Drain, Engine::Theirs, Limit::None, Again::DoctorThenRun);
+    holds("kill -9 of rumba over their server", Moment::Settle, Engine::Theirs, Limit::None, Again::Run);
+}

@@ -1,0 +1,265 @@
+//! Hostile neighbours and hostile inputs, through the binary: other users' files
+//! in shared directories, signals, sources that never end, names that no
+//! directory can have or that a terminal obeys.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::{Place, children, is_alive, kill, start_long_run, text};
+use rumba_lab::provision::Owner;
+use serde_json::{Value, json};
+
+/// A user that no system has.
+const STRANGER: u32 = 12_345;
+
+/// What a command says, without the line breaks and frames that a long line gets.
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect()
+}
+
+fn says(output: &Output, words: &str) -> bool {
+    squeezed(&text(output)).contains(&squeezed(words))
+}
+
+/// What a terminal would obey, of all that a command has printed.
+fn obeyed(output: &Output) -> Vec<char> {
+    text(output).chars().filter(|c| c.is_control() && !"\n\t".contains(*c)).collect()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// `rumba` with an empty environment but for a directory for temporary files.
+fn without_home(place: &Place, args: &[&str], temporary: &Path) -> Command {
+    let mut command = place.rumba(args);
+    command.env_remove("XDG_STATE_HOME").env_remove("HOME").env("TMPDIR", temporary);
+    command
+}
+
+/// A directory for temporary files that all users share.
+fn temporary(place: &Place) -> std::path::PathBuf {
+    let temporary = place.path("tmp");
+    fs::create_dir(&temporary).unwrap();
+    set_mode(&temporary, 0o1777);
+    temporary
+}
+
+/// An entry of a ledger that has `rumba doctor --clean` kill a process, if it is believed.
+fn entry_against(victim: u32, group_dir: &Path) -> (String, Value) {
+    let mut owner = Owner::this_process("stranger", 1).unwrap();
+    owner.process.boot_id = "an earlier one".to_owned();
+    let group = group_dir.join(format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
+    let script = format!("mkdir {0}; echo {victim} > {0}/cgroup.procs", group.display());
+    (script, json!({ "thing": { "kind": "control-group", "path": group }, "owner": owner }))
+}
+
+#[test]
+#[needs(Root)]
+fn a_ledger_that_a_stranger_has_laid_out_is_refused_and_nobody_is_killed() {
+    // Before, with neither HOME nor XDG_STATE_HOME, a link in the directory for temporary files led root to entries of
+    // the stranger's, and the process that they named was killed.
+    let place = Place::new();
+    set_mode(&place.path(""), 0o755);
+    let temporary = temporary(&place);
+    let mut victim = Command::new("sleep").arg("1000").spawn().unwrap();
+    let (forge, entry) = entry_against(victim.id(), &temporary);
+    let script =
+        format!("{forge}; mkdir trap; ln -s .. trap/managed; ln -s trap rumba-0; printf %s \"$ENTRY\" > 1.json");
+    let mut stranger = Command::new("sh");
+    stranger.args(["-euc", &script]).env("ENTRY", entry.to_string()).current_dir(&temporary);
+    assert!(stranger.uid(STRANGER).gid(STRANGER).status().unwrap().success());
+    let refused = without_home(&place, &["doctor", "--clean"], &temporary).output().unwrap();
+    let lives = victim.try_wait().unwrap().is_none();
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert!(lives, "root killed a process of the stranger's choice: {}", text(&refused));
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    for words in [temporary.join("rumba-0").to_str().unwrap(), "it belongs to 12345", "XDG_STATE_HOME"] {
+        assert!(says(&refused, words), "{words}: {}", text(&refused));
+    }
+}
+
+#[test]
+fn a_ledger_among_temporary_files_is_private() {
+    let place = Place::new();
+    let temporary = temporary(&place);
+    let doctor = || without_home(&place, &["doctor"], &temporary).output().unwrap();
+    let output = doctor();
+    assert!(output.status.success(), "{}", text(&output));
+    let user = fs::metadata(&temporary).unwrap().uid();
+    let ledger = temporary.join(format!("rumba-{user}"));
+    for dir in [ledger.clone(), ledger.join("managed")] {
+        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o7777, 0o700, "{}", dir.display());
+    }
+    assert!(doctor().status.success(), "it is found again");
+    // Somebody may have looked into it, or written to it, while it was open.
+    set_mode(&ledger, 0o755);
+    let output = doctor();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(says(&output, "others may look into it"), "{}", text(&output));
+    set_mode(&ledger, 0o700);
+    set_mode(&temporary, 0o777);
+    let output = doctor();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(says(&output, "everybody may write to it (mode 0777)"), "{}", text(&output));
+}
+
+#[test]
+#[needs(Root)]
+fn root_puts_no_data_where_everybody_may_change_it() {
+    let place = Place::new();
+    let shared = place.path("shared");
+    fs::create_dir(&shared).unwrap();
+    for (mode, code) in [(0o777, 2), (0o1777, 0)] {
+        set_mode(&shared, mode);
+        let output = place.short_run("null", &["--set", "data_dir=shared"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "mode {mode:o}: {}", text(&output));
+        if code != 0 {
+            for words in [shared.to_str().unwrap(), "mode 0777", "chmod go-w", "--set data_dir=DIR"] {
+                assert!(says(&output, words), "{words}: {}", text(&output));
+            }
+        }
+        assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "mode {mode:o}");
+    }
+    assert!(place.is_clean());
+}
+
+#[test]
+fn data_whose_marker_went_bad_is_shown_by_doctor_until_it_is_gone() {
+    let place = Place::new();
+    let mut child = start_long_run(&place, "null", &place.path("out"), &[]);
+    let trial = children(child.id())[0];
+    kill("-KILL", child.id());
+    child.wait().unwrap();
+    while is_alive(trial) {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let data = place.path("out/data/001-null-c2-r1");
+    fs::write(data.join(".rumba"), "").unwrap();
+    for _ in 0..2 {
+        let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(says(&output, data.to_str().unwrap()) && says(&output, "remove the directory yourself"), "{output:?}");
+    }
+    fs::remove_dir_all(place.path("out/data")).unwrap();
+    let output = place.rumba(&["doctor", "--clean"]).output().unwrap();
+    assert!(output.status.success() && says(&output, "no leftovers"), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn every_signal_that_people_and_batch_systems_send_leaves_nothing_behind() {
+    // Before, SIGQUIT (Ctrl-\ on a terminal) and the others ended rumba where it stood, and the data stayed.
+    for signal in ["QUIT", "USR1", "USR2", "XCPU", "HUP", "TERM"] {
+        let place = Place::new();
+        // Whoever has started the tests may have had it ignored, as a shell's `&` does; rumba then ignores it, too.
+        for number in [libc::SIGQUIT, libc::SIGHUP] {
+            // SAFETY: the default action takes no code of this process's.
+            unsafe { libc::signal(number, libc::SIG_DFL) };
+        }
+        let mut child = start_long_run(&place, "null", &place.path("out"), &[]);
+        kill(&format!("-{signal}"), child.id());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        assert_eq!(place.report()["trials"][0]["status"], "interrupted", "{signal}");
+        assert!(place.is_clean(), "{signal}");
+    }
+}
+
+const EXPERIMENT: &str = "name = \"small\"\nworkload.linkbench.maxid1 = 1000\n\
+                          run = { loops = 1, loop = \"200ms\", warmup = \"0s\" }\n[[engine]]\nname = \"null\"\n";
+
+/// `rumba` with something on its standard input.
+fn fed(place: &Place, args: &[&str], input: impl Into<Stdio>) -> Output {
+    place.rumba(args).stdin(input).output().unwrap()
+}
+
+#[test]
+fn a_source_that_never_ends_is_refused_and_standard_input_is_one() {
+    // Before, /dev/zero was read until the memory was full.
+    let place = Place::new();
+    let zero = || fs::File::open("/dev/zero").unwrap();
+    let output = fed(&place, &["run", "/dev/zero"], Stdio::null());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(says(&output, "/dev/zero is a device"), "{}", text(&output));
+    let output = fed(&place, &["run", "-"], zero());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(says(&output, "standard input is longer than 4.00 MiB"), "{}", text(&output));
+    fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
+    let file = || fs::File::open(place.path("small.toml")).unwrap();
+    let output = fed(&place, &["run", "-", "--dry-run"], file());
+    assert!(output.status.success() && says(&output, "small: 1 trial"), "{}", text(&output));
+    // A pipe, as a shell's `<(…)` makes one.
+    let mut command = place.rumba(&["run", "/dev/stdin", "--dry-run"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(EXPERIMENT.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && says(&output, "small: 1 trial"), "{}", text(&output));
+}
+
+#[test]
+fn a_name_that_no_directory_can_have_is_refused_by_dry_run_already() {
+    let place = Place::new();
+    let with = |name: &str| EXPERIMENT.replace("name = \"null\"", &format!("name = \"{name}\"\nuse = \"null\""));
+    fs::write(place.path("long.toml"), with(&"x".repeat(5000))).unwrap();
+    for more in [&["--dry-run"][..], &[]] {
+        let output = place.rumba(&["run", "long.toml", "--out", "out"]).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(says(&output, "long.toml:5:8") && says(&output, "has 5000 characters"), "{}", text(&output));
+    }
+    fs::write(place.path("longest.toml"), with(&"x".repeat(200))).unwrap();
+    let output = place.rumba(&["run", "longest.toml", "--quiet", "--out", "out"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn nothing_that_a_file_says_is_obeyed_by_the_terminal() {
+    let place = Place::new();
+    let escaped = EXPERIMENT.replace("name = \"null\"", "name = \"a\\u001b[2Jb\"\nuse = \"null\"");
+    fs::write(place.path("escaped.toml"), escaped).unwrap();
+    // A file that is no TOML, and is shown where it is wrong.
+    let raw = EXPERIMENT.replace("name = \"null\"", "name = \"\x1b]0;owned\x07\u{9b}31m");
+    fs::write(place.path("raw.toml"), raw).unwrap();
+    for (file, shown) in [("escaped.toml", "a\\u001b[2Jb"), ("raw.toml", "raw.toml:5:")] {
+        let output = place.rumba(&["run", file, "--dry-run"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(obeyed(&output).is_empty(), "{file}: {:?}", text(&output));
+        assert!(says(&output, shown), "{}", text(&output));
+    }
+}
+
+#[test]
+fn nothing_that_somebodys_results_say_is_obeyed_by_the_terminal() {
+    let place = Place::new();
+    fs::write(place.path("small.toml"), EXPERIMENT).unwrap();
+    let output = place.rumba(&["run", "small.toml", "--quiet", "--out", "out"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let trial = fs::read_dir(place.path("out/trials")).unwrap().next().unwrap().unwrap();
+    let file = trial.path().join("record.json");
+    let mut record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    record["plan"]["engine"]["name"] = json!("null\u{1b}[2J\u{9b}31m\u{202e}");
+    record["warnings"] = json!([{ "code": "x", "message": "\u{1b}]0;owned\u{7}", "remedy": "\r\u{8}" }]);
+    fs::write(&file, record.to_string()).unwrap();
+    for more in [&["--warnings"][..], &["--json"]] {
+        let output = place.rumba(&["report", "out"]).args(more).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(obeyed(&output).is_empty(), "{more:?}: {:?}", text(&output));
+        assert!(!text(&output).contains('\u{202e}'), "{more:?}");
+        if more == ["--json"] {
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(report["trials"][0]["engine"], "null\u{1b}[2J\u{9b}31m\u{202e}", "JSON means what it meant");
+        }
+    }
+}

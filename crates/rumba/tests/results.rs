@@ -1,0 +1,276 @@
+//! The directory of a run's results: nobody else's while it is written, kept when its disk is full, read when it is damaged.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Output, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use common::{Place, SmallTmpfs, fill, kill, phase, text};
+use serde_json::Value;
+
+const SHORT: [&str; 6] = ["maxid1=2000", "clients=2", "load_clients=2", "warmup=200ms", "loops=1", "loop=1s"];
+
+fn wait(run: Child) -> Output {
+    run.wait_with_output().unwrap()
+}
+
+/// Starts a short run, whose output is piped.
+fn start_short(place: &Place, engine: &str, more: &[&str]) -> Child {
+    let mut command = place.rumba(&["run", "linkbench", "--engine", engine]);
+    for set in SHORT {
+        command.args(["--set", set]);
+    }
+    command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn report(place: &Place, results: &Path) -> Value {
+    let output = place.rumba(&["report", "--json"]).arg(results).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Whether a trial went to its end. On a busy host its seconds may have been held up, which is not asked here.
+fn is_measured(trial: &Value) -> bool {
+    let is_told = phase(trial, "loops").is_some_and(|loops| loops["ops"].as_u64() > Some(0));
+    is_told && (trial["status"] == "done" || trial["status"] == "suspended")
+}
+
+fn missing(report: &Value) -> String {
+    report["missing"].to_string()
+}
+
+#[test]
+fn runs_of_the_same_second_have_results_of_their_own() {
+    // Five that begin at once share a second. They had one name then: all but one were refused, or one's results gone.
+    let place = Place::new();
+    let engines = ["rocksdb", "sqlite", "lmdb", "null", "sqlite"];
+    let runs: Vec<Child> = engines.iter().map(|engine| start_short(&place, engine, &[])).collect();
+    let said: Vec<String> = runs.into_iter().map(|run| text(&wait(run))).collect();
+    let all: Vec<PathBuf> =
+        std::fs::read_dir(place.path("results")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut measured: Vec<String> = all
+        .iter()
+        .map(|results| {
+            let report = report(&place, results);
+            assert_eq!((report["trials"].as_array().unwrap().len(), missing(&report)), (1, "[]".to_owned()));
+            assert!(is_measured(&report["trials"][0]), "{}", report["trials"][0]["failure"]);
+            report["trials"][0]["engine"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    measured.sort();
+    assert_eq!(measured, ["lmdb", "null", "rocksdb", "sqlite", "sqlite"], "{said:?}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn of_two_runs_into_one_directory_at_once_one_is_refused_by_its_name() {
+    let place = Place::new();
+    let runs = ["rocksdb", "sqlite"].map(|engine| (engine, start_short(&place, engine, &["--out", "here/out"])));
+    let ended = runs.map(|(engine, run)| (engine, wait(run)));
+    let (kept, refused): (Vec<_>, Vec<_>) = ended.iter().partition(|(_, output)| output.status.code() != Some(2));
+    assert_eq!((kept.len(), refused.len()), (1, 1), "{}{}", text(&ended[0].1), text(&ended[1].1));
+    assert!(text(&refused[0].1).contains("here/out is taken: another run"), "{}", text(&refused[0].1));
+    let report = report(&place, &place.path("here/out"));
+    assert_eq!((report["trials"][0]["engine"].as_str(), missing(&report)), (Some(kept[0].0), "[]".to_owned()));
+    assert!(is_measured(&report["trials"][0]), "{}", report["trials"][0]["failure"]);
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_run_under_way_keeps_its_directory() {
+    let place = Place::new();
+    let first = Run::start(&place, "null", &place.path("out"), &["loops=1", "loop=30s", "repeats=1"]);
+    let second = wait(start_short(&place, "sqlite", &["--out", "out"]));
+    assert_eq!(second.status.code(), Some(2), "{}", text(&second));
+    assert!(text(&second).contains("out is taken: another run"), "{}", text(&second));
+    let resumed = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    assert_eq!(resumed.status.code(), Some(2), "{}", text(&resumed));
+    assert!(text(&resumed).contains("out is taken: another run"), "{}", text(&resumed));
+    kill("-INT", first.child.id());
+    assert_eq!(first.wait().0.code(), Some(130));
+    assert_eq!(place.report()["trials"][0]["engine"], "null");
+}
+
+/// A run with results elsewhere than its data, and what it says.
+struct Run {
+    child: Child,
+    said: JoinHandle<String>,
+}
+
+impl Run {
+    /// Starts one, and waits until its first loop is under way.
+    fn start(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Self {
+        let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
+        command.arg(out);
+        let sets = ["maxid1=2000", "clients=2", "warmup=0s", "data_dir=data", "repeats_from=load"];
+        for set in sets.iter().chain(more) {
+            command.args(["--set", set]);
+        }
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let said = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
+        let intervals = trial(out, engine).join("intervals.ndjson");
+        while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
+            assert!(child.try_wait().unwrap().is_none(), "{engine} ended early: {}", said.join().unwrap());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { child, said }
+    }
+
+    fn wait(mut self) -> (ExitStatus, String) {
+        (self.child.wait().unwrap(), self.said.join().unwrap())
+    }
+}
+
+fn trial(results: &Path, engine: &str) -> PathBuf {
+    results.join(format!("trials/001-{engine}-c2-r1"))
+}
+
+/// Seconds of a phase that a trial's intervals tell of, each of which can be read.
+fn seconds_told(trial: &Path, phase: &str) -> f64 {
+    let intervals = std::fs::read_to_string(trial.join("intervals.ndjson")).unwrap();
+    let intervals = intervals.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    intervals.filter(|interval| interval["phase"] == phase).map(|interval| interval["seconds"].as_f64().unwrap()).sum()
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_full_disk_of_the_results_is_told_at_once_and_costs_an_interval_at_most() {
+    // It was told when all loops had been measured: none was kept, and the record said that the trial was running.
+    for engine in ["null", "sqlite"] {
+        let place = Place::new();
+        let memory = SmallTmpfs::new(&place, "size=24m");
+        let out = memory.mount.join("out");
+        let run = Run::start(&place, engine, &out, &["loops=3", "loop=20s", "repeats=2"]);
+        let taken = rustix::fs::statvfs(&memory.mount).unwrap();
+        let taken = (taken.f_blocks - taken.f_bfree) * taken.f_frsize;
+        fill(&memory.mount);
+        let (status, said) = run.wait();
+        assert_eq!(status.code(), Some(1), "{engine}: {said}");
+        let place_of = |words: &str| said.find(words).unwrap_or_else(|| panic!("{engine}: no {words} in {said}"));
+        assert!(place_of("out is full: nothing more is run") < place_of("FAILED in loop 1"), "{engine}: {said}");
+        assert!(said.contains("1 trial not run (make room there"), "{engine}: {said}");
+        let report = report(&place, &out);
+        let told = &report["trials"][0];
+        assert_eq!((&told["status"], &told["failure"]["phase"]), (&"failed".into(), &"loop 1".into()), "{engine}");
+        let cause = told["failure"]["cause"].as_str().unwrap();
+        assert!(cause.starts_with("results-disk-full: "), "{engine}: {cause}");
+        assert!(told["warnings"].to_string().contains("\"results-disk-full\""), "{engine}");
+        assert_eq!(missing(&report), "[\"002-ENGINE-c2-r2: was not run\"]".replace("ENGINE", engine));
+        let (load, cut_off) = (phase(told, "load").unwrap(), phase(told, "loop 1").unwrap());
+        assert!(load["ops"].as_u64().unwrap() > 0 && cut_off["ops"].as_u64().unwrap() > 0, "{engine}");
+        assert_eq!(cut_off["complete"], false, "{engine}");
+        let lost_s = cut_off["seconds"].as_f64().unwrap() - seconds_told(&trial(&out, engine), "loop 1");
+        assert!(lost_s < 1.1, "{engine}: {lost_s} s are lost");
+        let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+        assert!(page.trim_end().ends_with("</html>") && page.contains("results-disk-full"), "{engine}");
+        assert!(taken > 6 << 20, "{engine}: only {taken} bytes were held");
+        assert!(place.is_clean(), "{engine}");
+    }
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_disk_without_inodes_is_a_full_one_and_the_run_goes_on_when_there_is_room() {
+    let place = Place::new();
+    let memory = SmallTmpfs::new(&place, "size=24m,nr_inodes=64");
+    let out = memory.mount.join("out");
+    let run = Run::start(&place, "sqlite", &out, &["loops=2", "loop=3s", "repeats=1"]);
+    let ballast: Vec<PathBuf> = (0..64).map(|number| memory.mount.join(format!("ballast-{number}"))).collect();
+    assert!(ballast.iter().any(|file| std::fs::File::create(file).is_err()), "there are too many inodes");
+    let (status, said) = run.wait();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let report = report(&place, &out);
+    let cause = report["trials"][0]["failure"]["cause"].as_str().unwrap();
+    assert!(cause.starts_with("results-disk-full: "), "{cause}");
+    assert_eq!(phase(&report["trials"][0], "loop 1").unwrap()["complete"], true, "it was whole by then");
+    for file in ballast.iter().filter(|file| file.exists()) {
+        std::fs::remove_file(file).unwrap();
+    }
+    let output = place.rumba(&["run", "--resume"]).arg(&out).output().unwrap();
+    let report = self::report(&place, &out);
+    assert!(is_measured(&report["trials"][0]) && missing(&report) == "[]", "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_disk_without_room_for_the_record_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let memory = SmallTmpfs::new(&place, "size=4m");
+    let run = start_short(&place, "null", &["--set", "data_dir=data", "--out", "memory/out"]);
+    let output = wait(run);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
+    assert!(words.contains("memory/out has no room for the 7 MiB that are held"), "{words}");
+    assert_eq!(std::fs::read_dir(&memory.mount).unwrap().count(), 0, "nothing is left");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn results_that_somebody_moves_away_end_the_run_and_not_only_at_its_end() {
+    let place = Place::new();
+    let out = place.path("out");
+    let run = Run::start(&place, "null", &out, &["loops=60", "loop=1s", "repeats=1"]);
+    std::fs::rename(trial(&out, "null"), place.path("elsewhere")).unwrap();
+    let (status, said) = run.wait();
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("out cannot be written (No such file or directory"), "{said}");
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_page_that_finds_no_room_leaves_the_old_one() {
+    // It was emptied first, and then held what there was room for.
+    let place = Place::new();
+    place.short_run("null", &[]).output().unwrap();
+    assert!(is_measured(&place.report()["trials"][0]));
+    let memory = SmallTmpfs::new(&place, "size=2m");
+    let page = memory.mount.join("page.html");
+    std::fs::write(&page, "the old page").unwrap();
+    fill(&memory.mount);
+    let output = place.rumba(&["report", "out", "--html"]).arg(&page).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("page.html cannot be written"), "{}", text(&output));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "the old page");
+    assert_eq!(std::fs::read_dir(&memory.mount).unwrap().count(), 2, "no part of one is left");
+}
+
+#[test]
+fn one_bad_byte_hides_one_second_and_no_trial() {
+    // The file was read as text or not at all, and the trial was gone.
+    let place = Place::new();
+    place.short_run("sqlite", &["--set", "interval=200ms"]).output().unwrap();
+    let intervals = place.path("out/trials/001-sqlite-c2-r1/intervals.ndjson");
+    let mut bytes = std::fs::read(&intervals).unwrap();
+    let second_line = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    bytes[second_line + 3] = 0xff;
+    std::fs::write(&intervals, bytes).unwrap();
+    let report = place.report();
+    assert!(is_measured(&report["trials"][0]), "{}", report["missing"]);
+    let missing = missing(&report);
+    assert!(missing.contains("001-sqlite-c2-r1: intervals.ndjson line 2 cannot be read; the other "), "{missing}");
+    let tables = place.rumba(&["report", "out"]).output().unwrap();
+    assert!(text(&tables).contains("intervals.ndjson line 2 cannot be read"), "{}", text(&tables));
+}
+
+#[test]
+fn tables_that_find_no_room_are_a_failure_and_cost_no_results() {
+    // They were lost without a word, and the command ended well.
+    let place = Place::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = place.short_run("null", &[]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("standard output: No space left on device"), "{}", text(&output));
+    assert!(is_measured(&place.report()["trials"][0]));
+    assert!(place.path("out/report.html").is_file());
+}

@@ -1,0 +1,324 @@
+//! A measurement that was suspended is no measurement. Loops of 5 s that lasted 58, 26 and 14 s, because somebody had
+//! stopped the server, rumba or all of it, once ended as "done", and their figures were compared with others'. And one
+//! that was merely slow, or whose reader slept, is a measurement.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Place, SmallDisk, children, kill, phase, text};
+use serde_json::Value;
+
+/// A run in a process group of its own, as a shell starts it.
+struct Run {
+    place: Place,
+    child: Child,
+    engine: &'static str,
+}
+
+/// What a run has left.
+struct Ended {
+    place: Place,
+    code: Option<i32>,
+    report: Value,
+    intervals: Vec<Value>,
+}
+
+impl Run {
+    fn start(engine: &'static str, more: &[&str]) -> Self {
+        Self::start_in(Place::new(), engine, more)
+    }
+
+    fn start_in(place: Place, engine: &'static str, more: &[&str]) -> Self {
+        let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out", "out", "--quiet"]);
+        for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s"].iter().chain(more) {
+            command.args(["--set", set]);
+        }
+        let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        Self { place, child, engine }
+    }
+
+    fn file(&self, name: &str) -> String {
+        let path = format!("out/trials/001-{}-c2-r1/{name}", self.engine);
+        std::fs::read_to_string(self.place.path(&path)).unwrap_or_default()
+    }
+
+    /// Waits for so many seconds of a phase; what has been written decides when that is.
+    fn await_seconds(&mut self, phase: &str, seconds: usize) {
+        while self.file("intervals.ndjson").matches(&format!("\"{phase}\"")).count() < seconds {
+            assert!(self.child.try_wait().unwrap().is_none(), "it ended early: {}", self.place.report());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn trial(&self) -> u32 {
+        children(self.child.id())[0]
+    }
+
+    fn server(&self) -> u32 {
+        children(self.trial())[0]
+    }
+
+    fn end(mut self) -> Ended {
+        let code = self.child.wait().unwrap().code();
+        let report = self.place.report();
+        let intervals = self.file("intervals.ndjson");
+        let intervals = intervals.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Ended { place: self.place, code, report, intervals }
+    }
+}
+
+fn stop_for(pid: u32, time: Duration) {
+    kill("-STOP", pid);
+    std::thread::sleep(time);
+    kill("-CONT", pid);
+}
+
+/// To all processes of a group.
+fn signal_group(signal: &str, group: u32) {
+    assert!(Command::new("kill").args([signal, "--", &format!("-{group}")]).status().unwrap().success());
+}
+
+impl Ended {
+    fn trial(&self) -> &Value {
+        &self.report["trials"][0]
+    }
+
+    fn phase(&self, name: &str) -> &Value {
+        phase(self.trial(), name).unwrap_or_else(|| panic!("no {name}: {}", self.trial()))
+    }
+
+    fn seconds(&self, name: &str) -> f64 {
+        self.phase(name)["seconds"].as_f64().unwrap()
+    }
+
+    /// For how long a phase was suspended; not at all if it is not marked.
+    fn suspended_s(&self, name: &str) -> f64 {
+        self.phase(name)["suspended"]["seconds"].as_f64().unwrap_or(0.0)
+    }
+
+    /// Length and suspended part of each second of a phase.
+    fn timeline(&self, name: &str) -> Vec<(f64, f64)> {
+        let of_phase = self.intervals.iter().filter(|interval| interval["phase"] == name);
+        of_phase.map(|one| (one["seconds"].as_f64().unwrap(), one["suspended_s"].as_f64().unwrap_or(0.0))).collect()
+    }
+
+    /// The trial is marked, its figures are nowhere, and who looks is told.
+    fn counts_for_nothing(&self, engine: &str) {
+        assert_eq!(
+            (self.code, &self.trial()["status"]),
+            (Some(1), &"suspended".into()),
+            "{}",
+            self.trial()["warnings"]
+        );
+        let warnings = self.trial()["warnings"].as_array().unwrap();
+        let warning = warnings.iter().find(|warning| warning["code"] == "suspended").unwrap();
+        assert_eq!(warning["rank"], "void");
+        let row = &self.report["summary"]["rows"][0];
+        assert!(row["run"].is_null() && row["load"].is_object(), "{row}");
+        assert_eq!((&row["suspended"][0]["part"], &row["suspended"][0]["trial"]), (&"run".into(), &1.into()));
+        assert_eq!(self.report["summary"]["steadiness"], Value::Array(Vec::new()));
+        let claim = format!("ops_per_s(\"{engine}\") > 0");
+        let checked = self.place.rumba(&["report", "out", "--check", "--claim", &claim]).output().unwrap();
+        assert_eq!(checked.status.code(), Some(1), "{}", text(&checked));
+        let said = text(&checked);
+        assert!(said.contains("undecided") && said.contains("1 were suspended"), "{said}");
+        assert!(said.contains("Suspended while they were measured, and in no figure, verdict or claim"), "{said}");
+        assert!(said.contains(&format!("repeat 1 of {engine} was suspended in loop 1")), "{said}");
+        assert!(std::fs::read_to_string(self.place.path("out/report.html")).unwrap().contains("\"suspended\":[["));
+        assert!(self.place.is_clean());
+    }
+
+    /// The trial is a measurement like any other.
+    fn is_sound(&self) {
+        assert_eq!((self.code, &self.trial()["status"]), (Some(0), &"done".into()), "{}", self.trial()["warnings"]);
+        let marked = self.trial()["phases"].as_array().unwrap().iter().find(|phase| phase["suspended"].is_object());
+        assert!(marked.is_none(), "{}", marked.unwrap());
+        assert!(self.report["summary"]["rows"][0]["run"].is_object());
+        assert!(self.place.is_clean());
+    }
+}
+
+#[test]
+fn a_trial_that_was_stopped_is_marked_shows_its_gap_by_the_second_and_is_run_again_on_resume() {
+    let mut run = Run::start("sqlite", &["loops=2", "loop=4s"]);
+    run.await_seconds("loop 1", 1);
+    // The loop ends in time: only what could not run in it tells.
+    stop_for(run.trial(), Duration::from_millis(2500));
+    let ended = run.end();
+    ended.counts_for_nothing("sqlite");
+    let lost_s = ended.suspended_s("loop 1");
+    assert!((2.2..3.0).contains(&lost_s), "{lost_s} of 2.5 s");
+    assert!((4.0..4.8).contains(&ended.seconds("loop 1")), "{}", ended.seconds("loop 1"));
+    assert_eq!(ended.suspended_s("loop 2"), 0.0, "each loop is looked at by itself");
+    assert!(ended.suspended_s("loops") > 0.0, "their sum is no better than its parts");
+    let timeline = ended.timeline("loop 1");
+    assert!(timeline.iter().all(|(seconds, _)| *seconds < 1.5), "{timeline:?}");
+    let (whole, lost) = timeline.iter().fold((0.0, 0.0), |(whole, lost), (seconds, s)| (whole + seconds, lost + s));
+    assert!((whole - ended.seconds("loop 1")).abs() < 0.05 && (lost - lost_s).abs() < 0.2, "{timeline:?}");
+    let ops: u64 =
+        ended.intervals.iter().filter(|one| one["phase"] == "loop 1").map(|one| one["ops"].as_u64().unwrap()).sum();
+    assert_eq!(ops, ended.phase("loop 1")["ops"].as_u64().unwrap(), "no operation is lost or told twice");
+    let again = ended.place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again));
+    let report = ended.place.report();
+    assert_eq!(report["trials"][0]["status"], "done");
+    assert!(report["summary"]["rows"][0]["run"].is_object());
+}
+
+/// What Ctrl-Z does, and `fg` later: rumba and its trial stop; a server has a group of its own and runs on.
+fn ctrl_z(engine: &'static str) {
+    let mut run = Run::start(engine, &["loops=2", "loop=2s"]);
+    run.await_seconds("loop 1", 1);
+    signal_group("-TSTP", run.child.id());
+    std::thread::sleep(Duration::from_secs(4));
+    signal_group("-CONT", run.child.id());
+    let ended = run.end();
+    ended.counts_for_nothing(engine);
+    // It was a loop of 5 s that lasted 14, and nothing said so.
+    assert!(ended.seconds("loop 1") > 4.5, "{}", ended.seconds("loop 1"));
+    assert!((3.6..4.6).contains(&ended.suspended_s("loop 1")), "{}", ended.suspended_s("loop 1"));
+    assert!((2.0..2.8).contains(&ended.seconds("loop 2")), "{}", ended.seconds("loop 2"));
+    assert_eq!(ended.suspended_s("loop 2"), 0.0);
+    let timeline = ended.timeline("loop 1");
+    assert!(timeline.iter().filter(|(_, suspended_s)| *suspended_s > 0.9).count() >= 3, "{timeline:?}");
+}
+
+#[test]
+fn ctrl_z_suspends_the_measurement() {
+    ctrl_z("sqlite");
+}
+
+#[test]
+#[needs(MariaDb)]
+fn so_it_does_though_the_server_runs_on() {
+    ctrl_z("innodb");
+}
+
+/// Stops rumba, not its trial, for all of the loops, which tell more than a pipe holds.
+fn stopped_parent(engine: &'static str) {
+    let mut run = Run::start(engine, &["loops=3", "loop=3s", "interval=100ms"]);
+    run.await_seconds("loop 1", 1);
+    stop_for(run.child.id(), Duration::from_secs(11));
+    let ended = run.end();
+    ended.is_sound();
+    for number in 1..=3 {
+        let name = format!("loop {number}");
+        // It waited for its reader: a loop of 5 s lasted 26.
+        assert!((3.0..3.8).contains(&ended.seconds(&name)), "{name} lasted {} s", ended.seconds(&name));
+        let timeline = ended.timeline(&name);
+        assert!(timeline.len() > 15 && timeline.iter().all(|(seconds, _)| *seconds < 1.5), "{name}: {timeline:?}");
+        let ops: u64 = ended
+            .intervals
+            .iter()
+            .filter(|one| one["phase"] == name.as_str())
+            .map(|one| one["ops"].as_u64().unwrap())
+            .sum();
+        assert_eq!(ops, ended.phase(&name)["ops"].as_u64().unwrap(), "nothing that was told is lost");
+    }
+}
+
+#[test]
+fn a_reader_that_is_stopped_holds_nobody_back_and_misses_nothing() {
+    stopped_parent("sqlite");
+}
+
+#[test]
+#[needs(MariaDb)]
+fn nor_does_it_where_a_server_is_measured() {
+    stopped_parent("innodb");
+}
+
+#[test]
+#[needs(MariaDb)]
+fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_longer() {
+    // The stall watch says nothing of so short a stop, and nothing at all when it is off.
+    for driver in ["driver=threads", "driver=loops"] {
+        let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver]);
+        run.await_seconds("loop 1", 1);
+        stop_for(run.server(), Duration::from_millis(5500));
+        let ended = run.end();
+        ended.counts_for_nothing("innodb");
+        let cause = ended.phase("loop 1")["suspended"]["cause"].as_str().unwrap();
+        assert!(cause.contains("the server, mariadbd (pid") && cause.contains("state T"), "{driver}: {cause}");
+        for name in ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5"] {
+            // The server was asked for its counters between two loops: the second lasted until it went on.
+            assert!((2.0..2.8).contains(&ended.seconds(name)), "{driver}: {name} lasted {} s", ended.seconds(name));
+            let timeline = ended.timeline(name);
+            assert!(timeline.iter().all(|(seconds, _)| *seconds < 1.5), "{driver}, {name}: {timeline:?}");
+        }
+        let lost_s = ended.suspended_s("loops");
+        assert!((5.0..5.8).contains(&lost_s), "{driver}: {lost_s} of 5.5 s");
+        let whole = ["loop 2", "loop 3"].map(|name| ended.suspended_s(name));
+        assert!(whole.iter().all(|lost_s| (1.9..2.8).contains(lost_s)), "{driver}: {whole:?}");
+        assert_eq!(ended.suspended_s("loop 5"), 0.0, "{driver}");
+        let phases: Vec<&str> =
+            ended.trial()["phases"].as_array().unwrap().iter().map(|phase| phase["phase"].as_str().unwrap()).collect();
+        let order: Vec<&str> = phases.into_iter().filter(|name| name.starts_with("loop")).collect();
+        assert_eq!(order, ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5", "loops"], "{driver}");
+    }
+}
+
+#[test]
+fn a_suspended_load_spoils_the_loads_figures_alone() {
+    let mut run = Run::start("sqlite", &["maxid1=60000", "loops=1", "loop=1s", "interval=100ms"]);
+    run.await_seconds("load", 2);
+    stop_for(run.trial(), Duration::from_secs(2));
+    let ended = run.end();
+    assert_eq!((ended.code, &ended.trial()["status"]), (Some(1), &"suspended".into()), "{}", ended.trial());
+    assert!((1.8..2.6).contains(&ended.suspended_s("load")), "{}", ended.suspended_s("load"));
+    let row = &ended.report["summary"]["rows"][0];
+    assert!(row["load"].is_null() && row["run"].is_object(), "{row}");
+    assert_eq!(row["suspended"][0]["part"], "load");
+}
+
+/// A file system that takes no writes while this lives.
+struct Frozen<'a>(&'a SmallDisk);
+
+impl<'a> Frozen<'a> {
+    fn new(disk: &'a SmallDisk) -> Self {
+        assert!(Command::new("fsfreeze").arg("--freeze").arg(&disk.mount).status().unwrap().success());
+        Self(disk)
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze").arg("--unfreeze").arg(&self.0.mount).status();
+    }
+}
+
+#[test]
+#[needs(MariaDb, LoopDevice)]
+fn a_disk_that_takes_no_writes_for_seconds_is_a_finding_and_no_suspension() {
+    for engine in ["sqlite", "innodb"] {
+        let place = Place::new();
+        let disk = SmallDisk::new(&place, 500);
+        let data = format!("data_dir={}", disk.mount.join("data").display());
+        let mut run = Run::start_in(place, engine, &["loops=2", "loop=4s", "cache=16MiB", "durability=sync", &data]);
+        run.await_seconds("loop 1", 2);
+        let before = Instant::now();
+        let frozen = Frozen::new(&disk);
+        std::thread::sleep(Duration::from_secs(3));
+        drop(frozen);
+        let stall_ms = before.elapsed().as_secs_f64() * 1e3;
+        let ended = run.end();
+        ended.is_sound();
+        for name in ["loop 1", "loop 2"] {
+            assert!((4.0..4.8).contains(&ended.seconds(name)), "{engine}: {name} lasted {} s", ended.seconds(name));
+        }
+        let ops = ended.phase("loops")["op_types"].as_object().unwrap().values();
+        let max_ms = ops.filter_map(|op| op["response"]["max_ms"].as_f64()).fold(0.0, f64::max);
+        // Two writers of SQLite may wait for each other longer than for the disk.
+        assert!(max_ms > stall_ms - 200.0, "{engine}: {max_ms} of {stall_ms} ms");
+        // Before the place that it is in.
+        drop(disk);
+    }
+}

@@ -1,0 +1,124 @@
+//! How many clients a server takes at once.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::MostClients;
+
+use crate::capability::Capabilities;
+use crate::counters::{Ask, Status};
+use crate::plan::Plan;
+
+const VARIABLE: &str = "max_connections";
+
+/// What a server of rumba's own will take, as far as it is known before its start: the control session is one more.
+pub fn of_plan(plan: &Plan, capabilities: &Capabilities) -> Option<MostClients> {
+    let planned = plan.lines.iter().rfind(|line| line.name == VARIABLE).and_then(|line| line.value.as_deref());
+    let usual = || capabilities.variables.get(VARIABLE).map(|variable| variable.value.as_str());
+    let most: u64 = planned.or_else(usual)?.parse().ok()?;
+    Some(MostClients {
+        clients: clients(most, 1),
+        why: format!("its {VARIABLE} is {most}, and rumba's control session takes one"),
+        remedy: format!("raise the engine's setting {VARIABLE}"),
+    })
+}
+
+/// How long a server may take to notice that a connection has gone.
+const NOTICED: Duration = Duration::from_millis(200);
+/// How often it is asked meanwhile.
+const NAP: Duration = Duration::from_millis(20);
+
+/// The same as [`of_server`], when those have gone that were just about to: earlier connections of rumba's own among them.
+pub fn of_server_at_rest(admin: &mut dyn Ask) -> Option<MostClients> {
+    let since = Instant::now();
+    let mut best = of_server(admin)?;
+    while since.elapsed() < NOTICED {
+        sleep(NAP);
+        best = of_server(admin).filter(|now| now.clients > best.clients).unwrap_or(best);
+    }
+    Some(best)
+}
+
+/// What a running server takes beside those that are connected, of which this session is one: the control session.
+/// `None` where it does not tell.
+pub fn of_server(admin: &mut dyn Ask) -> Option<MostClients> {
+    let connected = Status::read_some(admin, &["Threads_connected"]).ok()?.get("Threads_connected")? as u64;
+    let (most, most_of_user) = limits(admin)?;
+    let whole = MostClients {
+        clients: clients(most, connected),
+        why: format!(
+            "the server's {VARIABLE} is {most}, and {connected} are taken, one of them by rumba's control session"
+        ),
+        remedy: format!("raise the server's {VARIABLE}"),
+    };
+    if most_of_user == 0 {
+        return Some(whole);
+    }
+    let own = connections_of_user(admin).unwrap_or(1);
+    let of_user = MostClients {
+        clients: clients(most_of_user, own),
+        why: format!(
+            "the user's max_user_connections is {most_of_user}, and {own} are taken, one of them by rumba's control session"
+        ),
+        remedy: "have an administrator raise the user's MAX_USER_CONNECTIONS, or max_user_connections".to_owned(),
+    };
+    Some(if of_user.clients < whole.clients { of_user } else { whole })
+}
+
+/// The server's limit, and the user's own: 0 where there is none. A session is told the limit of its account.
+fn limits(admin: &mut dyn Ask) -> Option<(u64, u64)> {
+    let sql = format!("SELECT @@GLOBAL.{VARIABLE}, @@SESSION.max_user_connections");
+    let row = admin.ask(&sql).ok()?.rows.into_iter().next()?;
+    let number = |column: usize| row.get(column)?.as_deref()?.parse::<i64>().ok();
+    // A server may say -1: nobody but administrators; who is in, is one.
+    Some((u64::try_from(number(0)?).ok()?, number(1).and_then(|most| u64::try_from(most).ok()).unwrap_or(0)))
+}
+
+/// The connections of the user's account; a user always sees those.
+fn connections_of_user(admin: &mut dyn Ask) -> Option<u64> {
+    const SQL: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST \
+        WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)";
+    admin.ask(SQL).ok()?.rows.first()?.first()?.as_deref()?.parse().ok()
+}
+
+fn clients(most: u64, taken: u64) -> u32 {
+    u32::try_from(most.saturating_sub(taken)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::tests::server::{Private, run};
+
+    /// Asks until those who have just gone are gone for the server, too.
+    fn room(admin: &mut dyn Ask, wanted: u32) -> MostClients {
+        for _ in 0..100 {
+            if let Some(most) = of_server(admin).filter(|most| most.clients == wanted) {
+                return most;
+            }
+            sleep(NAP);
+        }
+        panic!("{:?} where there is room for {wanted}", of_server(admin))
+    }
+
+    #[test]
+    #[needs(MariaDb)]
+    fn what_others_have_taken_and_what_the_user_may_have_is_counted() {
+        let private = Private::start(&["--max-connections=12"]);
+        let mut admin = private.connect();
+        assert!(room(&mut admin, 11).why.contains("max_connections is 12"));
+        let other = private.connect();
+        room(&mut admin, 10);
+        drop(other);
+        run(&mut admin, &["CREATE USER few@localhost WITH MAX_USER_CONNECTIONS 4"]);
+        let mut few = private.connect_as("few");
+        let most = room(&mut few, 3);
+        assert!(most.why.contains("max_user_connections is 4"), "{most:?}");
+        let (problem, remedy) = most.refusal(4).expect("one too many");
+        assert!(problem.contains("4 clients are more than the 3"), "{problem}");
+        assert!(remedy.ends_with("or set 3 or fewer"), "{remedy}");
+        // The number that is named works.
+        let three: Vec<_> = (0..3).map(|_| private.connect_as("few")).collect();
+        assert_eq!(three.len(), 3);
+    }
+}

@@ -1,0 +1,144 @@
+//! The control session: what everything but the clients' operations goes over. Counters, upkeep, taking a schema and
+//! giving it back.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::EngineError;
+use rumba_wire::{Admin, OnLost, Rows, WireError};
+
+use crate::counters::{Ask, Status};
+use crate::external;
+
+/// By how much a server's uptime, told in whole seconds, may fall behind without a start in between.
+const UPTIME_SLACK_S: f64 = 3.0;
+
+/// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
+/// connects anew, takes hold of its schema again and asks once more.
+pub struct Control {
+    admin: Admin,
+    on_lost: OnLost,
+    /// The schema that it holds other trials off.
+    schema: Option<String>,
+    /// The server's uptime in seconds, and when it was told.
+    up: Option<(f64, Instant)>,
+    was_restarted: bool,
+    is_lost: bool,
+}
+
+impl Control {
+    /// Over a connection; `schema` is what it holds other trials off, see [`external::hold`].
+    pub fn new(mut admin: Admin, on_lost: OnLost, schema: Option<String>) -> Self {
+        let up = uptime_s(&mut admin).map(|uptime_s| (uptime_s, Instant::now()));
+        Self { admin, on_lost, schema, up, was_restarted: false, is_lost: false }
+    }
+
+    /// Changes the time that an answer may take; `None` waits for ever.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.admin.set_timeout(timeout);
+    }
+
+    /// Whether the server was started again since the session began, as far as the session has noticed: what it
+    /// counts is then counted from another start.
+    pub fn was_restarted(&self) -> bool {
+        self.was_restarted
+    }
+
+    /// An error as the clients' sessions tell it where the connection is lost for good: so whoever watches the server
+    /// sees that its end may be behind it.
+    pub fn told(&self, error: EngineError) -> EngineError {
+        match error {
+            EngineError::Failed { call, message } if self.is_lost => {
+                let remedy = match (&self.schema, self.on_lost) {
+                    (Some(_), OnLost::Fail) => "; on_lost = \"reconnect\" goes on after a server's restart",
+                    _ => "",
+                };
+                let message = format!("the connection was lost: {call}: {message}{remedy}");
+                EngineError::Failed { call: "connection", message }
+            }
+            other => other,
+        }
+    }
+
+    fn connect_anew(&mut self) -> Result<(), WireError> {
+        self.admin.reconnect()?;
+        if let Some(schema) = &self.schema
+            && !external::hold(&mut self.admin, schema, external::RELEASE)?
+        {
+            let cause = io::Error::other("another trial has taken it meanwhile");
+            return Err(WireError::Io { what: format!("taking the schema {schema} again"), cause });
+        }
+        let now = uptime_s(&mut self.admin);
+        if let (Some((then_s, told)), Some(now_s)) = (self.up, now) {
+            self.was_restarted |= now_s + UPTIME_SLACK_S < then_s + told.elapsed().as_secs_f64();
+        }
+        self.up = now.map(|now_s| (now_s, Instant::now())).or(self.up);
+        Ok(())
+    }
+}
+
+impl Ask for Control {
+    /// What was under way when the connection was lost may have been done or not: whoever asks here asks for what may
+    /// be done twice.
+    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+        let first = self.admin.ask(sql);
+        let answered = match first {
+            Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
+                self.connect_anew().and_then(|()| self.admin.ask(sql))
+            }
+            answered => answered,
+        };
+        self.is_lost = answered.as_ref().is_err_and(WireError::is_lost);
+        answered
+    }
+}
+
+/// Seconds since the server's start.
+fn uptime_s(admin: &mut Admin) -> Option<f64> {
+    Status::read_some(admin, &["Uptime"]).ok()?.get("Uptime")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::tests::server::{Private, run};
+
+    fn id(control: &mut Control) -> String {
+        control.ask("SELECT CONNECTION_ID()").expect("an answer").rows[0][0].clone().expect("a number")
+    }
+
+    fn holds(admin: &mut Admin) -> bool {
+        external::hold(admin, "lab", Duration::ZERO).expect("an answer")
+    }
+
+    #[test]
+    #[needs(MariaDb)]
+    fn a_session_that_may_reconnect_goes_on_and_holds_its_schema_again() {
+        let mut private = Private::start(&[]);
+        let mut admin = private.connect();
+        assert!(holds(&mut admin));
+        let mut control = Control::new(admin, OnLost::Reconnect, Some("lab".to_owned()));
+        let first = id(&mut control);
+        run(&mut private.connect(), &[&format!("KILL CONNECTION {first}")]);
+        assert_ne!(id(&mut control), first);
+        assert!(!control.was_restarted(), "the server is the same");
+        assert!(!holds(&mut private.connect()), "no other trial may");
+        // Its uptime, in whole seconds, must be seen to fall.
+        std::thread::sleep(Duration::from_secs(5));
+        private.restart();
+        id(&mut control);
+        assert!(control.was_restarted());
+        assert!(!holds(&mut private.connect()), "no other trial may");
+    }
+
+    #[test]
+    #[needs(MariaDb)]
+    fn a_session_that_may_not_reconnect_says_that_the_connection_is_lost() {
+        let private = Private::start(&[]);
+        let mut control = Control::new(private.connect(), OnLost::Fail, None);
+        let number = id(&mut control);
+        run(&mut private.connect(), &[&format!("KILL CONNECTION {number}")]);
+        assert!(control.ask("SELECT 1").is_err_and(|error| error.is_lost()));
+        assert!(control.ask("SELECT 1").is_err(), "what is lost stays lost");
+    }
+}

@@ -1,0 +1,168 @@
+//! Settling and draining servers that others run: nothing of them is changed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rumba_wire::{Admin, Rows, WireError};
+
+use crate::counters::tests::server::{self, Private};
+use crate::counters::{Ask, Kind, debt, purge_progress};
+use crate::upkeep::{Patience, theirs};
+
+const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
+
+/// A connection, and what was asked over it.
+struct Told {
+    admin: Admin,
+    said: Vec<String>,
+}
+
+impl Ask for Told {
+    fn ask(&mut self, sql: &str) -> Result<Rows, WireError> {
+        self.said.push(sql.to_owned());
+        self.admin.ask(sql)
+    }
+}
+
+impl Told {
+    fn of(server: &Private) -> Self {
+        Self { admin: server.connect(), said: Vec::new() }
+    }
+
+    /// The statements that change something of the server beside the schema.
+    fn changes(&self) -> Vec<&String> {
+        self.said.iter().filter(|sql| sql.to_ascii_uppercase().contains("SET GLOBAL")).collect()
+    }
+}
+
+/// Pages of `lab.rows_` that are dirty; MariaDB keeps 1 and 2 for states of clean and temporary ones.
+fn dirty_pages(admin: &mut Admin) -> u64 {
+    let sql = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE \
+               WHERE TABLE_NAME LIKE '%rows\\_%' AND OLDEST_MODIFICATION > 2";
+    admin.ask(sql).expect("pages").rows[0][0].as_deref().expect("a number").parse().expect("a number")
+}
+
+/// A kill -9 in the middle once left the user's server with another I/O capacity, and the next run measured that.
+#[test]
+#[needs(MariaDb)]
+fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
+    // A server that writes no page by itself as long as it has room.
+    let private = Private::start(&["--innodb-max-dirty-pages-pct=90", "--innodb-max-dirty-pages-pct-lwm=0"]);
+    let (mut told, innodb) = (Told::of(&private), private.server(Kind::InnoDb));
+    let mut admin = private.connect();
+    server::load(&mut admin, "InnoDB", 50_000);
+    let variables = server::variables(&mut admin, "%");
+    theirs::settle(&mut told, &innodb, "lab", &Patience::default()).expect("settled");
+    assert_eq!(dirty_pages(&mut admin), 0, "the load is written");
+    server::run(&mut admin, &[UPDATE, UPDATE, "DELETE FROM lab.rows_ WHERE id % 10 = 0"]);
+    let committed = purge_progress(&mut admin).expect("the monitor").next;
+    assert!(dirty_pages(&mut admin) > 100);
+    theirs::drain(&mut told, &innodb, "lab", &Patience::default()).expect("drained");
+    assert_eq!(dirty_pages(&mut admin), 0);
+    let purge = purge_progress(&mut admin).expect("the monitor");
+    let history = debt(&mut admin, &innodb).get("history_list_length");
+    assert!(purge.purged >= committed || history == Some(0.0) || purge.rests, "{purge:?} {history:?}");
+    assert_eq!(told.changes(), Vec::<&String>::new());
+    assert_eq!(server::variables(&mut admin, "%"), variables);
+    server::run(&mut admin, &["INSERT INTO lab.rows_ VALUES (1000000, 1, 'the tables are unlocked again')"]);
+}
+
+/// Other schemas of a server in use are dirty and have a history all the time; that is not the run's to wait for.
+#[test]
+#[needs(MariaDb)]
+fn what_others_do_meanwhile_is_not_waited_for() {
+    let private = Private::start(&[]);
+    let innodb = private.server(Kind::InnoDb);
+    let mut admin = private.connect();
+    server::load(&mut admin, "InnoDB", 5000);
+    server::run(&mut admin, &["CREATE DATABASE other", "CREATE TABLE other.rows_ SELECT * FROM lab.rows_", UPDATE]);
+    let (done, mut other) = (AtomicBool::new(false), private.connect());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let _ = other.ask("UPDATE other.rows_ SET k = k + 1");
+            }
+        });
+        let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(30) };
+        let drained = theirs::drain(&mut admin, &innodb, "lab", &patience);
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(drained, Ok(()));
+    });
+}
+
+/// A forgotten transaction would otherwise let a run wait for ever.
+#[test]
+#[needs(MariaDb)]
+fn an_open_transaction_that_keeps_purge_back_is_named() {
+    let private = Private::start(&[]);
+    let innodb = private.server(Kind::InnoDb);
+    let mut admin = private.connect();
+    server::load(&mut admin, "InnoDB", 1000);
+    theirs::drain(&mut admin, &innodb, "lab", &Patience::default()).expect("drained");
+    let mut reader = private.connect();
+    server::run(&mut reader, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
+    server::run(&mut admin, &[UPDATE, UPDATE]);
+    let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(2) };
+    let error = theirs::drain(&mut admin, &innodb, "lab", &patience).expect_err("purge is held back").to_string();
+    assert!(error.contains("transactions to purge"), "{error}");
+    assert!(error.contains("an open transaction keeps purge back"), "{error}");
+}
+
+/// A lock of somebody else's on a table of the schema is waited for no longer than the rest.
+#[test]
+#[needs(MariaDb)]
+fn a_table_that_others_have_locked_is_not_waited_for_for_ever() {
+    let private = Private::start(&[]);
+    let innodb = private.server(Kind::InnoDb);
+    let mut admin = private.connect();
+    server::load(&mut admin, "InnoDB", 1000);
+    let mut other = private.connect();
+    server::run(&mut other, &["LOCK TABLES lab.rows_ WRITE"]);
+    let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(2) };
+    let error = theirs::drain(&mut admin, &innodb, "lab", &patience).expect_err("locked").to_string();
+    assert!(error.contains("FOR EXPORT") && error.contains("1205"), "{error}");
+}
+
+#[test]
+#[needs(MariaDb)]
+fn tables_that_share_the_systems_file_are_refused_with_the_remedy() {
+    let private = Private::start(&["--innodb-file-per-table=OFF"]);
+    let innodb = private.server(Kind::InnoDb);
+    let mut admin = private.connect();
+    server::load(&mut admin, "InnoDB", 1000);
+    let error = theirs::drain(&mut admin, &innodb, "lab", &Patience::default()).expect_err("not apart").to_string();
+    assert!(error.contains("innodb_file_per_table = ON"), "{error}");
+}
+
+#[test]
+#[needs(MariaDb, MyRocks)]
+fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
+    let private = Private::with_myrocks();
+    let (mut told, myrocks) = (Told::of(&private), private.server(Kind::RocksDb));
+    let mut admin = private.connect();
+    server::load(&mut admin, "RocksDB", 50_000);
+    server::run(&mut admin, &[UPDATE]);
+    let variables = server::variables(&mut admin, "%");
+    let options = "SELECT * FROM information_schema.ROCKSDB_CF_OPTIONS ORDER BY 1, 2, 3";
+    let before = admin.ask(options).expect("options").rows;
+    theirs::settle(&mut told, &myrocks, "lab", &Patience::default()).expect("settled");
+    let left = debt(&mut admin, &myrocks);
+    assert!(left.get("memtable_bytes").is_some_and(|bytes| bytes <= 65536.0), "{left:?}");
+    assert_eq!(left.get("compacting_files"), Some(0.0), "{left:?}");
+    assert_eq!(left.get("compaction_pending"), Some(0.0), "{left:?}");
+    assert_eq!(server::variables(&mut admin, "%"), variables);
+    assert_eq!(admin.ask(options).expect("options").rows, before);
+    assert_eq!(told.changes(), ["SET GLOBAL rocksdb_force_flush_memtable_now = 1"], "a command, which leaves nothing");
+}
+
+/// Whatever an engine is called, its tables are closed and no other's.
+#[test]
+#[needs(MariaDb)]
+fn tables_of_another_engine_are_flushed_by_name() {
+    let private = Private::start(&[]);
+    let (mut told, aria) = (Told::of(&private), private.server(Kind::of("Aria")));
+    let mut admin = private.connect();
+    server::load(&mut admin, "Aria", 1000);
+    theirs::settle(&mut told, &aria, "lab", &Patience::default()).expect("settled");
+    assert!(told.said.iter().any(|sql| sql == "FLUSH LOCAL TABLES `lab`.`rows_`"), "{:?}", told.said);
+}
