@@ -86,7 +86,7 @@ impl Bench {
         let mut last = Attempt::default();
         for _ in 0..TRIES {
             last = self.attempt(case)?;
-            if last.struck.is_some() && !(last.was_held_up && !last.misses.is_empty()) {
+            if last.struck.is_some() && (last.misses.is_empty() || !last.was_held_up) {
                 break;
             }
         }

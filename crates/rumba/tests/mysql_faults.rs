@@ -44,7 +44,8 @@ fn await_phase(place: &Place, run: &mut Child, phase: &str) {
 fn state(server: &Theirs) -> Vec<Vec<Option<String>>> {
     let mut admin: Admin = server.connect().unwrap();
     let mut state = admin.query("SHOW GLOBAL VARIABLES").unwrap().rows;
-    state.extend(admin.query("SELECT NAME, ENABLED FROM information_schema.INNODB_METRICS ORDER BY NAME").unwrap().rows);
+    state
+        .extend(admin.query("SELECT NAME, ENABLED FROM information_schema.INNODB_METRICS ORDER BY NAME").unwrap().rows);
     state
 }
 

@@ -2,7 +2,7 @@
 //! giving it back.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rumba_core::engine::EngineError;
 use rumba_wire::{Admin, OnLost, Rows, WireError};
@@ -10,8 +10,8 @@ use rumba_wire::{Admin, OnLost, Rows, WireError};
 use crate::counters::{Ask, Status};
 use crate::external;
 
-/// By how much a server's uptime, told in whole seconds, may fall behind without a start in between.
-const UPTIME_SLACK_S: f64 = 3.0;
+/// How often the server is asked for its start: each time its second may end between two answers.
+const START_TRIES: u32 = 3;
 
 /// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
 /// connects anew, takes hold of its schema again and asks once more.
@@ -20,8 +20,8 @@ pub struct Control {
     on_lost: OnLost,
     /// The schema that it holds other trials off.
     schema: Option<String>,
-    /// The server's uptime in seconds, and when it was told.
-    up: Option<(f64, Instant)>,
+    /// When the server was started, as it tells.
+    started: Option<u64>,
     was_restarted: bool,
     is_lost: bool,
 }
@@ -29,8 +29,8 @@ pub struct Control {
 impl Control {
     /// Over a connection; `schema` is what it holds other trials off, see [`external::hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, schema: Option<String>) -> Self {
-        let up = uptime_s(&mut admin).map(|uptime_s| (uptime_s, Instant::now()));
-        Self { admin, on_lost, schema, up, was_restarted: false, is_lost: false }
+        let started = started(&mut admin);
+        Self { admin, on_lost, schema, started, was_restarted: false, is_lost: false }
     }
 
     /// Changes the time that an answer may take; `None` waits for ever.
@@ -68,11 +68,10 @@ impl Control {
             let cause = io::Error::other("another trial has taken it meanwhile");
             return Err(WireError::Io { what: format!("taking the schema {schema} again"), cause });
         }
-        let now = uptime_s(&mut self.admin);
-        if let (Some((then_s, told)), Some(now_s)) = (self.up, now) {
-            self.was_restarted |= now_s + UPTIME_SLACK_S < then_s + told.elapsed().as_secs_f64();
-        }
-        self.up = now.map(|now_s| (now_s, Instant::now())).or(self.up);
+        let now = started(&mut self.admin);
+        // Where the server does not tell, a start is supposed: what it counted before may not be in what it counts now.
+        self.was_restarted |= now.is_none() || now != self.started;
+        self.started = now;
         Ok(())
     }
 }
@@ -93,9 +92,23 @@ impl Ask for Control {
     }
 }
 
-/// Seconds since the server's start.
-fn uptime_s(admin: &mut Admin) -> Option<f64> {
-    Status::read_some(admin, &["Uptime"]).ok()?.get("Uptime")
+/// When the server was started, in whole seconds of its own clock. It counts its uptime from then to the beginning of the
+/// statement that asks for it, and so the difference of the two is the same at any time, also after its clock was set.
+fn started(admin: &mut Admin) -> Option<u64> {
+    for _ in 0..START_TRIES {
+        let before_s = now_s(admin)?;
+        let uptime_s = Status::read_some(admin, &["Uptime"]).ok()?.get("Uptime")?;
+        if now_s(admin)? == before_s {
+            return before_s.checked_sub(uptime_s as u64);
+        }
+    }
+    None
+}
+
+/// The second at which this statement began, by the server's clock.
+fn now_s(admin: &mut Admin) -> Option<u64> {
+    let answer = admin.query("SELECT UNIX_TIMESTAMP()").ok()?;
+    answer.rows.first()?.first()?.as_deref()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -123,8 +136,8 @@ mod tests {
         assert_ne!(id(&mut control), first);
         assert!(!control.was_restarted(), "the server is the same");
         assert!(!holds(&mut private.connect()), "no other trial may");
-        // Its uptime, in whole seconds, must be seen to fall.
-        std::thread::sleep(Duration::from_secs(5));
+        // Its start is told in whole seconds.
+        std::thread::sleep(Duration::from_secs(1));
         private.restart();
         id(&mut control);
         assert!(control.was_restarted());

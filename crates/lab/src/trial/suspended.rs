@@ -18,8 +18,11 @@ use super::span::Span;
 const LONG_S: f64 = 1.0;
 /// … or for this share of its time, and one that lasts longer than planned by as much, …
 const SHARE: f64 = 0.05;
-/// … but no less than this: a busy machine ends a loop of half a second some milliseconds late.
+/// … but for no less than this: a hiccup is none.
 const LEAST_S: f64 = 0.25;
+/// A phase that was to be shorter is late only by a whole second: on a busy machine what ends a loop of half a second
+/// waits for its turn as long as the loop lasts.
+const SHORT_S: f64 = 5.0;
 /// The most seconds by which a suspended interval is told one by one; a night is told in longer pieces.
 const MOST_PIECES: u32 = 600;
 /// Why such a second has no figures.
@@ -34,7 +37,8 @@ fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, stolen_
     }
     let planned_s = planned_s?;
     let beyond_s = seconds - planned_s;
-    (beyond_s - stolen_s > least_s(planned_s)).then(|| Suspension {
+    let late_s = if planned_s < SHORT_S { LONG_S } else { least_s(planned_s) };
+    (beyond_s - stolen_s > late_s).then(|| Suspension {
         seconds: beyond_s,
         cause: format!("it lasted {seconds:.1} s, and {planned_s} s were planned: what counts the clients was held up"),
     })
@@ -197,7 +201,8 @@ mod tests {
         let cause = weigh(None, 58.0, Some(5.0), 2.0).unwrap().cause;
         assert!(cause.starts_with("it lasted 58.0 s, and 5 s were planned"), "{cause}");
         assert_eq!(weigh(None, 5.2, Some(5.0), 0.0), None);
-        assert_eq!(weigh(None, 0.6, Some(0.5), 0.0), None, "a loop of half a second ends late on a busy machine");
+        assert_eq!(weigh(None, 1.4, Some(0.5), 0.0), None, "a loop of half a second ends late on a busy machine");
+        assert!(weigh(None, 1.6, Some(0.5), 0.0).is_some() && weigh(None, 5.3, Some(5.0), 0.0).is_some());
         assert_eq!(weigh(None, 58.0, None, 0.0), None);
         assert_eq!(weigh(seen(53.0), 58.0, Some(5.0), 0.0).unwrap().cause, "stopped", "what was seen says more");
         assert_eq!(weigh(None, 5.6, Some(5.0), 1.3), None, "the hypervisor let it wait for its end");
