@@ -27,6 +27,8 @@ use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
 use start::{Left, Start};
 
+/// How often a trial is looked at, whatever it tells.
+const LOOK: Duration = Duration::from_millis(200);
 /// How long a trial's process may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What the trial's process says outside its events, beside its record.
@@ -284,16 +286,23 @@ impl Conduct<'_> {
         let lines = lines_of(&mut child);
         let mut asked: Option<Instant> = None;
         let mut goes_on = true;
+        let mut look = Instant::now() + LOOK;
         loop {
-            match lines.recv_timeout(Duration::from_millis(200)) {
+            match lines.recv_timeout(look.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
                     if let Ok(event) = serde_json::from_str(&line) {
                         goes_on &= take(Some(event), &mut child)?;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return child.wait(),
-                Err(RecvTimeoutError::Timeout) if asked.is_none() => goes_on &= take(None, &mut child)?,
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            // Also between events that come more often: short intervals tell of a trial in which nothing ends.
+            if Instant::now() >= look {
+                look = Instant::now() + LOOK;
+                if asked.is_none() {
+                    goes_on &= take(None, &mut child)?;
+                }
             }
             let stops = self.stops.load(Relaxed);
             if (stops > 0 || !goes_on) && asked.is_none() {

@@ -92,7 +92,7 @@ fn failure(place: &Place) -> String {
 #[needs(MariaDb)]
 fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
     let place = Place::new();
-    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["stall=6s", "cache=16MiB"]);
+    let mut run = start_long_run(&place, "innodb", &place.path("out"), &["stall=6s", "cache=16MiB", "interval=100ms"]);
     let server = children(children(run.id())[0])[0];
     kill("-STOP", server);
     assert_eq!(run.wait().unwrap().code(), Some(1));

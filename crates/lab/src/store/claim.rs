@@ -4,11 +4,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::read::ReadError;
 
+/// How long a run that was just killed may keep its directory: the kernel takes a process apart bit by bit.
+const ENDING: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(20);
 /// How many names are tried, or how often one is that other runs make and remove meanwhile.
 const TRIES: u32 = 1000;
 
@@ -114,7 +119,13 @@ impl Claim {
     /// # Errors
     /// [`ClaimError::Taken`], or that it cannot be opened.
     pub(super) fn again(path: &Path) -> Result<Self, ClaimError> {
-        let lock = lock(path)?.ok_or_else(|| io_error(path, io::ErrorKind::NotFound.into()))?;
+        let since = Instant::now();
+        let lock = loop {
+            match lock(path) {
+                Err(ClaimError::Taken { .. }) if since.elapsed() < ENDING => sleep(LOOK),
+                locked => break locked?.ok_or_else(|| io_error(path, io::ErrorKind::NotFound.into()))?,
+            }
+        };
         Ok(Self { path: path.to_owned(), _lock: lock, made: Vec::new() })
     }
 

@@ -153,11 +153,13 @@ impl Trial<'_> {
     /// Whether a span that has just ended was suspended; says so where its figures are lost by it. What was cut off
     /// may have waited for its clients beyond its time.
     pub(super) fn suspension(&mut self, span: &Span, complete: bool) -> Option<Suspension> {
-        // What was begun in the last loop is served after it, and is its own.
-        let until = if span.is_last { Instant::now() } else { span.ended() };
-        let seen = self.pulse.within(span.started(), until);
         let seconds = span.ended().saturating_duration_since(span.started()).as_secs_f64();
-        let found = weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s())?;
+        let weighed = |until: Instant| {
+            let seen = self.pulse.within(span.started(), until);
+            weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s())
+        };
+        // What was begun in the last loop is served after it, and is its own.
+        let found = weighed(span.ended()).or_else(|| weighed(Instant::now()).filter(|_| span.is_last))?;
         if span.phase().is_timed() {
             self.emit(Event::Warning(Warning::new(
                 "suspended",
