@@ -10,11 +10,21 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use rumba_core::engine::{Durability, EngineError};
 use rumba_core::kv::{Batch, KvSession};
 use rumba_core::setting::Value;
+
+/// Held by whatever starts a process or needs the room that it has just given back: a process that was just forked
+/// holds the files that were open here, removed or not, until it becomes its program. On a device that is full for
+/// that, LMDB's lock file, which is mapped, ends the process with a bus error.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A small file system in memory, unmounted when dropped.
 struct SmallDevice {
@@ -62,6 +72,7 @@ fn fill(session: &mut dyn KvSession) -> (EngineError, u32) {
 #[test]
 #[needs(Tmpfs)]
 fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
+    let _alone = alone();
     let device = SmallDevice::new(8);
     let instance = open_in(device.path(), &config(Durability::NoSync, &[]));
     let mut session = session(&*instance);
@@ -88,6 +99,7 @@ fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
 #[test]
 #[needs(Tmpfs)]
 fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
+    let _alone = alone();
     let device = SmallDevice::new(8);
     let (data, neighbour) = (device.path().join("data"), device.path().join("record.json"));
     let mut batch = Batch::default();
@@ -101,12 +113,21 @@ fn a_full_device_that_others_use_as_well_is_said_to_be_full() {
                 let _ = std::fs::remove_file(&neighbour);
             }
         });
-        let loaded = (0..100).map(|_| load_anew(&data, &batch)).collect();
-        done.store(true, Ordering::Relaxed);
-        loaded
+        // A panic must end the neighbour, too: the scope waits for it.
+        let _done = Done(&done);
+        (0..100).map(|_| load_anew(&data, &batch)).collect()
     });
     let other = loaded.iter().find(|loaded| !matches!(loaded, Err(EngineError::DiskFull(_))));
     assert_eq!(other, None, "every batch is larger than the device");
+}
+
+/// Says that something is done, however it ends.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Loads a batch into a database of its own, of which nothing is left.
@@ -123,6 +144,7 @@ fn load_anew(dir: &Path, batch: &Batch) -> Result<(), EngineError> {
 #[test]
 fn a_limit_of_the_files_size_is_named_and_the_device_is_not_said_to_be_full() {
     if std::env::var_os(HELPER).is_none() {
+        let _alone = alone();
         let own = std::env::current_exe().unwrap();
         let test = "a_limit_of_the_files_size_is_named_and_the_device_is_not_said_to_be_full";
         let mut command = Command::new("sh");
