@@ -12,7 +12,7 @@ help: ## List the targets
 
 setup: setup-test ## Install what the other targets need (Debian 12), or say what is missing
 
-demo: setup-demo ## Compare the embedded engines in five minutes and write the page
+demo: setup-demo ## Compare the embedded engines in about three minutes and write the page
 	@echo "demo: building rumba, then running experiments/quickstart.toml"
 	cargo build --release -p rumba
 	@scripts/demo
