@@ -148,8 +148,7 @@ pub static PROMISES: &[Told] = &[
     ),
     told(
         Promise::Theirs,
-        "A server of the user's is as it was: its configuration at once or with the next run, its schema with the next \
-         run.",
+        "A server of the user's is as it was: its configuration at every moment, its schema with the next run.",
         "crates/rumba/tests/faults.rs",
         "a_kill_while_their_server_is_drained_alters_nothing",
     ),

@@ -165,50 +165,18 @@ pub static FAULTS: &[Fault] = &[
         answers: Answers { left: Left::Named, ..KILLED },
         ..to_rumba("kill -9 of rumba, and a damaged marker", Signal::KILL, 2, KILLED)
     },
-    Fault {
-        name: "kill -9 of the trial",
-        promise: Promise::Named,
-        deed: Deed::Signal(Who::Trial, Signal::KILL),
-        answers: failed(&[&["signal 9"], &["FAILED in "]]),
-        ..to_rumba("", Signal::KILL, 7, KILLED)
-    },
-    Fault {
-        name: "abort of the trial",
-        promise: Promise::Named,
-        deed: Deed::Signal(Who::Trial, Signal::ABORT),
-        answers: failed(&[&["signal 6"], &["FAILED in "]]),
-        ..to_rumba("", Signal::ABORT, 3, KILLED)
-    },
-    Fault {
-        name: "kill -9 of the server",
-        promise: Promise::Named,
-        deed: Deed::Signal(Who::Server, Signal::KILL),
-        engines: Engine::SERVERS,
-        answers: failed(&[&["signal: 9", "signal 9"], &["FAILED in "]]),
-        ..to_rumba("", Signal::KILL, 7, KILLED)
-    },
-    Fault {
-        name: "STOP of the trial",
-        promise: Promise::Standstill,
-        deed: Deed::Signal(Who::Trial, Signal::STOP),
-        // Loops that end before it is called a standstill would fail in another way.
-        asks: &["loop=30s"],
-        moments: BUSY,
-        engines: EMBEDDED,
-        answers: failed(&[&["stalled: "], &["in state T"]]),
-        ..to_rumba("", Signal::STOP, 2, KILLED)
-    },
-    Fault {
-        name: "STOP of the server",
-        promise: Promise::Standstill,
-        deed: Deed::Signal(Who::Server, Signal::STOP),
-        // Loops that end before it is called a standstill would fail in another way.
-        asks: &["loop=30s"],
-        moments: BUSY,
-        engines: Engine::SERVERS,
-        answers: failed(&[&["stalled: "], &["in state T"]]),
-        ..to_rumba("", Signal::STOP, 2, KILLED)
-    },
+    died("kill -9 of the trial", Who::Trial, Signal::KILL, 7, ALL, &[&["signal 9"], &["FAILED in "]]),
+    died("abort of the trial", Who::Trial, Signal::ABORT, 3, ALL, &[&["signal 6"], &["FAILED in "]]),
+    died(
+        "kill -9 of the server",
+        Who::Server,
+        Signal::KILL,
+        7,
+        Engine::SERVERS,
+        &[&["signal: 9", "signal 9"], &["FAILED in "]],
+    ),
+    stopped("STOP of the trial", Who::Trial, EMBEDDED),
+    stopped("STOP of the server", Who::Server, Engine::SERVERS),
     paused("STOP and CONT of the trial", Who::Trial, ALL, SUSPENDED),
     paused("STOP and CONT of rumba and its trial (Ctrl-Z)", Who::Group, ALL, SUSPENDED),
     paused("STOP and CONT of the server", Who::Server, Engine::SERVERS, SUSPENDED),
@@ -349,6 +317,36 @@ pub static FAULTS: &[Fault] = &[
     theirs("INT to rumba over their server", Signal::INT, INTERRUPTED),
 ];
 
+/// What a run consists of dies, and its cause is told.
+const fn died(
+    name: &'static str,
+    who: Who,
+    signal: Signal,
+    share: u32,
+    engines: &'static [Engine],
+    causes: &'static [&'static [&'static str]],
+) -> Fault {
+    Fault {
+        promise: Promise::Named,
+        deed: Deed::Signal(who, signal),
+        engines,
+        ..to_rumba(name, signal, share, failed(causes))
+    }
+}
+
+/// Stopped for good while operations are expected.
+const fn stopped(name: &'static str, who: Who, engines: &'static [Engine]) -> Fault {
+    Fault {
+        promise: Promise::Standstill,
+        deed: Deed::Signal(who, Signal::STOP),
+        // Loops that end before it is called a standstill would fail in another way.
+        asks: &["loop=30s"],
+        moments: BUSY,
+        engines,
+        ..to_rumba(name, Signal::STOP, 2, failed(&[&["stalled: "], &["in state T"]]))
+    }
+}
+
 /// Stopped for a while in a loop; each loop is as long as planned, or marked.
 const fn paused(name: &'static str, who: Who, engines: &'static [Engine], answers: Answers) -> Fault {
     Fault {
@@ -409,7 +407,7 @@ const fn restarted(name: &'static str, signal: Signal) -> Fault {
     }
 }
 
-/// A signal while a server of the user's is settled or drained, which changes its configuration for a while.
+/// A signal while a server of the user's is settled or drained, by statements that change none of its variables.
 const fn theirs(name: &'static str, signal: Signal, answers: Answers) -> Fault {
     Fault {
         promise: Promise::Theirs,
