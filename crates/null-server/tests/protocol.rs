@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -97,12 +98,20 @@ fn pipelined_commands_are_answered_in_order_even_if_they_arrive_in_pieces() {
     let batch: Vec<u8> = (0..500)
         .flat_map(|number| packet(0, &command(0x03, if number % 2 == 0 { b"SET a=1" } else { b"DELETE FROM t" })))
         .collect();
-    for piece in batch.chunks(7) {
-        client.send(piece);
-    }
+    // Sent by another thread: the kernel holds less than all of these pieces and their answers, and a client that
+    // reads nothing until it has sent everything would wait for a server that waits for it.
+    let mut sender = client.another_hand();
+    let sending = std::thread::spawn(move || {
+        for piece in batch.chunks(7) {
+            sender.write_all(piece).unwrap();
+            // So that the server takes most of them one by one.
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    });
     for number in 0..500 {
         assert_eq!(client.read(1), if number % 2 == 0 { OK } else { CHANGED });
     }
+    sending.join().unwrap();
 }
 
 #[test]

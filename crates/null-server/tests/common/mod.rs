@@ -57,6 +57,7 @@ impl Client {
     pub fn over(stream: UnixStream) -> Self {
         // Far more than any answer takes; only a hanging server is found by it.
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut client = Self { stream, greeting: Vec::new() };
         client.greeting = client.read(0);
         client
@@ -82,6 +83,11 @@ impl Client {
 
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).unwrap();
+    }
+
+    /// The same connection once more, to send while somebody reads.
+    pub fn another_hand(&self) -> UnixStream {
+        self.stream.try_clone().unwrap()
     }
 
     pub fn read(&mut self, sequence: u8) -> Vec<u8> {
