@@ -83,7 +83,7 @@ deny: ## Check licences and sources of all crates; installs cargo-deny if needed
 	@cargo deny --log-level error check licenses bans sources
 
 FUZZ_SECONDS := 20
-fuzz: ## Fuzz the wire client, FUZZ_SECONDS for each target; installs cargo-fuzz if needed
+fuzz: ## Fuzz the protocols' clients, FUZZ_SECONDS for each target; installs cargo-fuzz if needed
 	@command -v cargo-fuzz >/dev/null || { echo "fuzz: installing cargo-fuzz, about 60 CPU seconds"; \
 	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-fuzz || true; }
 	@scripts/fuzz $(FUZZ_SECONDS)

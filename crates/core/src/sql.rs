@@ -17,6 +17,8 @@ pub enum Dialect {
     Sqlite,
     /// MySQL, MariaDB and what speaks like them.
     MySql,
+    /// PostgreSQL and what speaks like it.
+    PostgreSql,
 }
 
 /// A statement's parameter.

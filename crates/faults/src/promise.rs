@@ -52,9 +52,9 @@ const fn told(promise: Promise, words: &'static str, file: &'static str, test: &
     Told { promise, words, file, test }
 }
 
-const BAD_LUCK: &str = "crates/rumba/tests/bad_luck.rs";
-const SERVERS: &str = "crates/rumba/tests/mysql_bad_luck.rs";
-const MEMORY: &str = "crates/rumba/tests/memory.rs";
+const BAD_LUCK: &str = "rumba/tests/bad_luck.rs";
+const SERVERS: &str = "rumba/tests/mysql_bad_luck.rs";
+const MEMORY: &str = "rumba/tests/memory.rs";
 
 /// Every promise, in the order of the page.
 pub static PROMISES: &[Told] = &[
@@ -88,7 +88,7 @@ pub static PROMISES: &[Told] = &[
     told(
         Promise::Suspended,
         "A loop that was stopped and went on lasts as long as planned, or is marked and enters no verdict.",
-        "crates/rumba/tests/faults.rs",
+        "rumba/tests/faults.rs",
         "a_run_that_was_stopped_for_a_while_says_so",
     ),
     told(
@@ -100,19 +100,19 @@ pub static PROMISES: &[Told] = &[
     told(
         Promise::ResultsDisk,
         "A full disk below the results ends the trial at once; at most one interval of what was measured is lost.",
-        "crates/rumba/tests/faults.rs",
+        "rumba/tests/faults.rs",
         "a_full_disk_below_the_results_costs_an_interval",
     ),
     told(
         Promise::ResultsGone,
         "Results that cannot be written, or are removed meanwhile, are told; nothing else is left of the run.",
-        "crates/rumba/tests/faults.rs",
+        "rumba/tests/faults.rs",
         "results_that_are_removed_are_missed_and_nothing_else_is_left",
     ),
     told(
         Promise::OneWriter,
         "Two runs never write to one directory: the second one is refused, and without `--out` each has its own.",
-        "crates/rumba/tests/faults.rs",
+        "rumba/tests/faults.rs",
         "two_runs_never_share_a_directory",
     ),
     told(
@@ -137,19 +137,19 @@ pub static PROMISES: &[Told] = &[
     told(
         Promise::Memory,
         "A trial that outgrows its memory group, or stands still in it, fails with that cause.",
-        "crates/rumba/tests/limits.rs",
+        "rumba/tests/limits.rs",
         "a_trial_that_outgrows_its_memory_is_named_as_that",
     ),
     told(
         Promise::Reconnected,
         "With `on_lost = \"reconnect\"` a restart of the server costs the operations that it cut off, and no more.",
-        "crates/rumba/tests/faults.rs",
+        "rumba/tests/faults.rs",
         "a_restart_of_their_server_costs_what_it_cut_off",
     ),
     told(
         Promise::Theirs,
         "A server of the user's is as it was: its configuration at every moment, its schema with the next run.",
-        "crates/rumba/tests/faults.rs",
+        "rumba/tests/faults.rs",
         "a_kill_while_their_server_is_drained_alters_nothing",
     ),
 ];

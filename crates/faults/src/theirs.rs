@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_wire::{Address, Admin, Secret, Target, Tls};
+use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use rustix::process::Signal;
 
 use crate::host;

@@ -18,6 +18,7 @@
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.
 
 mod need;
+pub mod postgresql;
 mod probe;
 mod runner;
 

@@ -31,6 +31,8 @@ pub enum Need {
     MariaDbClient,
     /// MariaDB's plugin MyRocks.
     MyRocks,
+    /// The programs of Debian's package postgresql-15.
+    PostgreSql,
     /// A server of the catalogue: `Server("mysql@9.7")`. For tests of the crate rumba alone, whose program is asked.
     Server(&'static str),
     /// The program openssl.
@@ -82,6 +84,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::MariaDb => probe::file("/usr/sbin/mariadbd", "mariadb-server"),
         Need::MariaDbClient => probe::program("mariadb", "mariadb-client"),
         Need::MyRocks => probe::file("/usr/lib/mysql/plugin/ha_rocksdb.so", "mariadb-plugin-rocksdb"),
+        Need::PostgreSql => probe::file("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
         Need::Server(name) => probe::server(RUMBA.get().copied().flatten(), name),
         Need::Openssl => probe::program("openssl", "openssl"),
         Need::Sysbench => probe::program("sysbench", "sysbench"),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rumba_core::engine::EngineError;
 use rumba_core::setting::{SettingError, Value};
 use rumba_core::units::parse_bytes;
-use rumba_wire::{Admin, Rows, WireError};
+use rumba_protocol_mysql::{Admin, Rows, WireError};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{self, Draft};

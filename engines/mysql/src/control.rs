@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use rumba_core::engine::EngineError;
-use rumba_wire::{Admin, OnLost, Rows, WireError};
+use rumba_protocol_mysql::{Admin, OnLost, Rows, WireError};
 
 use crate::counters::{Ask, Status};
 use crate::external;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use rumba_core::setting::SettingError;
-use rumba_wire::{Address, Secret, Target, Tls};
+use rumba_protocol_mysql::{Address, Secret, Target, Tls};
 
 /// The schema that is used when the DSN names none.
 pub const SCHEMA: &str = "rumba";

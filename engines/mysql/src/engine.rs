@@ -11,7 +11,7 @@ use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
-use rumba_wire::Admin;
+use rumba_protocol_mysql::Admin;
 
 use crate::capability::Capabilities;
 use crate::catalogue::{self, Release};
@@ -286,7 +286,7 @@ fn setting(error: SettingError) -> EngineError {
     EngineError::failed("configuration", format!("{error}; {}", error.remedy))
 }
 
-fn connect(target: &rumba_wire::Target) -> Result<Admin, EngineError> {
+fn connect(target: &rumba_protocol_mysql::Target) -> Result<Admin, EngineError> {
     let connected = Admin::connect(target, Duration::from_secs(60));
     connected.map_err(|error| EngineError::failed("connection to the server", error.to_string()))
 }

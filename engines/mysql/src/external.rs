@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rumba_core::engine::EngineError;
 use rumba_core::setting::SettingError;
-use rumba_wire::{Admin, Target, WireError};
+use rumba_protocol_mysql::{Admin, Target, WireError};
 
 use crate::counters::Ask;
 
@@ -200,7 +200,7 @@ impl Taken {
 /// The process at the other end of a Unix socket, and the server's data
 /// directory, as far as this host and this user can tell.
 pub fn place(target: &Target, admin: &mut dyn Ask) -> (Option<u32>, Option<std::path::PathBuf>) {
-    let rumba_wire::Address::Socket(path) = &target.address else { return (None, None) };
+    let rumba_protocol_mysql::Address::Socket(path) = &target.address else { return (None, None) };
     let connected = std::os::unix::net::UnixStream::connect(path).ok();
     let peer = connected.and_then(|stream| rustix::net::sockopt::socket_peercred(&stream).ok());
     let pid = peer.map(|peer| peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rumba_core::engine::{EngineError, Gauge, Instance, MostClients, Place, Session};
-use rumba_wire::{SessionOptions, Target, WireCounts, WireSession};
+use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
 
 use crate::connections;
 use crate::control::Control;

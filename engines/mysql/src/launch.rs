@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rumba_core::engine::{EngineError, KEPT};
-use rumba_wire::{Address, Admin, Secret, Target, Tls, WireError};
+use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
 use crate::cache;
 use crate::failure::last_lines;

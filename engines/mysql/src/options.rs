@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rumba_core::engine::EngineConfig;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
-use rumba_wire::{LoadWay, OnLost};
+use rumba_protocol_mysql::{LoadWay, OnLost};
 
 /// rumba's own names among the settings.
 pub const OWN: &[SettingInfo] = &[

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rumba_core::engine::EngineError;
 use rumba_core::units::parse_bytes;
-use rumba_wire::Admin;
+use rumba_protocol_mysql::Admin;
 
 use crate::capability::{as_switch, global_variables};
 use crate::counters::Kind;

@@ -3,7 +3,7 @@
 
 use rumba_core::engine::EngineError;
 use rumba_core::setting::SettingError;
-use rumba_wire::WireError;
+use rumba_protocol_mysql::WireError;
 
 use crate::counters::{Ask, Kind, Server, debt, is_denied, purge_progress};
 use crate::external::quoted;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
-use rumba_wire::WireSession;
+use rumba_protocol_mysql::WireSession;
 
 use crate::failure::{explain, tells_of_full_device};
 use crate::process::{LOOK, Process};

@@ -149,7 +149,8 @@ impl Bound for LinkBenchBound {
         let Session::Sql(session) = session else { return Ok(()) };
         let text = sql_text::text(session.dialect())?;
         let options = session.table_options().to_owned();
-        let schema = Schema { table_options: &options, partitions: self.config.partitions };
+        let (partitions, next_node) = (self.config.partitions, self.config.end());
+        let schema = Schema { table_options: &options, partitions, next_node };
         for table in (text.schema)(schema) {
             session.run(&table)?;
         }

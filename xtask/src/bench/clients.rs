@@ -9,20 +9,23 @@ use super::{Failure, Line};
 /// sysbench needs it at 256 threads and more before it is compared with.
 const SYSBENCH_WARMUP: Duration = Duration::from_secs(10);
 /// Windows of each, one after the other in turns.
-const REPEATS: usize = 3;
+pub const REPEATS: usize = 3;
 /// Seconds of a window.
-const WINDOW_S: u32 = 2;
+pub const WINDOW_S: u32 = 2;
 
 /// rumba's side of a comparison, as `wire_clients` tells it.
-struct Own {
-    window: Window,
+pub struct Own {
+    /// What it did.
+    pub window: Window,
     p50_ms: f64,
     rss_mb: f64,
-    driver: String,
+    /// Who ran the clients.
+    pub driver: String,
 }
 
 impl Own {
-    fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
+    /// Runs it for a window.
+    pub fn run(bench: &Bench, server: &Server, cores: &Cores, args: &[String]) -> Result<Self, Failure> {
         let mut command = pinned(cores.clients.as_ref(), &bench.example("wire_clients"));
         let told = json(command.arg(&server.socket).args(args))?;
         let figure = |name: &str| number(&told[name]);
@@ -47,7 +50,8 @@ struct Compared {
     driver: String,
 }
 
-fn arguments(clients: u32) -> Vec<String> {
+/// What `wire_clients` is told of a comparison.
+pub fn arguments(clients: u32) -> Vec<String> {
     vec![format!("clients={clients}"), "warmup=1".into(), format!("seconds={WINDOW_S}")]
 }
 

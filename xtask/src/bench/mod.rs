@@ -7,6 +7,7 @@ mod harness;
 mod linkbench;
 mod measure;
 mod page;
+mod postgresql;
 mod servers;
 mod verdicts;
 
@@ -43,6 +44,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("memory", harness::memory),
     ("select-instructions", clients::instructions),
     ("null-server", clients::null_server),
+    ("postgresql-instructions", postgresql::instructions),
+    ("postgresql-null-server", postgresql::null_server),
     ("delay", clients::delay),
     ("mariadb-pinned", clients::mariadb_pinned),
     ("mariadb-free", clients::mariadb_free),

@@ -74,7 +74,8 @@ impl Drop for Server {
 impl Server {
     /// rumba's null server, with a thread per core that it has.
     pub fn null(bench: &Bench, cores: &Cores, more: &[&str]) -> Result<Self, Failure> {
-        let socket = bench.path("null.sock");
+        // By the name that PostgreSQL's clients look for; the others take any.
+        let socket = bench.path(".s.PGSQL.5432");
         let _ = std::fs::remove_file(&socket);
         let mut command = pinned(cores.server.as_ref(), &bench.rumba());
         command.arg("null-server").arg("--socket").arg(&socket).args(more).stdout(Stdio::piped());
@@ -197,12 +198,16 @@ impl Sysbench {
         for _ in 0..2 {
             self.queries_per_s()?;
         }
-        let (start, cpu) = (Instant::now(), cpu_us(self.child.id())?);
+        let (start, cpu) = (Instant::now(), self.cpu_us()?);
         let rates = (0..seconds).map(|_| self.queries_per_s()).collect::<Result<Vec<_>, _>>()?;
-        let (span, cpu) = (start.elapsed().as_secs_f64(), cpu_us(self.child.id())? - cpu);
+        let (span, cpu) = (start.elapsed().as_secs_f64(), self.cpu_us()? - cpu);
         self.signal("STOP")?;
         let queries_per_s = rates.iter().sum::<f64>() / rates.len() as f64;
         Ok(Window { queries_per_s, cpu_us_per_query: cpu / (queries_per_s * span) })
+    }
+
+    fn cpu_us(&self) -> Result<f64, Failure> {
+        cpu_us(&self.child.id().to_string(), Whose::Own)
     }
 
     fn signal(&self, name: &str) -> Result<(), Failure> {
@@ -217,11 +222,25 @@ impl Drop for Sysbench {
     }
 }
 
-/// CPU time of a process and all its threads so far. The kernel counts it exactly and tells hundredths of a second.
-fn cpu_us(pid: u32) -> Result<f64, Failure> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+/// Whose CPU time is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Whose {
+    /// The process's own, all its threads included.
+    Own,
+    /// That of the processes that it has started and that have ended.
+    Children,
+}
+
+/// CPU time so far of a process, by its number or `self`, in microseconds. The kernel counts it exactly and tells
+/// hundredths of a second.
+pub fn cpu_us(process: &str, whose: Whose) -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, fields) = stat.rsplit_once(')').ok_or("/proc/PID/stat has no name")?;
-    let mut times = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
+    let skipped = match whose {
+        Whose::Own => 11,
+        Whose::Children => 13,
+    };
+    let mut times = fields.split_whitespace().skip(skipped).take(2).map(str::parse::<f64>);
     let mut next = || times.next().ok_or("/proc/PID/stat is short")?.map_err(Failure::from);
     Ok((next()? + next()?) * 1e4)
 }

@@ -16,8 +16,10 @@ enum Room {
     /// From records to verdicts.
     Statistics,
     Report,
-    /// A client library of our own: the wire of a family of servers.
-    Wire,
+    /// The way to a server, whatever its protocol.
+    Transport,
+    /// What speaks the protocol of a family of servers: a client, a null server.
+    Protocol,
     Engine,
     Workload,
     /// What tests share.
@@ -39,12 +41,13 @@ impl Room {
             ("crates", Some("lab")) => Room::Lab,
             ("crates", Some("statistics")) => Room::Statistics,
             ("crates", Some("report")) => Room::Report,
-            ("crates", Some("rumba")) => Room::Binary,
             ("crates", Some("testkit")) => Room::Testkit,
             ("crates", Some("faults")) => Room::Faults,
-            ("crates", Some("wire" | "null-server")) => Room::Wire,
+            ("crates", Some("transport")) => Room::Transport,
+            ("protocols", Some(_)) => Room::Protocol,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
+            ("rumba", None) => Room::Binary,
             ("xtask", None) => Room::Chores,
             _ => return None,
         })
@@ -59,13 +62,15 @@ impl Room {
             // What the page shows of real statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
             Room::Core => false,
-            Room::Engine => matches!(other, Room::Core | Room::Wire),
-            Room::Wire if in_tests => matches!(other, Room::Core | Room::Wire),
+            Room::Engine => matches!(other, Room::Core | Room::Protocol),
+            Room::Protocol => matches!(other, Room::Core | Room::Transport) || (in_tests && other == Room::Protocol),
+            // Its statements are tried over a real server.
+            Room::Workload if in_tests => matches!(other, Room::Core | Room::Protocol),
             // The claims of an experiment are checked in the language that they are judged in.
             Room::Lab => matches!(other, Room::Core | Room::Statistics),
-            Room::Statistics | Room::Report | Room::Wire | Room::Workload => other == Room::Core,
+            Room::Statistics | Room::Report | Room::Transport | Room::Workload => other == Room::Core,
             // What it knows of rumba is what the program prints.
-            Room::Faults => other == Room::Wire,
+            Room::Faults => other == Room::Protocol,
             Room::Binary | Room::Chores => true,
         }
     }
@@ -76,11 +81,12 @@ impl Room {
             Room::Lab => "lab depends on core and statistics alone: it knows engines and workloads as traits",
             Room::Statistics => "statistics depends on core alone: records in, verdicts out",
             Room::Report => "report depends on core alone: it reads records; its tests may use the statistics",
-            Room::Wire => "a client library depends on core alone; its tests may use each other",
-            Room::Engine => "an engine depends on core and on its client library alone",
-            Room::Workload => "a workload depends on core alone",
+            Room::Transport => "the transport depends on core alone",
+            Room::Protocol => "a protocol depends on core and the transport alone; its tests may use another",
+            Room::Engine => "an engine depends on core and on its protocol alone",
+            Room::Workload => "a workload depends on core alone; its tests may use a protocol",
             Room::Testkit => "what tests share depends on no crate of this workspace",
-            Room::Faults => "the fault suite drives the program, and uses the wire alone; the program's tests use it",
+            Room::Faults => "the fault suite drives the program, and uses a protocol alone; the program's tests use it",
             Room::Binary | Room::Chores => "depends on what it needs",
         }
     }
@@ -108,12 +114,12 @@ pub fn check(files: &[Text]) -> Vec<Finding> {
     for manifest in &manifests {
         match (name(manifest), Room::of(&manifest.file.path)) {
             (Some(_), Some(room)) => findings.extend(wrong_arrows(manifest, room, &rooms, shared)),
-            (Some(name), None) => {
-                findings.push(manifest.file.finding(
-                    1,
-                    format!("`{name}` is in no room: crates are in crates/, engines/, workloads/ or xtask"),
-                ))
-            }
+            (Some(name), None) => findings.push(manifest.file.finding(
+                1,
+                format!(
+                    "`{name}` is in no room: crates are in crates/, engines/, protocols/, workloads/, rumba or xtask"
+                ),
+            )),
             (None, _) => {}
         }
     }

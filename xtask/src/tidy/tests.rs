@@ -29,7 +29,7 @@ fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
         ("crates/faults", "rumba-faults"),
         ("crates/lab", "rumba-lab"),
         ("crates/report", "rumba-report"),
-        ("crates/rumba", "rumba"),
+        ("rumba", "rumba"),
         ("engines/lmdb", "rumba-engine-lmdb"),
         ("engines/null", "rumba-engine-null"),
         ("workloads/linkbench", "rumba-workload-linkbench"),
@@ -46,7 +46,7 @@ fn arrows(crate_path: &str, name: &str, dependencies: &str) -> Vec<String> {
 #[test]
 fn the_arrows_of_the_design_are_in_order() {
     let all = "[dependencies]\nrumba-core.workspace = true\nrumba-lab.path = \"x\"\nrumba-engine-lmdb.path = \"x\"\n";
-    assert_eq!(arrows("crates/rumba", "rumba", all), [""; 0]);
+    assert_eq!(arrows("rumba", "rumba", all), [""; 0]);
     for (path, name) in
         [("crates/lab", "rumba-lab"), ("engines/lmdb", "rumba-engine-lmdb"), ("workloads/linkbench", "w")]
     {
@@ -69,7 +69,7 @@ fn core_may_use_nobody() {
 fn the_fault_suite_knows_rumba_from_outside_and_serves_the_programs_tests_alone() {
     let found = arrows("crates/faults", "rumba-faults", "[dependencies]\nrumba-lab.path = \"x\"\n");
     assert!(found.len() == 1 && found[0].contains("drives the program"), "{found:?}");
-    let uses = |kind: &str| arrows("crates/rumba", "rumba", &format!("[{kind}]\nrumba-faults.path = \"x\"\n"));
+    let uses = |kind: &str| arrows("rumba", "rumba", &format!("[{kind}]\nrumba-faults.path = \"x\"\n"));
     assert_eq!(uses("dev-dependencies"), [""; 0]);
     assert_eq!(uses("dependencies").len(), 1);
 }
@@ -81,7 +81,7 @@ fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
         assert_eq!(
             found,
             [
-                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core and on its client library alone"
+                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core and on its protocol alone"
             ],
             "{kind}"
         );
@@ -94,9 +94,28 @@ fn another_name_for_a_crate_hides_nothing() {
         let found = arrows("workloads/linkbench", "w", &format!("[dependencies]\n{dependency}\n"));
         assert_eq!(
             found,
-            ["workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on core alone"]
+            [
+                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on core alone; its tests may use a protocol"
+            ]
         );
     }
+}
+
+#[test]
+fn protocols_know_core_and_the_way_to_a_server_and_each_other_in_tests_alone() {
+    let of = |kind: &str, dependency: &str| {
+        let own = manifest("rumba-protocol-a", &format!("[{kind}]\n{dependency}.path = \"x\"\n"));
+        findings(&[
+            ("protocols/a/Cargo.toml", &own),
+            ("protocols/b/Cargo.toml", &manifest("rumba-protocol-b", "")),
+            ("crates/transport/Cargo.toml", &manifest("rumba-transport", "")),
+            ("crates/lab/Cargo.toml", &manifest("rumba-lab", "")),
+        ])
+        .len()
+    };
+    assert_eq!(of("dependencies", "rumba-transport"), 0);
+    assert_eq!((of("dependencies", "rumba-protocol-b"), of("dev-dependencies", "rumba-protocol-b")), (1, 0));
+    assert_eq!(of("dev-dependencies", "rumba-lab"), 1);
 }
 
 #[test]
@@ -118,7 +137,9 @@ fn a_crate_outside_the_rooms_is_found() {
     let found = findings(&[("tools/x/Cargo.toml", &manifest("x", ""))]);
     assert_eq!(
         found,
-        ["tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, workloads/ or xtask"]
+        [
+            "tools/x/Cargo.toml:1: `x` is in no room: crates are in crates/, engines/, protocols/, workloads/, rumba or xtask"
+        ]
     );
 }
 

@@ -1,7 +1,7 @@
 //! The way to a server: one statement, its rows.
 
 use rumba_core::engine::EngineError;
-use rumba_wire::{Admin, Rows, WireError};
+use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 /// Something that answers SQL.
 pub trait Ask {

@@ -1,6 +1,6 @@
 //! Bytes of the binary log.
 
-use rumba_wire::WireError;
+use rumba_protocol_mysql::WireError;
 
 use super::ask::cell;
 use super::{Ask, Status};

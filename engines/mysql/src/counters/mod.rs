@@ -82,7 +82,7 @@ pub fn enable(admin: &mut dyn Ask, server: &Server) -> Result<(), EngineError> {
     for monitor in innodb::MONITORS {
         let sql = format!("SET GLOBAL innodb_monitor_enable = '{monitor}'");
         match admin.ask(&sql) {
-            Ok(_) | Err(rumba_wire::WireError::Server { .. }) => {}
+            Ok(_) | Err(rumba_protocol_mysql::WireError::Server { .. }) => {}
             Err(error) => return Err(failed("SET GLOBAL innodb_monitor_enable", &error)),
         }
     }

@@ -117,7 +117,10 @@ impl SqlGraph {
 impl GraphStore for SqlGraph {
     async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
         let [_, values @ ..] = node_params(node);
-        Ok(self.statements.change(Sql::AddNode, &values).await?.last_insert_id as u64)
+        // Some servers give the id back as a row, others with the count.
+        let mut returned = None;
+        let answer = self.statements.execute(Sql::AddNode, &values, &mut |row| returned = Some(row.int(0))).await?;
+        Ok(returned.unwrap_or(answer.last_insert_id) as u64)
     }
 
     async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {

@@ -9,8 +9,10 @@ use crate::profile::WriteStyle;
 
 mod mysql;
 mod places;
+mod postgresql;
 mod sqlite;
 
+use places::Marks;
 pub use places::{Places, REORDERED_MOST};
 
 /// The statements that are prepared.
@@ -140,8 +142,8 @@ pub enum Upserted {
 
 impl Upserted {
     /// MySQL counts one row affected for an insert, two for a row that changed
-    /// and none for one that is the same. SQLite counts one for either and so
-    /// gives the version back: -1 for a row that changed.
+    /// and none for one that is the same. SQLite and PostgreSQL count one for
+    /// either and so give the version back: -1 for a row that changed.
     pub fn told(affected: u64, version: Option<i64>) -> Self {
         match (version, affected) {
             (Some(version), _) if version < 0 => Upserted::Turned,
@@ -159,6 +161,8 @@ pub struct Schema<'a> {
     pub table_options: &'a str,
     /// Into how many partitions `linktable` is divided where there are partitions; 0 for none.
     pub partitions: u64,
+    /// The first id of a node that is not loaded.
+    pub next_node: u64,
 }
 
 /// What LinkBench says in one dialect.
@@ -179,8 +183,9 @@ impl Text {
         index: &'static str,
         multigets: &'static [Sql],
         statement: fn(Sql) -> String,
+        marks: Marks,
     ) -> Self {
-        let statements = ALL.iter().map(|&sql| Places::of(&statement(sql), sql)).collect();
+        let statements = ALL.iter().map(|&sql| Places::of(&statement(sql), sql, marks)).collect();
         Self { schema, index, multigets, statements }
     }
 
@@ -237,9 +242,11 @@ const ALL: [Sql; COUNT] = [
 pub fn text(dialect: Dialect) -> Result<&'static Text, EngineError> {
     static SQLITE: OnceLock<Text> = OnceLock::new();
     static MYSQL: OnceLock<Text> = OnceLock::new();
+    static POSTGRESQL: OnceLock<Text> = OnceLock::new();
     match dialect {
         Dialect::Sqlite => Ok(SQLITE.get_or_init(sqlite::text)),
         Dialect::MySql => Ok(MYSQL.get_or_init(mysql::text)),
+        Dialect::PostgreSql => Ok(POSTGRESQL.get_or_init(postgresql::text)),
         other => Err(EngineError::failed("prepare", format!("linkbench has no statements in the dialect {other:?}"))),
     }
 }
@@ -275,8 +282,23 @@ mod tests {
     }
 
     #[test]
+    fn every_value_has_its_number_and_every_number_a_value() {
+        let text = postgresql::text();
+        for sql in ALL {
+            let told = &text.statement(sql).sql;
+            assert!(!told.contains([':', '?']), "{sql:?} mentions what it is not given: {told}");
+            let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
+            let mut numbers: Vec<usize> =
+                told.split('$').skip(1).map(|part| part[..digits(part)].parse().unwrap_or(0)).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert!(numbers.into_iter().eq(1..=sql.values().len() + sql.ids()), "{sql:?}: {told}");
+        }
+    }
+
+    #[test]
     fn multigets_rise_to_the_most_that_may_be_asked_for() {
-        for text in [sqlite::text(), mysql::text()] {
+        for text in [sqlite::text(), mysql::text(), postgresql::text()] {
             assert!(text.multigets.windows(2).all(|pair| pair[0].ids() < pair[1].ids()));
             assert_eq!(text.multigets.last().map(|sql| sql.ids()), Some(crate::graph::MULTIGET_MAX));
         }

@@ -1,15 +1,25 @@
 //! From `:name` in a statement's text to the places of its parameters.
 //!
-//! SQLite could number its parameters and name one twice; MySQL knows only `?`,
-//! in the order of the text. So a text says what it wants by name, and the
-//! order in which the adapter's values go to its places is worked out once.
+//! PostgreSQL numbers its parameters and names one as often as it likes; MySQL
+//! knows only `?`, in the order of the text. So a text says what it wants by
+//! name, and the order in which the adapter's values go to its places is worked
+//! out once.
 
 use super::Sql;
 
 /// The most parameters of a statement whose places differ from the adapter's order.
 pub const REORDERED_MOST: usize = 16;
 
-/// A statement's text with `?` for its parameters.
+/// How a dialect writes a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// `?`, in the order of the text.
+    Questions,
+    /// `$1`, by the number of the adapter's value.
+    Numbered,
+}
+
+/// A statement's text with its parameters as its dialect writes them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Places {
     /// The text.
@@ -20,27 +30,33 @@ pub struct Places {
 
 impl Places {
     /// The places of a text; a name that the statement is not given stays in it.
-    pub fn of(text: &str, statement: Sql) -> Self {
+    pub fn of(text: &str, statement: Sql, marks: Marks) -> Self {
         let values = statement.values();
         let mut parts = text.split(':');
         let mut sql = parts.next().unwrap_or_default().to_owned();
         let mut order = Vec::new();
+        let mut mark = |value: usize| {
+            order.push(value);
+            match marks {
+                Marks::Questions => "?".to_owned(),
+                Marks::Numbered => format!("${}", value + 1),
+            }
+        };
         for part in parts {
             let end = part.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(part.len());
             let (name, rest) = part.split_at(end);
             if name == "id2s" && statement.ids() > 0 {
-                sql += &vec!["?"; statement.ids()].join(",");
-                order.extend(values.len()..values.len() + statement.ids());
+                let ids: Vec<String> = (values.len()..values.len() + statement.ids()).map(&mut mark).collect();
+                sql += &ids.join(",");
             } else if let Some(value) = values.iter().position(|value| *value == name) {
-                sql.push('?');
-                order.push(value);
+                sql += &mark(value);
             } else {
                 sql.push(':');
                 sql += name;
             }
             sql += rest;
         }
-        let is_given_order = order.iter().copied().eq(0..values.len() + statement.ids());
+        let is_given_order = marks == Marks::Numbered || order.iter().copied().eq(0..values.len() + statement.ids());
         // There are at most 130 values.
         let order = (!is_given_order).then(|| order.into_iter().map(|value| value as u8).collect());
         Self { sql, order }
@@ -53,21 +69,25 @@ mod tests {
 
     #[test]
     fn names_become_places_in_the_order_of_the_text() {
-        let places = Places::of("UPDATE n SET data = :data, time=:time WHERE id = :id AND id <> :id", Sql::UpdateNode);
+        const TEXT: &str = "UPDATE n SET data = :data, time=:time WHERE id = :id AND id <> :id";
+        let places = Places::of(TEXT, Sql::UpdateNode, Marks::Questions);
         assert_eq!(places.sql, "UPDATE n SET data = ?, time=? WHERE id = ? AND id <> ?");
         assert_eq!(places.order.as_deref(), Some([4, 3, 0, 0].as_slice()));
+        let places = Places::of(TEXT, Sql::UpdateNode, Marks::Numbered);
+        assert_eq!(places.sql, "UPDATE n SET data = $5, time=$4 WHERE id = $1 AND id <> $1");
+        assert_eq!(places.order, None, "a number says which value it is");
     }
 
     #[test]
     fn values_in_the_given_order_need_no_moving() {
-        let places =
-            Places::of("SELECT 1 WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s)", Sql::GetLinks4);
+        const TEXT: &str = "SELECT 1 WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s)";
+        let places = Places::of(TEXT, Sql::GetLinks4, Marks::Questions);
         assert_eq!(places.sql, "SELECT 1 WHERE id1 = ? AND link_type = ? AND id2 IN (?,?,?,?)");
         assert_eq!(places.order, None);
     }
 
     #[test]
     fn a_name_that_is_not_given_stays_for_the_server_to_refuse() {
-        assert_eq!(Places::of("SELECT :idx", Sql::GetNode).sql, "SELECT :idx");
+        assert_eq!(Places::of("SELECT :idx", Sql::GetNode, Marks::Questions).sql, "SELECT :idx");
     }
 }

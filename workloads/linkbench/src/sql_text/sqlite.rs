@@ -1,13 +1,13 @@
 //! What LinkBench says to SQLite.
 
-use super::{LINK_COLUMNS, Schema, Sql, Text};
+use super::{LINK_COLUMNS, Marks, Schema, Sql, Text};
 
 /// A multiget's statements cost SQLite nothing but their own memory.
 const MULTIGETS: &[Sql] =
     &[Sql::GetLinks1, Sql::GetLinks2, Sql::GetLinks4, Sql::GetLinks8, Sql::GetLinks32, Sql::GetLinks128];
 
 pub fn text() -> Text {
-    Text::new(schema, INDEX, MULTIGETS, statement)
+    Text::new(schema, INDEX, MULTIGETS, statement, Marks::Questions)
 }
 
 /// WITHOUT ROWID stores rows in the primary key, as the published runs' engines

@@ -1,6 +1,6 @@
 //! Answers of real servers, cut to what matters.
 
-use rumba_wire::{Rows, WireError};
+use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::innodb::{age_in_monitor, purge_is_done_in};
 use crate::counters::rocksdb::{UNFLUSHED, sums};

@@ -95,7 +95,7 @@ fn another_engine_shows_the_counters_of_its_name() {
 fn debt_takes_two_statements_of_a_handful_of_rows() {
     struct Counted<'a>(&'a mut dyn Ask, usize, usize);
     impl Ask for Counted<'_> {
-        fn ask(&mut self, sql: &str) -> Result<rumba_wire::Rows, rumba_wire::WireError> {
+        fn ask(&mut self, sql: &str) -> Result<rumba_protocol_mysql::Rows, rumba_protocol_mysql::WireError> {
             let rows = self.0.ask(sql)?;
             self.1 += 1;
             self.2 += rows.rows.len();

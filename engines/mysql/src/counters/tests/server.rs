@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rumba_wire::{Address, Admin, Secret, Target, Tls};
+use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
 use tempfile::TempDir;
 
 use crate::counters::{Ask, Kind, Server};
@@ -58,7 +58,7 @@ impl Private {
         }
     }
 
-    fn try_connect(&self) -> Result<Admin, rumba_wire::WireError> {
+    fn try_connect(&self) -> Result<Admin, rumba_protocol_mysql::WireError> {
         Admin::connect(&self.target("root"), Duration::from_secs(60))
     }
 

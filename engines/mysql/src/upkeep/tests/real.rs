@@ -72,7 +72,7 @@ fn myrocks_owes_after_updates_and_nothing_after_a_drain() {
         AND OPTION_TYPE NOT LIKE 'TABLE_FACTORY%' ORDER BY 1, 2, 3";
     // What is in force is the cache that RocksDB says it uses.
     let cache_sql = "SHOW ENGINE ROCKSDB STATUS";
-    let cache_of = |admin: &mut rumba_wire::Admin| {
+    let cache_of = |admin: &mut rumba_protocol_mysql::Admin| {
         let rows = admin.ask(cache_sql).expect("status").rows;
         let lines = rows.iter().filter_map(|row| row.last()?.as_deref());
         let line = lines.flat_map(str::lines).find(|line| line.starts_with("Block cache LRUCache")).expect("a cache");

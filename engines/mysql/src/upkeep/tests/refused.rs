@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rumba_core::engine::EngineError;
-use rumba_wire::{Rows, WireError};
+use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Ask, Kind, Server};
 use crate::upkeep::wait::{Left, Look, until_paid};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rumba_wire::{Admin, Rows, WireError};
+use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 use crate::counters::tests::server::{self, Private};
 use crate::counters::{Ask, Kind, debt, purge_progress};

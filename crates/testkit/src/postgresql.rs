@@ -1,0 +1,222 @@
+//! A PostgreSQL of a test's own: private directory, Unix socket, a port on loopback.
+
+use std::fs::{self, OpenOptions};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+/// Where Debian 12 has its programs.
+pub const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+
+/// The server's superuser in these tests.
+pub const SUPERUSER: &str = "tester";
+
+/// How long a server may take to start.
+const START: Duration = Duration::from_secs(60);
+
+/// A running server; it is stopped and removed when it is dropped, and stops when the test's process does.
+pub struct PostgreSql {
+    child: Mutex<Child>,
+    options: Vec<String>,
+    identity: Option<(u32, u32)>,
+    dir: tempfile::TempDir,
+    port: u16,
+}
+
+impl PostgreSql {
+    /// Starts one with these settings: `max_connections=20`. Everybody is let in over the socket; over TCP by
+    /// password, or without as the lines of `hba` say.
+    ///
+    /// # Panics
+    /// It does not start: its log is told.
+    pub fn start(options: &[&str], hba: &[&str]) -> Self {
+        let dir = tempfile::Builder::new().prefix("rumba-pg-").tempdir().expect("a directory");
+        let identity = identity();
+        if let Some((user, group)) = identity {
+            std::os::unix::fs::chown(dir.path(), Some(user), Some(group)).expect("to give the directory away");
+        }
+        let data = dir.path().join("data");
+        let made = program("initdb", identity)
+            .args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER, "--pgdata"])
+            .arg(&data)
+            .output()
+            .expect("initdb");
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let lines = ["local all all trust"].iter().chain(hba).map(|line| format!("{line}\n")).collect::<String>();
+        fs::write(data.join("pg_hba.conf"), lines).expect("pg_hba.conf");
+        let port =
+            TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let child = Mutex::new(spawn(command(dir.path(), port, &options, identity)));
+        let server = Self { child, options, identity, dir, port };
+        server.wait();
+        server
+    }
+
+    /// The directory of its socket, which has the name that clients expect there.
+    pub fn directory(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join(format!(".s.PGSQL.{}", self.port))
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Puts a file into its directory that it alone may read, such as a key.
+    ///
+    /// # Panics
+    /// The file cannot be written.
+    pub fn keep(&self, name: &str, content: &[u8]) -> PathBuf {
+        private_file(self.dir.path(), name, content, self.identity)
+    }
+
+    /// Kills it as a crash would. What is left of it, the next start removes.
+    ///
+    /// # Panics
+    /// The system refuses.
+    pub fn kill(&self) {
+        let mut child = self.child();
+        child.kill().and_then(|()| child.wait()).expect("to kill the server");
+    }
+
+    /// Starts it again after [`PostgreSql::kill`], where it was.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start_again(&self) {
+        // Those that served clients end by themselves, each in its own time, and are waited for.
+        let since = Instant::now();
+        loop {
+            *self.child() = spawn(command(self.dir.path(), self.port, &self.options, self.identity));
+            if self.is_up_within(Duration::from_secs(10)) {
+                return;
+            }
+            assert!(since.elapsed() < START, "{}", self.log());
+        }
+    }
+
+    fn wait(&self) {
+        assert!(self.is_up_within(START), "{}", self.log());
+    }
+
+    fn is_up_within(&self, patience: Duration) -> bool {
+        let since = Instant::now();
+        while since.elapsed() < patience {
+            if self.child().try_wait().expect("the server's process").is_some() {
+                return false;
+            }
+            let mut ready = program("pg_isready", None);
+            let ready =
+                ready.arg("--quiet").arg("--host").arg(self.dir.path()).arg("--port").arg(self.port.to_string());
+            if ready.status().is_ok_and(|status| status.success()) {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PostgreSql {
+    /// Stops it at once, and in order: its shared memory would stay behind.
+    fn drop(&mut self) {
+        let mut child = self.child();
+        let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
+        let _ = child.wait();
+    }
+}
+
+/// Writes a file for the server's user alone.
+fn private_file(dir: &Path, name: &str, content: &[u8], identity: Option<(u32, u32)>) -> PathBuf {
+    use std::os::unix::fs::{OpenOptionsExt, chown};
+    let path = dir.join(name);
+    let _ = fs::remove_file(&path);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).expect(name);
+    std::io::Write::write_all(&mut file, content).expect(name);
+    if let Some((user, group)) = identity {
+        chown(&path, Some(user), Some(group)).expect(name);
+    }
+    path
+}
+
+/// Whose rights the server is run with: it refuses root's. The package makes a user; without it, nobody's do.
+fn identity() -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of = |name: &str| {
+        let fields: Vec<&str> =
+            users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|user| user[0] == name)?;
+        Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
+    };
+    Some(of("postgres").unwrap_or((65534, 65534)))
+}
+
+fn program(name: &str, identity: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new(Path::new(PROGRAMS).join(name));
+    if let Some((user, group)) = identity {
+        command.uid(user).gid(group);
+    }
+    // It starts in a directory that it may enter.
+    command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
+    command
+}
+
+fn command(dir: &Path, port: u16, options: &[String], identity: Option<(u32, u32)>) -> Command {
+    let mut command = program("postgres", identity);
+    command.arg("-D").arg(dir.join("data")).arg("-k").arg(dir).args(["-h", "127.0.0.1", "-p", &port.to_string()]);
+    for option in ["fsync=off", "shared_buffers=32MB", "max_wal_size=256MB", "lc_messages=C"] {
+        command.args(["-c", option]);
+    }
+    for option in options {
+        command.args(["-c", option]);
+    }
+    let log = private_log(dir);
+    command.stdout(Stdio::null()).stderr(log);
+    command
+}
+
+fn private_log(dir: &Path) -> fs::File {
+    OpenOptions::new().create(true).append(true).open(dir.join("log")).expect("the server's log")
+}
+
+/// Starts a process that ends when this one does, however this one ends. The
+/// kernel watches the thread that started it, so that thread must never end.
+fn spawn(mut command: Command) -> Child {
+    let (started, child) = mpsc::channel();
+    thread::spawn(move || {
+        // SAFETY: one system call between fork and exec, nothing allocated.
+        unsafe {
+            command.pre_exec(|| {
+                set_parent_process_death_signal(Some(Signal::QUIT))?;
+                Ok(())
+            })
+        };
+        started.send(command.spawn()).expect("somebody waits");
+        loop {
+            thread::park();
+        }
+    });
+    child.recv().expect("the thread that starts it").expect("postgres")
+}

@@ -1,0 +1,217 @@
+//! The receive buffer: small while answers are small.
+
+use std::io;
+use std::ops::Range;
+
+use crate::stream::Stream;
+
+/// What a connection starts with: a thousand of them take 4 MiB.
+const FIRST: usize = 4 << 10;
+/// How far the buffer grows only to be filled in fewer calls.
+const AMPLE: usize = 16 << 10;
+/// A buffer that grew for one message is kept for so many answers that do not need it.
+const PATIENCE: u32 = 64;
+
+/// Bytes that came and are not taken yet. What a message is, its protocol knows.
+#[derive(Debug)]
+pub struct Incoming {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// What the next message needs from `start` on, so far as is known.
+    needed: usize,
+    /// The longest message of the current answer.
+    longest: usize,
+    /// Answers in a row that would have fitted into an ample buffer.
+    modest: u32,
+}
+
+impl Incoming {
+    /// An empty buffer, for messages of at least so many bytes.
+    pub fn new(shortest: usize) -> Self {
+        Self { buffer: vec![0; FIRST], start: 0, end: 0, needed: shortest, longest: 0, modest: 0 }
+    }
+
+    /// Whether anything came that is not taken yet.
+    #[inline]
+    pub fn has_some(&self) -> bool {
+        self.start < self.end
+    }
+
+    /// What came and is not taken yet.
+    #[inline]
+    pub fn rest(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Takes so many bytes and says where they lie; [`Incoming::at`] shows them until the next [`Incoming::fill`].
+    #[inline]
+    pub fn take(&mut self, bytes: usize) -> Range<usize> {
+        let at = self.start;
+        self.start += bytes;
+        at..self.start
+    }
+
+    /// All but the last `left` bytes are taken.
+    #[inline]
+    pub fn leave(&mut self, left: usize) {
+        self.start = self.end - left;
+    }
+
+    /// The next message is at least so long.
+    #[inline]
+    pub fn need(&mut self, bytes: usize) {
+        self.needed = bytes;
+    }
+
+    /// Bytes that were taken.
+    #[inline]
+    pub fn at(&self, place: Range<usize>) -> &[u8] {
+        &self.buffer[place]
+    }
+
+    /// Bytes that were taken, to be changed in their place.
+    #[inline]
+    pub fn at_mut(&mut self, place: Range<usize>) -> &mut [u8] {
+        &mut self.buffer[place]
+    }
+
+    /// Receives everything that has come, as far as there is room; whether there may be more.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing has come, `UnexpectedEof` at the connection's end, and the system's own.
+    #[inline]
+    pub fn fill(&mut self, stream: &mut Stream) -> io::Result<bool> {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        }
+        if self.start + self.needed > self.buffer.len() || self.buffer.len() - self.end < FIRST / 4 {
+            self.make_room();
+        }
+        let room = &mut self.buffer[self.end..];
+        let space = room.len();
+        let taken = stream.read(room)?;
+        if taken == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.end += taken;
+        if taken < space {
+            return Ok(false);
+        }
+        if self.buffer.len() < AMPLE {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        self.longest = self.longest.max(self.needed);
+        // A length that nothing follows must not take memory: there is room for a few times of what has come.
+        let wanted = self.needed.min((4 * self.end).max(4 * AMPLE));
+        if wanted > self.buffer.len() {
+            self.buffer.resize(wanted.next_multiple_of(FIRST), 0);
+        }
+    }
+
+    /// Nothing of the answer is needed any more: a buffer that is larger than
+    /// the last answers needed is given back.
+    #[inline]
+    pub fn answered(&mut self) {
+        if self.buffer.len() > AMPLE {
+            self.shrink();
+        }
+    }
+
+    #[cold]
+    fn shrink(&mut self) {
+        self.modest = if self.longest > AMPLE { 0 } else { self.modest + 1 };
+        self.longest = 0;
+        if self.modest < PATIENCE || self.end - self.start > AMPLE {
+            return;
+        }
+        self.modest = 0;
+        let mut buffer = vec![0; AMPLE];
+        buffer[..self.end - self.start].copy_from_slice(&self.buffer[self.start..self.end]);
+        self.end -= self.start;
+        self.start = 0;
+        self.buffer = buffer;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::{Address, Ready};
+
+    /// A stream, and the other end of it.
+    fn pair() -> (Stream, std::os::unix::net::UnixStream) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
+        let stream = Stream::connect(&Address::Socket(path), Instant::now() + Duration::from_secs(10)).unwrap();
+        (stream, listener.accept().unwrap().0)
+    }
+
+    fn receive(incoming: &mut Incoming, stream: &mut Stream, until: usize) {
+        while incoming.rest().len() < until {
+            match incoming.fill(stream) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => stream.block(Ready::ToRead, None).unwrap(),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_that_nothing_follows_takes_no_memory() {
+        let (mut stream, mut other) = pair();
+        let mut incoming = Incoming::new(5);
+        other.write_all(&[1; 5]).unwrap();
+        receive(&mut incoming, &mut stream, 5);
+        incoming.need(1 << 30);
+        other.write_all(&[2; 100]).unwrap();
+        receive(&mut incoming, &mut stream, 105);
+        assert!(incoming.buffer.len() <= 4 * AMPLE, "{}", incoming.buffer.len());
+    }
+
+    #[test]
+    fn a_long_message_comes_through_and_its_room_is_given_back() {
+        const LONG: usize = 5 << 20;
+        let (mut stream, mut other) = pair();
+        let mut incoming = Incoming::new(5);
+        let sender = std::thread::spawn(move || {
+            let bytes: Vec<u8> = (0..LONG).map(|at| (at % 251) as u8).collect();
+            other.write_all(&[9; 7]).and_then(|()| other.write_all(&bytes)).unwrap();
+            other
+        });
+        receive(&mut incoming, &mut stream, 7);
+        incoming.take(7);
+        incoming.need(LONG);
+        receive(&mut incoming, &mut stream, LONG);
+        let place = incoming.take(LONG);
+        assert!(incoming.at(place).iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8));
+        incoming.answered();
+        let mut other = sender.join().unwrap();
+        for answer in 0..PATIENCE {
+            other.write_all(&[3; 10]).unwrap();
+            receive(&mut incoming, &mut stream, 10);
+            incoming.need(5);
+            incoming.take(10);
+            assert!(incoming.buffer.len() > AMPLE, "answer {answer}");
+            incoming.answered();
+        }
+        assert_eq!(incoming.buffer.len(), AMPLE);
+    }
+}

@@ -1,0 +1,17 @@
+//! The way to a server, whatever its protocol: sockets that never block,
+//! encryption, a receive buffer, and what becomes of a connection that is lost.
+#![deny(missing_docs)]
+
+mod error;
+mod incoming;
+mod link;
+mod stream;
+mod target;
+mod tls;
+
+pub use error::TransportError;
+pub use incoming::Incoming;
+pub use link::{CONNECT, Link, OnLost, Refused, insist};
+pub use stream::{Ready, Stream};
+pub use target::{Address, Secret, Target, Tls};
+pub use tls::client as tls_client;

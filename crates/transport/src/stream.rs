@@ -1,0 +1,241 @@
+//! The way to a server: a socket that never blocks, encrypted or not.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rumba_core::wait;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustls::ClientConnection;
+
+use crate::{Address, TransportError};
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// Something to read.
+    ToRead,
+    /// Room to write.
+    ToWrite,
+}
+
+/// A connected socket.
+pub struct Stream {
+    socket: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+    /// How many bytes were last taken to be encrypted.
+    taken: usize,
+}
+
+impl Stream {
+    /// Connects before `deadline`.
+    ///
+    /// # Errors
+    /// The system's words, with the address.
+    pub fn connect(address: &Address, deadline: Instant) -> Result<Self, TransportError> {
+        let socket = match address {
+            Address::Socket(path) => connect_socket(path, deadline)
+                .map_err(|cause| TransportError::io(format!("connecting to {}", path.display()), cause))?,
+            Address::Tcp { host, port } => connect_tcp(host, *port, deadline)
+                .map_err(|cause| TransportError::io(format!("connecting to {host}:{port}"), cause))?,
+        };
+        Ok(Self { socket, tls: None, taken: 0 })
+    }
+
+    /// From here on, everything is encrypted.
+    pub fn encrypt(&mut self, tls: Box<ClientConnection>) {
+        self.tls = Some(tls);
+    }
+
+    /// Whether everything is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The descriptor to wait for.
+    #[inline]
+    pub fn raw(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Takes what is there; 0 is the end.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing is there, and the system's own.
+    #[inline]
+    pub fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => receive(self.socket.as_fd(), room),
+            Some(tls) => read_encrypted(self.socket.as_fd(), tls, room),
+        }
+    }
+
+    /// Sends what there is room for. Encrypted bytes may stay behind: see [`Stream::holds_back`].
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room, and the system's own.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.tls {
+            None => send(self.socket.as_fd(), bytes),
+            Some(tls) => {
+                self.taken = write_encrypted(self.socket.as_fd(), tls, bytes)?;
+                Ok(self.taken)
+            }
+        }
+    }
+
+    /// Whether encrypted bytes wait for room; writing, even nothing, sends them.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// How many of the bytes that [`Stream::write`] took may still be held back.
+    pub fn held_back(&self) -> usize {
+        if self.holds_back() { self.taken } else { 0 }
+    }
+
+    /// Blocks until the socket is ready, or the deadline is over.
+    ///
+    /// # Errors
+    /// `TimedOut` when the deadline is over, and the system's own.
+    pub fn block(&self, ready: Ready, deadline: Option<Instant>) -> io::Result<()> {
+        let wanted = match ready {
+            Ready::ToRead => PollFlags::IN,
+            Ready::ToWrite => PollFlags::OUT,
+        };
+        loop {
+            let left = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return Err(io::ErrorKind::TimedOut.into()),
+                Some(left) => Some(Timespec::try_from(left).map_err(io::Error::other)?),
+                None => None,
+            };
+            match poll(&mut [PollFd::new(&self.socket, wanted)], left.as_ref()) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        wait::forget(self.raw());
+    }
+}
+
+fn connect_socket(path: &Path, deadline: Instant) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => return Ok(socket),
+            // The queue of those who want to connect is full: a thousand clients do that.
+            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+fn connect_tcp(host: &str, port: u16, deadline: Instant) -> io::Result<OwnedFd> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)?;
+                return Ok(stream.into());
+            }
+            Err(cause) => last = cause,
+        }
+    }
+    Err(last)
+}
+
+#[inline]
+fn receive(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match rustix::net::recv(socket, &mut *room, RecvFlags::DONTWAIT) {
+            Ok((taken, _)) => return Ok(taken),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[inline]
+fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match rustix::net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            sent => return Ok(sent?),
+        }
+    }
+}
+
+/// The socket under an encrypted connection.
+struct Below<'a>(BorrowedFd<'a>);
+
+impl Read for Below<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        receive(self.0, room)
+    }
+}
+
+impl Write for Below<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        send(self.0, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn read_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, room: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match tls.reader().read(room) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // A server that is killed says no goodbye; that is an end as well.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+            taken => return taken,
+        }
+        if tls.read_tls(&mut Below(socket))? == 0 {
+            return Ok(0);
+        }
+        let processed = tls.process_new_packets();
+        // Answers of the encryption's own, alerts among them.
+        while tls.wants_write() && tls.write_tls(&mut Below(socket)).is_ok_and(|sent| sent > 0) {}
+        processed.map_err(io::Error::other)?;
+    }
+}
+
+/// Encrypts and sends. What is held back goes first, and so is never more than one call's bytes.
+fn write_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection, bytes: &[u8]) -> io::Result<usize> {
+    send_encrypted(socket, tls)?;
+    let taken = tls.writer().write(bytes)?;
+    match send_encrypted(socket, tls) {
+        Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+        _ => Ok(taken),
+    }
+}
+
+fn send_encrypted(socket: BorrowedFd<'_>, tls: &mut ClientConnection) -> io::Result<()> {
+    while tls.wants_write() {
+        tls.write_tls(&mut Below(socket))?;
+    }
+    Ok(())
+}

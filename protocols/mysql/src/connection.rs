@@ -1,0 +1,153 @@
+//! A connection that has been let in, and waiting on it by blocking: for
+//! connecting, preparing and administration. The load path waits in its own way.
+
+use std::io;
+use std::ops::Range;
+use std::time::Instant;
+
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
+use rumba_transport::{Ready, Stream, TransportError, tls_client};
+
+use crate::codec::answer::Wording;
+use crate::codec::frame;
+use crate::handshake::{self, Agreed, Caller, Login, Step};
+use crate::receive::Receive;
+use crate::{Address, Target, Tls, WireError};
+
+/// A connection that has been let in.
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) receive: Receive,
+    /// What is to be sent; the first [`Connection::sent`] bytes of it are.
+    pub(crate) send: Vec<u8>,
+    pub(crate) sent: usize,
+    /// How the server writes its answers.
+    pub(crate) wording: Wording,
+    /// Whether the server takes COM_STMT_BULK_EXECUTE.
+    pub(crate) bulk: bool,
+    /// The version that the server greeted with.
+    pub(crate) version: String,
+    /// The session's status flags as last told.
+    pub(crate) status: u16,
+}
+
+impl Connection {
+    /// Connects and proves who one is, before `deadline`.
+    pub(crate) fn open(target: &Target, collation: u8, deadline: Instant) -> Result<Self, WireError> {
+        let mut connection = Self {
+            stream: Stream::connect(&target.address, deadline)?,
+            receive: Receive::new(),
+            send: Vec::new(),
+            sent: 0,
+            wording: Wording::default(),
+            bulk: false,
+            version: String::new(),
+            status: 0,
+        };
+        connection.enter(target, collation, Some(deadline))?;
+        Ok(connection)
+    }
+
+    fn enter(&mut self, target: &Target, collation: u8, deadline: Option<Instant>) -> Result<(), WireError> {
+        let packet = self.read(deadline)?;
+        let greeting = handshake::greeting(self.receive.at(packet))?;
+        let agreed = Agreed::with(&greeting, target.tls != Tls::Off, target.database.is_some());
+        if let Some(tls) = tls_client(&target.tls, &target.address)? {
+            if !agreed.capabilities.contains(CapabilityFlags::CLIENT_SSL) {
+                return Err(WireError::Tls(format!(
+                    "server {} does not offer TLS; give it a certificate (ssl_cert, ssl_key), or turn TLS off",
+                    greeting.version,
+                )));
+            }
+            self.put(&agreed.opening(collation));
+            self.write(deadline)?;
+            self.stream.encrypt(tls);
+        }
+        let caller = Caller {
+            user: &target.user,
+            password: target.password.reveal(),
+            database: target.database.as_deref(),
+            collation,
+            tls: self.stream.is_encrypted(),
+            local: matches!(target.address, Address::Socket(_)),
+        };
+        let (mut login, first) = Login::start(caller, &greeting, agreed)?;
+        self.put(&first);
+        loop {
+            self.write(deadline)?;
+            let packet = self.read(deadline)?;
+            match login.step(self.receive.at(packet))? {
+                Step::Send(bytes) => self.put(&bytes),
+                Step::Wait => {}
+                Step::In { status } => {
+                    self.status = status;
+                    break;
+                }
+            }
+        }
+        self.wording = agreed.wording();
+        self.bulk = agreed.mariadb.contains(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS);
+        self.version = greeting.version;
+        Ok(())
+    }
+
+    /// Queues a packet that answers the one received last.
+    pub(crate) fn put(&mut self, payload: &[u8]) {
+        let at = frame::start(&mut self.send);
+        self.send.extend_from_slice(payload);
+        self.receive.sequence = frame::finish(&mut self.send, at, self.receive.sequence);
+    }
+
+    /// Queues a command with its argument.
+    pub(crate) fn put_command(&mut self, command: u8, argument: &[u8]) {
+        let at = frame::start(&mut self.send);
+        self.send.push(command);
+        self.send.extend_from_slice(argument);
+        frame::finish(&mut self.send, at, 0);
+    }
+
+    /// Sends everything queued, blocking until it is sent.
+    pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), WireError> {
+        let lost = |cause| WireError::io("sending to the server", cause);
+        while self.sent < self.send.len() || self.stream.holds_back() {
+            match self.stream.write(&self.send[self.sent..]) {
+                Ok(sent) => self.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
+                }
+                Err(error) => return Err(lost(error)),
+            }
+        }
+        self.send.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// The next packet, blocking until it is there.
+    pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Range<usize>, WireError> {
+        loop {
+            if let Some(packet) = self.receive.packet() {
+                return Ok(packet);
+            }
+            match self.receive.fill(&mut self.stream) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream
+                        .block(Ready::ToRead, deadline)
+                        .map_err(|cause| WireError::io("waiting for the server", cause))?
+                }
+                Err(error) => return Err(TransportError::receiving(error).into()),
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    /// Says goodbye, so that the server does not count a connection cut off.
+    fn drop(&mut self) {
+        const QUIT: [u8; 5] = [1, 0, 0, 0, 1];
+        if self.send.is_empty() && !self.version.is_empty() {
+            let _ = self.stream.write(&QUIT);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What goes wrong between client and server.
+
+use rumba_transport::TransportError;
+
+use crate::codec::Malformed;
+use crate::codec::answer::Refusal;
+
+/// What goes wrong between client and server.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// The server refused, in its own words.
+    #[error("server error {code} ({sqlstate}): {message}")]
+    Server {
+        /// The server's number, such as 1213.
+        code: u16,
+        /// The SQLSTATE, such as 40001.
+        sqlstate: String,
+        /// The server's message.
+        message: String,
+    },
+    /// The connection could not be made, or was lost.
+    #[error("{what}: {cause}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// The system's words.
+        cause: std::io::Error,
+    },
+    /// What was asked for cannot be done; nothing was sent, and the connection is as it was.
+    #[error("{0}")]
+    Unable(String),
+    /// The server said something that the protocol does not allow, or that this client does not know.
+    #[error("protocol: {0}")]
+    Protocol(String),
+    /// The connection cannot be encrypted as asked, or the certificate is not trusted.
+    #[error("TLS: {0}")]
+    Tls(String),
+}
+
+impl WireError {
+    /// The server's refusal, with a remedy where there is a usual one.
+    pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
+        let mut message = String::from_utf8_lossy(refusal.message).into_owned();
+        if let Some(remedy) = remedy(refusal.code) {
+            message.push_str("; ");
+            message.push_str(remedy);
+        }
+        let sqlstate = String::from_utf8_lossy(&refusal.state).into_owned();
+        WireError::Server { code: refusal.code, sqlstate, message }
+    }
+
+    pub(crate) fn io(what: impl Into<String>, cause: impl Into<std::io::Error>) -> Self {
+        WireError::Io { what: what.into(), cause: cause.into() }
+    }
+
+    /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.is_lost() || matches!(self, WireError::Server { code: 1040 | 1203, .. })
+    }
+
+    /// Whether the connection is gone, and another one may do better.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            WireError::Io { .. } => true,
+            WireError::Server { code, .. } => lost(*code),
+            WireError::Protocol(_) | WireError::Tls(_) | WireError::Unable(_) => false,
+        }
+    }
+}
+
+impl From<TransportError> for WireError {
+    fn from(error: TransportError) -> Self {
+        match error {
+            TransportError::Io { what, cause } => WireError::Io { what, cause },
+            TransportError::Tls(words) => WireError::Tls(words),
+        }
+    }
+}
+
+impl From<Malformed> for WireError {
+    fn from(malformed: Malformed) -> Self {
+        WireError::Protocol(malformed.to_string())
+    }
+}
+
+/// Whether the server ends the connection with this error: shutdown, KILL, a broken or idle connection.
+pub(crate) fn lost(code: u16) -> bool {
+    matches!(code, 1053 | 1077 | 1079 | 1080 | 1152 | 1158..=1161 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031)
+}
+
+fn remedy(code: u16) -> Option<&'static str> {
+    match code {
+        1040 | 1203 => Some("raise the server's max_connections, or run fewer clients"),
+        1044 => Some("GRANT the user what it needs on this schema"),
+        1045 | 1698 => Some("check the user's name, its host part, and the password"),
+        1049 => Some("create the schema, or name another one"),
+        1129 | 1130 => Some("let this host connect: the user's host part, or FLUSH HOSTS"),
+        3159 => Some("turn TLS on for this connection"),
+        _ => None,
+    }
+}

@@ -1,0 +1,18 @@
+//! The client of the MySQL protocol: what MySQL, MariaDB and their relatives speak.
+#![deny(missing_docs)]
+
+mod admin;
+#[doc(hidden)]
+pub mod codec;
+mod connection;
+mod error;
+#[doc(hidden)]
+pub mod handshake;
+mod query;
+mod receive;
+mod session;
+
+pub use admin::{Admin, Rows};
+pub use error::WireError;
+pub use rumba_transport::{Address, OnLost, Secret, Target, Tls};
+pub use session::{LoadWay, SessionOptions, WireCounts, WireSession};

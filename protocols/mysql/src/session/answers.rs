@@ -1,0 +1,435 @@
+//! Taking answers: what arrives, is read where it lies, and is shown row by row.
+
+use std::io;
+use std::ops::Range;
+use std::task::Poll;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Visit};
+use rumba_core::wait::{Wait, wait_for};
+use rumba_transport::{Ready, TransportError};
+
+use super::failure::{call_failed, refused, usual};
+use super::outbox::{Kind, Pending};
+use super::statement::Plan;
+use super::{WireSession, load};
+use crate::WireError;
+use crate::codec::answer::{self, Done, Head, MORE_RESULTS, Next, Refusal};
+use crate::codec::column;
+use crate::codec::row::{self, BinaryRow, Column, TextRow};
+use crate::codec::{Malformed, frame};
+use crate::connection::Connection;
+use crate::error::lost;
+
+/// Where in an answer the reading is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before its first packet.
+    Head,
+    /// Definitions of columns are to come.
+    Columns {
+        /// How many columns the rows have.
+        count: usize,
+        /// How many definitions are still to come.
+        left: usize,
+    },
+    /// The packet that ends the definitions is to come.
+    ColumnsEnd {
+        /// How many columns the rows have.
+        count: usize,
+    },
+    /// Rows of so many columns.
+    Rows {
+        /// How many columns the rows have.
+        count: usize,
+    },
+}
+
+/// What a packet brought.
+enum Taken {
+    /// More packets belong to the answer.
+    Part,
+    /// The answer to the statement is complete.
+    Complete,
+}
+
+/// How an exchange with the server went.
+enum Exchanged {
+    /// Something was sent, or received, or waited for.
+    Done,
+    /// A driver waits.
+    Pending,
+    /// The connection is lost.
+    Lost,
+}
+
+impl WireSession {
+    /// Sends what is to be sent, takes what has come, and waits in between.
+    #[inline]
+    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        // What nearly every call comes to. A lost connection's queue is empty.
+        if let Some(&Pending { kind: Kind::Binary, statement, .. }) = self.queue.front() {
+            if !self.connection.receive.has_some()
+                && let Exchanged::Pending = self.exchange()
+            {
+                return Poll::Pending;
+            }
+            if self.take_usual(statement, visit) && self.complete() {
+                return Poll::Ready(self.result());
+            }
+        }
+        self.advance_any(visit)
+    }
+
+    /// Takes an answer of any kind, however it comes.
+    #[inline(never)]
+    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        while self.link.is_up() {
+            let statement = match self.queue.front() {
+                Some(first) if first.kind != Kind::Nothing => first.statement,
+                _ => return Poll::Ready(self.nothing_was_sent()),
+            };
+            loop {
+                if self.connection.receive.has_some() {
+                    match self.take(statement, visit) {
+                        Ok(Taken::Part) => {}
+                        Ok(Taken::Complete) if self.complete() => return Poll::Ready(self.result()),
+                        // The next part of the same call is to be sent now.
+                        Ok(Taken::Complete) => break,
+                        Err(error) => {
+                            self.lose(&error);
+                            break;
+                        }
+                    }
+                }
+                match self.exchange() {
+                    Exchanged::Done => {}
+                    Exchanged::Pending => return Poll::Pending,
+                    Exchanged::Lost => break,
+                }
+            }
+        }
+        self.without_link()
+    }
+
+    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    #[inline(never)]
+    fn exchange(&mut self) -> Exchanged {
+        let mut ready = Ready::ToRead;
+        if self.outbox.is_waiting(&self.connection) && self.flush_is_blocked() {
+            ready = Ready::ToWrite;
+        }
+        if !self.waited && self.wait(ready) {
+            return Exchanged::Pending;
+        }
+        match self.connection.receive.fill(&mut self.connection.stream) {
+            Ok(more) => self.waited = more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
+            Err(error) => {
+                self.lose(&TransportError::receiving(error).into());
+                return Exchanged::Lost;
+            }
+        }
+        Exchanged::Done
+    }
+
+    /// Whether room to write must be waited for. While the server owes an
+    /// answer to something sent in full, that is waited for: the server may be
+    /// unable to go on before it is taken.
+    fn flush_is_blocked(&mut self) -> bool {
+        match self.outbox.flush(&mut self.connection, &self.queue) {
+            Ok(()) => false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.queue.front().is_some_and(|first| !self.outbox.is_sent(&self.connection, first))
+            }
+            // The server's last words may still be there to be read; if not, reading says what happened.
+            Err(_) => {
+                self.outbox.give_up(&mut self.connection);
+                false
+            }
+        }
+    }
+
+    /// Waits; true when a driver does so.
+    #[inline]
+    fn wait(&mut self, ready: Ready) -> bool {
+        self.waited = true;
+        let socket = self.connection.stream.raw();
+        let wait = match ready {
+            Ready::ToRead => Wait::Readable(socket),
+            Ready::ToWrite => Wait::Writable(socket),
+        };
+        if wait_for(wait) {
+            return true;
+        }
+        // What is wrong with the socket shows when it is read.
+        let _ = self.connection.stream.block(ready, None);
+        false
+    }
+
+    /// Takes an answer that begins as the statement's last did, and so has the
+    /// same columns; whether all of it was there.
+    #[inline]
+    fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
+        if self.stage == Stage::Head
+            && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
+            && self.connection.receive.skip(&binary.prologue)
+        {
+            if take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit) {
+                return true;
+            }
+            // Rows are still to come, or end in another way.
+            self.stage = Stage::Rows { count: binary.columns.len() };
+        }
+        false
+    }
+
+    /// Takes packets of any kind until the first statement is answered, or nothing is left.
+    fn take(&mut self, statement: usize, visit: Visit<'_>) -> Result<Taken, WireError> {
+        while let Some(packet) = self.connection.receive.packet() {
+            if let Taken::Complete = self.take_packet(statement, packet, visit)? {
+                return Ok(Taken::Complete);
+            }
+            if let Stage::Rows { .. } = self.stage
+                && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
+                && take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit)
+            {
+                return Ok(Taken::Complete);
+            }
+        }
+        Ok(Taken::Part)
+    }
+
+    /// Takes one packet of any kind.
+    #[inline]
+    fn take_packet(&mut self, statement: usize, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, WireError> {
+        let wording = self.connection.wording;
+        let receive = &self.connection.receive;
+        let packet = receive.at(place.clone());
+        let mut binary = match self.statements.get_mut(statement) {
+            Some(Plan::Binary(binary)) => Some(binary),
+            _ => None,
+        };
+        self.stage = match self.stage {
+            Stage::Head => match answer::head(packet, wording)? {
+                Head::Rows { columns: count, defined } => {
+                    let known = binary.as_ref().is_some_and(|binary| binary.columns.len() == count);
+                    if let Some(binary) = &mut binary {
+                        binary.begin_prologue(receive.framed(place), defined);
+                    }
+                    match (defined, known) {
+                        (true, _) => Stage::Columns { count, left: count },
+                        (false, true) => Stage::Rows { count },
+                        (false, false) => return Err(Malformed("rows of columns that were never defined").into()),
+                    }
+                }
+                _ => return self.take_other(place),
+            },
+            Stage::Columns { count, left } => {
+                if let Some(binary) = &mut binary {
+                    binary.columns.push(column::layout(packet)?.into());
+                    binary.add_to_prologue(receive.framed(place));
+                }
+                match left - 1 {
+                    0 if wording.deprecate_eof => Stage::Rows { count },
+                    0 => Stage::ColumnsEnd { count },
+                    left => Stage::Columns { count, left },
+                }
+            }
+            Stage::ColumnsEnd { count } => {
+                if let Some(binary) = &mut binary {
+                    binary.add_to_prologue(receive.framed(place));
+                }
+                Stage::Rows { count }
+            }
+            Stage::Rows { count } => match answer::next(packet, wording)? {
+                Next::End { status } => return Ok(self.end(status)),
+                Next::Refused(refusal) => {
+                    let failure = self.refused(&refusal)?;
+                    self.fail(failure);
+                    return Ok(Taken::Complete);
+                }
+                Next::Row => {
+                    self.answer.rows += 1;
+                    match binary {
+                        Some(_) if packet.first() != Some(&0) => return Err(Malformed("binary row").into()),
+                        Some(binary) => {
+                            row::find_binary(packet, &mut binary.columns)?;
+                            visit(&BinaryRow { packet, columns: &binary.columns });
+                        }
+                        None => {
+                            row::find_text(packet, count, &mut self.places)?;
+                            visit(&TextRow { packet, places: &self.places });
+                        }
+                    }
+                    self.stage
+                }
+            },
+        };
+        Ok(Taken::Part)
+    }
+
+    #[cold]
+    fn nothing_was_sent(&mut self) -> Result<Answer, EngineError> {
+        match self.queue.pop() {
+            Some(_) => Ok(Answer::default()),
+            None => Err(call_failed("poll_answer", "no statement waits for an answer")),
+        }
+    }
+
+    /// Takes a packet that is an answer without rows, a refusal, or asks for a file.
+    #[inline(never)]
+    fn take_other(&mut self, packet: Range<usize>) -> Result<Taken, WireError> {
+        let packet = self.connection.receive.at(packet);
+        let kind = self.queue.front().map(|first| first.kind);
+        match answer::head(packet, self.connection.wording)? {
+            Head::Done(done) => {
+                let (count, status) = (counts(&done), done.status);
+                if let Some(Kind::Load { rows }) = kind
+                    && let Some(failure) = load::loaded_less(&done, rows)
+                {
+                    self.fail(failure);
+                }
+                self.answer.affected += count.affected;
+                self.answer.matched += count.matched;
+                if count.last_insert_id != 0 {
+                    self.answer.last_insert_id = count.last_insert_id;
+                }
+                Ok(self.end(status))
+            }
+            Head::Refused(refusal) => {
+                let failure = self.refused(&refusal)?;
+                self.fail(failure);
+                Ok(Taken::Complete)
+            }
+            Head::WantsFile => {
+                if !matches!(kind, Some(Kind::Load { .. })) || !self.outbox.feed() {
+                    return Err(WireError::Protocol("the server asks for a file that nobody wants to load".into()));
+                }
+                Ok(Taken::Part)
+            }
+            Head::Rows { .. } => Err(Malformed("rows in the place of an answer without rows").into()),
+        }
+    }
+
+    /// One answer of the server's is over.
+    #[inline]
+    fn end(&mut self, status: u16) -> Taken {
+        self.connection.status = status;
+        self.stage = Stage::Head;
+        if status & MORE_RESULTS != 0 { Taken::Part } else { Taken::Complete }
+    }
+
+    /// The first statement is answered; whether its call is as well.
+    #[inline]
+    fn complete(&mut self) -> bool {
+        self.stage = Stage::Head;
+        self.connection.receive.answered();
+        let Some(first) = self.queue.pop() else { return true };
+        if first.is_barrier() {
+            self.outbox.barriers -= 1;
+            if matches!(first.kind, Kind::Load { .. }) {
+                self.outbox.fed();
+            }
+        }
+        first.last || self.leave_out_the_rest()
+    }
+
+    /// What the call came to that is answered.
+    #[inline]
+    fn result(&mut self) -> Result<Answer, EngineError> {
+        if self.failure.is_some() {
+            return self.failed();
+        }
+        Ok(std::mem::take(&mut self.answer))
+    }
+
+    #[cold]
+    fn failed(&mut self) -> Result<Answer, EngineError> {
+        let answer = std::mem::take(&mut self.answer);
+        self.failure.take().map_or(Ok(answer), Err)
+    }
+
+    /// A part of a call failed: what follows it of the same call is not sent.
+    #[cold]
+    fn leave_out_the_rest(&mut self) -> bool {
+        if self.failure.is_none() {
+            return false;
+        }
+        while let Some(part) = self.queue.pop() {
+            self.outbox.barriers -= usize::from(part.is_barrier());
+            if part.last {
+                self.outbox.skip_to(&mut self.connection, part.end);
+                break;
+            }
+        }
+        true
+    }
+
+    /// Keeps what the call failed with; the first counts. That a row is there
+    /// already may only be said if nothing else of the call was done.
+    fn fail(&mut self, failure: EngineError) {
+        let failure = match failure {
+            EngineError::Duplicate if self.answer.affected > 0 => call_failed(
+                "submit_rows",
+                "a row with this key is there already, and rows before it are loaded: roll back, or load fewer at once",
+            ),
+            other => other,
+        };
+        self.failure.get_or_insert(failure);
+    }
+
+    /// What a refusal means; an error when it means that the connection is gone.
+    fn refused(&self, refusal: &Refusal<'_>) -> Result<EngineError, WireError> {
+        if let Some(usual) = usual(refusal, &self.options.counts) {
+            return Ok(usual);
+        }
+        if lost(refusal.code) {
+            return Err(WireError::refused(refusal));
+        }
+        let statement = self.queue.front().and_then(|first| self.statements.get(first.statement));
+        Ok(refused(refusal, statement.map_or("", Plan::sql)))
+    }
+}
+
+/// Takes the rows of a prepared statement, each of which came in one piece, and
+/// the packet that ends the statement's answer; whether that was there.
+/// Whatever else comes is left.
+#[inline]
+fn take_rows(connection: &mut Connection, columns: &mut [Column], count: &mut u64, visit: Visit<'_>) -> bool {
+    let mut rest = connection.receive.rest();
+    let mut left = rest.len();
+    let mut complete = false;
+    while let Some(packet) = frame::next(&mut rest) {
+        match packet {
+            // Nothing but a row starts so.
+            [0, ..] if row::find_binary(packet, columns).is_ok() => {
+                visit(&BinaryRow { packet, columns });
+                *count += 1;
+            }
+            _ => {
+                if let Some(status) = answer::plain_end(packet, connection.wording) {
+                    connection.status = status;
+                    left = rest.len();
+                    complete = true;
+                }
+                break;
+            }
+        }
+        left = rest.len();
+    }
+    connection.receive.leave(left);
+    complete
+}
+
+/// What an OK packet says was done.
+#[inline]
+fn counts(done: &Done<'_>) -> Answer {
+    let matched = if done.info.is_empty() { None } else { answer::counted(done.info, b"Rows matched: ") };
+    Answer {
+        rows: 0,
+        affected: done.affected,
+        matched: matched.unwrap_or(done.affected),
+        last_insert_id: done.last_insert_id.cast_signed(),
+    }
+}

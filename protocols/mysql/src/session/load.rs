@@ -1,0 +1,337 @@
+//! Loading many rows: three ways, each as one answer.
+
+use std::slice::ChunksExact;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::Param;
+
+use super::failure::call_failed;
+use super::literal::{put_escaped, put_int, put_quoted, quoted_name};
+use super::outbox::{Kind, Outbox, Pending, Queue};
+use super::statement::{Binary, LONG_LONG, VAR_STRING};
+use super::{LoadWay, SessionOptions};
+use crate::WireError;
+use crate::codec::answer::{Done, counted};
+use crate::codec::frame;
+use crate::connection::Connection;
+use crate::query::{QUERY, query};
+
+const BULK_EXECUTE: u8 = 0xfa;
+/// The types of the parameters are sent along.
+const WITH_TYPES: u16 = 128;
+/// What a packet's limit leaves free for commands and headers.
+const MARGIN: usize = 1024;
+/// How much of a file one packet carries.
+const FILE_PACKET: usize = 64 << 10;
+
+/// How rows of one table are loaded.
+#[derive(Debug)]
+pub(super) struct Rows {
+    columns: usize,
+    /// The server's limit of a packet, in bytes.
+    limit: usize,
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Bulk {
+        insert: Binary,
+        /// The type that each column's values are sent as.
+        types: Vec<u8>,
+    },
+    /// The statement.
+    Data(String),
+    /// What the statement starts with.
+    Insert(String),
+}
+
+/// Where statements go: the send buffer, the files behind it, and the queue of answers.
+pub(super) struct Sink<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) outbox: &'a mut Outbox,
+    pub(super) queue: &'a mut Queue,
+}
+
+impl Sink<'_> {
+    fn push(&mut self, statement: usize, kind: Kind) {
+        let end = self.outbox.end(self.out);
+        self.queue.push(Pending { statement, end, kind, last: false });
+    }
+}
+
+impl Rows {
+    /// Prepares the loading of rows, blocking.
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        options: &SessionOptions,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Self, WireError> {
+        if columns.is_empty() {
+            return Err(WireError::Unable("rows without columns cannot be loaded".into()));
+        }
+        let limits = query(connection, "SELECT @@max_allowed_packet, @@local_infile", None)?;
+        let limit = |column: usize| limits.rows.first()?.get(column)?.as_ref()?.parse::<usize>().ok();
+        let local_infile = limit(1) == Some(1);
+        let names: Vec<String> = columns.iter().map(|column| quoted_name(column)).collect();
+        let (table, names) = (quoted_name(table), names.join(", "));
+        let way = match options.load {
+            LoadWay::Auto if connection.bulk && !options.text => LoadWay::BulkExecute,
+            LoadWay::Auto if local_infile => LoadWay::LoadData,
+            LoadWay::Auto => LoadWay::Insert,
+            asked => asked,
+        };
+        let way = match way {
+            LoadWay::BulkExecute if !connection.bulk => {
+                return Err(WireError::Unable(format!(
+                    "server {} has no COM_STMT_BULK_EXECUTE, which MariaDB has since 10.2; load by LOAD DATA or INSERT",
+                    connection.version,
+                )));
+            }
+            LoadWay::LoadData if !local_infile => {
+                return Err(WireError::Unable(
+                    "the server refuses LOAD DATA LOCAL: start it with local_infile=1, or load by INSERT".into(),
+                ));
+            }
+            LoadWay::BulkExecute => {
+                let marks = vec!["?"; columns.len()].join(", ");
+                let insert = Binary::prepare(connection, &format!("INSERT INTO {table} ({names}) VALUES ({marks})"))?;
+                Way::Bulk { types: vec![0; insert.params()], insert }
+            }
+            LoadWay::LoadData => Way::Data(format!(
+                "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET binary \
+                 FIELDS TERMINATED BY X'09' ESCAPED BY X'5C' LINES TERMINATED BY X'0A' ({names})"
+            )),
+            LoadWay::Insert | LoadWay::Auto => Way::Insert(format!("INSERT INTO {table} ({names}) VALUES ")),
+        };
+        // What every server allows, where it does not say.
+        const LEAST: usize = 1 << 20;
+        let limit = limit(0).unwrap_or(LEAST).saturating_sub(MARGIN).max(MARGIN);
+        Ok(Self { columns: columns.len(), limit, way })
+    }
+
+    /// Prepares it once more, on a new connection.
+    pub(super) fn prepare_again(&mut self, connection: &mut Connection) -> Result<(), WireError> {
+        if let Way::Bulk { insert, .. } = &mut self.way {
+            *insert = Binary::prepare(connection, &insert.sql)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn sql(&self) -> &str {
+        match &self.way {
+            Way::Bulk { insert, .. } => &insert.sql,
+            Way::Data(sql) | Way::Insert(sql) => sql,
+        }
+    }
+
+    /// Appends the statements that load these rows; the last pending one is the caller's to mark.
+    pub(super) fn write(
+        &mut self,
+        sink: &mut Sink<'_>,
+        statement: usize,
+        values: &[Param<'_>],
+        backslashes: bool,
+    ) -> Result<(), EngineError> {
+        if !values.len().is_multiple_of(self.columns) {
+            return Err(call_failed("submit_rows", "the values do not fill their last row"));
+        }
+        let rows = values.chunks_exact(self.columns);
+        if rows.len() == 0 {
+            sink.push(statement, Kind::Nothing);
+            return Ok(());
+        }
+        match &mut self.way {
+            Way::Bulk { insert, types } => {
+                choose_types(types, values);
+                bulk(sink, statement, insert.id, types, values, self.limit);
+            }
+            Way::Data(sql) => {
+                let mut file = sink.outbox.file();
+                write_file(&mut file, values, self.columns);
+                sink.outbox.keep(file);
+                let at = frame::start(sink.out);
+                sink.out.push(QUERY);
+                sink.out.extend_from_slice(sql.as_bytes());
+                frame::finish(sink.out, at, 0);
+                sink.push(statement, Kind::Load { rows: rows.len() as u64 });
+            }
+            Way::Insert(opening) => insert(sink, statement, opening, rows, self.limit, backslashes),
+        }
+        Ok(())
+    }
+}
+
+/// A column goes as integers if all its values are.
+fn choose_types(types: &mut [u8], values: &[Param<'_>]) {
+    types.fill(LONG_LONG);
+    for row in values.chunks_exact(types.len()) {
+        for (column, value) in types.iter_mut().zip(row) {
+            if let Param::Bytes(_) = value {
+                *column = VAR_STRING;
+            }
+        }
+    }
+}
+
+fn bulk(sink: &mut Sink<'_>, statement: usize, id: u32, types: &[u8], values: &[Param<'_>], limit: usize) {
+    let mut at = None;
+    for row in values.chunks_exact(types.len()) {
+        // An indicator and up to nine bytes of length or number, or twenty digits.
+        let most: usize = row.iter().map(|value| 22 + longest(value)).sum();
+        if let Some(full) = at.filter(|full| sink.out.len() - full + most > limit) {
+            frame::finish(sink.out, full, 0);
+            sink.push(statement, Kind::Binary);
+            at = None;
+        }
+        if at.is_none() {
+            at = Some(frame::start(sink.out));
+            sink.out.push(BULK_EXECUTE);
+            sink.out.extend_from_slice(&id.to_le_bytes());
+            sink.out.extend_from_slice(&WITH_TYPES.to_le_bytes());
+            types.iter().for_each(|&number| sink.out.extend_from_slice(&[number, 0]));
+        }
+        for (&number, value) in types.iter().zip(row) {
+            put_bulk(sink.out, number, value);
+        }
+    }
+    if let Some(at) = at {
+        frame::finish(sink.out, at, 0);
+        sink.push(statement, Kind::Binary);
+    }
+}
+
+#[inline]
+fn put_bulk(out: &mut Vec<u8>, number: u8, value: &Param<'_>) {
+    const VALUE: u8 = 0;
+    const NULL: u8 = 1;
+    match value {
+        Param::Null => out.push(NULL),
+        Param::Int(value) if number == LONG_LONG => {
+            out.push(VALUE);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        Param::Int(value) => {
+            out.extend_from_slice(&[VALUE, 0]);
+            let at = out.len();
+            put_int(out, *value);
+            out[at - 1] = (out.len() - at) as u8;
+        }
+        Param::Bytes(bytes) => {
+            out.push(VALUE);
+            frame::put_bytes(out, bytes);
+        }
+    }
+}
+
+fn longest(value: &Param<'_>) -> usize {
+    if let Param::Bytes(bytes) = value { bytes.len() } else { 0 }
+}
+
+/// The file that LOAD DATA asks for, in packets that answer the server's first one.
+fn write_file(file: &mut Vec<u8>, values: &[Param<'_>], columns: usize) {
+    let mut sequence = 2;
+    let mut at = frame::start(file);
+    for row in values.chunks_exact(columns) {
+        for (number, value) in row.iter().enumerate() {
+            if number > 0 {
+                file.push(b'\t');
+            }
+            match value {
+                Param::Null => file.extend_from_slice(b"\\N"),
+                Param::Int(value) => put_int(file, *value),
+                Param::Bytes(bytes) => put_escaped(file, bytes, |byte| match byte {
+                    0 => Some(b'0'),
+                    b'\t' => Some(b't'),
+                    b'\n' => Some(b'n'),
+                    b'\\' => Some(b'\\'),
+                    _ => None,
+                }),
+            }
+        }
+        file.push(b'\n');
+        if file.len() - at > FILE_PACKET {
+            sequence = frame::finish_in_packets(file, at, sequence, FILE_PACKET);
+            at = frame::start(file);
+        }
+    }
+    if file.len() > at + frame::HEADER {
+        sequence = frame::finish(file, at, sequence);
+        at = frame::start(file);
+    }
+    // An empty packet ends the file.
+    frame::finish(file, at, sequence);
+}
+
+fn insert(
+    sink: &mut Sink<'_>,
+    statement: usize,
+    opening: &str,
+    rows: ChunksExact<'_, Param<'_>>,
+    limit: usize,
+    backslashes: bool,
+) {
+    let mut at = None;
+    for row in rows {
+        // Every byte may be escaped; quotes, a comma, a prefix, or twenty digits and a sign.
+        let most: usize = row.iter().map(|value| 24 + 2 * longest(value)).sum();
+        if let Some(full) = at.filter(|full| sink.out.len() - full + most > limit) {
+            frame::finish(sink.out, full, 0);
+            sink.push(statement, Kind::Text);
+            at = None;
+        }
+        match at {
+            Some(_) => sink.out.push(b','),
+            None => {
+                at = Some(frame::start(sink.out));
+                sink.out.push(QUERY);
+                sink.out.extend_from_slice(opening.as_bytes());
+            }
+        }
+        put_row(sink.out, row, backslashes);
+    }
+    if let Some(at) = at {
+        frame::finish(sink.out, at, 0);
+        sink.push(statement, Kind::Text);
+    }
+}
+
+fn put_row(out: &mut Vec<u8>, row: &[Param<'_>], backslashes: bool) {
+    for (number, value) in row.iter().enumerate() {
+        out.push(if number == 0 { b'(' } else { b',' });
+        match value {
+            Param::Null => out.extend_from_slice(b"NULL"),
+            Param::Int(value) => put_int(out, *value),
+            Param::Bytes(bytes) => {
+                // Whatever the connection's character set makes of other bytes, they go in as they are.
+                if !bytes.is_ascii() {
+                    out.extend_from_slice(b"_binary");
+                }
+                put_quoted(out, bytes, backslashes);
+            }
+        }
+    }
+    out.push(b')');
+}
+
+/// LOAD DATA LOCAL passes over rows that it cannot load and changes values that
+/// do not fit, with a warning: neither may pass for a load.
+pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
+    let skipped = counted(done.info, b"Skipped: ").unwrap_or(0);
+    if skipped > 0 && done.affected == 0 {
+        return Some(EngineError::Duplicate);
+    }
+    if done.affected == rows && done.warnings == 0 {
+        return None;
+    }
+    let said = String::from_utf8_lossy(done.info);
+    Some(call_failed(
+        "submit_rows",
+        &format!(
+            "LOAD DATA took {} of {rows} rows as they are ({said}): rows with a key that is there already were left \
+             out, or values that do not fit were changed; roll back, and load by INSERT to hear which",
+            done.affected
+        ),
+    ))
+}

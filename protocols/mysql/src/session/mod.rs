@@ -1,0 +1,252 @@
+//! A session: one client's connection on the load path.
+
+mod answers;
+mod failure;
+mod literal;
+mod load;
+mod lost;
+mod outbox;
+mod statement;
+mod template;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll};
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_transport::{Link, OnLost, Target};
+
+use crate::codec::answer::NO_BACKSLASH_ESCAPES;
+use crate::codec::row::Place;
+use crate::connection::Connection;
+use crate::query::query;
+
+use answers::Stage;
+use failure::{call_failed, wire_failed};
+use outbox::{Kind, Outbox, Pending, Queue};
+use statement::Plan;
+
+/// latin1_swedish_ci: what goes in and out of latin1 columns stays as it is.
+const COLLATION: u8 = 8;
+/// How many statements may be under way.
+const PIPELINE: usize = 8;
+
+/// How rows are loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadWay {
+    /// The fastest that the server has.
+    #[default]
+    Auto,
+    /// MariaDB's COM_STMT_BULK_EXECUTE.
+    BulkExecute,
+    /// LOAD DATA LOCAL, from memory.
+    LoadData,
+    /// INSERT statements of many rows, as text.
+    Insert,
+}
+
+/// What all sessions of an instance count together; each adds only when the
+/// rare thing happens.
+#[derive(Debug, Default)]
+pub struct WireCounts {
+    /// Transactions that the server ended to break a deadlock.
+    pub deadlocks: AtomicU64,
+    /// Statements that waited too long for a lock.
+    pub lock_wait_timeouts: AtomicU64,
+    /// Connections lost.
+    pub connections_lost: AtomicU64,
+    /// Connections made anew.
+    pub reconnects: AtomicU64,
+}
+
+/// What a session is told.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// What a table's definition ends with.
+    pub table_options: String,
+    /// Statements to run on every new connection: isolation level, names.
+    pub setup: Vec<String>,
+    /// What happens when the connection is lost.
+    pub on_lost: OnLost,
+    /// How rows are loaded.
+    pub load: LoadWay,
+    /// Whether statements are sent as text with their parameters written out,
+    /// and not prepared. A character set of `setup` must then be UTF-8 or have
+    /// one byte per character.
+    pub text: bool,
+    /// What is counted.
+    pub counts: Arc<WireCounts>,
+}
+
+/// A session. A value goes to the server and comes back byte for byte where
+/// the character sets of connection and column agree; a new connection has latin1.
+pub struct WireSession {
+    target: Target,
+    options: SessionOptions,
+    connection: Connection,
+    link: Link,
+    statements: Vec<Plan>,
+    /// Statements sent or about to be, in the order of their answers.
+    queue: Queue,
+    outbox: Outbox,
+    /// Where in its answer the first statement of the queue is.
+    stage: Stage,
+    /// What that answer came to so far.
+    answer: Answer,
+    failure: Option<EngineError>,
+    /// Where the columns of the current row lie, where it is text.
+    places: Vec<Place>,
+    /// The socket was waited for since bytes were last taken from it.
+    waited: bool,
+}
+
+impl WireSession {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The server's or the system's words.
+    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
+        let connection = lost::enter(target, options).map_err(|error| {
+            // A server that is not there, or ended meanwhile, is told as where a connection is lost.
+            wire_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+        })?;
+        Ok(Self {
+            target: target.clone(),
+            options: options.clone(),
+            connection,
+            link: Link::Up,
+            statements: Vec::new(),
+            queue: Queue::with_capacity(PIPELINE),
+            outbox: Outbox::default(),
+            stage: Stage::Head,
+            answer: Answer::default(),
+            failure: None,
+            places: Vec::new(),
+            waited: false,
+        })
+    }
+
+    /// The version that the server greeted with.
+    pub fn server_version(&self) -> &str {
+        &self.connection.version
+    }
+
+    /// Makes sure that the connection is there and nothing is under way on it.
+    fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
+        self.link_up()?;
+        if self.queue.front().is_none() {
+            return Ok(());
+        }
+        Err(call_failed(call, "answers to earlier statements have not been taken yet"))
+    }
+
+    fn backslashes(&self) -> bool {
+        self.connection.status & NO_BACKSLASH_ESCAPES == 0
+    }
+
+    /// Submits what is not prepared, or while the connection is not there.
+    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.link_up()?;
+        let backslashes = self.backslashes();
+        let out = &mut self.connection.send;
+        let kind = match self.statements.get_mut(statement.0) {
+            Some(Plan::Binary(binary)) if binary.params() == params.len() => {
+                binary.write(out, params);
+                Kind::Binary
+            }
+            Some(Plan::Text(template)) if template.params() == params.len() => {
+                template.write(out, params, backslashes);
+                Kind::Text
+            }
+            Some(Plan::Rows(_)) => return Err(call_failed("submit", "this is for rows: submit_rows")),
+            Some(_) => return Err(call_failed("submit", "not as many parameters as the statement has")),
+            None => return Err(call_failed("submit", "a statement of another session")),
+        };
+        self.submitted(statement, kind);
+        Ok(())
+    }
+
+    #[inline]
+    fn submitted(&mut self, statement: Statement, kind: Kind) {
+        let end = self.outbox.end(&self.connection.send);
+        self.queue.push(Pending { statement: statement.0, end, kind, last: true });
+    }
+
+    fn keep(&mut self, plan: Plan) -> Statement {
+        self.statements.push(plan);
+        Statement(self.statements.len() - 1)
+    }
+}
+
+impl SqlSession for WireSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::MySql
+    }
+
+    fn table_options(&self) -> &str {
+        &self.options.table_options
+    }
+
+    fn pipeline(&self) -> usize {
+        PIPELINE
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.idle("prepare")?;
+        match Plan::prepare(&mut self.connection, sql, self.options.text) {
+            Ok(plan) => Ok(self.keep(plan)),
+            Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
+        }
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        self.idle("prepare_rows")?;
+        match load::Rows::prepare(&mut self.connection, &self.options, table, columns) {
+            Ok(rows) => Ok(self.keep(Plan::Rows(rows))),
+            Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table)),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        match self.statements.get_mut(statement.0) {
+            Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
+                binary.write(&mut self.connection.send, params);
+                self.submitted(statement, Kind::Binary);
+                Ok(())
+            }
+            _ => self.submit_other(statement, params),
+        }
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.link_up()?;
+        let backslashes = self.backslashes();
+        let Some(Plan::Rows(plan)) = self.statements.get_mut(rows.0) else {
+            return Err(call_failed("submit_rows", "this statement is not for rows: submit"));
+        };
+        let before = self.queue.iter().len();
+        let connection = &mut self.connection;
+        let mut sink = load::Sink { out: &mut connection.send, outbox: &mut self.outbox, queue: &mut self.queue };
+        plan.write(&mut sink, rows.0, values, backslashes)?;
+        if let Some(last) = self.queue.back_mut() {
+            last.last = true;
+        }
+        self.outbox.barriers += self.queue.iter().skip(before).filter(|pending| pending.is_barrier()).count();
+        Ok(())
+    }
+
+    #[inline]
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        self.advance(visit)
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.idle("run")?;
+        match query(&mut self.connection, sql, None) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.blocked_call_failed("run", error, sql)),
+        }
+    }
+}

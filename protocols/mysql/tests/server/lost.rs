@@ -1,0 +1,108 @@
+//! Connections that end before their session does.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::support::{Server, answer, ask, ints};
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Param, SqlSession};
+use rumba_protocol_mysql::{OnLost, SessionOptions, Target, WireCounts, WireSession};
+
+fn options(on_lost: OnLost) -> SessionOptions {
+    SessionOptions { on_lost, setup: vec!["SET @kept = 17".into()], ..SessionOptions::default() }
+}
+
+fn counted(counts: &Arc<WireCounts>) -> (u64, u64) {
+    (counts.connections_lost.load(Relaxed), counts.reconnects.load(Relaxed))
+}
+
+fn kill_connection(server: &Server, session: &mut WireSession) {
+    let id = ints(session, "SELECT CONNECTION_ID()").unwrap()[0];
+    server.admin().query(&format!("KILL CONNECTION {id}")).unwrap();
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
+    let server = Server::start(&[]);
+    let options = options(OnLost::Fail);
+    for way in 0..3 {
+        let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
+        let select = session.prepare("SELECT ?").unwrap();
+        ask(&mut session, select, &[Param::Int(1)], 1).unwrap();
+        server.kill();
+        for _ in 0..2 {
+            let error = ask(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
+            assert!(matches!(error, EngineError::Failed { .. }), "{error:?}");
+            assert!(error.to_string().starts_with("connection: the connection was lost: "), "{error}");
+        }
+        server.start_again();
+        assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
+    }
+    assert_eq!(counted(&options.counts), (3, 0));
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
+    let server = Server::start(&[]);
+    let options = options(OnLost::Reconnect);
+    for way in 0..3 {
+        let mut session = server.sessions(&options).into_iter().nth(way).unwrap();
+        server.admin().query("CREATE OR REPLACE TABLE test.kept (id INT PRIMARY KEY) ENGINE=InnoDB").unwrap();
+        let early = session.prepare("SELECT CONCAT(@kept, ?)").unwrap();
+        let rows = session.prepare_rows("kept", &["id"]).unwrap();
+        ask(&mut session, early, &[Param::Int(0)], 1).unwrap();
+        server.kill();
+        // Three are under way; none of them can be answered.
+        for _ in 0..3 {
+            session.submit(early, &[Param::Int(1)]).unwrap();
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.start_again());
+            for _ in 0..3 {
+                assert!(matches!(answer(&mut session, 1), Err(EngineError::CutOff(_))));
+            }
+        });
+        let (_, found) = ask(&mut session, early, &[Param::Int(1)], 1).unwrap();
+        assert_eq!(found[0][0], b"171", "set up and prepared as before");
+        assert_eq!(crate::support::load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
+        server.admin().query("DROP TABLE test.kept").unwrap();
+    }
+    assert_eq!(counted(&options.counts), (3, 3));
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_connection_that_is_killed_costs_one_operation() {
+    let server = Server::shared();
+    for text in [false, true] {
+        let options = SessionOptions { text, ..options(OnLost::Reconnect) };
+        let mut session = server.session(&options);
+        let select = session.prepare("SELECT @kept").unwrap();
+        kill_connection(&server, &mut session);
+        assert!(matches!(ask(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
+        assert_eq!(ask(&mut session, select, &[], 1).unwrap().0.rows, 1);
+        assert_eq!(counted(&options.counts), (1, 1));
+        kill_connection(&server, &mut session);
+        assert!(matches!(session.run("SELECT 1"), Err(EngineError::CutOff(_))), "calls that block as well");
+        session.run("SELECT 1").unwrap();
+        assert_eq!(counted(&options.counts), (2, 2));
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_session_that_finds_no_server_any_more_says_so() {
+    let server = Server::start(&[]);
+    let options = options(OnLost::Reconnect);
+    server.admin().query("CREATE USER brief@localhost; GRANT ALL ON *.* TO brief@localhost").unwrap();
+    let target = Target { user: "brief".into(), ..server.test() };
+    let mut session = WireSession::connect(&target, &options).unwrap();
+    let select = session.prepare("SELECT 1").unwrap();
+    server.admin().query("ALTER USER brief@localhost ACCOUNT LOCK").unwrap();
+    kill_connection(&server, &mut session);
+    let error = ask(&mut session, select, &[], 1).unwrap_err().to_string();
+    assert!(error.contains("none could be made anew") && error.contains("4151"), "{error}");
+    assert_eq!(counted(&options.counts), (1, 0));
+}

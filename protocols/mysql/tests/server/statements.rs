@@ -1,0 +1,329 @@
+//! Statements of every kind, over both ways to the server.
+
+use std::cell::RefCell;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use crate::support::{Server, answer, ask, ints};
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Param, SqlSession};
+use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// What a value may be that a careless client would not bring through.
+const AWKWARD: &[u8] = b"it's \"q\" `n` \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
+
+fn text() -> SessionOptions {
+    SessionOptions { text: true, ..SessionOptions::default() }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn every_kind_of_parameter_arrives_as_it_was_sent() {
+    let server = Server::shared();
+    for options in [SessionOptions::default(), text()] {
+        for mut session in server.sessions(&options) {
+            session
+                .run("CREATE OR REPLACE TEMPORARY TABLE kinds (id BIGINT PRIMARY KEY, n BIGINT, b VARBINARY(20000))")
+                .unwrap();
+            let insert = session.prepare("INSERT INTO kinds VALUES (?, ?, ?)").unwrap();
+            let select = session.prepare("SELECT n, b, n IS NULL, b IS NULL FROM kinds WHERE id = ?").unwrap();
+            let long = vec![0xa7; 20_000];
+            let numbers = [Param::Null, Param::Int(i64::MIN), Param::Int(i64::MAX), Param::Int(0), Param::Int(-1)];
+            let strings = [Param::Null, Param::Bytes(b""), Param::Bytes(AWKWARD), Param::Bytes(&long)];
+            let pairs = numbers.iter().flat_map(|number| strings.iter().map(move |string| (*number, *string)));
+            for (id, (number, string)) in (0..).zip(pairs) {
+                let (done, _) = ask(&mut session, insert, &[Param::Int(id), number, string], 0).unwrap();
+                assert_eq!((done.affected, done.rows), (1, 0));
+                session.submit(select, &[Param::Int(id)]).unwrap();
+                let mut seen = 0;
+                let mut visit = |row: &dyn rumba_core::sql::Row| {
+                    let (n, b) = (if let Param::Int(n) = number { n } else { 0 }, string);
+                    assert_eq!(row.int(0), n);
+                    assert_eq!(row.bytes(1), if let Param::Bytes(b) = b { b } else { b"" });
+                    assert_eq!((row.int(2) == 1, row.int(3) == 1), (number == Param::Null, b == Param::Null));
+                    assert_eq!((row.int(9), row.bytes(9)), (0, &b""[..]), "no such column");
+                    seen += 1;
+                };
+                let rows = block(&mut session, &mut visit).unwrap().rows;
+                assert_eq!((rows, seen), (1, 1));
+            }
+        }
+    }
+}
+
+fn block(session: &mut WireSession, visit: rumba_core::sql::Visit<'_>) -> Result<rumba_core::sql::Answer, EngineError> {
+    let session: &mut dyn SqlSession = session;
+    rumba_core::worker::block_on(session.answer(visit))
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_parameter_may_change_its_kind_from_one_execution_to_the_next() {
+    let server = Server::shared();
+    let mut session = server.session(&SessionOptions::default());
+    let echo = session.prepare("SELECT CONCAT(?, ''), CONCAT(?, '')").unwrap();
+    let mut told = |first, second| ask(&mut session, echo, &[first, second], 2).unwrap().1.remove(0);
+    for _ in 0..2 {
+        assert_eq!(told(Param::Int(7), Param::Bytes(b"x")), [b"7", b"x"]);
+        assert_eq!(told(Param::Bytes(b"y"), Param::Int(-8)), [&b"y"[..], b"-8"]);
+        assert_eq!(told(Param::Null, Param::Bytes(b"z")), [&b""[..], b"z"]);
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
+    let server = Server::shared();
+    const INTEGERS: &str = "SELECT CAST(-3 AS SIGNED), t, ut, s, us, m, um, i, ui, b, ub, y, f, d, dec_, bits+0, e, txt \
+                            FROM types";
+    for options in [SessionOptions::default(), text()] {
+        let mut session = server.session(&options);
+        session
+            .run(
+                "CREATE OR REPLACE TEMPORARY TABLE types (t TINYINT, ut TINYINT UNSIGNED, s SMALLINT, us SMALLINT \
+                 UNSIGNED, m MEDIUMINT, um MEDIUMINT UNSIGNED, i INT, ui INT UNSIGNED, b BIGINT, ub BIGINT UNSIGNED, \
+                 y YEAR, f FLOAT, d DOUBLE, dec_ DECIMAL(10,2), bits BIT(9), e ENUM('3','4'), txt TEXT, dt DATETIME(6), \
+                 tm TIME, da DATE, bl LONGBLOB); \
+                 INSERT INTO types VALUES (-128, 255, -32768, 65535, -8388608, 16777215, -2147483648, 4294967295, \
+                 -9223372036854775808, 9223372036854775807, 2026, -2.5, 1e15, -7.50, b'100000001', '4', '-12x', \
+                 '2026-01-02 03:04:05.000006', '-12:00:00', '2026-01-02', 'last')",
+            )
+            .unwrap();
+        let all = session.prepare(INTEGERS).unwrap();
+        session.submit(all, &[]).unwrap();
+        let mut found = Vec::new();
+        block(&mut session, &mut |row| found = (0..18).map(|column| row.int(column)).collect()).unwrap();
+        let expected = [
+            -3,
+            -128,
+            255,
+            -32768,
+            65535,
+            -8_388_608,
+            16_777_215,
+            -2_147_483_648,
+            4_294_967_295,
+            i64::MIN,
+            i64::MAX,
+            2026,
+            -2,
+            1_000_000_000_000_000,
+            -7,
+            257,
+            4,
+            -12,
+        ];
+        // As text a double may come as 1e15.
+        let upto = if options.text { 13 } else { 18 };
+        assert_eq!(found[..upto], expected[..upto], "text: {}", options.text);
+        let last = session.prepare("SELECT dt, tm, da, NULL, bl FROM types WHERE b < ?").unwrap();
+        let (_, rows) = ask(&mut session, last, &[Param::Int(0)], 5).unwrap();
+        assert_eq!(rows[0][4], b"last", "what stands before it was measured rightly");
+        assert_eq!(rows[0][3], b"");
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn rows_and_parameters_beyond_a_packet_of_16_mib_come_through() {
+    let server = Server::shared();
+    for options in [SessionOptions::default(), text()] {
+        for mut session in server.sessions(&options) {
+            let echo = session.prepare("SELECT 1, ?, 2").unwrap();
+            for length in
+                [250, 251, 65_535, 65_536, (16 << 20) - 20, (16 << 20) - 9, (16 << 20) - 1, 16 << 20, 20 << 20]
+            {
+                let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
+                let (done, rows) = ask(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
+                assert_eq!(done.rows, 1);
+                assert!(rows[0][1] == value, "{length} bytes, text: {}", options.text);
+            }
+            let many = session.prepare("SELECT REPEAT('r', 20000 + seq) FROM seq_1_to_500").unwrap();
+            let (done, rows) = ask(&mut session, many, &[], 1).unwrap();
+            assert_eq!(done.rows, 500);
+            assert!(rows.iter().zip(1..).all(|(row, number)| row[0].len() == 20_000 + number));
+        }
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
+    let server = Server::shared();
+    for options in [SessionOptions::default(), text()] {
+        for mut session in server.sessions(&options) {
+            session.run("CREATE OR REPLACE TEMPORARY TABLE line (id INT PRIMARY KEY)").unwrap();
+            let insert = session.prepare("INSERT INTO line VALUES (?)").unwrap();
+            let select = session.prepare("SELECT id FROM line WHERE id <= ? ORDER BY id").unwrap();
+            assert_eq!(session.pipeline(), 8);
+            for round in 0..3 {
+                for (statement, param) in [
+                    (insert, 1),
+                    (select, 9),
+                    (insert, 1),
+                    (select, 9),
+                    (insert, 2),
+                    (select, 9),
+                    (insert, 3),
+                    (select, 9),
+                ] {
+                    session.submit(statement, &[Param::Int(param)]).unwrap();
+                }
+                let rows: Vec<Result<u64, EngineError>> =
+                    (0..8).map(|_| answer(&mut session, 1).map(|(done, _)| done.rows + done.affected)).collect();
+                let taken = || Err(EngineError::Duplicate);
+                assert_eq!(rows, [Ok(1), Ok(1), taken(), Ok(1), Ok(1), Ok(2), Ok(1), Ok(3)], "round {round}");
+                session.run("DELETE FROM line").unwrap();
+            }
+            assert!(answer(&mut session, 0).is_err(), "nothing is under way");
+        }
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
+    let server = Server::shared();
+    let mut session = server.session(&SessionOptions::default());
+    let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
+    assert!(error.contains("1146") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
+    let sick = session.prepare("SELECT 1 FROM (SELECT 1 UNION SELECT 2) AS t WHERE 1 = (SELECT seq FROM seq_1_to_2)");
+    let error = ask(&mut session, sick.unwrap(), &[], 1).unwrap_err().to_string();
+    assert!(error.contains("1242") && error.contains("in: SELECT 1 FROM"), "{error}");
+    let error = session.submit(rumba_core::sql::Statement(99), &[]).unwrap_err().to_string();
+    assert!(error.contains("another session"), "{error}");
+    assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn an_update_tells_what_it_found_and_what_it_changed() {
+    let server = Server::shared();
+    for options in [SessionOptions::default(), text()] {
+        let mut session = server.session(&options);
+        session
+            .run(
+                "CREATE OR REPLACE TEMPORARY TABLE found (id INT PRIMARY KEY AUTO_INCREMENT, v INT); \
+                 INSERT INTO found (v) VALUES (1), (1), (2)",
+            )
+            .unwrap();
+        let update = session.prepare("UPDATE found SET v = ?").unwrap();
+        let done = ask(&mut session, update, &[Param::Int(2)], 0).unwrap().0;
+        assert_eq!((done.matched, done.affected), (3, 2));
+        let insert = session.prepare("INSERT INTO found (v) VALUES (?)").unwrap();
+        assert_eq!(ask(&mut session, insert, &[Param::Null], 0).unwrap().0.last_insert_id, 4);
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn strings_are_escaped_as_the_sessions_sql_mode_wants_it() {
+    let server = Server::shared();
+    for mode in ["", "NO_BACKSLASH_ESCAPES"] {
+        let options = SessionOptions { setup: vec![format!("SET sql_mode = '{mode}'")], ..text() };
+        let mut session = server.session(&options);
+        let echo = session.prepare("SELECT ?").unwrap();
+        let (_, rows) = ask(&mut session, echo, &[Param::Bytes(AWKWARD)], 1).unwrap();
+        assert_eq!(rows[0][0], AWKWARD, "mode {mode:?}");
+    }
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_table_that_is_altered_is_read_with_its_new_columns() {
+    let server = Server::shared();
+    let mut session = server.session(&SessionOptions::default());
+    session.run("CREATE OR REPLACE TABLE altered (a INT, b INT); INSERT INTO altered VALUES (1, 2)").unwrap();
+    let select = session.prepare("SELECT * FROM altered WHERE a >= ?").unwrap();
+    let told = |session: &mut WireSession, columns| {
+        session.submit(select, &[Param::Int(0)]).unwrap();
+        let mut row_read = Vec::new();
+        block(session, &mut |row| row_read = (0..columns).map(|column| row.int(column)).collect()).unwrap();
+        row_read
+    };
+    assert_eq!(told(&mut session, 3), [1, 2, 0]);
+    assert_eq!(told(&mut session, 3), [1, 2, 0], "its columns are known and not sent");
+    let mut admin = server.admin();
+    admin.query("ALTER TABLE test.altered ADD COLUMN c BIGINT DEFAULT 3 FIRST, MODIFY b SMALLINT").unwrap();
+    assert_eq!(told(&mut session, 3), [3, 1, 2]);
+    assert_eq!(told(&mut session, 3), [3, 1, 2]);
+    admin.query("ALTER TABLE test.altered DROP COLUMN c").unwrap();
+    assert_eq!(told(&mut session, 2), [1, 2]);
+}
+
+/// Remembers the last thing that was waited for.
+#[derive(Default)]
+struct Last(RefCell<Option<Wait>>);
+
+impl Driver for Last {
+    fn wait(&self, wait: Wait) {
+        *self.0.borrow_mut() = Some(wait);
+    }
+
+    fn forget(&self, _fd: i32) {}
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_driver_is_told_what_to_wait_for_and_the_thread_is_never_held() {
+    let server = Server::shared();
+    for mut session in server.sessions(&SessionOptions::default()) {
+        let slow = session.prepare("SELECT SLEEP(?), 7").unwrap();
+        let last = Rc::new(Last::default());
+        let _driven = drive_with(last.clone());
+        session.submit(slow, &[Param::Bytes(b"0.05")]).unwrap();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut found = Vec::new();
+        let mut pending = 0;
+        loop {
+            match session.poll_answer(&mut context, &mut |row| found.push(row.int(1))) {
+                Poll::Ready(done) => break assert_eq!(done.unwrap().rows, 1),
+                Poll::Pending => pending += 1,
+            }
+            let Some(Wait::Readable(socket)) = last.0.take() else { panic!("nothing is waited for") };
+            // SAFETY: the session, which is alive, has the socket open.
+            let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+            poll(&mut [PollFd::new(&socket, PollFlags::IN)], None).unwrap();
+        }
+        assert_eq!(found, [7]);
+        assert!((1..4).contains(&pending), "{pending} waits");
+    }
+}
+
+/// A session that had handed a whole statement to its encryption waited for the
+/// answer, though the end of the statement was still held back, for want of
+/// room in the socket: for ever, on a busy host.
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_statement_whose_end_is_held_back_is_sent_before_its_answer_is_waited_for() {
+    let server = Server::start(&[]);
+    let target = Target { tls: Tls::Required, ..server.test() };
+    let mut session = WireSession::connect(&target, &SessionOptions::default()).unwrap();
+    let measure = session.prepare("SELECT LENGTH(?)").unwrap();
+    let last = Rc::new(Last::default());
+    let _driven = drive_with(last.clone());
+    let mut context = Context::from_waker(Waker::noop());
+    for length in (1..40).map(|step| step * (16 << 10)) {
+        let mut found = 0;
+        let value = vec![b'v'; length];
+        server.pause();
+        session.submit(measure, &[Param::Bytes(&value)]).unwrap();
+        while session.poll_answer(&mut context, &mut |row| found = row.int(0)).is_pending() {
+            server.go_on();
+            let (socket, ready) = match last.0.take() {
+                Some(Wait::Readable(socket)) => (socket, PollFlags::IN),
+                Some(Wait::Writable(socket)) => (socket, PollFlags::OUT),
+                other => panic!("{other:?} is waited for"),
+            };
+            // SAFETY: the session, which is alive, has the socket open.
+            let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+            let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+            let came = poll(&mut [PollFd::new(&socket, ready)], Some(&limit)).unwrap();
+            assert_eq!(came, 1, "{length} bytes: the server never makes the socket ready for {ready:?}");
+        }
+        assert_eq!(found, length as i64);
+    }
+}

@@ -1,0 +1,323 @@
+//! A MariaDB of the tests' own: private directory, Unix socket, a port on loopback, TLS.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+use rumba_core::worker::block_on;
+use rumba_protocol_mysql::{Address, Admin, Secret, SessionOptions, Target, Tls, WireSession};
+
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A running server; it is killed and removed when the last test drops it.
+pub struct Server {
+    child: Mutex<Child>,
+    launch: Launch,
+    dir: tempfile::TempDir,
+    pub port: u16,
+}
+
+/// How it is started.
+struct Launch {
+    mariadbd: PathBuf,
+    options: Vec<String>,
+}
+
+impl Launch {
+    fn command(&self, dir: &Path, port: u16) -> Command {
+        let mut command = Command::new(&self.mariadbd);
+        let at = |name: &str| dir.join(name).display().to_string();
+        command.arg("--no-defaults").arg("--user=root").arg("--bind-address=127.0.0.1").arg("--skip-name-resolve");
+        for (option, value) in [
+            ("datadir", at("data")),
+            ("tmpdir", dir.display().to_string()),
+            ("socket", at("s")),
+            ("pid-file", at("pid")),
+            ("port", port.to_string()),
+            ("ssl-ca", at("ca.pem")),
+            ("ssl-cert", at("server.pem")),
+            ("ssl-key", at("server.key")),
+            ("plugin-load-add", "auth_ed25519".into()),
+            ("plugin-maturity", "unknown".into()),
+            ("local-infile", "1".into()),
+            ("max-allowed-packet", "64M".into()),
+            ("innodb-buffer-pool-size", "64M".into()),
+            ("innodb-log-file-size", "192M".into()),
+            ("innodb-flush-log-at-trx-commit", "0".into()),
+            ("sql-mode", "STRICT_TRANS_TABLES".into()),
+        ] {
+            command.arg(format!("--{option}={value}"));
+        }
+        command.args(&self.options).stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(OpenOptions::new().create(true).append(true).open(dir.join("log")).unwrap());
+        command
+    }
+}
+
+impl Server {
+    /// The server that the tests of one binary share.
+    pub fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(server) = shared.upgrade() {
+            return server;
+        }
+        let server = Arc::new(Self::start(&[]));
+        *shared = Arc::downgrade(&server);
+        server
+    }
+
+    /// A server of one's own.
+    pub fn start(options: &[&str]) -> Self {
+        let mariadbd = found("mariadbd").unwrap();
+        let dir = tempfile::Builder::new().prefix("rumba-mysql-").tempdir().unwrap();
+        install(dir.path());
+        certify(dir.path());
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let options = options.iter().map(|&option| option.to_owned()).collect();
+        let launch = Launch { mariadbd, options };
+        let child = Mutex::new(spawn(launch.command(dir.path(), port)));
+        let server = Self { child, launch, dir, port };
+        server.wait();
+        server
+    }
+
+    /// Starts it again after [`Server::kill`], where it was.
+    pub fn start_again(&self) {
+        *self.child.lock().unwrap() = spawn(self.launch.command(self.dir.path(), self.port));
+        self.wait();
+    }
+
+    fn wait(&self) {
+        let started = Instant::now();
+        while let Err(error) = Admin::connect(&self.root(), TIMEOUT) {
+            let ended = self.child.lock().unwrap().try_wait().unwrap();
+            let log = || std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
+            assert!(ended.is_none() && started.elapsed() < Duration::from_secs(120), "{error}\n{}", log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.admin().query("CREATE DATABASE IF NOT EXISTS test CHARACTER SET latin1").unwrap();
+    }
+
+    pub fn socket(&self) -> Address {
+        Address::Socket(self.dir.path().join("s"))
+    }
+
+    pub fn tcp(&self) -> Address {
+        Address::Tcp { host: "127.0.0.1".into(), port: self.port }
+    }
+
+    pub fn ca(&self) -> PathBuf {
+        self.dir.path().join("ca.pem")
+    }
+
+    fn root(&self) -> Target {
+        self.target("root", "", self.socket())
+    }
+
+    pub fn target(&self, user: &str, password: &str, address: Address) -> Target {
+        Target { address, user: user.into(), password: Secret::new(password), database: None, tls: Tls::Off }
+    }
+
+    pub fn admin(&self) -> Admin {
+        Admin::connect(&self.root(), TIMEOUT).unwrap()
+    }
+
+    /// Where sessions go: the schema `test`, over the socket.
+    pub fn test(&self) -> Target {
+        Target { database: Some("test".into()), ..self.root() }
+    }
+
+    pub fn session(&self, options: &SessionOptions) -> WireSession {
+        WireSession::connect(&self.test(), options).unwrap()
+    }
+
+    /// A session over each way to the server: its socket, TCP, encrypted TCP.
+    pub fn sessions(&self, options: &SessionOptions) -> [WireSession; 3] {
+        self.admin().query("CREATE USER IF NOT EXISTS root@'127.0.0.1'").unwrap();
+        self.admin().query("GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION").unwrap();
+        let tcp = Target { address: self.tcp(), ..self.test() };
+        let tls = Target { tls: Tls::Verified { ca: Some(self.ca()) }, ..tcp.clone() };
+        [self.test(), tcp, tls].map(|target| WireSession::connect(&target, options).unwrap())
+    }
+
+    /// kill -STOP: it takes nothing from its sockets until [`Server::go_on`].
+    pub fn pause(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// kill -CONT.
+    pub fn go_on(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let child = self.child.lock().unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+    }
+
+    /// kill -9.
+    pub fn kill(&self) {
+        let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A row's columns as bytes.
+pub type Values = Vec<Vec<u8>>;
+
+/// Runs a statement; its rows are so many columns as bytes.
+pub fn ask(
+    session: &mut WireSession,
+    statement: Statement,
+    params: &[Param<'_>],
+    columns: usize,
+) -> Result<(Answer, Vec<Values>), EngineError> {
+    session.submit(statement, params)?;
+    answer(session, columns)
+}
+
+/// Takes an answer; its rows are so many columns as bytes.
+pub fn answer(session: &mut WireSession, columns: usize) -> Result<(Answer, Vec<Values>), EngineError> {
+    let session: &mut dyn SqlSession = session;
+    let mut rows = Vec::new();
+    let answer = block_on(session.answer(&mut |row| {
+        rows.push((0..columns).map(|column| row.bytes(column).to_vec()).collect());
+    }))?;
+    Ok((answer, rows))
+}
+
+/// Runs a statement and takes its rows' first columns as integers.
+pub fn ints(session: &mut WireSession, sql: &str) -> Result<Vec<i64>, EngineError> {
+    let statement = session.prepare(sql)?;
+    session.submit(statement, &[])?;
+    let session: &mut dyn SqlSession = session;
+    let mut found = Vec::new();
+    block_on(session.answer(&mut |row| found.push(row.int(0))))?;
+    Ok(found)
+}
+
+/// Loads rows.
+pub fn load(session: &mut WireSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+    let session: &mut dyn SqlSession = session;
+    block_on(session.load_rows(rows, values))
+}
+
+/// Starts a process that ends when this one does, however this one ends. The
+/// kernel watches the thread that started it, so that thread must never end.
+fn spawn(mut command: Command) -> Child {
+    let (started, child) = mpsc::channel();
+    std::thread::spawn(move || {
+        // SAFETY: one system call between fork and exec, nothing allocated.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                Ok(())
+            })
+        };
+        started.send(command.spawn().unwrap()).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    child.recv().unwrap()
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    places.map(|place| place.join(program)).find(|place| place.is_file())
+}
+
+fn install(dir: &Path) {
+    let data = format!("--datadir={}", dir.join("data").display());
+    let tmp = format!("--tmpdir={}", dir.display());
+    run(
+        "mariadb-install-db",
+        ["--no-defaults", &data, &tmp, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
+    );
+}
+
+/// An authority, the server's certificate from it, and an authority that has nothing to do with it.
+fn certify(dir: &Path) {
+    let at = |name: &str| dir.join(name).display().to_string();
+    let authority = |name: &str| {
+        run(
+            "openssl",
+            [
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=test authority",
+                "-keyout",
+                &at(&format!("{name}.key")),
+                "-out",
+                &at(&format!("{name}.pem")),
+            ],
+        );
+    };
+    authority("ca");
+    authority("stranger");
+    std::fs::write(at("names"), "subjectAltName=IP:127.0.0.1,DNS:localhost\nbasicConstraints=CA:FALSE\n").unwrap();
+    run(
+        "openssl",
+        [
+            "req",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-subj",
+            "/CN=test server",
+            "-keyout",
+            &at("server.key"),
+            "-out",
+            &at("server.csr"),
+        ],
+    );
+    run(
+        "openssl",
+        [
+            "x509",
+            "-req",
+            "-days",
+            "2",
+            "-in",
+            &at("server.csr"),
+            "-CA",
+            &at("ca.pem"),
+            "-CAkey",
+            &at("ca.key"),
+            "-CAcreateserial",
+            "-extfile",
+            &at("names"),
+            "-out",
+            &at("server.pem"),
+        ],
+    );
+}
+
+pub fn run<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(program: &str, arguments: I) -> Vec<u8> {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program}: {}{}", said(), String::from_utf8_lossy(&output.stdout));
+    output.stdout
+}

@@ -1,0 +1,130 @@
+//! What the server is told.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Where the server listens: never beyond this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// A Unix socket at this path.
+    Socket(PathBuf),
+    /// A port of 127.0.0.1; 0 lets the system choose.
+    Port(u16),
+}
+
+/// What the server speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// MySQL's.
+    #[default]
+    MySql,
+    /// PostgreSQL's.
+    PostgreSql,
+}
+
+impl Protocol {
+    /// The version that the server says it is.
+    pub fn version(self) -> &'static str {
+        match self {
+            Protocol::MySql => crate::mysql::VERSION,
+            Protocol::PostgreSql => crate::postgresql::VERSION,
+        }
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "mysql" => Ok(Protocol::MySql),
+            "postgresql" => Ok(Protocol::PostgreSql),
+            other => Err(format!("`{other}` is no protocol that is spoken here; write mysql or postgresql")),
+        }
+    }
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A BIGINT: the row's number, from 1.
+    Int,
+    /// A CHAR of [`Config::row_bytes`] characters.
+    Text,
+}
+
+/// A column of the fixed result set; written `name` or `name:int` or `name:text`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
+}
+
+impl FromStr for Column {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, kind) = text.split_once(':').unwrap_or((text, "text"));
+        let kind = match kind {
+            "int" => ColumnKind::Int,
+            "text" => ColumnKind::Text,
+            other => return Err(format!("`{other}` is no kind of column; write NAME, NAME:text or NAME:int")),
+        };
+        if name.is_empty() || name.len() > 64 {
+            return Err(format!("a column's name has 1 to 64 bytes, `{name}` has {}", name.len()));
+        }
+        Ok(Self { name: name.to_owned(), kind })
+    }
+}
+
+/// What the server is told.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it listens.
+    pub listen: Listen,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// How long after its arrival each command is answered; at once if absent.
+    pub delay: Option<Duration>,
+    /// Rows of a result set.
+    pub rows: u32,
+    /// Characters of a text column; sysbench's `c` has 119.
+    pub row_bytes: u32,
+    /// The columns of a result set.
+    pub columns: Vec<Column>,
+    /// Threads, each with its share of the connections.
+    pub threads: usize,
+}
+
+impl Config {
+    /// A server that answers a SELECT as sysbench's table would: one row of one column `c`.
+    pub fn new(listen: Listen) -> Self {
+        // The other half of the cores is for the client under test.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            listen,
+            protocol: Protocol::default(),
+            delay: None,
+            rows: 1,
+            row_bytes: 119,
+            columns: vec![Column { name: "c".into(), kind: ColumnKind::Text }],
+            threads: (cores / 2).max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_written_as_name_and_kind() {
+        assert_eq!("id:int".parse(), Ok(Column { name: "id".into(), kind: ColumnKind::Int }));
+        assert_eq!("c".parse(), Ok(Column { name: "c".into(), kind: ColumnKind::Text }));
+        assert!("id:float".parse::<Column>().unwrap_err().contains("NAME:int"));
+        assert!(":int".parse::<Column>().is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! A client that writes and reads packets and knows nothing else.
+#![allow(clippy::unwrap_used, dead_code)] // Each test file uses its part.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rumba_null_server::{Config, Listen, NullServer};
+
+pub const PROTOCOL_41: u32 = 1 << 9;
+pub const LOCAL_FILES: u32 = 1 << 7;
+pub const SECURE_CONNECTION: u32 = 1 << 15;
+pub const MULTI_STATEMENTS: u32 = 1 << 16;
+pub const PLUGIN_AUTH: u32 = 1 << 19;
+pub const DEPRECATE_EOF: u32 = 1 << 24;
+
+/// A server on a socket of its own.
+pub struct Place {
+    dir: tempfile::TempDir,
+    pub server: NullServer,
+}
+
+impl Place {
+    pub fn new(change: impl FnOnce(&mut Config)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::new(Listen::Socket(dir.path().join("socket")));
+        config.threads = 2;
+        change(&mut config);
+        let server = NullServer::start(&config).unwrap();
+        Self { dir, server }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join("socket")
+    }
+
+    /// A client that has logged in.
+    pub fn client(&self, capabilities: u32) -> Client {
+        let mut client = Client::connect(&self.socket());
+        client.log_in(capabilities, b"");
+        client
+    }
+}
+
+pub struct Client {
+    stream: UnixStream,
+    pub greeting: Vec<u8>,
+}
+
+impl Client {
+    pub fn connect(socket: &std::path::Path) -> Self {
+        Self::over(UnixStream::connect(socket).unwrap())
+    }
+
+    /// One that is connected and waits for the greeting.
+    pub fn over(stream: UnixStream) -> Self {
+        // Far more than any answer takes; only a hanging server is found by it.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut client = Self { stream, greeting: Vec::new() };
+        client.greeting = client.read(0);
+        client
+    }
+
+    pub fn log_in(&mut self, capabilities: u32, plugin: &[u8]) {
+        let mut payload = (capabilities | PROTOCOL_41 | SECURE_CONNECTION).to_le_bytes().to_vec();
+        payload.extend_from_slice(&[0; 28]);
+        payload.extend_from_slice(b"anybody\0\x04word");
+        if !plugin.is_empty() {
+            payload.extend_from_slice(plugin);
+            payload.push(0);
+        }
+        self.write(1, &payload);
+        if plugin.is_empty() {
+            assert_eq!(self.read(2)[0], 0, "everybody is let in");
+        }
+    }
+
+    pub fn write(&mut self, sequence: u8, payload: &[u8]) {
+        self.send(&packet(sequence, payload));
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// The same connection once more, to send while somebody reads.
+    pub fn another_hand(&self) -> UnixStream {
+        self.stream.try_clone().unwrap()
+    }
+
+    pub fn read(&mut self, sequence: u8) -> Vec<u8> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).unwrap();
+        assert_eq!(header[3], sequence, "sequence number");
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        self.stream.read_exact(&mut payload).unwrap();
+        payload
+    }
+
+    /// Packets with these sequence numbers.
+    pub fn read_all(&mut self, sequences: std::ops::RangeInclusive<u8>) -> Vec<Vec<u8>> {
+        sequences.map(|sequence| self.read(sequence)).collect()
+    }
+
+    pub fn query(&mut self, sql: &str) {
+        self.write(0, &command(0x03, sql.as_bytes()));
+    }
+
+    /// The connection's number, as the greeting tells it behind the version.
+    pub fn number(&self) -> &[u8] {
+        let at = 1 + rumba_null_server::Protocol::MySql.version().len() + 1;
+        &self.greeting[at..at + 4]
+    }
+
+    /// Whether the server has closed the connection.
+    pub fn is_at_end(&mut self) -> bool {
+        matches!(self.stream.read(&mut [0; 1]), Ok(0) | Err(_))
+    }
+}
+
+pub fn command(code: u8, body: &[u8]) -> Vec<u8> {
+    [&[code], body].concat()
+}
+
+pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u32).to_le_bytes();
+    bytes[3] = sequence;
+    [&bytes[..], payload].concat()
+}
+
+pub fn is_eof(payload: &[u8]) -> bool {
+    payload[0] == 0xFE && payload.len() < 9
+}
+
+/// The status in an OK packet.
+pub fn status(ok: &[u8]) -> u16 {
+    u16::from_le_bytes([ok[3], ok[4]])
+}

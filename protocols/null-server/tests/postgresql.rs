@@ -1,0 +1,158 @@
+//! What a client of PostgreSQL's protocol is answered.
+#![allow(clippy::unwrap_used)]
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+use rumba_core::worker::block_on;
+use rumba_null_server::{Column, Config, Listen, NullServer, Protocol};
+use rumba_protocol_postgresql::{Address, Admin, PgSession, SessionOptions, Target, Tls};
+
+/// A server on a socket of its own, with a name that other clients look for.
+struct Place {
+    dir: tempfile::TempDir,
+    _server: NullServer,
+}
+
+impl Place {
+    fn new(change: impl FnOnce(&mut Config)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::new(Listen::Socket(dir.path().join(".s.PGSQL.5432")));
+        config.protocol = Protocol::PostgreSql;
+        change(&mut config);
+        let server = NullServer::start(&config).unwrap();
+        Self { dir, _server: server }
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            address: Address::Socket(self.dir.path().join(".s.PGSQL.5432")),
+            user: "anybody".into(),
+            password: Default::default(),
+            database: None,
+            tls: Tls::Off,
+        }
+    }
+
+    fn session(&self, text: bool) -> PgSession {
+        PgSession::connect(&self.target(), &SessionOptions { text, ..SessionOptions::default() }).unwrap()
+    }
+}
+
+fn ask(session: &mut PgSession, statement: Statement, params: &[Param<'_>]) -> (Answer, Vec<(i64, Vec<u8>)>) {
+    let session: &mut dyn SqlSession = session;
+    let mut rows = Vec::new();
+    let answer =
+        block_on(session.execute(statement, params, &mut |row| rows.push((row.int(0), row.bytes(1).to_vec()))))
+            .unwrap();
+    (answer, rows)
+}
+
+#[test]
+fn a_select_gives_the_rows_prepared_and_as_text() {
+    let columns: Vec<Column> = vec!["id:int".parse().unwrap(), "c".parse().unwrap()];
+    let place = Place::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
+    for text in [false, true] {
+        let mut session = place.session(text);
+        let select = session.prepare("SELECT id, c FROM t WHERE id BETWEEN $1 AND $2").unwrap();
+        let (answer, rows) = ask(&mut session, select, &[Param::Int(1), Param::Int(3)]);
+        assert_eq!((answer.rows, answer.affected), (3, 0));
+        assert_eq!(rows, [1, 2, 3].map(|id| (id, b"07418".to_vec())));
+    }
+}
+
+#[test]
+fn changes_transactions_and_loads_are_counted_and_told() {
+    let place = Place::new(|_| {});
+    for text in [false, true] {
+        let mut session = place.session(text);
+        let [begin, update, commit] =
+            ["BEGIN", "UPDATE t SET a = $1", "COMMIT"].map(|sql| session.prepare(sql).unwrap());
+        for _ in 0..3 {
+            session.submit(begin, &[]).unwrap();
+            session.submit(update, &[Param::Int(7)]).unwrap();
+            let session_of: &mut dyn SqlSession = &mut session;
+            block_on(session_of.answer(&mut |_| {})).unwrap();
+            assert_eq!(block_on(session_of.answer(&mut |_| {})).unwrap().affected, 1);
+            assert!(format!("{:?}", session.transaction()).contains("Open"));
+            ask(&mut session, commit, &[]);
+            assert!(format!("{:?}", session.transaction()).contains("None"));
+        }
+        let rows = session.prepare_rows("t", &["c"]).unwrap();
+        let payload = vec![b'x'; 100_000];
+        let session: &mut dyn SqlSession = &mut session;
+        for _ in 0..3 {
+            assert_eq!(block_on(session.load_rows(rows, &[Param::Bytes(&payload); 10])).unwrap().affected, 1);
+        }
+        session.run("SELECT 1; SET a = 1; INSERT INTO t VALUES (1)").unwrap();
+        session.run("").unwrap();
+    }
+}
+
+#[test]
+fn an_answer_with_a_delay_never_comes_early() {
+    const DELAY: Duration = Duration::from_millis(20);
+    let place = Place::new(|config| config.delay = Some(DELAY));
+    let mut admin = Admin::connect(&place.target(), Duration::from_secs(30)).unwrap();
+    for _ in 0..3 {
+        let before = Instant::now();
+        admin.query("SELECT c FROM t").unwrap();
+        assert!(before.elapsed() >= DELAY);
+    }
+    assert!(admin.server_version().contains("null"));
+}
+
+#[test]
+fn nonsense_ends_a_connection_or_is_refused_and_nobody_else_notices() {
+    let place = Place::new(|_| {});
+    let Address::Socket(socket) = place.target().address else { panic!("a socket") };
+    let says = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        said
+    };
+    assert!(says(b"GET / HTTP/1.1\r\n\r\n").starts_with(b"E"));
+    assert!(says(&[0, 0, 0, 8, 0, 2, 0, 0]).starts_with(b"E"), "version 2");
+    assert_eq!(says(&[0, 0, 0, 8, 4, 210, 22, 47]), b"N", "no encryption");
+    assert_eq!(says(&[0, 0, 0, 8, 4, 210, 22, 46]), b"", "nothing to cancel");
+    let entered = [0, 0, 0, 9, 0, 3, 0, 0, 0];
+    // A statement that was never prepared, and one that is asked for after it.
+    let bind = b"B\0\0\0\x10\0lost\0\0\0\0\0\0\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04Q\0\0\0\x0dselect 1\0";
+    let said = says(&[&entered[..], bind].concat());
+    let text = String::from_utf8_lossy(&said);
+    assert!(text.contains("08P01") && text.contains("SELECT 1"), "{text}");
+    assert!(says(&[&entered[..], b"?\0\0\0\x04S\0\0\0\x04"].concat()).ends_with(b"Z\0\0\0\x05I"));
+    let mut session = place.session(false);
+    let select = session.prepare("SELECT c FROM t").unwrap();
+    assert_eq!(ask(&mut session, select, &[]).0.rows, 1);
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn psql_and_pgbench_talk_to_it() {
+    let place = Place::new(|config| (config.rows, config.row_bytes) = (2, 3));
+    let run = |program: &str, args: &[&str]| {
+        let mut command = Command::new(format!("{}/{program}", rumba_testkit::postgresql::PROGRAMS));
+        let output = command.arg("-h").arg(place.dir.path()).args(["-U", "x"]).args(args).output().unwrap();
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    };
+    let told = run("psql", &["-d", "db", "-XAtc", "select c from t", "-c", "insert into t values (1)"]);
+    assert_eq!(told, "074\n074\nINSERT 0 1\n");
+    let script = place.dir.path().join("script");
+    std::fs::write(&script, "\\set id random(1, 1000)\nSELECT c FROM t WHERE id = :id;\n").unwrap();
+    for protocol in ["simple", "extended", "prepared"] {
+        let told = run("pgbench", &["-n", "-M", protocol, "-c", "4", "-t", "50", "-f", script.to_str().unwrap(), "db"]);
+        assert!(told.contains("number of transactions actually processed: 200/200"), "{protocol}: {told}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Messages' frames: a byte that says of what kind, and four of length.
+
+use super::Malformed;
+
+/// The bytes before a message's body.
+pub const HEADER: usize = 5;
+/// What the length in a header counts beside the body: itself.
+const ITSELF: usize = 4;
+/// No server's message is longer: it allocates no more than 1 GiB for one.
+const LONGEST: usize = 1 << 30;
+
+/// Where a message lies in a buffer, or how much of it is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framed {
+    /// A message.
+    Whole {
+        /// Of what kind it is: `b'D'`.
+        kind: u8,
+        /// The length of its body, which starts after the header.
+        length: usize,
+    },
+    /// The buffer must hold at least so many bytes before more can be said.
+    Short(usize),
+}
+
+/// Looks at the message that starts `bytes`.
+///
+/// # Errors
+/// It says a length that no message has.
+pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
+    let Some((&[kind, a, b, c, d], rest)) = bytes.split_first_chunk::<HEADER>() else {
+        return Ok(Framed::Short(HEADER));
+    };
+    let said = u32::from_be_bytes([a, b, c, d]) as usize;
+    let length = said.checked_sub(ITSELF).filter(|&length| length <= LONGEST).ok_or(Malformed("length"))?;
+    if rest.len() < length {
+        return Ok(Framed::Short(HEADER + length));
+    }
+    Ok(Framed::Whole { kind, length })
+}
+
+/// Takes the first message off `bytes`, if all of it is there.
+#[inline]
+pub fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+    let (&[kind, a, b, c, d], after) = bytes.split_first_chunk::<HEADER>()?;
+    let length = (u32::from_be_bytes([a, b, c, d]) as usize).wrapping_sub(ITSELF);
+    let (body, after) = after.split_at_checked(length)?;
+    *bytes = after;
+    Some((kind, body))
+}
+
+/// Begins a message of this kind; [`finish`] takes where.
+#[inline]
+pub fn start(out: &mut Vec<u8>, kind: u8) -> usize {
+    out.extend_from_slice(&[kind, 0, 0, 0, 0]);
+    out.len() - ITSELF
+}
+
+/// Ends the message that was begun there.
+#[inline]
+pub fn finish(out: &mut [u8], at: usize) {
+    let length = (out.len() - at) as u32;
+    out[at..at + ITSELF].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Appends text and the zero that ends it.
+pub fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(text);
+    out.push(0);
+}
+
+/// Appends a value with its length before it.
+#[inline]
+pub fn put_value(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_message_is_taken_only_when_all_of_it_is_there() {
+        let mut bytes = Vec::new();
+        let at = start(&mut bytes, b'D');
+        put_text(&mut bytes, b"ab");
+        finish(&mut bytes, at);
+        assert_eq!(bytes, [b'D', 0, 0, 0, 7, b'a', b'b', 0]);
+        for cut in 0..bytes.len() {
+            assert_eq!(framed(&bytes[..cut]), Ok(Framed::Short(if cut < HEADER { HEADER } else { 8 })));
+            assert_eq!(next(&mut &bytes[..cut]), None);
+        }
+        bytes.push(b'Z');
+        assert_eq!(framed(&bytes), Ok(Framed::Whole { kind: b'D', length: 3 }));
+        let mut rest = &bytes[..];
+        assert_eq!(next(&mut rest), Some((b'D', &b"ab\0"[..])));
+        assert_eq!(rest, b"Z");
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_refused_and_not_waited_for() {
+        for said in [0_u32, 3, 0x4000_0005, u32::MAX] {
+            let mut bytes = vec![b'D'];
+            bytes.extend_from_slice(&said.to_be_bytes());
+            assert_eq!(framed(&bytes), Err(Malformed("length")), "{said}");
+            assert_eq!(next(&mut &bytes[..]), None);
+        }
+    }
+}

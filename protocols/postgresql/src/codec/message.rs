@@ -1,0 +1,172 @@
+//! What servers say, rows apart.
+
+use super::types::Layout;
+use super::{Malformed, Reader};
+
+/// Whether the session is in a transaction, as every answer's end tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transaction {
+    /// It is in none.
+    #[default]
+    None,
+    /// It is in one.
+    Open,
+    /// It is in one that failed: nothing but its end is taken.
+    Failed,
+}
+
+impl Transaction {
+    /// Reads ReadyForQuery.
+    ///
+    /// # Errors
+    /// It says none of the three.
+    #[inline]
+    pub fn of(body: &[u8]) -> Result<Self, Malformed> {
+        match body {
+            b"I" => Ok(Transaction::None),
+            b"T" => Ok(Transaction::Open),
+            b"E" => Ok(Transaction::Failed),
+            _ => Err(Malformed("ReadyForQuery")),
+        }
+    }
+}
+
+/// An error or a notice, in the server's own words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// `ERROR`, `FATAL`, `PANIC`, in English where the server says so too (since 9.6).
+    pub severity: &'a [u8],
+    /// The SQLSTATE: `23505`.
+    pub sqlstate: [u8; 5],
+    /// The message.
+    pub message: &'a [u8],
+    /// More of it; empty if there is none.
+    pub detail: &'a [u8],
+    /// What the server advises; empty if nothing.
+    pub hint: &'a [u8],
+}
+
+/// Reads ErrorResponse or NoticeResponse.
+///
+/// # Errors
+/// A field is cut off.
+pub fn refusal(body: &[u8]) -> Result<Refusal<'_>, Malformed> {
+    const WHAT: &str = "ErrorResponse";
+    let mut refusal = Refusal { severity: b"", sqlstate: *b"XX000", message: b"", detail: b"", hint: b"" };
+    let mut reader = Reader::new(body);
+    loop {
+        let field = reader.u8(WHAT)?;
+        if field == 0 {
+            return Ok(refusal);
+        }
+        let text = reader.text(WHAT)?;
+        match field {
+            b'S' if refusal.severity.is_empty() => refusal.severity = text,
+            b'V' => refusal.severity = text,
+            b'C' => refusal.sqlstate = text.try_into().map_err(|_| Malformed(WHAT))?,
+            b'M' => refusal.message = text,
+            b'D' => refusal.detail = text,
+            b'H' => refusal.hint = text,
+            _ => {}
+        }
+    }
+}
+
+/// The rows that CommandComplete counts: the last word of its tag, `INSERT 0 5`; 0 where it counts none.
+#[inline]
+pub fn counted(tag: &[u8]) -> u64 {
+    let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
+    let (mut count, mut scale) = (0_u64, 1_u64);
+    for &byte in tag.iter().rev() {
+        match byte {
+            b'0'..=b'9' => {
+                count = count.wrapping_add(scale.wrapping_mul(u64::from(byte - b'0')));
+                scale = scale.wrapping_mul(10);
+            }
+            b' ' => return count,
+            _ => break,
+        }
+    }
+    0
+}
+
+/// Reads ParameterDescription: the types of a statement's parameters.
+///
+/// # Errors
+/// It is cut off.
+pub fn parameters(body: &[u8]) -> Result<Vec<u32>, Malformed> {
+    const WHAT: &str = "ParameterDescription";
+    let mut reader = Reader::new(body);
+    let count = reader.u16(WHAT)?;
+    (0..count).map(|_| reader.u32(WHAT)).collect()
+}
+
+/// A column, as RowDescription has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// The number of its type.
+    pub oid: u32,
+}
+
+/// Reads RowDescription, column by column.
+///
+/// # Errors
+/// It is cut off.
+pub fn columns<'a>(body: &'a [u8], mut each: impl FnMut(Described<'a>)) -> Result<(), Malformed> {
+    const WHAT: &str = "RowDescription";
+    let mut reader = Reader::new(body);
+    for _ in 0..reader.u16(WHAT)? {
+        let name = reader.text(WHAT)?;
+        let _table_and_number = reader.array::<6>(WHAT)?;
+        let oid = reader.u32(WHAT)?;
+        let _width_modifier_format = reader.array::<8>(WHAT)?;
+        each(Described { name, oid });
+    }
+    Ok(())
+}
+
+/// How the columns of a described statement are asked for.
+///
+/// # Errors
+/// The description is cut off.
+pub fn layouts(body: &[u8]) -> Result<Vec<Layout>, Malformed> {
+    let mut layouts = Vec::new();
+    columns(body, |column| layouts.push(Layout::of(column.oid)))?;
+    Ok(layouts)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn tags_count_rows_in_their_last_word_alone() {
+        for (tag, rows) in [
+            (&b"INSERT 0 5\0"[..], 5),
+            (b"UPDATE 12\0", 12),
+            (b"SELECT 0\0", 0),
+            (b"COPY 100000\0", 100_000),
+            (b"BEGIN\0", 0),
+            (b"CREATE TABLE\0", 0),
+            (b"T2\0", 0),
+            (b"", 0),
+            (b"7", 0),
+        ] {
+            assert_eq!(counted(tag), rows, "{}", String::from_utf8_lossy(tag));
+        }
+    }
+
+    #[test]
+    fn an_error_is_known_by_its_fields_and_a_cut_one_is_none() {
+        let body = b"SFEHLER\0VERROR\0C40P01\0Mdeadlock detected\0Fx.c\0\0";
+        let read = refusal(body).unwrap();
+        assert_eq!((read.severity, &read.sqlstate, read.message), (&b"ERROR"[..], b"40P01", &b"deadlock detected"[..]));
+        for cut in 0..body.len() {
+            assert!(refusal(&body[..cut]).is_err(), "{cut}");
+        }
+        assert!(refusal(b"C4\0\0").is_err());
+    }
+}

@@ -1,0 +1,232 @@
+//! Rows, read where they lie.
+
+use rumba_core::sql::Row;
+
+use super::Malformed;
+use super::types::Layout;
+
+/// Where a column's value lies in its row; NULL starts beyond any row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    start: u32,
+    length: u32,
+}
+
+const NULL: Place = Place { start: u32::MAX, length: 0 };
+
+/// A column of an answer's rows: how it is laid out in each, and where in the row at hand it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    layout: Layout,
+    place: Place,
+}
+
+impl From<Layout> for Column {
+    fn from(layout: Layout) -> Self {
+        Self { layout, place: NULL }
+    }
+}
+
+impl Column {
+    /// How it is laid out.
+    pub fn layout(self) -> Layout {
+        self.layout
+    }
+}
+
+/// Finds the columns of a row.
+///
+/// # Errors
+/// It is cut off, or has another number of columns.
+#[inline]
+pub fn find(body: &[u8], columns: &mut [Column]) -> Result<(), Malformed> {
+    const CUT_OFF: Malformed = Malformed("DataRow");
+    let (&count, mut rest) = body.split_first_chunk::<2>().ok_or(CUT_OFF)?;
+    if usize::from(u16::from_be_bytes(count)) != columns.len() {
+        return Err(Malformed("a row of other columns than were described"));
+    }
+    for Column { place, .. } in columns {
+        let (&length, after) = rest.split_first_chunk::<4>().ok_or(CUT_OFF)?;
+        let length = u32::from_be_bytes(length);
+        if length == u32::MAX {
+            *place = NULL;
+            rest = after;
+            continue;
+        }
+        // No message is longer than what the place's numbers hold.
+        *place = Place { start: (body.len() - after.len()) as u32, length };
+        rest = after.get(length as usize..).ok_or(CUT_OFF)?;
+    }
+    Ok(())
+}
+
+/// Turns the digits of bytes that came as text into the bytes, in their place.
+///
+/// # Errors
+/// Something else than digits.
+pub fn decode(body: &mut [u8], columns: &mut [Column]) -> Result<(), Malformed> {
+    const WHAT: Malformed = Malformed("bytea in hexadecimal (bytea_output = hex)");
+    for Column { layout, place } in columns.iter_mut().filter(|column| column.layout == Layout::Hex) {
+        if *place == NULL {
+            continue;
+        }
+        debug_assert_eq!(*layout, Layout::Hex);
+        let start = place.start as usize;
+        let digits = body.get_mut(start..start + place.length as usize).ok_or(WHAT)?;
+        if !digits.starts_with(b"\\x") || digits.len() % 2 != 0 {
+            return Err(WHAT);
+        }
+        let bytes = digits.len() / 2 - 1;
+        for at in 0..bytes {
+            let digit = |place: usize| char::from(digits[place]).to_digit(16).ok_or(WHAT);
+            digits[at] = (digit(2 + 2 * at)? << 4 | digit(3 + 2 * at)?) as u8;
+        }
+        place.length = bytes as u32;
+    }
+    Ok(())
+}
+
+/// A row of an answer. Numbers are in the protocol's binary form, the highest
+/// byte first, when a prepared statement's are asked for as bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct PgRow<'a> {
+    /// The row's message, without its header.
+    pub body: &'a [u8],
+    /// Its columns, found in this message.
+    pub columns: &'a [Column],
+}
+
+impl PgRow<'_> {
+    #[inline]
+    fn value(&self, place: Place) -> Option<&[u8]> {
+        let start = place.start as usize;
+        self.body.get(start..start + place.length as usize)
+    }
+}
+
+impl Row for PgRow<'_> {
+    #[inline]
+    fn int(&self, column: usize) -> i64 {
+        let Some(&Column { layout, place }) = self.columns.get(column) else { return 0 };
+        let Some(bytes) = self.value(place) else { return 0 };
+        match layout {
+            Layout::Int { unsigned, .. } => integer(bytes, unsigned),
+            Layout::Float => bytes.try_into().map_or(0, |bytes| f32::from_be_bytes(bytes) as i64),
+            Layout::Double => bytes.try_into().map_or(0, |bytes| f64::from_be_bytes(bytes) as i64),
+            Layout::Bool => i64::from(bytes == [1]),
+            Layout::Text if bytes == b"t" => 1,
+            Layout::Bytes | Layout::Text | Layout::Hex => decimal(bytes),
+        }
+    }
+
+    #[inline]
+    fn bytes(&self, column: usize) -> &[u8] {
+        self.columns.get(column).and_then(|column| self.value(column.place)).unwrap_or_default()
+    }
+}
+
+/// An integer of 2, 4 or 8 bytes, the highest first.
+#[inline]
+fn integer(bytes: &[u8], unsigned: bool) -> i64 {
+    if let Ok(bytes) = bytes.try_into() {
+        return i64::from_be_bytes(bytes);
+    }
+    if let Ok(bytes) = bytes.try_into() {
+        return if unsigned { i64::from(u32::from_be_bytes(bytes)) } else { i64::from(i32::from_be_bytes(bytes)) };
+    }
+    bytes.try_into().map_or(0, |bytes| i64::from(i16::from_be_bytes(bytes)))
+}
+
+/// The integer that a text starts with; 0 without one. Beyond 64 bits it wraps.
+fn decimal(text: &[u8]) -> i64 {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let number = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0_i64, |number, digit| number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
+    if negative { number.wrapping_neg() } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn body(values: &[Option<&[u8]>]) -> Vec<u8> {
+        let mut body = (values.len() as u16).to_be_bytes().to_vec();
+        for value in values {
+            body.extend_from_slice(&value.map_or(u32::MAX, |value| value.len() as u32).to_be_bytes());
+            body.extend_from_slice(value.unwrap_or_default());
+        }
+        body
+    }
+
+    fn columns(layouts: &[Layout]) -> Vec<Column> {
+        layouts.iter().map(|&layout| layout.into()).collect()
+    }
+
+    #[test]
+    fn values_are_read_by_their_layout_and_null_is_nothing() {
+        let int = |width, unsigned| Layout::Int { width, unsigned };
+        let body = body(&[
+            Some(&(-5_i64).to_be_bytes()),
+            Some(&(-5_i32).to_be_bytes()),
+            Some(&(-5_i16).to_be_bytes()),
+            Some(&u32::MAX.to_be_bytes()),
+            Some(&2.5_f64.to_be_bytes()),
+            Some(b"-17.9"),
+            Some(b"t"),
+            Some(&[1]),
+            None,
+            Some(b""),
+        ]);
+        let layouts = [
+            int(8, false),
+            int(4, false),
+            int(2, false),
+            int(4, true),
+            Layout::Double,
+            Layout::Text,
+            Layout::Text,
+            Layout::Bool,
+            Layout::Bytes,
+            Layout::Bytes,
+        ];
+        let mut columns = columns(&layouts);
+        find(&body, &mut columns).unwrap();
+        let row = PgRow { body: &body, columns: &columns };
+        let ints: Vec<i64> = (0..11).map(|column| row.int(column)).collect();
+        assert_eq!(ints, [-5, -5, -5, i64::from(u32::MAX), 2, -17, 1, 1, 0, 0, 0]);
+        assert_eq!(
+            (row.bytes(5), row.bytes(8), row.bytes(9), row.bytes(10)),
+            (&b"-17.9"[..], &b""[..], &b""[..], &b""[..])
+        );
+        for cut in 0..body.len() {
+            assert!(find(&body[..cut], &mut columns).is_err(), "{cut}");
+        }
+        assert!(find(&body, &mut columns[1..]).is_err());
+    }
+
+    #[test]
+    fn bytes_that_came_as_text_are_bytes_again() {
+        let mut body = body(&[Some(b"\\x00ff7A"), None, Some(b"\\x")]);
+        let mut columns = columns(&[Layout::Hex; 3]);
+        find(&body, &mut columns).unwrap();
+        decode(&mut body, &mut columns).unwrap();
+        let row = PgRow { body: &body, columns: &columns };
+        assert_eq!((row.bytes(0), row.bytes(1), row.bytes(2)), (&[0, 0xff, 0x7a][..], &b""[..], &b""[..]));
+    }
+
+    #[test]
+    fn what_is_not_hexadecimal_is_refused() {
+        for wrong in [&b"\\x0"[..], b"\\xzz", b"abc", b"\\000"] {
+            let mut body = body(&[Some(wrong)]);
+            let mut columns = columns(&[Layout::Hex]);
+            find(&body, &mut columns).unwrap();
+            assert!(decode(&mut body, &mut columns).is_err(), "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+}

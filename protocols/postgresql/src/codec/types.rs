@@ -1,0 +1,102 @@
+//! Types by their numbers (`pg_type.oid`; those of built-in types never change), and how their values are sent.
+
+const BOOL: u32 = 16;
+const BYTEA: u32 = 17;
+const NAME: u32 = 19;
+const INT8: u32 = 20;
+const INT2: u32 = 21;
+const INT4: u32 = 23;
+const TEXT: u32 = 25;
+const OID: u32 = 26;
+const XID: u32 = 28;
+const JSON: u32 = 114;
+const FLOAT4: u32 = 700;
+const FLOAT8: u32 = 701;
+const UNKNOWN: u32 = 705;
+const BPCHAR: u32 = 1042;
+const VARCHAR: u32 = 1043;
+
+/// How a column's value is laid out in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// An integer of 2, 4 or 8 bytes, the highest first.
+    Int {
+        /// Its bytes.
+        width: u8,
+        /// Whether it has no sign.
+        unsigned: bool,
+    },
+    /// A floating-point number of 4 bytes.
+    Float,
+    /// A floating-point number of 8 bytes.
+    Double,
+    /// A byte, 0 or 1.
+    Bool,
+    /// Bytes, as they are.
+    Bytes,
+    /// The value as text: what has a binary form of its own, such as `numeric`.
+    Text,
+    /// Bytes as text: `\x` and two digits for each.
+    Hex,
+}
+
+impl Layout {
+    /// How a type's values are asked for where a statement is prepared: binary, if that is plain.
+    pub fn of(oid: u32) -> Self {
+        match oid {
+            BOOL => Layout::Bool,
+            INT2 => Layout::Int { width: 2, unsigned: false },
+            INT4 => Layout::Int { width: 4, unsigned: false },
+            INT8 => Layout::Int { width: 8, unsigned: false },
+            OID | XID => Layout::Int { width: 4, unsigned: true },
+            FLOAT4 => Layout::Float,
+            FLOAT8 => Layout::Double,
+            BYTEA | NAME | TEXT | JSON | UNKNOWN | BPCHAR | VARCHAR => Layout::Bytes,
+            _ => Layout::Text,
+        }
+    }
+
+    /// How a type's values come where a statement is sent as text.
+    pub fn of_text(oid: u32) -> Self {
+        if oid == BYTEA { Layout::Hex } else { Layout::Text }
+    }
+
+    /// The protocol's number for the format: 0 text, 1 binary.
+    pub fn format(self) -> u16 {
+        u16::from(!matches!(self, Layout::Text | Layout::Hex))
+    }
+}
+
+/// How a parameter's value is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamLayout {
+    /// An integer of so many bytes, the highest first.
+    Int(u8),
+    /// Bytes, as they are.
+    Bytes,
+    /// The value as text.
+    Text,
+}
+
+impl ParamLayout {
+    /// How values of a type are sent.
+    pub fn of(oid: u32) -> Self {
+        match oid {
+            INT2 => ParamLayout::Int(2),
+            INT4 => ParamLayout::Int(4),
+            INT8 => ParamLayout::Int(8),
+            BYTEA | NAME | TEXT | JSON | UNKNOWN | BPCHAR | VARCHAR => ParamLayout::Bytes,
+            _ => ParamLayout::Text,
+        }
+    }
+
+    /// The protocol's number for the format: 0 text, 1 binary.
+    pub fn format(self) -> u16 {
+        u16::from(self != ParamLayout::Text)
+    }
+}
+
+/// Whether values of a type are bytes that no character set touches.
+pub fn is_bytea(oid: u32) -> bool {
+    oid == BYTEA
+}

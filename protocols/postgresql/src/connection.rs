@@ -1,0 +1,162 @@
+//! A connection that has been let in, and waiting on it by blocking: for
+//! connecting, preparing and administration. The load path waits in its own way.
+
+use std::io;
+use std::ops::Range;
+use std::time::Instant;
+
+use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
+
+use crate::codec::frame::{self, Framed, HEADER};
+use crate::codec::message::Transaction;
+use crate::startup::{self, Login, Step};
+use crate::{Address, PgError, Target, Tls};
+
+/// A connection that has been let in.
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) incoming: Incoming,
+    /// What is to be sent; the first [`Connection::sent`] bytes of it are.
+    pub(crate) send: Vec<u8>,
+    pub(crate) sent: usize,
+    /// The version that the server says it is.
+    pub(crate) version: String,
+    /// Whether the session was in a transaction when the server last told.
+    pub(crate) transaction: Transaction,
+}
+
+/// A message that was taken: its kind, and where its body lies.
+pub(crate) struct Message {
+    pub(crate) kind: u8,
+    pub(crate) body: Range<usize>,
+}
+
+impl Connection {
+    /// Connects and proves who one is, before `deadline`.
+    pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, PgError> {
+        let mut connection = Self {
+            stream: Stream::connect(&target.address, deadline)?,
+            incoming: Incoming::new(HEADER),
+            send: Vec::new(),
+            sent: 0,
+            version: String::new(),
+            transaction: Transaction::None,
+        };
+        connection.encrypt(target, deadline)?;
+        connection.enter(target, Some(deadline))?;
+        Ok(connection)
+    }
+
+    fn encrypt(&mut self, target: &Target, deadline: Instant) -> Result<(), PgError> {
+        if let (Address::Socket(path), false) = (&target.address, target.tls == Tls::Off) {
+            let words = format!("PostgreSQL encrypts nothing over a socket ({}); turn TLS off there", path.display());
+            return Err(TransportError::Tls(words).into());
+        }
+        let Some(tls) = tls_client(&target.tls, &target.address)? else { return Ok(()) };
+        self.send.extend_from_slice(&startup::ask_for_encryption());
+        self.write(Some(deadline))?;
+        while !self.incoming.has_some() {
+            self.receive(Some(deadline))?;
+        }
+        match self.incoming.rest() {
+            b"S" => {
+                self.incoming.take(1);
+                self.stream.encrypt(tls);
+                Ok(())
+            }
+            // What came behind the answer before anything was encrypted is nobody's that can be trusted.
+            [b'S', ..] => Err(PgError::Protocol("bytes that are not encrypted follow the answer about TLS".into())),
+            [b'N', ..] => Err(TransportError::Tls(
+                "the server does not offer TLS; give it a certificate (ssl = on), or turn TLS off".into(),
+            )
+            .into()),
+            _ => Err(PgError::Protocol("no answer about TLS; is this a PostgreSQL server?".into())),
+        }
+    }
+
+    fn enter(&mut self, target: &Target, deadline: Option<Instant>) -> Result<(), PgError> {
+        self.send.extend_from_slice(&startup::first(&target.user, target.database.as_deref()));
+        let mut login = Login::new(&target.user, target.password.reveal());
+        self.write(deadline)?;
+        loop {
+            let Message { kind, body } = self.read(deadline)?;
+            match login.step(kind, self.incoming.at(body))? {
+                Step::Send(message) => {
+                    self.send.extend_from_slice(&message);
+                    self.write(deadline)?;
+                }
+                Step::Wait => {}
+                Step::In => break,
+            }
+        }
+        self.version = login.version();
+        Ok(())
+    }
+
+    /// Sends everything queued, blocking until it is sent.
+    pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), PgError> {
+        let lost = |cause| TransportError::io("sending to the server", cause);
+        while self.sent < self.send.len() || self.stream.holds_back() {
+            match self.stream.write(&self.send[self.sent..]) {
+                Ok(sent) => self.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
+                }
+                Err(error) => return Err(lost(error).into()),
+            }
+        }
+        self.send.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// The next message, blocking until it is there.
+    pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Message, PgError> {
+        loop {
+            if let Some(message) = self.message()? {
+                return Ok(message);
+            }
+            self.receive(deadline)?;
+        }
+    }
+
+    /// The next message, if all of it is there.
+    #[inline]
+    pub(crate) fn message(&mut self) -> Result<Option<Message>, PgError> {
+        Ok(match frame::framed(self.incoming.rest())? {
+            Framed::Whole { kind, length } => {
+                let message = self.incoming.take(HEADER + length);
+                Some(Message { kind, body: message.start + HEADER..message.end })
+            }
+            Framed::Short(needed) => {
+                self.incoming.need(needed);
+                None
+            }
+        })
+    }
+
+    /// Receives something, blocking until there is something.
+    fn receive(&mut self, deadline: Option<Instant>) -> Result<(), PgError> {
+        loop {
+            match self.incoming.fill(&mut self.stream) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream
+                        .block(Ready::ToRead, deadline)
+                        .map_err(|cause| TransportError::io("waiting for the server", cause))?
+                }
+                Err(error) => return Err(TransportError::receiving(error).into()),
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    /// Says goodbye, so that the server does not log a connection cut off.
+    fn drop(&mut self) {
+        const TERMINATE: [u8; 5] = [b'X', 0, 0, 0, 4];
+        if self.send.is_empty() && !self.version.is_empty() {
+            let _ = self.stream.write(&TERMINATE);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What goes wrong between client and server.
+
+use rumba_transport::TransportError;
+
+use crate::codec::Malformed;
+use crate::codec::message::Refusal;
+
+/// What goes wrong between client and server.
+#[derive(Debug, thiserror::Error)]
+pub enum PgError {
+    /// The server refused, in its own words.
+    #[error("server error {sqlstate}: {message}")]
+    Server {
+        /// The SQLSTATE, such as 40P01.
+        sqlstate: String,
+        /// The server's message, with its detail and hint.
+        message: String,
+    },
+    /// The connection could not be made, or was lost; or it cannot be encrypted as asked.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// What was asked for cannot be done; nothing was sent, and the connection is as it was.
+    #[error("{0}")]
+    Unable(String),
+    /// The server said something that the protocol does not allow, or that this client does not know.
+    #[error("protocol: {0}")]
+    Protocol(String),
+}
+
+impl PgError {
+    /// The server's refusal, with a remedy where there is a usual one.
+    pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
+        let mut message = String::from_utf8_lossy(refusal.message).into_owned();
+        for (before, more) in [("; ", refusal.detail), ("; hint: ", refusal.hint)] {
+            if !more.is_empty() {
+                message.push_str(before);
+                message.push_str(&String::from_utf8_lossy(more));
+            }
+        }
+        if let Some(remedy) = remedy(&refusal.sqlstate) {
+            message.push_str("; ");
+            message.push_str(remedy);
+        }
+        PgError::Server { sqlstate: String::from_utf8_lossy(&refusal.sqlstate).into_owned(), message }
+    }
+
+    /// Whether the connection is gone, and another one may do better.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            PgError::Transport(TransportError::Io { .. }) => true,
+            PgError::Server { sqlstate, .. } => lost(sqlstate.as_bytes()),
+            PgError::Transport(TransportError::Tls(_)) | PgError::Protocol(_) | PgError::Unable(_) => false,
+        }
+    }
+
+    /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.is_lost() || matches!(self, PgError::Server { sqlstate, .. } if sqlstate == "53300")
+    }
+}
+
+impl From<Malformed> for PgError {
+    fn from(malformed: Malformed) -> Self {
+        PgError::Protocol(malformed.to_string())
+    }
+}
+
+/// Whether the server ends the connection with this error: shutdown, a crash of another backend, an idle session;
+/// or does not take any yet, because it starts.
+pub(crate) fn lost(sqlstate: &[u8]) -> bool {
+    sqlstate.starts_with(b"08") || matches!(sqlstate, b"57P01" | b"57P02" | b"57P03" | b"57P04" | b"57P05" | b"25P03")
+}
+
+fn remedy(sqlstate: &[u8; 5]) -> Option<&'static str> {
+    match sqlstate {
+        b"28000" => Some("let this host and user in: pg_hba.conf, and then SELECT pg_reload_conf()"),
+        b"28P01" => Some("check the user's name and the password"),
+        b"3D000" => Some("create the database, or name another one"),
+        b"42501" => Some("GRANT the user what it needs"),
+        b"53300" => Some("raise the server's max_connections, or run fewer clients"),
+        _ => None,
+    }
+}

@@ -1,0 +1,19 @@
+//! The client of PostgreSQL's protocol, version 3.0, which every release since 7.4 speaks.
+//!
+//! Source: the chapter "Frontend/Backend Protocol" of PostgreSQL's documentation.
+#![deny(missing_docs)]
+
+mod admin;
+#[doc(hidden)]
+pub mod codec;
+mod connection;
+mod error;
+mod query;
+mod session;
+#[doc(hidden)]
+pub mod startup;
+
+pub use admin::{Admin, Rows};
+pub use error::PgError;
+pub use rumba_transport::{Address, OnLost, Secret, Target, Tls};
+pub use session::{PgCounts, PgSession, SessionOptions};

@@ -1,0 +1,74 @@
+//! A statement sent as text and answered at once, blocking: for administration and for setting a session up.
+
+use std::time::Instant;
+
+use crate::codec::message::{self, Transaction};
+use crate::codec::{Reader, frame};
+use crate::connection::{Connection, Message};
+use crate::{PgError, Rows};
+
+/// Appends the message that carries statements as text.
+pub(crate) fn put_query(out: &mut Vec<u8>, sql: &[u8]) {
+    let at = frame::start(out, b'Q');
+    frame::put_text(out, sql);
+    frame::finish(out, at);
+}
+
+/// Runs statements; the rows are those of the first that has any.
+pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Instant>) -> Result<Rows, PgError> {
+    refuse_zero(sql)?;
+    put_query(&mut connection.send, sql.as_bytes());
+    connection.write(deadline)?;
+    let (mut answers, mut current) = (Vec::new(), Rows::default());
+    let mut failure = None;
+    loop {
+        let Message { kind, body } = connection.read(deadline)?;
+        let body = connection.incoming.at(body);
+        match kind {
+            b'T' => {
+                current = Rows::default();
+                message::columns(body, |column| current.columns.push(text(column.name)))?;
+            }
+            b'D' => current.rows.push(row(body)?),
+            b'C' | b'I' => answers.push(std::mem::take(&mut current)),
+            b'E' => {
+                failure.get_or_insert(PgError::refused(&message::refusal(body)?));
+            }
+            b'G' => {
+                // There are no rows to load here.
+                let at = frame::start(&mut connection.send, b'f');
+                frame::put_text(&mut connection.send, b"no rows are loaded by this statement");
+                frame::finish(&mut connection.send, at);
+                connection.write(deadline)?;
+            }
+            b'Z' => {
+                connection.transaction = Transaction::of(body)?;
+                connection.incoming.answered();
+                return match failure {
+                    Some(failure) => Err(failure),
+                    None => Ok(answers.into_iter().find(|rows| !rows.columns.is_empty()).unwrap_or_default()),
+                };
+            }
+            b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {}
+            other => return Err(PgError::Protocol(format!("{:?} in answer to a statement", char::from(other)))),
+        }
+    }
+}
+
+/// A zero would end the statement and begin something else.
+pub(crate) fn refuse_zero(sql: &str) -> Result<(), PgError> {
+    if sql.contains('\0') {
+        return Err(PgError::Unable("a statement with a zero byte".into()));
+    }
+    Ok(())
+}
+
+fn row(body: &[u8]) -> Result<Vec<Option<String>>, PgError> {
+    const WHAT: &str = "DataRow";
+    let mut reader = Reader::new(body);
+    (0..reader.u16(WHAT)?).map(|_| Ok(reader.value(WHAT)?.map(text))).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

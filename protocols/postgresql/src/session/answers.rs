@@ -1,0 +1,321 @@
+//! Taking answers: what arrives, is read where it lies, and is shown row by row.
+
+use std::io;
+use std::task::Poll;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Visit};
+use rumba_core::wait::{Wait, wait_for};
+use rumba_transport::{Ready, TransportError};
+
+use super::failure::{call_failed, refused, usual};
+use super::queue::{Kind, Pending};
+use super::statement::{Control, Plan};
+use super::{AMPLE, PATIENCE, PgSession};
+use crate::PgError;
+use crate::codec::message::{self, Transaction, counted};
+use crate::codec::row::{self, Column, PgRow};
+use crate::codec::types::Layout;
+use crate::codec::{Malformed, frame};
+use crate::connection::Message;
+use crate::error::lost;
+
+/// What a message brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// More messages belong to the answer.
+    Part,
+    /// The answer to the statement is complete.
+    Complete,
+}
+
+/// How an exchange with the server went.
+enum Exchanged {
+    /// Something was sent, or received, or waited for.
+    Done,
+    /// A driver waits.
+    Pending,
+    /// The connection is lost.
+    Lost,
+}
+
+impl PgSession {
+    /// Sends what is to be sent, takes what has come, and waits in between.
+    #[inline]
+    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        // What nearly every call comes to. A lost connection's queue is empty.
+        if let Some(&Pending { kind: Kind::Binary, statement, last: true, .. }) = self.queue.front()
+            && !self.skipping
+        {
+            if !self.connection.incoming.has_some()
+                && let Exchanged::Pending = self.exchange()
+            {
+                return Poll::Pending;
+            }
+            if self.take_usual(statement, visit) {
+                return Poll::Ready(Ok(self.complete()));
+            }
+        }
+        self.advance_any(visit)
+    }
+
+    /// Takes an answer of any kind, however it comes.
+    #[inline(never)]
+    fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        while self.link.is_up() {
+            let pending = match self.queue.front() {
+                Some(&pending) if pending.kind != Kind::Nothing => pending,
+                first => {
+                    let nothing = first.is_some();
+                    return Poll::Ready(self.nothing_was_sent(nothing));
+                }
+            };
+            if self.skipping && !pending.last {
+                self.queue.pop();
+                return Poll::Ready(Err(left_out()));
+            }
+            match self.take(pending, visit) {
+                Ok(Taken::Complete) => {
+                    let answer = self.complete();
+                    return Poll::Ready(self.failure.take().map_or(Ok(answer), Err));
+                }
+                Ok(Taken::Part) => match self.exchange() {
+                    Exchanged::Done | Exchanged::Lost => {}
+                    Exchanged::Pending => return Poll::Pending,
+                },
+                Err(error) => self.lose(&error),
+            }
+        }
+        self.without_link()
+    }
+
+    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    #[inline(never)]
+    fn exchange(&mut self) -> Exchanged {
+        let mut ready = Ready::ToRead;
+        if !self.connection.send.is_empty() && self.flush_is_blocked() {
+            ready = Ready::ToWrite;
+        }
+        if !self.waited && self.wait(ready) {
+            return Exchanged::Pending;
+        }
+        match self.connection.incoming.fill(&mut self.connection.stream) {
+            Ok(more) => self.waited = more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
+            Err(error) => {
+                self.lose(&TransportError::receiving(error).into());
+                return Exchanged::Lost;
+            }
+        }
+        Exchanged::Done
+    }
+
+    /// Sends what there is room for; whether room to write must be waited for. While the server owes answers to a
+    /// group that is sent whole, those are waited for: it may be unable to go on before they are taken. A group that
+    /// is not sent whole is one of small statements and rows, whose answers the kernel holds.
+    fn flush_is_blocked(&mut self) -> bool {
+        let connection = &mut self.connection;
+        while connection.sent < connection.send.len() || connection.stream.holds_back() {
+            match connection.stream.write(&connection.send[connection.sent..]) {
+                Ok(sent) => connection.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let sent = connection.sent.saturating_sub(connection.stream.held_back());
+                    return self.base + (sent as u64) < self.queue.group_end();
+                }
+                // The server's last words may still be there to be read; if not, reading says what happened.
+                Err(_) => break,
+            }
+        }
+        let sent = connection.send.len();
+        self.base += sent as u64;
+        connection.send.clear();
+        connection.sent = 0;
+        if connection.send.capacity() > AMPLE {
+            self.modest = if sent > AMPLE { 0 } else { self.modest + 1 };
+            if self.modest >= PATIENCE {
+                connection.send.shrink_to(AMPLE);
+            }
+        }
+        false
+    }
+
+    /// Waits; true when a driver does so.
+    #[inline]
+    fn wait(&mut self, ready: Ready) -> bool {
+        self.waited = true;
+        let socket = self.connection.stream.raw();
+        let wait = match ready {
+            Ready::ToRead => Wait::Readable(socket),
+            Ready::ToWrite => Wait::Writable(socket),
+        };
+        if wait_for(wait) {
+            return true;
+        }
+        // What is wrong with the socket shows when it is read.
+        let _ = self.connection.stream.block(ready, None);
+        false
+    }
+
+    /// Takes the answer of a prepared statement that is alone in its group, as far as it is as usual; whether all of it
+    /// was there. Whatever else comes is left.
+    #[inline]
+    fn take_usual(&mut self, statement: usize, visit: Visit<'_>) -> bool {
+        let Some(Plan::Binary(binary)) = self.statements.get_mut(statement) else { return false };
+        let mut rest = self.connection.incoming.rest();
+        let mut left = rest.len();
+        let mut complete = false;
+        while let Some((kind, body)) = frame::next(&mut rest) {
+            match (kind, body) {
+                (b'D', _) if row::find(body, &mut binary.columns).is_ok() => {
+                    visit(&PgRow { body, columns: &binary.columns });
+                    self.answer.rows += 1;
+                }
+                (b'2', []) => {}
+                // Of a transaction that failed, COMMIT says that it was rolled back.
+                (b'C', &[first, ..]) if binary.control != Control::Commit || first == b'C' => {
+                    if counts_changes(first) {
+                        self.answer.affected = counted(body);
+                    }
+                }
+                (b'Z', &[status @ (b'I' | b'T')]) if self.failure.is_none() => {
+                    self.connection.transaction = if status == b'I' { Transaction::None } else { Transaction::Open };
+                    left = rest.len();
+                    complete = true;
+                    break;
+                }
+                _ => break,
+            }
+            left = rest.len();
+        }
+        self.connection.incoming.leave(left);
+        complete
+    }
+
+    /// Takes messages of any kind until the first statement is answered, or nothing is left.
+    fn take(&mut self, pending: Pending, visit: Visit<'_>) -> Result<Taken, PgError> {
+        while let Some(Message { kind, body }) = self.connection.message()? {
+            if self.take_message(pending, kind, body, visit)? == Taken::Complete {
+                return Ok(Taken::Complete);
+            }
+        }
+        Ok(Taken::Part)
+    }
+
+    /// Takes one message.
+    fn take_message(
+        &mut self,
+        pending: Pending,
+        kind: u8,
+        place: std::ops::Range<usize>,
+        visit: Visit<'_>,
+    ) -> Result<Taken, PgError> {
+        match kind {
+            b'D' => self.take_row(pending, place, visit)?,
+            b'C' => return self.take_tag(pending, place),
+            b'E' => return self.take_error(pending, place),
+            b'Z' => {
+                if !pending.last {
+                    return Err(Malformed("ReadyForQuery in the middle of a group").into());
+                }
+                self.connection.transaction = Transaction::of(self.connection.incoming.at(place))?;
+                if std::mem::take(&mut self.skipping) && self.failure.is_none() {
+                    self.failure = Some(left_out());
+                }
+                return Ok(Taken::Complete);
+            }
+            b'T' => {
+                let body = self.connection.incoming.at(place);
+                let columns = &mut self.text_columns;
+                columns.clear();
+                message::columns(body, |column| columns.push(Layout::of_text(column.oid).into()))?;
+            }
+            // An empty statement, whose end is its only answer.
+            b'I' => return Ok(if pending.last { Taken::Part } else { Taken::Complete }),
+            // Bound; described; rows may come; what may come at any time.
+            b'2' | b'n' | b'G' | b'N' | b'S' | b'A' => {}
+            other => {
+                return Err(PgError::Protocol(format!("{:?} in answer to a statement", char::from(other))));
+            }
+        }
+        Ok(Taken::Part)
+    }
+
+    fn take_row(&mut self, pending: Pending, place: std::ops::Range<usize>, visit: Visit<'_>) -> Result<(), PgError> {
+        let columns: &mut [Column] = match self.statements.get_mut(pending.statement) {
+            Some(Plan::Binary(binary)) => &mut binary.columns,
+            _ => &mut self.text_columns,
+        };
+        let incoming = &mut self.connection.incoming;
+        row::find(incoming.at(place.clone()), columns)?;
+        if columns.iter().any(|column| column.layout() == Layout::Hex) {
+            row::decode(incoming.at_mut(place.clone()), columns)?;
+        }
+        self.answer.rows += 1;
+        visit(&PgRow { body: incoming.at(place), columns });
+        Ok(())
+    }
+
+    /// Takes what ends a statement that succeeded.
+    fn take_tag(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
+        let tag = self.connection.incoming.at(place);
+        if tag.first().is_some_and(|&first| counts_changes(first)) {
+            self.answer.affected += counted(tag);
+        }
+        let control = self.statements.get(pending.statement).map_or(Control::Nothing, Plan::control);
+        if control == Control::Commit && tag.starts_with(b"ROLLBACK") {
+            self.failure.get_or_insert(call_failed(
+                "COMMIT",
+                "a statement of the transaction had failed, and the server has rolled it back",
+            ));
+        }
+        Ok(if pending.last { Taken::Part } else { Taken::Complete })
+    }
+
+    /// Takes a refusal; an error when it means that the connection is gone.
+    fn take_error(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
+        let refusal = message::refusal(self.connection.incoming.at(place))?;
+        if lost(&refusal.sqlstate) {
+            return Err(PgError::refused(&refusal));
+        }
+        let failure = usual(&refusal.sqlstate, pending.in_block, &self.options.counts)
+            .unwrap_or_else(|| refused(&refusal, self.statements.get(pending.statement).map_or("", Plan::sql)));
+        self.failure.get_or_insert(failure);
+        // Without an answer of its own to the rest of the group, the server is ready after it.
+        self.skipping = !pending.last;
+        Ok(if pending.last { Taken::Part } else { Taken::Complete })
+    }
+
+    #[cold]
+    fn nothing_was_sent(&mut self, nothing: bool) -> Result<Answer, EngineError> {
+        if !nothing {
+            return Err(call_failed("poll_answer", "no statement waits for an answer"));
+        }
+        self.queue.pop();
+        Ok(Answer::default())
+    }
+
+    /// The first statement is answered: what it came to, failures apart.
+    #[inline]
+    fn complete(&mut self) -> Answer {
+        self.queue.pop();
+        self.connection.incoming.answered();
+        if self.queue.front().is_none() {
+            self.in_block = self.connection.transaction != Transaction::None;
+        }
+        self.answer.matched = self.answer.affected;
+        std::mem::take(&mut self.answer)
+    }
+}
+
+/// Whether the rows that a tag counts are changed ones: SELECT and FETCH count those that they gave. Of all the others
+/// that begin so (SET, START, SAVEPOINT), none counts any.
+#[inline]
+fn counts_changes(first: u8) -> bool {
+    !matches!(first, b'S' | b'F')
+}
+
+/// What a statement is told that the server has passed over.
+#[cold]
+fn left_out() -> EngineError {
+    call_failed("execute", "left out, because a statement before it in the same transaction failed")
+}

@@ -1,0 +1,98 @@
+//! Parameters as SQL text.
+
+use rumba_core::sql::Param;
+
+use crate::codec::types;
+
+/// Appends a parameter of a type as SQL has it, `standard_conforming_strings` being on as it is by default.
+pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, oid: u32) {
+    match param {
+        Param::Null => out.extend_from_slice(b"NULL"),
+        // A minus after a minus would begin a comment.
+        Param::Int(number) if number < 0 => {
+            out.push(b'(');
+            put_int(out, number);
+            out.push(b')');
+        }
+        Param::Int(number) => put_int(out, number),
+        Param::Bytes(bytes) if types::is_bytea(oid) => {
+            out.push(b'\'');
+            put_hex(out, bytes);
+            out.push(b'\'');
+        }
+        Param::Bytes(bytes) => put_quoted(out, bytes),
+    }
+}
+
+/// Appends an integer in decimal.
+pub(super) fn put_int(out: &mut Vec<u8>, number: i64) {
+    // 2^64 has twenty digits.
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    let mut left = number.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// Appends bytes as `bytea` takes them from text.
+pub(super) fn put_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"\\x");
+    for &byte in bytes {
+        out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+}
+
+fn put_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'\'');
+    let mut rest = bytes;
+    while let Some(quote) = rest.iter().position(|&byte| byte == b'\'') {
+        out.extend_from_slice(&rest[..=quote]);
+        out.push(b'\'');
+        rest = &rest[quote + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'\'');
+}
+
+/// A name in quotes; a dot parts schema and table.
+pub(super) fn quoted_name(name: &str) -> String {
+    let parts: Vec<String> = name.split('.').map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect();
+    parts.join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn written(param: Param<'_>, oid: u32) -> String {
+        let mut out = Vec::new();
+        put(&mut out, param, oid);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nothing_in_a_value_ends_it() {
+        assert_eq!(written(Param::Bytes(b"it's \\ --"), 25), "'it''s \\ --'");
+        assert_eq!(written(Param::Bytes(b"'\0"), 17), "'\\x2700'");
+        assert_eq!(written(Param::Null, 25), "NULL");
+        assert_eq!((written(Param::Int(-7), 20), written(Param::Int(7), 20)), ("(-7)".into(), "7".into()));
+        assert_eq!(written(Param::Int(i64::MIN), 20), format!("({})", i64::MIN));
+    }
+
+    #[test]
+    fn names_are_quoted_part_by_part() {
+        assert_eq!(quoted_name("public.na\"me"), "\"public\".\"na\"\"me\"");
+    }
+}

@@ -1,0 +1,113 @@
+//! What happens when the connection is lost.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Instant;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::Answer;
+use rumba_transport::{CONNECT, Link, OnLost, Refused, Target};
+
+use super::failure::{call_failed, in_statement, pg_failed, usual};
+use super::{PgSession, SessionOptions};
+use crate::PgError;
+use crate::codec::message::Transaction;
+use crate::connection::Connection;
+use crate::query::query;
+
+/// Connects and sets the session up.
+pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connection, PgError> {
+    let deadline = Instant::now() + CONNECT;
+    let mut connection = Connection::open(target, deadline)?;
+    for statement in &options.setup {
+        query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
+            PgError::Server { sqlstate, message } => {
+                PgError::Server { sqlstate, message: message + &in_statement(statement) }
+            }
+            other => other,
+        })?;
+    }
+    Ok(connection)
+}
+
+const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
+
+impl PgSession {
+    /// Makes sure of a connection before a statement is submitted, blocking if one is being made.
+    #[inline]
+    pub(super) fn link_up(&mut self) -> Result<(), EngineError> {
+        if self.link.is_up() { Ok(()) } else { self.link_up_again() }
+    }
+
+    #[cold]
+    fn link_up_again(&mut self) -> Result<(), EngineError> {
+        let mut link = std::mem::take(&mut self.link);
+        let restored = link.restore(&mut || self.connect_anew());
+        self.link = link;
+        restored
+    }
+
+    /// The connection is of no more use.
+    #[cold]
+    pub(super) fn lose(&mut self, error: &PgError) {
+        self.options.counts.connections_lost.fetch_add(1, Relaxed);
+        // A server that breaks the protocol does so again.
+        let again = self.options.on_lost == OnLost::Reconnect && error.is_lost();
+        self.link.lose(error, again, self.queue.len());
+        self.queue.clear();
+        self.connection.send.clear();
+        self.connection.sent = 0;
+        self.in_block = false;
+        self.skipping = false;
+        self.answer = Answer::default();
+        self.failure = None;
+        self.waited = false;
+    }
+
+    /// What the client hears while there is no connection, or of one that was lost.
+    #[cold]
+    pub(super) fn without_link(&mut self) -> Poll<Result<Answer, EngineError>> {
+        let mut link = std::mem::take(&mut self.link);
+        let heard = link.poll_lost(&mut || self.connect_anew());
+        self.link = link;
+        heard.map(Err)
+    }
+
+    fn connect_anew(&mut self) -> Result<(), Refused> {
+        let mut anew = || {
+            let mut connection = enter(&self.target, &self.options)?;
+            for statement in &mut self.statements {
+                statement.prepare_again(&mut connection)?;
+            }
+            Ok(connection)
+        };
+        self.connection =
+            anew().map_err(|error: PgError| Refused { why: error.to_string(), may_pass: error.may_pass() })?;
+        self.options.counts.reconnects.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// A call that blocked has failed; a connection that is lost is made anew before the next.
+    #[cold]
+    pub(super) fn blocked_call_failed(&mut self, call: &'static str, error: PgError, sql: &str) -> EngineError {
+        if let PgError::Unable(why) = &error {
+            return call_failed(call, why);
+        }
+        if let PgError::Server { sqlstate, message } = &error
+            && !error.is_lost()
+        {
+            let in_block = self.connection.transaction != Transaction::None;
+            let named = || {
+                let message = format!("{message}{}", in_statement(sql));
+                pg_failed(call, &PgError::Server { sqlstate: sqlstate.clone(), message })
+            };
+            return usual(sqlstate.as_bytes(), in_block, &self.options.counts).unwrap_or_else(named);
+        }
+        self.lose(&error);
+        match &self.link {
+            // In the words of all later calls, so that who watches the server knows it for the same.
+            Link::Gone(why) => call_failed("connection", why),
+            _ => self.link_up_again().err().unwrap_or(CUT_OFF),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A session: one client's connection on the load path.
+//!
+//! Every prepared statement goes as Bind, Execute and Sync. Within a
+//! transaction, a statement that is submitted before the one before it was sent
+//! takes that one's Sync away: the server answers the whole group at once, and
+//! what follows a failure in it is left out.
+
+mod answers;
+mod failure;
+mod literal;
+mod load;
+mod lost;
+mod queue;
+mod statement;
+mod template;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll};
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_transport::{Link, OnLost, Target};
+
+use crate::codec::message::Transaction;
+use crate::codec::row::Column;
+use crate::connection::Connection;
+use crate::query::query;
+
+use failure::{call_failed, pg_failed};
+use queue::{Kind, Pending, Queue};
+use statement::{Control, Plan, SYNC};
+
+/// How many statements may be under way.
+const PIPELINE: usize = 8;
+/// A statement longer than this ends the group before it: what is sent of a
+/// group without waiting for its answers must fit into the kernel's buffers.
+const LONG: usize = 16 << 10;
+/// A send buffer that grew beyond this is given back when it is not needed any more.
+const AMPLE: usize = 16 << 10;
+/// So many flushes in a row did not need it.
+const PATIENCE: u32 = 64;
+
+/// What all sessions of an instance count together; each adds only when the
+/// rare thing happens.
+#[derive(Debug, Default)]
+pub struct PgCounts {
+    /// Transactions that the server ended to break a deadlock.
+    pub deadlocks: AtomicU64,
+    /// Transactions that could not be serialised.
+    pub serialization_failures: AtomicU64,
+    /// Statements that waited too long for a lock.
+    pub lock_timeouts: AtomicU64,
+    /// Connections lost.
+    pub connections_lost: AtomicU64,
+    /// Connections made anew.
+    pub reconnects: AtomicU64,
+}
+
+/// What a session is told.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// What a table's definition ends with.
+    pub table_options: String,
+    /// Statements to run on every new connection: isolation level, names.
+    pub setup: Vec<String>,
+    /// What happens when the connection is lost.
+    pub on_lost: OnLost,
+    /// Whether statements are sent as text with their parameters written out, and not prepared (the simple protocol).
+    pub text: bool,
+    /// What is counted.
+    pub counts: Arc<PgCounts>,
+}
+
+/// A session.
+pub struct PgSession {
+    target: Target,
+    options: SessionOptions,
+    connection: Connection,
+    link: Link,
+    statements: Vec<Plan>,
+    queue: Queue,
+    /// The position in the stream of the send buffer's first byte.
+    base: u64,
+    /// Flushes in a row that an ample buffer had been enough for.
+    modest: u32,
+    /// Whether what is submitted next is carried out within a transaction.
+    in_block: bool,
+    /// Whether a statement of the group at hand failed, and the rest of it is left out by the server.
+    skipping: bool,
+    /// What the answer at hand came to so far.
+    answer: Answer,
+    failure: Option<EngineError>,
+    /// The columns of the answer at hand to a statement that was sent as text.
+    text_columns: Vec<Column>,
+    /// The socket was waited for since bytes were last taken from it.
+    waited: bool,
+}
+
+impl PgSession {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The server's or the system's words.
+    pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
+        let connection = lost::enter(target, options).map_err(|error| {
+            // A server that is not there, or ended meanwhile, is told as where a connection is lost.
+            pg_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+        })?;
+        Ok(Self {
+            target: target.clone(),
+            options: options.clone(),
+            connection,
+            link: Link::Up,
+            statements: Vec::new(),
+            queue: Queue::with_capacity(PIPELINE),
+            base: 0,
+            modest: 0,
+            in_block: false,
+            skipping: false,
+            answer: Answer::default(),
+            failure: None,
+            text_columns: Vec::new(),
+            waited: false,
+        })
+    }
+
+    /// The version that the server says it is.
+    pub fn server_version(&self) -> &str {
+        &self.connection.version
+    }
+
+    /// Whether the session was in a transaction when the server last told, and
+    /// whether that failed: an error ends everything but ROLLBACK here.
+    pub fn transaction(&self) -> Transaction {
+        self.connection.transaction
+    }
+
+    /// Makes sure that the connection is there and nothing is under way on it.
+    fn idle(&mut self, call: &'static str) -> Result<(), EngineError> {
+        self.link_up()?;
+        if self.queue.front().is_none() {
+            return Ok(());
+        }
+        Err(call_failed(call, "answers to earlier statements have not been taken yet"))
+    }
+
+    /// Submits what is not prepared, or while the connection is not there, or with the wrong parameters.
+    #[cold]
+    fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.link_up()?;
+        match self.statements.get(statement.0) {
+            Some(Plan::Binary(binary)) if binary.params() == params.len() => {
+                binary.write(&mut self.connection.send, params);
+                self.submitted(statement, Kind::Binary, binary.control);
+                Ok(())
+            }
+            Some(Plan::Text(template, control)) if template.params() == params.len() => {
+                template.write(&mut self.connection.send, params);
+                self.submitted(statement, Kind::Text, *control);
+                Ok(())
+            }
+            Some(Plan::Rows(_)) => Err(call_failed("submit", "this is for rows: submit_rows")),
+            Some(_) => Err(call_failed("submit", "not as many parameters as the statement has")),
+            None => Err(call_failed("submit", "a statement of another session")),
+        }
+    }
+
+    /// Notes a statement whose messages end the send buffer.
+    #[inline]
+    fn submitted(&mut self, statement: Statement, kind: Kind, control: Control) {
+        let end = self.base + self.connection.send.len() as u64;
+        let in_block = self.in_block;
+        self.queue.push(Pending { statement: statement.0, kind, last: true, end, in_block });
+        match control {
+            Control::Nothing => {}
+            Control::Begin => self.in_block = true,
+            Control::Commit | Control::Rollback => self.in_block = false,
+        }
+    }
+
+    /// Takes the Sync away that ends the statement before the one that begins at `at`, if both are of one transaction
+    /// and nothing of them is sent.
+    #[inline]
+    fn join_group(&mut self, at: usize) {
+        let unsent = at >= SYNC.len() && self.connection.sent <= at - SYNC.len();
+        if !self.in_block || !unsent || self.connection.send.len() - at > LONG {
+            return;
+        }
+        if let Some(before) = self.queue.back_mut()
+            && before.kind == Kind::Binary
+        {
+            before.last = false;
+            before.end -= SYNC.len() as u64;
+            self.connection.send.drain(at - SYNC.len()..at);
+        }
+    }
+
+    fn keep(&mut self, plan: Plan) -> Statement {
+        self.statements.push(plan);
+        Statement(self.statements.len() - 1)
+    }
+}
+
+impl SqlSession for PgSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::PostgreSql
+    }
+
+    fn table_options(&self) -> &str {
+        &self.options.table_options
+    }
+
+    fn pipeline(&self) -> usize {
+        PIPELINE
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.idle("prepare")?;
+        match Plan::prepare(&mut self.connection, self.statements.len(), sql, self.options.text) {
+            Ok(plan) => Ok(self.keep(plan)),
+            Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
+        }
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        self.idle("prepare_rows")?;
+        match load::Rows::prepare(&mut self.connection, table, columns) {
+            Ok(rows) => Ok(self.keep(Plan::Rows(rows))),
+            Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table)),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        match self.statements.get(statement.0) {
+            Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
+                let (at, control) = (self.connection.send.len(), binary.control);
+                binary.write(&mut self.connection.send, params);
+                if at > 0 {
+                    self.join_group(at);
+                }
+                self.submitted(statement, Kind::Binary, control);
+                Ok(())
+            }
+            _ => self.submit_other(statement, params),
+        }
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.link_up()?;
+        let Some(Plan::Rows(plan)) = self.statements.get(rows.0) else {
+            return Err(call_failed("submit_rows", "this statement is not for rows: submit"));
+        };
+        let kind = if plan.write(&mut self.connection.send, values)? { Kind::Text } else { Kind::Nothing };
+        self.submitted(rows, kind, Control::Nothing);
+        Ok(())
+    }
+
+    #[inline]
+    fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        self.advance(visit)
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.idle("run")?;
+        let ran = query(&mut self.connection, sql, None);
+        self.in_block = self.connection.transaction != Transaction::None;
+        match ran {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.blocked_call_failed("run", error, sql)),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Prepared statements.
+
+use rumba_core::sql::Param;
+
+use super::literal::put_int;
+use super::load::Rows;
+use super::template::Template;
+use crate::PgError;
+use crate::codec::row::Column;
+use crate::codec::types::{Layout, ParamLayout};
+use crate::codec::{frame, message};
+use crate::connection::{Connection, Message};
+use crate::query::refuse_zero;
+
+/// What ends a group of statements: the server answers all of them, and what failed is over.
+pub(super) const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
+
+/// What a statement does to the transaction around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Control {
+    /// It begins one.
+    Begin,
+    /// It commits it.
+    Commit,
+    /// It ends it in another way.
+    Rollback,
+    /// Nothing.
+    Nothing,
+}
+
+impl Control {
+    fn of(sql: &str) -> Self {
+        let word: String =
+            sql.trim_start().chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_uppercase();
+        // ROLLBACK TO a savepoint leaves the transaction open.
+        let within = sql.to_ascii_uppercase().split_whitespace().any(|word| word == "TO" || word == "PREPARED");
+        match word.as_str() {
+            "BEGIN" | "START" => Control::Begin,
+            "COMMIT" | "END" if !within => Control::Commit,
+            "ROLLBACK" | "ABORT" if !within => Control::Rollback,
+            _ => Control::Nothing,
+        }
+    }
+}
+
+/// How a statement of the session is carried out.
+#[derive(Debug)]
+pub(super) enum Plan {
+    /// Prepared in the server.
+    Binary(Binary),
+    /// Sent as text.
+    Text(Template, Control),
+    /// Rows to be loaded.
+    Rows(Rows),
+}
+
+impl Plan {
+    /// Prepares a statement as number `number` of its session.
+    pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &str, text: bool) -> Result<Self, PgError> {
+        if text {
+            // Described under no name, which the server keeps no longer than the next one.
+            let described = Described::ask(connection, "", sql)?;
+            return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
+        }
+        Ok(Plan::Binary(Binary::prepare(connection, number, sql)?))
+    }
+
+    /// Prepares it once more, on a new connection.
+    pub(super) fn prepare_again(&mut self, connection: &mut Connection) -> Result<(), PgError> {
+        if let Plan::Binary(binary) = self {
+            *binary = Binary::prepare(connection, binary.number, &binary.sql)?;
+        }
+        Ok(())
+    }
+
+    /// What it says.
+    pub(super) fn sql(&self) -> &str {
+        match self {
+            Plan::Binary(binary) => &binary.sql,
+            Plan::Text(template, _) => &template.sql,
+            Plan::Rows(rows) => rows.sql(),
+        }
+    }
+
+    /// What it does to the transaction around it.
+    pub(super) fn control(&self) -> Control {
+        match self {
+            Plan::Binary(binary) => binary.control,
+            Plan::Text(_, control) => *control,
+            Plan::Rows(_) => Control::Nothing,
+        }
+    }
+}
+
+/// What a server says of a statement.
+pub(super) struct Described {
+    /// The types of its parameters.
+    pub(super) params: Vec<u32>,
+    /// The columns of its rows, by type.
+    pub(super) columns: Vec<u32>,
+}
+
+impl Described {
+    /// Has the server parse a statement under this name and say what it is, blocking.
+    pub(super) fn ask(connection: &mut Connection, name: &str, sql: &str) -> Result<Self, PgError> {
+        refuse_zero(sql)?;
+        let out = &mut connection.send;
+        let parse = frame::start(out, b'P');
+        frame::put_text(out, name.as_bytes());
+        frame::put_text(out, sql.as_bytes());
+        out.extend_from_slice(&[0, 0]);
+        frame::finish(out, parse);
+        let describe = frame::start(out, b'D');
+        out.push(b'S');
+        frame::put_text(out, name.as_bytes());
+        frame::finish(out, describe);
+        out.extend_from_slice(&SYNC);
+        connection.write(None)?;
+        let mut described = Self { params: Vec::new(), columns: Vec::new() };
+        let mut failure = None;
+        loop {
+            let Message { kind, body } = connection.read(None)?;
+            let body = connection.incoming.at(body);
+            match kind {
+                b't' => described.params = message::parameters(body)?,
+                b'T' => message::columns(body, |column| described.columns.push(column.oid))?,
+                b'E' => failure = Some(PgError::refused(&message::refusal(body)?)),
+                b'Z' => {
+                    connection.transaction = message::Transaction::of(body)?;
+                    connection.incoming.answered();
+                    return failure.map_or(Ok(described), Err);
+                }
+                // Parsed; no rows; notices and what else comes at any time.
+                b'1' | b'n' | b'N' | b'S' | b'A' => {}
+                other => {
+                    return Err(PgError::Protocol(format!(
+                        "{:?} in answer to the preparing of a statement",
+                        char::from(other)
+                    )));
+                }
+            }
+        }
+    }
+}
+
+/// A statement that the server has prepared.
+#[derive(Debug)]
+pub(super) struct Binary {
+    pub(super) sql: String,
+    /// Its number in the session, and so its name in the server.
+    number: usize,
+    pub(super) control: Control,
+    /// The columns of its rows.
+    pub(super) columns: Vec<Column>,
+    /// How its parameters are sent, where they are of the kind that the type is.
+    params: Vec<ParamLayout>,
+    /// What every execution starts with: Bind, without its length, up to the values.
+    opening: Vec<u8>,
+    /// What every execution ends with: how the rows are asked for, Execute, Sync.
+    closing: Vec<u8>,
+    /// A whole execution with one integer, and where that is; for what most benchmarks do most often.
+    whole: Option<(Vec<u8>, usize)>,
+}
+
+impl Binary {
+    /// Prepares a statement, blocking.
+    pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &str) -> Result<Self, PgError> {
+        let name = format!("s{number}");
+        let described = Described::ask(connection, &name, sql)?;
+        let params: Vec<ParamLayout> = described.params.iter().map(|&oid| ParamLayout::of(oid)).collect();
+        let layouts: Vec<Layout> = described.columns.iter().map(|&oid| Layout::of(oid)).collect();
+
+        // Bind to the portal without a name.
+        let mut opening = Vec::new();
+        frame::start(&mut opening, b'B');
+        frame::put_text(&mut opening, b"");
+        frame::put_text(&mut opening, name.as_bytes());
+        opening.extend_from_slice(&(params.len() as u16).to_be_bytes());
+        params.iter().for_each(|param| opening.extend_from_slice(&param.format().to_be_bytes()));
+        opening.extend_from_slice(&(params.len() as u16).to_be_bytes());
+
+        let mut closing = Vec::new();
+        if layouts.iter().all(|layout| layout.format() == 1) {
+            // One format for all columns.
+            closing.extend_from_slice(&[0, 1, 0, 1]);
+        } else {
+            closing.extend_from_slice(&(layouts.len() as u16).to_be_bytes());
+            layouts.iter().for_each(|layout| closing.extend_from_slice(&layout.format().to_be_bytes()));
+        }
+        let of_bind = closing.len();
+        // Execute the portal without a name, to its last row.
+        closing.extend_from_slice(&[b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0]);
+        closing.extend_from_slice(&SYNC);
+
+        let whole = match params[..] {
+            [ParamLayout::Int(width)] => {
+                let mut whole = opening.clone();
+                whole.extend_from_slice(&u32::from(width).to_be_bytes());
+                let at = whole.len();
+                whole.resize(at + usize::from(width), 0);
+                whole.extend_from_slice(&closing[..of_bind]);
+                frame::finish(&mut whole, 1);
+                whole.extend_from_slice(&closing[of_bind..]);
+                Some((whole, at))
+            }
+            _ => None,
+        };
+        let columns = layouts.into_iter().map(Column::from).collect();
+        let control = Control::of(sql);
+        Ok(Self { sql: sql.to_owned(), number, control, columns, params, opening, closing, whole })
+    }
+
+    /// How many parameters it has.
+    pub(super) fn params(&self) -> usize {
+        self.params.len()
+    }
+
+    /// Appends the messages that run the statement with these parameters, as many as it has, and end the group.
+    #[inline]
+    pub(super) fn write(&self, out: &mut Vec<u8>, params: &[Param<'_>]) {
+        if let ([Param::Int(number)], Some((whole, at)), [ParamLayout::Int(8)]) =
+            (params, &self.whole, &self.params[..])
+        {
+            let start = out.len() + at;
+            out.extend_from_slice(whole);
+            out[start..start + 8].copy_from_slice(&number.to_be_bytes());
+            return;
+        }
+        self.write_any(out, params);
+    }
+
+    #[inline(never)]
+    fn write_any(&self, out: &mut Vec<u8>, params: &[Param<'_>]) {
+        let start = out.len();
+        out.extend_from_slice(&self.opening);
+        for (number, (param, layout)) in params.iter().zip(&self.params).enumerate() {
+            match (param, layout) {
+                (Param::Null, _) => out.extend_from_slice(&u32::MAX.to_be_bytes()),
+                (Param::Int(value), ParamLayout::Int(8)) => frame::put_value(out, &value.to_be_bytes()),
+                (Param::Int(value), &ParamLayout::Int(width)) if fits(*value, width) => {
+                    frame::put_value(out, &value.to_be_bytes()[8 - usize::from(width)..]);
+                }
+                (Param::Bytes(bytes), ParamLayout::Bytes | ParamLayout::Text) => frame::put_value(out, bytes),
+                (Param::Int(value), ParamLayout::Text) => put_as_text(out, &Param::Int(*value)),
+                // Not of the kind that its type is: as text, which the server reads or refuses in its own words.
+                _ => {
+                    // The formats stand before the second count of the opening.
+                    let formats = start + self.opening.len() - 2 - 2 * self.params.len();
+                    out[formats + 2 * number..][..2].copy_from_slice(&0_u16.to_be_bytes());
+                    put_as_text(out, param);
+                }
+            }
+        }
+        let of_bind = self.closing.len() - EXECUTE_AND_SYNC;
+        out.extend_from_slice(&self.closing[..of_bind]);
+        frame::finish(out, start + 1);
+        out.extend_from_slice(&self.closing[of_bind..]);
+    }
+}
+
+/// Appends a value as text, with its length before it.
+fn put_as_text(out: &mut Vec<u8>, param: &Param<'_>) {
+    let length = out.len();
+    out.extend_from_slice(&[0; 4]);
+    match param {
+        Param::Null => {}
+        Param::Int(value) => put_int(out, *value),
+        Param::Bytes(bytes) => out.extend_from_slice(bytes),
+    }
+    let bytes = (out.len() - length - 4) as u32;
+    out[length..length + 4].copy_from_slice(&bytes.to_be_bytes());
+}
+
+/// How long the messages are that follow Bind.
+const EXECUTE_AND_SYNC: usize = 10 + SYNC.len();
+
+fn fits(value: i64, width: u8) -> bool {
+    match width {
+        2 => i16::try_from(value).is_ok(),
+        4 => i32::try_from(value).is_ok(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_known_for_what_it_does_to_its_transaction() {
+        for (sql, control) in [
+            ("BEGIN", Control::Begin),
+            (" start transaction isolation level serializable", Control::Begin),
+            ("commit;", Control::Commit),
+            ("END", Control::Commit),
+            ("ROLLBACK", Control::Rollback),
+            ("rollback to savepoint a", Control::Nothing),
+            ("COMMIT PREPARED 'x'", Control::Nothing),
+            ("SELECT 1", Control::Nothing),
+        ] {
+            assert_eq!(Control::of(sql), control, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Proving who one is, message by message, without I/O.
+
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+
+use crate::PgError;
+use crate::codec::message::refusal;
+use crate::codec::{Malformed, Reader, frame};
+
+/// The protocol's version 3.0.
+const VERSION: u32 = 3 << 16;
+/// What asks for an encrypted connection in the place of a version.
+const ENCRYPT: u32 = 80_877_103;
+
+/// The message that asks for an encrypted connection; the server answers with a byte: `S`, or `N`.
+pub fn ask_for_encryption() -> [u8; 8] {
+    let mut message = [0, 0, 0, 8, 0, 0, 0, 0];
+    message[4..].copy_from_slice(&ENCRYPT.to_be_bytes());
+    message
+}
+
+/// The first message: who one is, and what the session is to be like.
+pub fn first(user: &str, database: Option<&str>) -> Vec<u8> {
+    let mut message = vec![0; 4];
+    message.extend_from_slice(&VERSION.to_be_bytes());
+    let mut put = |name: &str, value: &str| {
+        frame::put_text(&mut message, name.as_bytes());
+        frame::put_text(&mut message, value.as_bytes());
+    };
+    put("user", user);
+    if let Some(database) = database {
+        put("database", database);
+    }
+    put("application_name", "rumba");
+    // What this client reads where statements are sent as text.
+    put("bytea_output", "hex");
+    put("DateStyle", "ISO");
+    message.push(0);
+    let length = message.len() as u32;
+    message[..4].copy_from_slice(&length.to_be_bytes());
+    message
+}
+
+/// What is to be done next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this.
+    Send(Vec<u8>),
+    /// Wait for the next message.
+    Wait,
+    /// One is let in, and the session is ready.
+    In,
+}
+
+/// A login under way.
+pub struct Login<'a> {
+    user: &'a str,
+    password: &'a str,
+    scram: Option<ScramSha256>,
+    /// What the server says of itself.
+    version: String,
+    /// Whether the server has proven that it knows the password as well, or asked for no proof of ours.
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is agreed.
+    Asked,
+    /// A proof is under way, and the server owes its own.
+    Proving,
+    /// Nobody owes anything.
+    Proven,
+}
+
+impl<'a> Login<'a> {
+    /// A login after the first message was sent.
+    pub fn new(user: &'a str, password: &'a str) -> Self {
+        Self { user, password, scram: None, version: String::new(), stage: Stage::Asked }
+    }
+
+    /// The server's version, once one is in.
+    pub fn version(self) -> String {
+        self.version
+    }
+
+    /// Takes the server's next message.
+    ///
+    /// # Errors
+    /// The server refuses, or wants a proof that this client does not give.
+    pub fn step(&mut self, kind: u8, body: &[u8]) -> Result<Step, PgError> {
+        match kind {
+            b'R' => self.authenticate(body),
+            b'E' => Err(PgError::refused(&refusal(body)?)),
+            b'S' => {
+                let mut reader = Reader::new(body);
+                if reader.text("ParameterStatus")? == b"server_version" {
+                    self.version = String::from_utf8_lossy(reader.text("ParameterStatus")?).into_owned();
+                }
+                Ok(Step::Wait)
+            }
+            b'Z' if self.stage == Stage::Proven => Ok(Step::In),
+            // The key for cancelling, which nobody does; notices; a minor version that the server does not have.
+            b'K' | b'N' | b'v' => Ok(Step::Wait),
+            other => Err(PgError::Protocol(format!("{:?} while logging in", char::from(other)))),
+        }
+    }
+
+    fn authenticate(&mut self, body: &[u8]) -> Result<Step, PgError> {
+        const WHAT: &str = "authentication request";
+        let mut reader = Reader::new(body);
+        match (reader.u32(WHAT)?, self.stage) {
+            // Somebody who pretends to be the server could skip its own proof.
+            (0, Stage::Proving) if self.scram.is_some() => {
+                Err(PgError::Protocol("the server lets one in without having proven that it knows the password".into()))
+            }
+            (0, _) => {
+                self.stage = Stage::Proven;
+                Ok(Step::Wait)
+            }
+            (5, Stage::Asked) => {
+                let proof = md5_hash(self.user.as_bytes(), self.password()?.as_bytes(), reader.array(WHAT)?);
+                self.stage = Stage::Proving;
+                Ok(Step::Send(password_message(&[proof.as_bytes(), &[0]])))
+            }
+            (3, Stage::Asked) => Err(PgError::Protocol(
+                "the server wants the password in clear text, which is not sent: ask for scram-sha-256 in pg_hba.conf"
+                    .into(),
+            )),
+            (10, Stage::Asked) => self.begin_scram(&mut reader),
+            (11, Stage::Proving) => {
+                let answer = {
+                    let scram = self.scram.as_mut().ok_or(Malformed(WHAT))?;
+                    scram.update(reader.rest()).map_err(unproven)?;
+                    scram.message().to_vec()
+                };
+                Ok(Step::Send(password_message(&[&answer])))
+            }
+            (12, Stage::Proving) => {
+                self.scram.take().ok_or(Malformed(WHAT))?.finish(reader.rest()).map_err(unproven)?;
+                Ok(Step::Wait)
+            }
+            (way, _) => Err(PgError::Protocol(format!(
+                "the server wants a proof of kind {way}, which this client cannot give: \
+                 ask for scram-sha-256, md5 or trust in pg_hba.conf"
+            ))),
+        }
+    }
+
+    fn begin_scram(&mut self, reader: &mut Reader<'_>) -> Result<Step, PgError> {
+        const WHAT: &str = "SASL mechanisms";
+        loop {
+            match reader.text(WHAT)? {
+                b"" => return Err(PgError::Protocol("the server has no SCRAM-SHA-256".into())),
+                name if name == SCRAM_SHA_256.as_bytes() => break,
+                _ => {}
+            }
+        }
+        let scram = ScramSha256::new(self.password()?.as_bytes(), ChannelBinding::unsupported());
+        let first = scram.message();
+        let length = (first.len() as u32).to_be_bytes();
+        let message = password_message(&[SCRAM_SHA_256.as_bytes(), &[0], &length, first]);
+        self.scram = Some(scram);
+        self.stage = Stage::Proving;
+        Ok(Step::Send(message))
+    }
+
+    fn password(&self) -> Result<&'a str, PgError> {
+        if self.password.is_empty() {
+            return Err(PgError::Protocol(format!("the server wants a password of {}, and none is given", self.user)));
+        }
+        Ok(self.password)
+    }
+}
+
+fn password_message(parts: &[&[u8]]) -> Vec<u8> {
+    let mut message = Vec::new();
+    let at = frame::start(&mut message, b'p');
+    parts.iter().for_each(|part| message.extend_from_slice(part));
+    frame::finish(&mut message, at);
+    message
+}
+
+fn unproven(error: std::io::Error) -> PgError {
+    PgError::Protocol(format!("proof of the password by SCRAM: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn request(way: u32, rest: &[u8]) -> Vec<u8> {
+        [&way.to_be_bytes(), rest].concat()
+    }
+
+    #[test]
+    fn who_is_trusted_is_in_with_what_the_server_says_of_itself() {
+        let mut login = Login::new("me", "");
+        assert!(login.step(b'Z', b"I").is_err(), "nobody has let one in");
+        assert_eq!(login.step(b'R', &request(0, b"")).unwrap(), Step::Wait);
+        assert_eq!(login.step(b'S', b"server_version\x0015.18\0").unwrap(), Step::Wait);
+        assert_eq!(login.step(b'Z', b"I").unwrap(), Step::In);
+        assert_eq!(login.version(), "15.18");
+    }
+
+    #[test]
+    fn a_password_is_neither_sent_in_the_clear_nor_invented() {
+        assert!(
+            Login::new("me", "sesame").step(b'R', &request(3, b"")).unwrap_err().to_string().contains("clear text")
+        );
+        let error = Login::new("me", "").step(b'R', &request(5, b"salt")).unwrap_err();
+        assert!(error.to_string().contains("wants a password of me"), "{error}");
+    }
+
+    #[test]
+    fn md5_is_the_documented_hash_of_hash_and_salt() {
+        // md5(md5("sesame" || "me") || "salt"), by md5sum.
+        let Step::Send(message) = Login::new("me", "sesame").step(b'R', &request(5, b"salt")).unwrap() else {
+            panic!()
+        };
+        assert_eq!((message[0], message.len()), (b'p', 5 + 35 + 1));
+        assert!(message[5..].starts_with(b"md5") && message.ends_with(&[0]));
+    }
+
+    #[test]
+    fn a_server_that_skips_its_own_proof_is_not_believed() {
+        let mut login = Login::new("me", "sesame");
+        let Step::Send(first) = login.step(b'R', &request(10, b"SCRAM-SHA-256\0\0")).unwrap() else { panic!() };
+        assert!(first[5..].starts_with(b"SCRAM-SHA-256\0"));
+        let error = login.step(b'R', &request(0, b"")).unwrap_err();
+        assert!(error.to_string().contains("without having proven"), "{error}");
+        assert!(Login::new("me", "x").step(b'R', &request(10, b"SCRAM-SHA-1\0\0")).is_err());
+        assert!(Login::new("me", "x").step(b'R', &request(7, b"")).is_err());
+    }
+}

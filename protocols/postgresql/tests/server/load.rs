@@ -1,0 +1,88 @@
+//! Rows by COPY.
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Param, SqlSession};
+
+use crate::support::{answer, ask, ints, load, session, sessions, shared};
+use rumba_protocol_postgresql::SessionOptions;
+
+#[test]
+#[needs(PostgreSql)]
+fn rows_arrive_as_they_were_given_in_either_format() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        // The second has a type that only the text format brings.
+        for (table, amount) in [("plain", "integer"), ("exact", "numeric")] {
+            session
+                .run(&format!(
+                    "CREATE TEMPORARY TABLE {table} (id bigint PRIMARY KEY, a {amount}, s smallint, b bytea, t text)"
+                ))
+                .unwrap();
+            let rows = session.prepare_rows(table, &["id", "a", "s", "b", "t"]).unwrap();
+            let payload: Vec<u8> = (0..=255).collect();
+            let long = vec![0xee; 100_000];
+            let mut values = Vec::new();
+            for id in 0..300 {
+                let b = match id % 3 {
+                    0 => Param::Null,
+                    1 => Param::Bytes(&payload),
+                    _ => Param::Bytes(if id % 100 == 2 { &long } else { b"" }),
+                };
+                let t = Param::Bytes("tab\t back\\ line\n\r ä \\N".as_bytes());
+                values.extend([Param::Int(id), Param::Int(-id), Param::Int(7), b, t]);
+            }
+            let done = load(&mut session, rows, &values).unwrap();
+            assert_eq!((done.affected, done.rows), (300, 0), "{table}");
+            let sums = format!("SELECT sum(a)::bigint * 1000 + count(b) FROM {table}");
+            assert_eq!(ints(&mut session, &sums).unwrap(), [-44_850 * 1000 + 200]);
+            let one = session.prepare(&format!("SELECT b, t FROM {table} WHERE id = $1")).unwrap();
+            let found = ask(&mut session, one, &[Param::Int(1)], 2).unwrap().1.remove(0);
+            assert_eq!(found, [payload.clone(), "tab\t back\\ line\n\r ä \\N".as_bytes().to_vec()]);
+            assert_eq!(ask(&mut session, one, &[Param::Int(2)], 1).unwrap().1[0][0], long);
+            assert_eq!(load(&mut session, rows, &[]).unwrap().affected, 0, "no rows are no statement");
+        }
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn rows_that_cannot_be_loaded_are_not_and_the_session_goes_on() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE once (id bigint PRIMARY KEY, s smallint)").unwrap();
+        let rows = session.prepare_rows("once", &["id", "s"]).unwrap();
+        let pair = |id, s| [Param::Int(id), Param::Int(s)];
+        load(&mut session, rows, &pair(1, 1)).unwrap();
+        let error = load(&mut session, rows, &[pair(2, 1), pair(1, 1)].concat()).unwrap_err();
+        assert_eq!(error, EngineError::Duplicate);
+        let error = load(&mut session, rows, &pair(3, 70_000)).unwrap_err().to_string();
+        assert!(error.contains("column 2"), "{error}");
+        assert!(load(&mut session, rows, &[Param::Int(1)]).unwrap_err().to_string().contains("last row"));
+        assert_eq!(ints(&mut session, "SELECT id FROM once").unwrap(), [1], "all or none");
+
+        // In a transaction that failed, the server passes over the rows.
+        let [begin, rollback] = ["BEGIN", "ROLLBACK"].map(|sql| session.prepare(sql).unwrap());
+        let many: Vec<Param<'_>> = (10..20_000).flat_map(|id| pair(id, 1)).collect();
+        session.submit(begin, &[]).unwrap();
+        session.submit_rows(rows, &pair(1, 1)).unwrap();
+        session.submit_rows(rows, &many).unwrap();
+        assert!(answer(&mut session, 0).is_ok());
+        assert!(answer(&mut session, 0).unwrap_err().to_string().contains("23505"));
+        assert!(answer(&mut session, 0).unwrap_err().to_string().contains("25P02"));
+        ask(&mut session, rollback, &[], 0).unwrap();
+        assert_eq!(load(&mut session, rows, &many).unwrap().affected, 19_990);
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_table_or_column_that_is_not_there_is_named() {
+    let server = shared();
+    let mut session = session(&server, &SessionOptions::default());
+    let error = session.prepare_rows("nowhere", &["id"]).unwrap_err().to_string();
+    assert!(error.contains("42P01") && error.contains("nowhere"), "{error}");
+    let error = session.prepare_rows("pg_class", &[]).unwrap_err().to_string();
+    assert!(error.contains("without columns") && !error.contains("lost"), "{error}");
+    let error = session.prepare_rows("pg_class", &["it\"s"]).unwrap_err().to_string();
+    assert!(error.contains("42703"), "{error}");
+}

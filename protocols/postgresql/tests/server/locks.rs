@@ -1,0 +1,93 @@
+//! What other transactions do to one's own.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Waker};
+
+use rumba_core::sql::{Param, SqlSession};
+use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions};
+use rumba_testkit::postgresql::PostgreSql;
+
+use crate::support::{admin, answer, ask, ints, session, shared};
+
+struct Deaf;
+
+impl Driver for Deaf {
+    fn wait(&self, _wait: Wait) {}
+
+    fn forget(&self, _fd: i32) {}
+}
+
+/// Sends what is submitted, and does not wait for the answer.
+fn send(session: &mut PgSession) {
+    let _driven = drive_with(std::rc::Rc::new(Deaf));
+    assert!(session.poll_answer(&mut Context::from_waker(Waker::noop()), &mut |_| {}).is_pending());
+}
+
+/// Waits until somebody waits for a lock.
+fn wait_for_a_lock(server: &PostgreSql) {
+    let mut admin = admin(server);
+    for _ in 0..1000 {
+        let waiting = admin.query("SELECT count(*) FROM pg_locks WHERE NOT granted").unwrap();
+        if waiting.rows[0][0].as_deref() != Some("0") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("nobody waits for a lock");
+}
+
+fn pair(server: &PostgreSql, table: &str, setup: &str) -> ([PgSession; 2], Arc<PgCounts>) {
+    let options = SessionOptions { setup: vec![setup.to_owned()], ..SessionOptions::default() };
+    let mut first = session(server, &options);
+    let made = format!("CREATE TABLE {table} (id int PRIMARY KEY, v int); INSERT INTO {table} VALUES (1, 0), (2, 0)");
+    first.run(&made).unwrap();
+    ([first, session(server, &options)], options.counts)
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn of_two_sessions_in_a_deadlock_one_has_a_conflict_and_it_is_counted() {
+    let server = PostgreSql::start(&["deadlock_timeout=50ms"], &[]);
+    let ([mut a, mut b], counts) = pair(&server, "dead", "SET lock_timeout = 0");
+    let update = "UPDATE dead SET v = v + 1 WHERE id = $1";
+    let (of_a, of_b) = (a.prepare(update).unwrap(), b.prepare(update).unwrap());
+    a.run("BEGIN").unwrap();
+    b.run("BEGIN").unwrap();
+    ask(&mut a, of_a, &[Param::Int(1)], 0).unwrap();
+    ask(&mut b, of_b, &[Param::Int(2)], 0).unwrap();
+    a.submit(of_a, &[Param::Int(2)]).unwrap();
+    send(&mut a);
+    wait_for_a_lock(&server);
+    let of_b = ask(&mut b, of_b, &[Param::Int(1)], 0);
+    // Nobody may hold what the other one waits for.
+    b.run("ROLLBACK").unwrap();
+    let of_a = answer(&mut a, 0);
+    let conflicts = [of_a.err(), of_b.err()].into_iter().flatten().filter(|error| error.is_conflict()).count();
+    assert_eq!(conflicts, 1);
+    assert_eq!((counts.deadlocks.load(Relaxed), counts.connections_lost.load(Relaxed)), (1, 0));
+    a.run("ROLLBACK").unwrap();
+    assert_eq!(ints(&mut a, "SELECT sum(v) FROM dead").unwrap(), [0], "both go on");
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_lock_that_is_waited_for_too_long_and_a_lost_race_are_conflicts_and_counted() {
+    let server = shared();
+    let ([mut a, mut b], counts) = pair(&server, "waited", "SET lock_timeout = '50ms'");
+    let update = b.prepare("UPDATE waited SET v = v + 1 WHERE id = $1").unwrap();
+    a.run("BEGIN; UPDATE waited SET v = 1 WHERE id = 1").unwrap();
+    let error = ask(&mut b, update, &[Param::Int(1)], 0).unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    let error = b.run("UPDATE waited SET v = 2 WHERE id = 1").unwrap_err();
+    assert!(error.is_conflict(), "as text too: {error}");
+    assert_eq!(counts.lock_timeouts.load(Relaxed), 2);
+    // The one that took its snapshot before the other committed loses.
+    b.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM waited").unwrap();
+    a.run("COMMIT").unwrap();
+    assert!(ask(&mut b, update, &[Param::Int(1)], 0).unwrap_err().is_conflict());
+    assert_eq!(counts.serialization_failures.load(Relaxed), 1);
+    b.run("ROLLBACK").unwrap();
+    assert_eq!(ask(&mut b, update, &[Param::Int(1)], 0).unwrap().0.affected, 1);
+}

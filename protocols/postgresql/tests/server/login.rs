@@ -1,0 +1,119 @@
+//! Being let in, or not.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rumba_core::sql::{Param, SqlSession};
+use rumba_protocol_postgresql::{Address, Admin, PgError, PgSession, Secret, SessionOptions, Target, Tls};
+use rumba_testkit::postgresql::PostgreSql;
+
+use crate::support::{TIMEOUT, admin, ask, local, shared, tcp};
+
+fn refused(target: &Target) -> String {
+    Admin::connect(target, TIMEOUT).err().unwrap().to_string()
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_password_is_proven_by_scram_and_by_md5() {
+    let hba = [
+        "host all scram 127.0.0.1/32 scram-sha-256",
+        "host all md5 127.0.0.1/32 md5",
+        "host all clear 127.0.0.1/32 password",
+    ];
+    let server = PostgreSql::start(&[], &hba);
+    let mut root = admin(&server);
+    root.query("CREATE ROLE scram LOGIN PASSWORD 'o''pen \\ sesame'").unwrap();
+    root.query("SET password_encryption = 'md5'; CREATE ROLE md5 LOGIN PASSWORD 'o''pen \\ sesame'").unwrap();
+    root.query("CREATE ROLE clear LOGIN PASSWORD 'x'").unwrap();
+    for user in ["scram", "md5"] {
+        let target = |password: &str| Target { user: user.into(), password: Secret::new(password), ..tcp(&server) };
+        let mut session = PgSession::connect(&target("o'pen \\ sesame"), &SessionOptions::default()).unwrap();
+        session.run("SELECT 1").unwrap();
+        let error = refused(&target("wrong"));
+        assert!(error.contains("28P01") && error.contains("check the user's name"), "{user}: {error}");
+        assert!(refused(&target("")).contains("none is given"), "{user}");
+    }
+    let clear = Target { user: "clear".into(), password: Secret::new("x"), ..tcp(&server) };
+    assert!(refused(&clear).contains("clear text"));
+    assert!(refused(&Target { user: "nobody".into(), ..tcp(&server) }).contains("28000"));
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn who_is_not_there_is_told_with_where() {
+    let server = shared();
+    let error = refused(&Target { database: Some("nowhere".into()), ..local(&server) });
+    assert!(error.contains("3D000") && error.contains("create the database"), "{error}");
+    let missing = server.directory().join("missing");
+    let error = refused(&Target { address: Address::Socket(missing), ..local(&server) });
+    assert!(error.contains("connecting to") && error.contains("missing"), "{error}");
+    assert!(admin(&server).server_version().starts_with("15."), "{}", admin(&server).server_version());
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn more_clients_than_there_is_room_for_are_told_what_to_do() {
+    let server =
+        PostgreSql::start(&["max_connections=3", "superuser_reserved_connections=0", "max_wal_senders=0"], &[]);
+    let held: Vec<Admin> = (0..3).map(|_| admin(&server)).collect();
+    let error = refused(&local(&server));
+    assert!(error.contains("53300") && error.contains("max_connections"), "{error}");
+    drop(held);
+    // Goodbyes are taken note of one after the other.
+    let since = Instant::now();
+    while let Err(error) = Admin::connect(&local(&server), TIMEOUT) {
+        assert!(since.elapsed() < Duration::from_secs(10), "{error}");
+    }
+}
+
+/// A certificate that signs itself, for 127.0.0.1.
+fn certify(server: &PostgreSql) -> std::path::PathBuf {
+    let made = tempfile::tempdir().unwrap();
+    let (key, certificate) = (made.path().join("key"), made.path().join("certificate"));
+    let output = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test server"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    server.keep("key.pem", &std::fs::read(key).unwrap());
+    server.keep("certificate.pem", &std::fs::read(certificate).unwrap())
+}
+
+#[test]
+#[needs(PostgreSql, Openssl)]
+fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() {
+    let server = PostgreSql::start(&[], &["hostssl all all 127.0.0.1/32 trust"]);
+    let error = refused(&Target { tls: Tls::Required, ..tcp(&server) });
+    assert!(error.contains("does not offer TLS"), "{error}");
+    let certificate = certify(&server);
+    let at = |name: &str| server.directory().join(name).display().to_string();
+    let mut root = admin(&server);
+    for (setting, value) in
+        [("ssl_cert_file", at("certificate.pem")), ("ssl_key_file", at("key.pem")), ("ssl", "on".into())]
+    {
+        root.query(&format!("ALTER SYSTEM SET {setting} = '{value}'")).unwrap();
+    }
+    root.query("SELECT pg_reload_conf()").unwrap();
+    let since = Instant::now();
+    while root.query("SHOW ssl").unwrap().rows[0][0].as_deref() != Some("on") {
+        assert!(since.elapsed() < TIMEOUT);
+    }
+    assert!(refused(&tcp(&server)).contains("28000"), "nobody is let in without encryption");
+    for tls in [Tls::Required, Tls::Verified { ca: Some(certificate) }] {
+        let mut session = PgSession::connect(&Target { tls, ..tcp(&server) }, &SessionOptions::default()).unwrap();
+        let echo = session.prepare("SELECT $1::bytea, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()").unwrap();
+        let value = vec![9; 1 << 20];
+        let found = ask(&mut session, echo, &[Param::Bytes(&value)], 2).unwrap().1.remove(0);
+        assert!(found[0] == value && found[1].starts_with(b"TLS"));
+    }
+    let stranger = Target { tls: Tls::Verified { ca: None }, ..tcp(&server) };
+    let error = Admin::connect(&stranger, TIMEOUT).err().unwrap();
+    assert!(matches!(error, PgError::Transport(_)) && error.to_string().contains("TLS: "), "{error}");
+    let socket = refused(&Target { tls: Tls::Required, ..local(&server) });
+    assert!(socket.contains("over a socket"), "{socket}");
+}

@@ -1,0 +1,107 @@
+//! Connections that end before their session does.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Param, SqlSession};
+use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
+use rumba_testkit::postgresql::PostgreSql;
+
+use crate::support::{admin, answer, ask, ints, load, local, session, shared};
+
+fn options(on_lost: OnLost) -> SessionOptions {
+    SessionOptions { on_lost, setup: vec!["SET rumba.kept = '17'".into()], ..SessionOptions::default() }
+}
+
+fn counted(counts: &Arc<PgCounts>) -> (u64, u64) {
+    (counts.connections_lost.load(Relaxed), counts.reconnects.load(Relaxed))
+}
+
+fn kill_connection(server: &PostgreSql, session: &mut PgSession) {
+    let id = ints(session, "SELECT pg_backend_pid()").unwrap()[0];
+    // The end is waited for: up to 5 s.
+    let killed = admin(server).query(&format!("SELECT pg_terminate_backend({id}, 5000)")).unwrap();
+    assert_eq!(killed.rows[0][0].as_deref(), Some("t"));
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
+    let server = PostgreSql::start(&[], &[]);
+    let options = options(OnLost::Fail);
+    let mut session = session(&server, &options);
+    let select = session.prepare("SELECT $1::bigint").unwrap();
+    ask(&mut session, select, &[Param::Int(1)], 1).unwrap();
+    server.kill();
+    for _ in 0..2 {
+        let error = ask(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
+        assert!(matches!(error, EngineError::Failed { .. }), "{error:?}");
+        assert!(error.to_string().starts_with("connection: the connection was lost: "), "{error}");
+    }
+    server.start_again();
+    assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");
+    assert_eq!(counted(&options.counts), (1, 0));
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_session_outlives_its_server_and_prepares_its_statements_anew() {
+    let server = PostgreSql::start(&[], &[]);
+    admin(&server).query("CREATE TABLE kept (id int PRIMARY KEY)").unwrap();
+    let options = options(OnLost::Reconnect);
+    let mut session = session(&server, &options);
+    let early = session.prepare("SELECT current_setting('rumba.kept') || $1::bigint").unwrap();
+    let rows = session.prepare_rows("kept", &["id"]).unwrap();
+    ask(&mut session, early, &[Param::Int(0)], 1).unwrap();
+    server.kill();
+    // Three are under way; none of them can be answered.
+    for _ in 0..3 {
+        session.submit(early, &[Param::Int(1)]).unwrap();
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.start_again());
+        for _ in 0..3 {
+            assert!(matches!(answer(&mut session, 1), Err(EngineError::CutOff(_))));
+        }
+    });
+    let (_, found) = ask(&mut session, early, &[Param::Int(1)], 1).unwrap();
+    assert_eq!(found[0][0], b"171", "set up and prepared as before");
+    assert_eq!(load(&mut session, rows, &[Param::Int(1)]).unwrap().affected, 1);
+    assert_eq!(counted(&options.counts).1, 1);
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_connection_that_is_killed_costs_one_operation() {
+    let server = shared();
+    for text in [false, true] {
+        let options = SessionOptions { text, ..options(OnLost::Reconnect) };
+        let mut session = session(&server, &options);
+        let select = session.prepare("SELECT current_setting('rumba.kept')").unwrap();
+        kill_connection(&server, &mut session);
+        assert!(matches!(ask(&mut session, select, &[], 1), Err(EngineError::CutOff(_))));
+        assert_eq!(ask(&mut session, select, &[], 1).unwrap().0.rows, 1);
+        assert_eq!(counted(&options.counts), (1, 1));
+        kill_connection(&server, &mut session);
+        assert!(matches!(session.run("SELECT 1"), Err(EngineError::CutOff(_))), "calls that block as well");
+        session.run("SELECT 1").unwrap();
+        assert_eq!(counted(&options.counts), (2, 2));
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_session_that_finds_no_server_any_more_says_so() {
+    let server = shared();
+    let options = options(OnLost::Reconnect);
+    admin(&server).query("CREATE ROLE brief LOGIN").unwrap();
+    let target = Target { user: "brief".into(), ..local(&server) };
+    let mut session = PgSession::connect(&target, &options).unwrap();
+    let select = session.prepare("SELECT 1").unwrap();
+    admin(&server).query("ALTER ROLE brief NOLOGIN").unwrap();
+    kill_connection(&server, &mut session);
+    let error = ask(&mut session, select, &[], 1).unwrap_err().to_string();
+    assert!(error.contains("none could be made anew") && error.contains("28000"), "{error}");
+    assert_eq!(counted(&options.counts), (1, 0));
+}

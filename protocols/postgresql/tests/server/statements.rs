@@ -1,0 +1,246 @@
+//! Statements of every kind, prepared and as text, over both ways to the server.
+
+use rumba_core::engine::EngineError;
+use rumba_core::sql::{Answer, Param, SqlSession};
+use rumba_core::worker::block_on;
+use rumba_protocol_postgresql::{PgSession, SessionOptions};
+
+use crate::support::{answer, ask, ints, session, sessions, shared, text};
+
+/// What a value may be that a careless client would not bring through.
+const AWKWARD: &[u8] = b"it's \"q\" $1 \\ back\\\\slash\ttab\nline\r\x1a zero\0 percent% high\x80\xc3\xa4\xff";
+
+fn visited(session: &mut PgSession, visit: rumba_core::sql::Visit<'_>) -> Result<Answer, EngineError> {
+    let session: &mut dyn SqlSession = session;
+    block_on(session.answer(visit))
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn every_kind_of_parameter_arrives_as_it_was_sent() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE kinds (id bigint PRIMARY KEY, n bigint, b bytea, t text)").unwrap();
+        let insert = session.prepare("INSERT INTO kinds VALUES ($1, $2, $3, $4)").unwrap();
+        let select = session.prepare("SELECT n, b, n IS NULL, b IS NULL, t FROM kinds WHERE id = $1").unwrap();
+        let long = vec![0xa7; 20_000];
+        let numbers = [Param::Null, Param::Int(i64::MIN), Param::Int(i64::MAX), Param::Int(0), Param::Int(-1)];
+        let strings = [Param::Null, Param::Bytes(b""), Param::Bytes(AWKWARD), Param::Bytes(&long)];
+        let pairs = numbers.iter().flat_map(|number| strings.iter().map(move |string| (*number, *string)));
+        for (id, (number, string)) in (0..).zip(pairs) {
+            let written = Param::Bytes("it's \\ ä".as_bytes());
+            let (done, _) = ask(&mut session, insert, &[Param::Int(id), number, string, written], 0).unwrap();
+            assert_eq!((done.affected, done.matched, done.rows), (1, 1, 0));
+            session.submit(select, &[Param::Int(id)]).unwrap();
+            let mut seen = 0;
+            let mut visit = |row: &dyn rumba_core::sql::Row| {
+                assert_eq!(row.int(0), if let Param::Int(n) = number { n } else { 0 });
+                assert_eq!(row.bytes(1), if let Param::Bytes(b) = string { b } else { b"" });
+                assert_eq!((row.int(2) == 1, row.int(3) == 1), (number == Param::Null, string == Param::Null));
+                assert_eq!(row.bytes(4), "it's \\ ä".as_bytes());
+                assert_eq!((row.int(9), row.bytes(9)), (0, &b""[..]), "no such column");
+                seen += 1;
+            };
+            let answer = visited(&mut session, &mut visit).unwrap();
+            assert_eq!((answer.rows, answer.affected, seen), (1, 0, 1));
+        }
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_parameter_may_be_of_another_kind_than_its_type() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        let echo = session
+            .prepare("SELECT $1::bigint + 0, $2::text || '', $3::numeric + 0, $4::smallint, $5::boolean")
+            .unwrap();
+        let mut told = |params: [Param<'_>; 5]| {
+            session.submit(echo, &params)?;
+            let mut found = Vec::new();
+            visited(&mut session, &mut |row| found.push([row.int(0), row.int(1), row.int(2), row.int(3), row.int(4)]))?;
+            Ok::<_, EngineError>(found.remove(0))
+        };
+        for _ in 0..2 {
+            let usual = [Param::Int(7), Param::Bytes(b"8x"), Param::Bytes(b"-9.5"), Param::Int(-4), Param::Bytes(b"t")];
+            assert_eq!(told(usual).unwrap(), [7, 8, -9, -4, 1]);
+            let other =
+                [Param::Bytes(b"7"), Param::Int(8), Param::Int(-9), Param::Bytes(b"-4"), Param::Bytes(b"false")];
+            assert_eq!(told(other).unwrap(), [7, 8, -9, -4, 0]);
+            assert_eq!(told([Param::Null; 5]).unwrap(), [0; 5]);
+        }
+        let far = told([Param::Int(1), Param::Null, Param::Null, Param::Int(1 << 20), Param::Null]).unwrap_err();
+        assert!(far.to_string().contains("22003") || far.to_string().contains("out of range"), "{far}");
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
+    let server = shared();
+    let all = "SELECT (-3)::smallint, (-2147483648)::int, (-9223372036854775808)::bigint, true, false, 2.5::real, \
+               (-1e15)::double precision, (-7.50)::numeric, '12x'::text, 'v'::varchar(9), '5  '::char(3), \
+               4294967295::oid, '2026-01-02 03:04:05.000006'::timestamp, '{\"a\": 1}'::jsonb, '\\x00ff'::bytea, \
+               NULL::int, 'last'::name";
+    for options in [SessionOptions::default(), text()] {
+        let mut session = session(&server, &options);
+        let statement = session.prepare(all).unwrap();
+        for _ in 0..2 {
+            session.submit(statement, &[]).unwrap();
+            let (mut found, mut bytes) = (Vec::new(), Vec::new());
+            visited(&mut session, &mut |row| {
+                found = [0, 1, 2, 3, 4, 5, 7, 8, 10, 11, 15].map(|column| row.int(column)).to_vec();
+                bytes = [9, 12, 13, 14, 15, 16].map(|column| row.bytes(column).to_vec()).to_vec();
+            })
+            .unwrap();
+            assert_eq!(found, [-3, -2_147_483_648, i64::MIN, 1, 0, 2, -7, 12, 5, 4_294_967_295, 0], "{options:?}");
+            let expected: [&[u8]; 6] = [b"v", b"2026-01-02 03:04:05.000006", b"{\"a\": 1}", &[0, 0xff], b"", b"last"];
+            assert_eq!(bytes, expected, "{options:?}");
+        }
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn long_values_and_many_rows_come_through() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        let echo = session.prepare("SELECT 1, $1::bytea, 2").unwrap();
+        for length in [0, 1, 4_000, 4_096, 16_384, 65_536, 1 << 20, 20 << 20] {
+            let value: Vec<u8> = (0..length).map(|at| b'a' + (at % 23) as u8).collect();
+            let (done, rows) = ask(&mut session, echo, &[Param::Bytes(&value)], 3).unwrap();
+            assert_eq!(done.rows, 1);
+            assert!(rows[0][1] == value, "{length} bytes");
+        }
+        let many = session.prepare("SELECT repeat('r', 20000 + n) FROM generate_series(1, 500) n").unwrap();
+        let (done, rows) = ask(&mut session, many, &[], 1).unwrap();
+        assert_eq!(done.rows, 500);
+        assert!(rows.iter().zip(1..).all(|(row, number)| row[0].len() == 20_000 + number));
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn what_a_statement_changed_is_counted_and_what_it_returns_is_shown() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE told (id bigserial PRIMARY KEY, v int)").unwrap();
+        let insert =
+            session.prepare("INSERT INTO told (v) SELECT n FROM generate_series(1, $1) n RETURNING id").unwrap();
+        let (done, rows) = ask(&mut session, insert, &[Param::Int(5)], 1).unwrap();
+        assert_eq!((done.rows, done.affected, rows.len()), (5, 5, 5));
+        let update = session.prepare("UPDATE told SET v = 0 WHERE id > $1").unwrap();
+        assert_eq!(ask(&mut session, update, &[Param::Int(2)], 0).unwrap().0.matched, 3);
+        let none = session.prepare("SELECT v FROM told WHERE id = $1").unwrap();
+        let (done, _) = ask(&mut session, none, &[Param::Int(99)], 0).unwrap();
+        assert_eq!((done.rows, done.affected), (0, 0));
+        let empty = session.prepare("").unwrap();
+        assert_eq!(ask(&mut session, empty, &[], 0).unwrap().0, Answer::default());
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn statements_without_a_transaction_each_stand_for_themselves() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE line (id bigint PRIMARY KEY)").unwrap();
+        let insert = session.prepare("INSERT INTO line VALUES ($1)").unwrap();
+        let select = session.prepare("SELECT id FROM line WHERE id <= $1 ORDER BY id").unwrap();
+        assert_eq!(session.pipeline(), 8);
+        for round in 0..3 {
+            for (statement, param) in
+                [(insert, 1), (select, 9), (insert, 1), (select, 9), (insert, 2), (select, 9), (insert, 3), (select, 9)]
+            {
+                session.submit(statement, &[Param::Int(param)]).unwrap();
+            }
+            let rows: Vec<Result<u64, EngineError>> =
+                (0..8).map(|_| answer(&mut session, 1).map(|(done, _)| done.rows + done.affected)).collect();
+            let taken = || Err(EngineError::Duplicate);
+            assert_eq!(rows, [Ok(1), Ok(1), taken(), Ok(1), Ok(1), Ok(2), Ok(1), Ok(3)], "round {round}");
+            session.run("DELETE FROM line").unwrap();
+        }
+        assert!(answer(&mut session, 0).is_err(), "nothing is under way");
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn after_an_error_the_rest_of_a_transaction_is_left_out_and_its_end_tells_so() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE block (id bigint PRIMARY KEY)").unwrap();
+        let [begin, commit, rollback] = ["BEGIN", "COMMIT", "ROLLBACK"].map(|sql| session.prepare(sql).unwrap());
+        let insert = session.prepare("INSERT INTO block VALUES ($1)").unwrap();
+        for round in 0..3 {
+            // All at once, and the third fails.
+            session.submit(begin, &[]).unwrap();
+            for id in [1, 1, 2] {
+                session.submit(insert, &[Param::Int(id)]).unwrap();
+            }
+            assert!(answer(&mut session, 0).is_ok() && answer(&mut session, 0).is_ok(), "round {round}");
+            let error = answer(&mut session, 0).unwrap_err().to_string();
+            assert!(error.contains("23505") && error.contains("ON CONFLICT"), "{error}");
+            let error = answer(&mut session, 0).unwrap_err().to_string();
+            assert!(error.contains("left out") || error.contains("25P02"), "{error}");
+            let error = ask(&mut session, insert, &[Param::Int(3)], 0).unwrap_err().to_string();
+            assert!(error.contains("25P02") && error.contains("ROLLBACK"), "{error}");
+            let error = ask(&mut session, commit, &[], 0).unwrap_err().to_string();
+            assert!(error.contains("rolled it back"), "{error}");
+            assert_eq!(ints(&mut session, "SELECT count(*) FROM block").unwrap(), [0]);
+            // One that succeeds, in one exchange; and one that is given up.
+            session.submit(begin, &[]).unwrap();
+            session.submit(insert, &[Param::Int(1)]).unwrap();
+            session.submit(commit, &[]).unwrap();
+            let done: Vec<u64> = (0..3).map(|_| answer(&mut session, 0).unwrap().0.affected).collect();
+            assert_eq!(done, [0, 1, 0]);
+            ask(&mut session, begin, &[], 0).unwrap();
+            ask(&mut session, insert, &[Param::Int(9)], 0).unwrap();
+            ask(&mut session, rollback, &[], 0).unwrap();
+            assert_eq!(ints(&mut session, "SELECT id FROM block").unwrap(), [1]);
+            session.run("DELETE FROM block").unwrap();
+        }
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn what_a_server_refuses_names_the_statement_and_the_session_goes_on() {
+    let server = shared();
+    for options in [SessionOptions::default(), text()] {
+        let mut session = session(&server, &options);
+        let error = session.prepare("SELECT nonsense FROM nowhere").unwrap_err().to_string();
+        assert!(error.contains("42P01") && error.contains("in: SELECT nonsense FROM nowhere"), "{error}");
+        let sick = session.prepare("SELECT 1 / (n - 5) FROM generate_series(1, 9) n").unwrap();
+        let error = ask(&mut session, sick, &[], 1).unwrap_err().to_string();
+        assert!(error.contains("22012") && error.contains("in: SELECT 1 /"), "{error}");
+        let error = session.submit(rumba_core::sql::Statement(99), &[]).unwrap_err().to_string();
+        assert!(error.contains("another session"), "{error}");
+        assert!(session.submit(sick, &[Param::Int(1)]).unwrap_err().to_string().contains("as many parameters"));
+        assert!(session.run("SELECT 1; SELECT 1 / 0").is_err());
+        assert!(session.run("SELECT 1\0; DROP TABLE x").unwrap_err().to_string().contains("zero byte"));
+        assert_eq!(ints(&mut session, "SELECT 5").unwrap(), [5]);
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_pipeline_of_large_answers_and_large_statements_does_not_wait_for_itself() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE wide (id bigint, b bytea); BEGIN").unwrap();
+        let rows = session.prepare("SELECT repeat('r', 1000) FROM generate_series(1, 3000) n").unwrap();
+        let insert = session.prepare("INSERT INTO wide VALUES ($1, $2)").unwrap();
+        let value = vec![7; 3 << 20];
+        for _ in 0..4 {
+            session.submit(rows, &[]).unwrap();
+            session.submit(insert, &[Param::Int(1), Param::Bytes(&value)]).unwrap();
+        }
+        for _ in 0..4 {
+            assert_eq!(answer(&mut session, 1).unwrap().0.rows, 3000);
+            assert_eq!(answer(&mut session, 1).unwrap().0.affected, 1);
+        }
+        session.run("COMMIT").unwrap();
+        assert_eq!(ints(&mut session, "SELECT sum(length(b)) FROM wide").unwrap(), [4 * (3 << 20)]);
+    }
+}

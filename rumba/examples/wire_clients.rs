@@ -1,0 +1,226 @@
+//! Prepared point selects over the wire, as sysbench's `oltp_point_select` makes
+//! them, by rumba's sessions and drivers; prints what they cost. `make bench`
+//! runs it beside sysbench.
+//!
+//! `wire_clients SOCKET [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
+//!
+//! `loops=` takes so many event loops, whatever the number of cores. With `queries=`, one client makes so many on the
+//! main thread, whatever the time, and nothing is printed: under callgrind, the difference between N and 2N is
+//! instructions per query.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::{EngineError, Place};
+use rumba_core::record::DriverKind;
+use rumba_core::sql::{Param, SqlSession, Statement};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
+use rumba_lab::meter::CpuRoll;
+use rumba_lab::run::Driving;
+use rumba_lab::run::cells::Cells;
+use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule};
+use rumba_lab::run::pace::ClientPace;
+use rumba_lab::run::stats::percentiles;
+use rumba_protocol_mysql::{Address, Secret, Target, Tls, WireSession};
+use rumba_protocol_postgresql::PgSession;
+
+#[derive(Clone, Copy)]
+enum Protocol {
+    MySql,
+    PostgreSql,
+}
+
+/// Where clients connect to.
+struct Server {
+    protocol: Protocol,
+    target: Target,
+}
+
+/// One client: a session, its statement, and ids without end.
+struct PointSelect {
+    session: Box<dyn SqlSession>,
+    statement: Statement,
+    rows: u64,
+    random: u64,
+    left: u64,
+}
+
+impl PointSelect {
+    fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
+        let (mut session, sql): (Box<dyn SqlSession>, _) = match server.protocol {
+            Protocol::MySql => {
+                let session = WireSession::connect(&server.target, &rumba_protocol_mysql::SessionOptions::default())?;
+                (Box::new(session), "SELECT c FROM sbtest1 WHERE id=?")
+            }
+            Protocol::PostgreSql => {
+                let options = rumba_protocol_postgresql::SessionOptions::default();
+                (Box::new(PgSession::connect(&server.target, &options)?), "SELECT c FROM sbtest1 WHERE id=$1")
+            }
+        };
+        let statement = session.prepare(sql)?;
+        Ok(Self { session, statement, rows, random: u64::from(at.client), left: queries })
+    }
+
+    /// SplitMix64: uniform, and next to nothing to compute.
+    fn next_id(&mut self) -> i64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        ((u128::from(mixed) * u128::from(self.rows)) >> 64) as i64 + 1
+    }
+}
+
+impl Worker for PointSelect {
+    fn draw(&mut self) -> Option<OpKind> {
+        self.left = self.left.checked_sub(1)?;
+        Some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        let id = self.next_id();
+        let session = &mut *self.session;
+        let mut bytes = 0;
+        let answer = session.execute(self.statement, &[Param::Int(id)], &mut |row| bytes += row.bytes(0).len()).await?;
+        if answer.rows == 0 || bytes == 0 {
+            return Err(EngineError::failed("point select", format!("id {id} gave no row; are there so many rows?")));
+        }
+        Ok(Op { rows: answer.rows, ..Op::default() })
+    }
+}
+
+/// `key=value` arguments, with defaults.
+struct Asked(BTreeMap<String, String>);
+
+impl Asked {
+    fn number(&self, key: &str, default: u32) -> Result<u32, Box<dyn Error>> {
+        self.0
+            .get(key)
+            .map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
+    }
+
+    fn text(&self, key: &str, default: &str) -> String {
+        self.0.get(key).map_or_else(|| default.to_owned(), Clone::clone)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
+    let asked = arguments.map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let asked = Asked(asked.collect::<Option<_>>().ok_or("arguments are written key=value")?);
+    let clients = asked.number("clients", 64)?;
+    let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
+    let target = Target {
+        address: Address::Socket(socket.clone().into()),
+        user: asked.text("user", "root"),
+        password: Secret::default(),
+        database: Some(asked.text("database", "sbtest")),
+        tls: Tls::Off,
+    };
+    let protocol = match asked.text("protocol", "mysql").as_str() {
+        "mysql" => Protocol::MySql,
+        "postgresql" => Protocol::PostgreSql,
+        other => return Err(format!("protocol={other}: mysql or postgresql").into()),
+    };
+    let server = Server { protocol, target };
+    let kind = match asked.text("driver", "auto").as_str() {
+        "threads" => DriverKind::Threads,
+        "loops" => DriverKind::Loops,
+        _ => DriverKind::Auto,
+    };
+    let driving = match asked.number("loops", 0)? {
+        0 => Driving::choose(kind, &Place::Server { pid: Some(server_at(&socket)?), data_dir: None }, clients),
+        threads => Driving::Loops { threads: threads.min(clients) },
+    };
+    let rows = u64::from(asked.number("rows", 100_000)?);
+    match asked.number("queries", 0)? {
+        0 => {}
+        queries => return alone(PointSelect::new(&server, rows, u64::from(queries), FIRST)?),
+    }
+    let make: Make = Arc::new(move |at| {
+        let client = PointSelect::new(&server, rows, u64::MAX, at)?;
+        Ok(Box::new(client) as Box<dyn Client>)
+    });
+    let schedule = Schedule::closed(1).spread_over(f64::from(warmup));
+    let plan = Plan { clients, kinds: 1, schedule, driving };
+    let running = Made::new(&plan, &make, &CpuRoll::new())?.start();
+    measure(running, warmup, seconds, driving)
+}
+
+/// The process that listens at a socket.
+fn server_at(socket: &str) -> Result<u32, Box<dyn Error>> {
+    let stream = UnixStream::connect(socket).map_err(|error| format!("{socket}: {error}"))?;
+    let mut told = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let option = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: the kernel fills the structure, and is told how long it is.
+    match unsafe { libc::getsockopt(stream.as_raw_fd(), option.0, option.1, (&raw mut told).cast(), &mut length) } {
+        0 => Ok(u32::try_from(told.pid)?),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
+}
+
+/// The first of one client.
+const FIRST: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+
+/// Runs a client on this thread to the end of its stream, with its pace and its records.
+fn alone(mut client: PointSelect) -> Result<(), Box<dyn Error>> {
+    let mut pace = ClientPace::alone(Arc::new(Cells::new(1)));
+    block_on(client.run(&mut pace)).map_err(|error| error.to_string().into())
+}
+
+fn measure(mut running: Running, warmup: u32, seconds: u32, driving: Driving) -> Result<(), Box<dyn Error>> {
+    running.wait(Instant::now() + Duration::from_secs(u64::from(warmup)));
+    running.collect();
+    let (start, cpu_before) = (Instant::now(), cpu_us()?);
+    running.wait(start + Duration::from_secs(u64::from(seconds)));
+    let (span, cpu) = (start.elapsed().as_secs_f64(), cpu_us()? - cpu_before);
+    let counts = running.collect();
+    let rss_bytes = rss_bytes()?;
+    running.stop();
+    running.wait(Instant::now() + Duration::from_secs(60));
+    if let Some(failure) = running.failure() {
+        return Err(failure.to_string().into());
+    }
+    running.join();
+    let kind = &counts.kinds[0];
+    let times = percentiles(&kind.service);
+    let told = serde_json::json!({
+        "driver": driving.to_string(),
+        "queries": kind.count,
+        "seconds": span,
+        "queries_per_s": kind.count as f64 / span,
+        "client_cpu_us_per_query": cpu / kind.count as f64,
+        "p50_ms": times.p50_ms,
+        "p99_ms": times.p99_ms,
+        "rss_bytes": rss_bytes,
+    });
+    println!("{told}");
+    Ok(())
+}
+
+/// CPU time of this process so far, its threads that have ended included, in microseconds.
+fn cpu_us() -> Result<f64, Box<dyn Error>> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: it fills the structure that it is given, or says that it did not.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        usage.assume_init()
+    };
+    let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
+    Ok(us(usage.ru_utime) + us(usage.ru_stime))
+}
+
+fn rss_bytes() -> Result<u64, Box<dyn Error>> {
+    let text = std::fs::read_to_string("/proc/self/status")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("/proc/self/status has no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? << 10)
+}

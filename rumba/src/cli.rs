@@ -1,0 +1,278 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::null_server::NullServerArgs;
+
+/// Which storage engine, with which settings, serves your workload with the
+/// least hardware, and how do you know?
+#[derive(Parser)]
+#[command(
+    name = "rumba",
+    version,
+    after_help = "\
+Start here:
+  rumba engines                              what can run on this machine
+  rumba run experiments/quickstart.toml      five engines in five minutes
+  rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
+  rumba ab before.toml after.toml            two experiments in turns, and how they differ
+  rumba report results/DIR --html page.html
+
+Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
+command or the experiment; 3 a claim does not hold, is undecided or seen once (--check), or
+what --fail-if names is so; 130 interrupted, results kept."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run an experiment, or a workload on named engines
+    Run(RunArgs),
+    /// Run two experiments in turns as one, and compare the second with the first
+    Ab(AbArgs),
+    /// List the published experiments, or run one and judge its claims
+    Reproduce(ReproduceArgs),
+    /// Show the results of one or more runs: tables, a page, or JSON
+    Report(ReportArgs),
+    /// Compare a run against a base, engine by engine, or the two sides of one run
+    Compare(CompareArgs),
+    /// List the engines: version, what is missing, the command that installs it; install servers
+    Engines(EnginesArgs),
+    /// List the workloads and their settings
+    Workloads(ListArgs),
+    /// Look for host settings that spoil benchmarks, and leftovers of killed runs
+    Doctor(DoctorArgs),
+    /// Serve fixed answers over the protocol of MySQL or PostgreSQL: what a client costs, and whether it tells time
+    NullServer(NullServerArgs),
+    /// Run one trial ordered on standard input (used by `run`)
+    #[command(hide = true)]
+    Trial,
+    /// Say whether an engine can run the configuration on standard input (used by `run`)
+    #[command(hide = true)]
+    Probe,
+    /// Measure what rumba itself costs per operation of the workload on standard input (used by `run`)
+    #[command(hide = true)]
+    Harness,
+}
+
+/// Arguments of `run`.
+#[derive(Args)]
+#[command(after_help = "\
+--set reaches every key of the experiment by its shortest unambiguous name:
+  --set maxid1=100000          a setting of the workload
+  --set clients=1,8            a list makes trials
+  --set loops=3 --set loop=20s --set warmup=5s --set repeats=3 --set rate=5000
+  --set cache=256MiB --set durability=sync
+  --set rocksdb.write_buffer_size=8MiB         an engine's own setting, by its own name
+  --set memory=1GiB --set storage=slow-ssd     limits: what of the host every trial gets
+  --set cache=data/12 --set memory=data/4      sizes that grow with the workload's data
+Engines may carry a compression: --engine rocksdb.zstd,wiredtiger.snappy
+--against compares engines of one run, in turns:
+  rumba run linkbench --engine rocksdb.zstd --against rocksdb.none
+  rumba run linkbench --engine rocksdb.4MiB --against rocksdb.8MiB \\
+    --set rocksdb.write_buffer_size=4MiB,8MiB
+
+Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
+command or the experiment, or --check without a claim to check; 3 with --check, a claim fails,
+is undecided or seen once; 130 interrupted, results kept.")]
+pub struct RunArgs {
+    /// An experiment's .toml file, - for standard input, or the name of a workload
+    #[arg(required_unless_present = "resume")]
+    pub experiment: Option<String>,
+    /// Go on with an interrupted run: finished trials stay, the others run
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "out", "dry_run"])]
+    pub resume: Option<PathBuf>,
+    /// With --resume: run the failed trials again, too
+    #[arg(long, requires = "resume")]
+    pub retry_failed: bool,
+    /// Compare the engines of --engine with this one, or each with one of these; runs it, too
+    #[arg(long, value_name = "A,B", value_delimiter = ',', requires = "engine")]
+    pub against: Vec<String>,
+    /// How it is run
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// Arguments of `ab`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba ab before.toml after.toml                          engines of the same name are compared
+  rumba ab mine.toml mine.toml --set base/cache=64MiB --set other/cache=256MiB
+  rumba compare results/DIR --fail-if 'ops_per_s < 0.95'   the same comparison again, as a gate
+
+Trials of both take turns in one results directory, so that what the host does meets both. Engines,
+[common] and [limits] may differ; the workload and [run] may not. In the results engines are called
+base/NAME and other/NAME. --engine and --set hold for both files; base/ or other/ before the name
+makes it one's own. Without `repeats` there are four, the fewest that can decide.")]
+pub struct AbArgs {
+    /// The experiment's .toml file to compare with
+    pub base: PathBuf,
+    /// The one to compare
+    pub other: PathBuf,
+    /// How they are run
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba reproduce                              the published experiments and their claims
+  rumba reproduce storage-tiers                run one as it is scaled here
+  rumba reproduce storage-tiers --set maxid1=5000000 --set repeats=3     larger, and with intervals
+  rumba reproduce storage-tiers --dry-run      what would run")]
+pub struct ReproduceArgs {
+    /// The experiment; without it, they are listed
+    pub name: Option<String>,
+    /// How it is run
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// How an experiment is run.
+#[derive(Args)]
+pub struct RunOptions {
+    /// Only these engines of the experiment, or the engines to run a workload on
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub engine: Vec<String>,
+    /// Change one key of the experiment; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Where results go; must be new or empty [default: results/NAME-TIMESTAMP]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Run although a limit cannot be enforced here: it is left out, and the results warn of it
+    #[arg(long)]
+    pub allow_unlimited: bool,
+    /// Run although limits.memory is too small for what an engine was measured to need
+    #[arg(long)]
+    pub allow_tight_memory: bool,
+    /// End with exit code 3 unless every claim of the experiment holds; with 2 where it has none
+    #[arg(long)]
+    pub check: bool,
+    /// With --check: a claim that was true in its only repeat is good enough
+    #[arg(long, requires = "check")]
+    pub accept_seen_once: bool,
+    /// Print the trials that would run, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the results as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
+  docs/claims.md has the language; after several directories engines are named ENGINE@DIR
+
+Exit codes with --check: 1 a trial failed, was suspended, or its data failed its verification;
+2 there is no claim to check; 3 a claim fails, is undecided or seen once; 0 otherwise.")]
+pub struct ReportArgs {
+    /// Results directories
+    #[arg(required = true, value_name = "DIR")]
+    pub directories: Vec<PathBuf>,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print JSON (see docs/report.schema.json)
+    #[arg(long)]
+    pub json: bool,
+    /// The engine that relative figures are relative to [default: the first]
+    #[arg(long, value_name = "ENGINE")]
+    pub baseline: Option<String>,
+    /// Judge this inequality over the results too; may be given several times
+    #[arg(long, value_name = "EXPR")]
+    pub claim: Vec<String>,
+    /// Show all warnings, and not the worst alone
+    #[arg(long)]
+    pub warnings: bool,
+    /// End with exit code 3 unless every claim holds, with 1 when a trial failed, with 2 where there is none
+    #[arg(long)]
+    pub check: bool,
+    /// With --check: a claim that was true in its only repeat is good enough
+    #[arg(long, requires = "check")]
+    pub accept_seen_once: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba compare results/AB                     the sides of `rumba ab`, or of `rumba run --against`
+  rumba compare results/BASE results/DIR --fail-if 'ops_per_s < 0.95' --fail-if 'get_node.p99_ms > 1.2'
+
+--fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
+or OP.p99_ms. It ends with exit code 3 when that is so of an engine beyond the noise;
+undecided and seen once are told and are no failure.")]
+pub struct CompareArgs {
+    /// The results to compare against; alone, a run that holds both a base and another
+    pub base: PathBuf,
+    /// The results to compare
+    pub directory: Option<PathBuf>,
+    /// Show every metric, not the headlines alone
+    #[arg(long)]
+    pub details: bool,
+    /// End with exit code 3 when this is so of an engine; may be given several times
+    #[arg(long, value_name = "METRIC < RATIO")]
+    pub fail_if: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `engines`.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct EnginesArgs {
+    /// What to do instead of listing
+    #[command(subcommand)]
+    pub command: Option<EnginesCommand>,
+    /// What to list
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// What `engines` can do beside listing.
+#[derive(Subcommand)]
+pub enum EnginesCommand {
+    /// Install a server into rumba's own cache, such as mysql@9.7; needs no root
+    Install {
+        /// The server, as `rumba engines` lists it
+        server: String,
+    },
+}
+
+/// Arguments of `workloads`, and of `engines` when it lists.
+#[derive(Args)]
+pub struct ListArgs {
+    /// Show the settings of this one
+    pub name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Remove what killed runs have left behind
+    #[arg(long)]
+    pub clean: bool,
+    /// Where data directories would be made
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub data_dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

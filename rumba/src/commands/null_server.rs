@@ -1,0 +1,120 @@
+//! `rumba null-server`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::Args;
+use rumba_core::units::{parse_duration, show_duration};
+use rumba_lab::trial::child::stop_signals;
+use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError, allow_many_connections};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+use crate::problem::Problem;
+
+/// Arguments of `null-server`.
+#[derive(Args)]
+#[command(after_help = "\
+A server without data, for measuring clients: it speaks MySQL's protocol, or PostgreSQL's, and has its
+answers ready.
+Every statement is understood as far as its answer needs: a SELECT gives the fixed rows, INSERT,
+UPDATE and DELETE change one row, LOAD DATA LOCAL or COPY reads the rows and drops them; as text or
+prepared.
+Any user with any password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
+
+Examples:
+  rumba null-server --socket /tmp/null.sock &
+  mariadb --socket /tmp/null.sock -e 'select c from anything'
+  rumba null-server --protocol postgresql --socket /tmp/.s.PGSQL.5499 &
+  psql -h /tmp -p 5499 -c 'select c from anything'
+
+  what a client costs: the server on one core, the client on another
+  taskset -c 0 rumba null-server --socket /tmp/null.sock --threads 1 &
+  taskset -c 1 sysbench oltp_point_select --mysql-socket=/tmp/null.sock --threads=64 run
+
+  whether a client measures truly: it has to see 20 ms, however many connections it has
+  rumba null-server --port 3399 --delay 20ms")]
+pub struct NullServerArgs {
+    /// What it speaks: mysql or postgresql
+    #[arg(long, value_name = "NAME", default_value = "mysql")]
+    pub protocol: Protocol,
+    /// Listen on a Unix socket at this path (PostgreSQL's clients look for .s.PGSQL.PORT)
+    #[arg(long, value_name = "PATH", required_unless_present = "port", conflicts_with = "port")]
+    pub socket: Option<PathBuf>,
+    /// Listen on this port of 127.0.0.1; 0 chooses a free one
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Answer every command exactly so long after its arrival [default: at once]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub delay: Option<Duration>,
+    /// Rows of a SELECT
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub rows: u32,
+    /// Characters of a column of text
+    #[arg(long, value_name = "N", default_value_t = 119)]
+    pub row_bytes: u32,
+    /// Columns of a SELECT, each NAME, NAME:text or NAME:int
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "c")]
+    pub columns: Vec<Column>,
+    /// Threads that share the connections [default: half of the cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+/// Runs the server until a signal comes.
+pub fn run(args: &NullServerArgs) -> super::Result {
+    let listen = match (&args.socket, args.port) {
+        (Some(path), _) => Listen::Socket(path.clone()),
+        (None, port) => Listen::Port(port.unwrap_or_default()),
+    };
+    let mut config = Config::new(listen);
+    config.protocol = args.protocol;
+    config.delay = args.delay.filter(|delay| !delay.is_zero());
+    (config.rows, config.row_bytes, config.columns) = (args.rows, args.row_bytes, args.columns.clone());
+    config.threads = args.threads.map_or(config.threads, usize::from);
+    // Caught before the socket exists, so that no signal leaves it behind.
+    let mut signals = catch_signals()
+        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    allow_many_connections();
+    let server = NullServer::start(&config).map_err(problem)?;
+    say!("listening on {} ({})", server.place(), told(&config));
+    let _ = signals.forever().next();
+    server
+        .stop()
+        .map_err(|error| Problem::failure(format!("the server's end: {error}"), "remove its socket by hand"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first signal ends the server in order; a second one ends the process, whatever it is at.
+fn catch_signals() -> std::io::Result<Signals> {
+    let asked = Arc::new(AtomicBool::new(false));
+    let ending = stop_signals();
+    for signal in ending.iter().copied() {
+        // In this order: the first one is not to find itself.
+        flag::register_conditional_default(signal, asked.clone())?;
+        flag::register(signal, asked.clone())?;
+    }
+    Signals::new(ending)
+}
+
+/// What it does, for the line that says that it is ready.
+fn told(config: &Config) -> String {
+    let delay = config.delay.map_or_else(|| "at once".to_owned(), |delay| format!("after {}", show_duration(delay)));
+    let threads = config.threads;
+    let version = config.protocol.version();
+    format!("{version}; answers {delay}; {threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
+fn problem(error: ServerError) -> Problem {
+    let remedy = match &error {
+        ServerError::Occupied(_) => "stop that server, or choose another path",
+        ServerError::NotASocket(_) => "choose another path",
+        ServerError::Listen { .. } => "choose a path in a directory of your own, shorter than 108 bytes, or --port 0",
+        ServerError::Answer(_) => "lower --rows, --row-bytes or --columns",
+        ServerError::Host { .. } => "ask for fewer --threads",
+    };
+    Problem::mistake(error.to_string(), remedy)
+}

@@ -1,0 +1,216 @@
+//! Faults of a server that the user brings, and of a run on it: rumba killed in the drain, the server restarted in the
+//! loops, room for fewer clients than are asked for, a user who may too little.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+#[path = "common/theirs.rs"]
+mod theirs;
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use common::{Place, children, is_alive, kill, phase, text};
+use rumba_protocol_mysql::Admin;
+use theirs::{PASSWORD, Theirs};
+
+const TRIAL: &str = "out/trials/001-innodb-c2-r1";
+
+/// A run on a user's server, with loops of the given seconds.
+fn command(place: &Place, server: &Theirs, loop_s: u32, more: &[&str]) -> Command {
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--out", "out", "--quiet"]);
+    let (dsn, length) = (server.dsn("lab", ""), format!("loop={loop_s}s"));
+    for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more)
+    {
+        command.args(["--set", set]);
+    }
+    command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Waits until a run's trial has told an interval of a phase.
+fn await_phase(place: &Place, run: &mut Child, phase: &str) {
+    let told = || std::fs::read_to_string(place.path(TRIAL).join("intervals.ndjson")).unwrap_or_default();
+    while !told().contains(&format!("\"{phase}\"")) {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before its {phase}: {}", place.report());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Everything that a run could leave changed: the variables, and what InnoDB counts.
+fn state(server: &Theirs) -> Vec<Vec<Option<String>>> {
+    let mut admin: Admin = server.connect().unwrap();
+    let mut state = admin.query("SHOW GLOBAL VARIABLES").unwrap().rows;
+    state
+        .extend(admin.query("SELECT NAME, ENABLED FROM information_schema.INNODB_METRICS ORDER BY NAME").unwrap().rows);
+    state
+}
+
+/// What is not the same, so that a failure is read at a glance.
+fn changed(before: &[Vec<Option<String>>], after: &[Vec<Option<String>>]) -> Vec<Vec<Option<String>>> {
+    after.iter().filter(|row| !before.contains(row)).cloned().collect()
+}
+
+/// innodb_io_capacity, innodb_io_capacity_max, innodb_max_dirty_pages_pct and
+/// innodb_purge_rseg_truncate_frequency stayed as the drain had set them, and the next run measured another server.
+#[test]
+#[needs(MariaDb)]
+fn a_run_that_is_killed_in_its_drain_leaves_a_users_server_as_it_was() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    let before = state(&server);
+    let mut run = command(&place, &server, 3, &[]).spawn().unwrap();
+    await_phase(&place, &mut run, "loop 1");
+    // An open snapshot keeps purge back, and so the drain at work.
+    let mut reader = server.connect().unwrap();
+    reader.query("START TRANSACTION WITH CONSISTENT SNAPSHOT").unwrap();
+    await_phase(&place, &mut run, "drain");
+    let trial = children(run.id())[0];
+    kill("-KILL", run.id());
+    run.wait().unwrap();
+    while is_alive(trial) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(changed(&before, &state(&server)), Vec::<Vec<_>>::new());
+    drop(reader);
+    // Its tables are marked as rumba's: the next run takes the schema, and gives back what there was before.
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    let output = server.run(&place, "innodb", "lab", "", PASSWORD);
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(!server.ask("SHOW DATABASES").contains(&"lab".to_owned()));
+    assert_eq!(changed(&before, &state(&server)), Vec::<Vec<_>>::new());
+    assert!(place.is_clean());
+}
+
+/// The clients went on, and the drain failed with "receiving from the server: unexpected end of file".
+#[test]
+#[needs(MariaDb)]
+fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_other() {
+    let place = Place::new();
+    let mut server = Theirs::start(&place, &[]);
+    let mut run = command(&place, &server, 12, &["innodb.on_lost=reconnect"]).spawn().unwrap();
+    await_phase(&place, &mut run, "loop 1");
+    server.restart();
+    run.wait().unwrap();
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["failure"], serde_json::Value::Null, "{trial}");
+    for name in ["drain", "verify"] {
+        assert_eq!(phase(trial, name).unwrap()["complete"], true, "{name}: {trial}");
+    }
+    let drain = phase(trial, "drain").unwrap();
+    let counter = |name: &str| {
+        let counters = drain["counters"].as_array().unwrap();
+        counters.iter().find(|gauge| gauge["name"] == name).map(|gauge| gauge["value"].as_f64().unwrap())
+    };
+    assert!(counter("client_reconnects").is_some_and(|count| count >= 2.0));
+    assert_eq!(counter("Innodb_data_written"), None, "it is counted from another start");
+    let written = trial["charged"]["redo_kb_per_op"].as_f64();
+    assert_eq!(written, None, "a difference over two starts is none: {written:?}");
+    assert!(!server.ask("SHOW DATABASES").contains(&"lab".to_owned()), "the schema that was made is removed");
+}
+
+#[test]
+#[needs(MariaDb)]
+fn a_server_that_is_restarted_ends_a_trial_that_may_not_reconnect_with_the_remedy() {
+    let place = Place::new();
+    let mut server = Theirs::start(&place, &[]);
+    let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
+    await_phase(&place, &mut run, "loop 1");
+    server.restart();
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
+    assert!(cause.contains("the connection was lost"), "{cause}");
+}
+
+fn words(output: &Output) -> String {
+    text(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
+/// The number in "or set NUMBER or fewer".
+fn number_that_works(words: &str) -> u32 {
+    let (_, rest) = words.split_once("or set ").unwrap_or_else(|| panic!("no number: {words}"));
+    rest.split_once(' ').unwrap().0.parse().unwrap()
+}
+
+/// It loaded, and then some client was told "Too many connections".
+#[test]
+#[needs(MariaDb)]
+fn more_clients_than_the_server_takes_are_refused_before_the_load_with_the_number_that_works() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &["--max-connections=20"]);
+    let _other = server.connect().unwrap();
+    let run = |clients: u32| {
+        let (dsn, clients) = (server.dsn("lab", ""), format!("clients={clients}"));
+        let mut command = place.short_run("innodb", &["--set", &dsn, "--set", &clients]);
+        command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap()
+    };
+    let output = run(30);
+    let words = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("--set clients=30") && words.contains("max_connections is 20"), "{words}");
+    assert!(!place.path("out").exists(), "nothing was created");
+    assert_eq!(number_that_works(&words), 18, "one is another's, and one is for rumba's own session: {words}");
+    let output = run(18);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(place.report()["trials"][0]["status"], "done");
+}
+
+/// The servers that rumba starts itself have room for as many as the profile says.
+#[test]
+#[needs(MariaDb)]
+fn more_clients_than_a_managed_server_is_configured_for_are_refused_before_anything_is_made() {
+    let place = Place::new();
+    let output = place.short_run("innodb", &["--set", "innodb.max_connections=10", "--set", "clients=2,10"]).output();
+    let output = output.unwrap();
+    let words = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("raise the engine's setting max_connections, or set 9 or fewer"), "{words}");
+    assert!(!place.path("out").exists(), "nothing was created");
+    let output = place.short_run("innodb", &["--set", "innodb.max_connections=10", "--set", "clients=9"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+#[needs(MariaDb)]
+fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    server.ask(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
+    server.ask("GRANT ALL ON lab.* TO lab@localhost");
+    let run = || {
+        let mut command = place.short_run("innodb", &["--set", &server.dsn_of("lab", "lab", "")]);
+        command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap()
+    };
+    let output = run();
+    let words = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("settle and drain need what the user may not do"), "{words}");
+    assert!(words.contains("GRANT RELOAD, PROCESS ON *.* TO 'lab'@'localhost'"), "{words}");
+    assert!(!place.path("out").exists(), "nothing was created");
+    server.ask("GRANT RELOAD, PROCESS ON *.* TO lab@localhost");
+    let output = run();
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(place.report()["trials"][0]["status"], "done");
+}
+
+/// The process died in the middle of a thread's start: "failed to allocate an alternative stack".
+#[test]
+fn more_clients_than_the_host_has_threads_for_are_refused_with_the_number_that_works() {
+    let place = Place::new();
+    let dry = |clients: u32| {
+        let clients = format!("clients={clients}");
+        place.short_run("null", &["--dry-run", "--set", &clients]).output().unwrap()
+    };
+    let output = dry(65_536);
+    let words = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("65536 clients are more than the"), "{words}");
+    let most = number_that_works(&words);
+    // What runs on the host comes and goes, and so does the number.
+    assert!(dry(most - most / 20).status.success());
+}

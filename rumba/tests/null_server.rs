@@ -1,0 +1,121 @@
+//! The null server as a user starts it: what it does when it may have no more descriptors, and how it ends.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Place, kill};
+use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
+
+/// Far more than any answer takes; only a server that hangs is found by it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Server {
+    process: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    /// One that may have so many descriptors.
+    fn start(place: &Place, descriptors: u32) -> Self {
+        let socket = place.path("socket");
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {descriptors}; exec \"$0\" null-server --threads 2 --socket \"$1\"")]);
+        command.arg(env!("CARGO_BIN_EXE_rumba")).arg(&socket).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.starts_with("listening on "), "{said}");
+        Self { process, socket }
+    }
+
+    fn connect(&self) -> Result<Admin, WireError> {
+        let target = Target {
+            address: Address::Socket(self.socket.clone()),
+            user: "anybody".into(),
+            password: Secret::new(String::new()),
+            database: None,
+            tls: Tls::Off,
+        };
+        Admin::connect(&target, PATIENCE)
+    }
+
+    /// CPU time that it has used, to a hundredth of a second.
+    fn cpu(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        // The name, which may hold anything, ends with the last parenthesis; utime and stime are fields 14 and 15 of all.
+        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second())
+    }
+
+    /// How it ends after a signal.
+    fn end(mut self, signal: &str) -> ExitStatus {
+        kill(signal, self.process.id());
+        let since = Instant::now();
+        loop {
+            match self.process.try_wait().unwrap() {
+                Some(status) => return status,
+                None if since.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(10)),
+                None => panic!("{signal} is not obeyed"),
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn without_descriptors_it_turns_clients_away_serves_those_it_has_and_obeys() {
+    let place = Place::new();
+    let server = Server::start(&place, 32);
+    let mut clients = Vec::new();
+    // The client that took the last descriptor used to hang in its login, and the server with it: the kernel refuses
+    // a descriptor before it looks whether anybody waits, and the server took that for somebody to turn away.
+    let refused = loop {
+        match server.connect() {
+            Ok(client) => clients.push(client),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(refused.contains("Too many connections") && refused.contains("ulimit"), "{refused}");
+    assert!(clients.len() >= 8, "{} clients with 32 descriptors", clients.len());
+    for client in &mut clients {
+        client.query("SELECT 1").unwrap();
+    }
+    const IDLE: Duration = Duration::from_millis(500);
+    let before = server.cpu();
+    std::thread::sleep(IDLE);
+    let spent = server.cpu() - before;
+    assert!(spent < IDLE / 2, "{spent:?} of CPU in {IDLE:?} without work");
+    // Who goes makes room, as soon as the server has seen it.
+    clients.pop();
+    let since = Instant::now();
+    while let Err(error) = server.connect().map(|client| clients.push(client)) {
+        assert!(since.elapsed() < PATIENCE, "{error}");
+    }
+    let socket = server.socket.clone();
+    assert_eq!(server.end("-TERM").code(), Some(0));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn each_signal_that_asks_it_to_end_takes_its_socket_with_it() {
+    for signal in ["-INT", "-TERM", "-USR1"] {
+        let place = Place::new();
+        let server = Server::start(&place, 64);
+        let _client = server.connect().unwrap();
+        let socket = server.socket.clone();
+        assert_eq!(server.end(signal).code(), Some(0), "{signal}");
+        assert!(!socket.exists(), "{signal}");
+    }
+}

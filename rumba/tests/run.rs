@@ -1,0 +1,133 @@
+//! Whole runs over real engines, through the binary.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use common::{Place, phase, text};
+use rumba_core::metric::METRICS;
+use serde_json::Value;
+
+const ENGINES: &str = "null,rocksdb,rocksdb.zstd,wiredtiger.snappy,lmdb,sqlite";
+
+#[test]
+fn every_engine_runs_from_load_to_verify_and_every_metric_is_there_or_absent_with_a_reason() {
+    let place = Place::new();
+    let output = place.short_run(ENGINES, &[]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 6);
+    for trial in trials {
+        let engine = trial["engine"].as_str().unwrap();
+        assert_eq!(trial["status"], "done", "{engine}: {}", trial["failure"]);
+        for name in ["load", "settle", "loop 1", "loop 2", "loops", "drain"] {
+            let phase = phase(trial, name).unwrap_or_else(|| panic!("{engine} has no {name}"));
+            every_metric_or_its_absence(engine, name, phase);
+        }
+        let loops = phase(trial, "loops").unwrap();
+        assert!(loops["ops"].as_u64().unwrap() > 0, "{engine}");
+        assert!(loops["cpu_us_per_op"].as_f64().unwrap() > 0.0, "{engine}");
+        if engine == "null" {
+            continue;
+        }
+        let verify = phase(trial, "verify").unwrap();
+        for check in verify["checks"].as_array().unwrap() {
+            assert_eq!(check["wrong"], 0, "{engine}: {check}");
+            assert!(check["examined"].as_u64().unwrap() > 0, "{engine}: {check}");
+        }
+        assert!(phase(trial, "load").unwrap()["size_bytes"].as_f64().unwrap() > 0.0, "{engine}");
+    }
+    for file in ["experiment.toml", "report.html", "trials/002-rocksdb-c2-r1/record.json"] {
+        assert!(place.path("out").join(file).is_file(), "{file}");
+    }
+    for file in ["intervals.ndjson", "latency.hlog"] {
+        let path = place.path("out/trials/002-rocksdb-c2-r1").join(file);
+        assert!(path.metadata().unwrap().len() > 0, "{file}");
+    }
+    assert!(place.is_clean());
+}
+
+fn every_metric_or_its_absence(engine: &str, name: &str, phase: &Value) {
+    for info in METRICS {
+        let value = &phase[info.name];
+        let reason = value["absent"].as_str().unwrap_or_default();
+        assert!(value.is_f64() || value.is_u64() || !reason.is_empty(), "{engine}, {name}: {} is {value}", info.name);
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_tells_response_from_service() {
+    let place = Place::new();
+    let sets = ["--set", "rate=2000", "--set", "loop=2s", "--set", "loops=1"];
+    let output = place.short_run("null", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let loops = phase(&report["trials"][0], "loops").unwrap();
+    // The closed loop serves more than a hundred times as many; how close it is to the rate is the host's matter.
+    let ops = loops["ops"].as_u64().unwrap();
+    assert!((1..=10_000).contains(&ops), "{ops} operations of about 4,000 arrivals");
+    let node = &loops["op_types"]["get_node"];
+    let (service, response) = (&node["service"]["p50_ms"], &node["response"]["p50_ms"]);
+    assert!(response.as_f64().unwrap() >= service.as_f64().unwrap(), "{node}");
+}
+
+#[test]
+fn two_runs_compare_and_several_directories_report_together() {
+    let place = Place::new();
+    for out in ["a", "b"] {
+        let mut command = place.short_run("null", &["--set", "repeats=2"]);
+        let output = command.args(["--quiet"]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        std::fs::rename(place.path("out"), place.path(out)).unwrap();
+    }
+    let output = place.rumba(&["compare", "a", "b"]).output().unwrap();
+    assert!(output.status.success() && text(&output).contains("null"), "{}", text(&output));
+    let output = place.rumba(&["report", "a", "b", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let engines: Vec<_> = report["trials"].as_array().unwrap().iter().map(|trial| trial["engine"].clone()).collect();
+    assert_eq!(engines, ["null@a", "null@a", "null@b", "null@b"]);
+}
+
+#[test]
+fn two_rocksdb_libraries_are_engines_of_one_experiment() {
+    let place = Place::new();
+    let engines = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
+    let engines: Value = serde_json::from_slice(&engines.stdout).unwrap();
+    // Another file is another library to the loader, whatever is in it.
+    let copy = place.path("librocksdb-other.so");
+    std::fs::copy(engines["source"].as_str().unwrap(), &copy).unwrap();
+    let library = format!("rocksdb.zstd.library={}", copy.display());
+    let output = place.short_run("rocksdb,rocksdb.zstd", &["--set", &library]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    assert_ne!(report["trials"][0]["library"], report["trials"][1]["library"]);
+    assert_eq!(report["trials"][1]["library"], copy.to_str().unwrap());
+}
+
+#[test]
+fn the_experiment_in_the_readme_is_read() {
+    let readme = include_str!("../../README.md");
+    let experiment = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let place = Place::new();
+    std::fs::write(place.path("readme.toml"), experiment).unwrap();
+    let output = place.rumba(&["run", "readme.toml", "--dry-run"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("21 trials"), "{}", text(&output));
+}
+
+#[test]
+fn a_warmup_that_is_to_last_until_the_engine_is_steady_ends_at_its_bound_and_says_what_was_lacking() {
+    let place = Place::new();
+    let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "interval=200ms"];
+    let output = place.short_run("rocksdb", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert!(phase(trial, "warmup").unwrap()["seconds"].as_f64().unwrap() >= 2.0);
+    let warning = trial["warnings"].as_array().unwrap().iter().find(|one| one["code"] == "warmup-not-steady").unwrap();
+    let message = warning["message"].as_str().unwrap();
+    assert!(message.contains("has not run for the 30 s"), "{message}");
+    let steadiness = &report["summary"]["steadiness"][0];
+    assert_eq!((&steadiness["engine"], &steadiness["repeat"]), (&"rocksdb".into(), &1.into()));
+    assert!(steadiness["courses"]["ops_per_s"]["mean"].as_f64().unwrap() > 0.0, "{steadiness}");
+}

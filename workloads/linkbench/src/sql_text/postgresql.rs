@@ -1,0 +1,136 @@
+//! What LinkBench says to PostgreSQL: the schema and the statements of the
+//! branch that the published runs used (mdcallag/linkbench: `pgsql-ddl.sql`,
+//! `LinkStorePgsql`), in a database whose character set takes any byte but zero
+//! (LATIN1), as there.
+
+use super::{LINK_COLUMNS, Marks, Schema, Sql, Text};
+
+/// A server keeps memory for each statement of each client, and has no bound on how many.
+const MULTIGETS: &[Sql] =
+    &[Sql::GetLinks1, Sql::GetLinks2, Sql::GetLinks4, Sql::GetLinks8, Sql::GetLinks32, Sql::GetLinks128];
+
+pub fn text() -> Text {
+    Text::new(schema, INDEX, MULTIGETS, statement, Marks::Numbered)
+}
+
+/// Ids and times are `numeric(20)` as published: there is no unsigned integer of 64 bits.
+fn schema(schema: Schema<'_>) -> Vec<String> {
+    let Schema { table_options, partitions, next_node } = schema;
+    // Of a divided table each part has the options.
+    let (divided, options) = match partitions {
+        0 => ("", table_options),
+        _ => ("PARTITION BY HASH (id1)", ""),
+    };
+    let mut statements = vec![
+        format!(
+            "CREATE TABLE nodetable (
+                id bigserial NOT NULL,
+                type int NOT NULL,
+                version numeric NOT NULL,
+                time int NOT NULL,
+                data text NOT NULL,
+                PRIMARY KEY (id)
+            ) {table_options}"
+        ),
+        // Rows that are loaded bring their ids, and leave the sequence where it is.
+        format!("ALTER SEQUENCE nodetable_id_seq RESTART WITH {next_node}"),
+        format!(
+            "CREATE TABLE linktable (
+                id1 numeric(20) NOT NULL DEFAULT '0',
+                id2 numeric(20) NOT NULL DEFAULT '0',
+                link_type numeric(20) NOT NULL DEFAULT '0',
+                visibility smallint NOT NULL DEFAULT '0',
+                data varchar(255) NOT NULL DEFAULT '',
+                time numeric(20) NOT NULL DEFAULT '0',
+                version bigint NOT NULL DEFAULT '0',
+                PRIMARY KEY (link_type, id1, id2)
+            ) {divided} {options}"
+        ),
+        format!(
+            "CREATE TABLE counttable (
+                id numeric(20) NOT NULL DEFAULT '0',
+                link_type numeric(20) NOT NULL DEFAULT '0',
+                count int NOT NULL DEFAULT '0',
+                time numeric(20) NOT NULL DEFAULT '0',
+                version numeric(20) NOT NULL DEFAULT '0',
+                PRIMARY KEY (id, link_type)
+            ) {table_options}"
+        ),
+    ];
+    statements.extend((0..partitions).map(|part| {
+        format!(
+            "CREATE TABLE linktable_{part} PARTITION OF linktable \
+             FOR VALUES WITH (MODULUS {partitions}, REMAINDER {part}) {table_options}"
+        )
+    }));
+    statements
+}
+
+const INDEX: &str = "CREATE INDEX id1_type ON linktable (id1, link_type, visibility, time, id2, version, data)";
+
+fn statement(statement: Sql) -> String {
+    const THIS_LINK: &str = "WHERE id1 = :id1 AND id2 = :id2 AND link_type = :link_type";
+    let insert_link = format!(
+        "INSERT INTO linktable ({LINK_COLUMNS}) VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
+    );
+    match statement {
+        Sql::Begin => "BEGIN".into(),
+        Sql::Commit => "COMMIT".into(),
+        Sql::Rollback => "ROLLBACK".into(),
+        Sql::AddNode => "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data) \
+             RETURNING id"
+            .into(),
+        Sql::GetNode => "SELECT id, type, version, time, data FROM nodetable WHERE id = :id".into(),
+        Sql::UpdateNode => {
+            "UPDATE nodetable SET version = :version, time = :time, data = :data WHERE id = :id AND type = :type".into()
+        }
+        Sql::DeleteNode => "DELETE FROM nodetable WHERE id = :id AND type = :type".into(),
+        // The update that follows writes the version again.
+        Sql::UpsertLink => format!(
+            "{insert_link} ON CONFLICT (link_type, id1, id2) DO UPDATE SET visibility = EXCLUDED.visibility, \
+             version = -1 WHERE linktable.visibility <> EXCLUDED.visibility RETURNING version"
+        ),
+        // The original has the error of a duplicate key, which here would end the transaction, and then rolls it back.
+        Sql::InsertLink => format!("{insert_link} ON CONFLICT DO NOTHING"),
+        Sql::LockLink => format!("SELECT visibility FROM linktable {THIS_LINK} FOR UPDATE"),
+        Sql::UpdateLink => format!(
+            "UPDATE linktable SET visibility = :visibility, data = :data, version = :version, time = :time {THIS_LINK}"
+        ),
+        Sql::HideLink => format!("UPDATE linktable SET visibility = 0 {THIS_LINK}"),
+        Sql::AddToCount => "INSERT INTO counttable (id, link_type, count, time, version) \
+             VALUES (:id, :link_type, :base, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET \
+             count = counttable.count + :change, version = counttable.version + 1, time = EXCLUDED.time"
+            .into(),
+        Sql::ChangeCount => "UPDATE counttable SET count = count + :change, version = version + 1, time = :time \
+             WHERE id = :id AND link_type = :link_type"
+            .into(),
+        Sql::TakeFromCount => "INSERT INTO counttable (id, link_type, count, time, version) \
+             VALUES (:id, :link_type, 0, :time, 0) ON CONFLICT (id, link_type) DO UPDATE SET \
+             count = GREATEST(counttable.count - 1, 0), time = EXCLUDED.time, version = counttable.version + 1"
+            .into(),
+        Sql::CountLinks => "SELECT count FROM counttable WHERE id = :id AND link_type = :link_type".into(),
+        Sql::GetLinks1 | Sql::GetLinks2 | Sql::GetLinks4 | Sql::GetLinks8 | Sql::GetLinks32 | Sql::GetLinks128 => {
+            format!(
+                "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type AND id2 IN (:id2s) \
+                 ORDER BY id2"
+            )
+        }
+        Sql::GetLinksList => format!(
+            "SELECT {LINK_COLUMNS} FROM linktable WHERE id1 = :id1 AND link_type = :link_type \
+             AND time >= :from_time AND time <= :to_time AND visibility = 1 \
+             ORDER BY time DESC, id2 DESC LIMIT :limit OFFSET :offset"
+        ),
+        Sql::ScanNodes => {
+            "SELECT id, type, version, time, data FROM nodetable WHERE id > :id ORDER BY id LIMIT :limit".into()
+        }
+        Sql::ScanLinks => page(LINK_COLUMNS, "linktable", &["link_type", "id1", "id2"]),
+        Sql::ScanIndex => page(LINK_COLUMNS, "linktable", &["id1", "link_type", "visibility", "time", "id2"]),
+        Sql::ScanCounts => page("id, link_type, count, time, version", "counttable", &["id", "link_type"]),
+    }
+}
+
+/// A page of rows after a key: a comparison of rows is one range of the index.
+fn page(columns: &str, table: &str, key: &[&str]) -> String {
+    let (names, values) = (key.join(", "), key.join(", :"));
+    format!("SELECT {columns} FROM {table} WHERE ({names}) > (:{values}) ORDER BY {names} LIMIT :limit")
+}

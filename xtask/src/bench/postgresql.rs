@@ -1,0 +1,103 @@
+//! What driving PostgreSQL costs: rumba's clients beside pgbench, in turns, in one run.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::clients::{Own, REPEATS, WINDOW_S, arguments};
+use super::measure::{Bench, Spread, callgrind};
+use super::servers::{Cores, Server, Whose, Window, cpu_us, pinned};
+use super::{Failure, Line};
+
+/// Where Debian 12 has pgbench.
+const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
+/// What the null server is told.
+const SPEAK: [&str; 2] = ["--protocol", "postgresql"];
+/// The user instructions that a point select may take.
+const MOST_INSTRUCTIONS: f64 = 650.0;
+
+/// Instructions of a point select, with all that the harness does around it.
+pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const QUERIES: u64 = 50_000;
+    let server = Server::null(bench, &Cores::FREE, &[&SPEAK[..], &["--threads", "1"]].concat())?;
+    let count = callgrind(QUERIES, &|command, queries| {
+        command.arg(bench.example("wire_clients")).arg(&server.socket);
+        command.arg("protocol=postgresql").arg(format!("queries={queries}"));
+    })?;
+    Ok(vec![Line {
+        what: "user instructions per prepared point select, PostgreSQL: drawn, sent, answered, recorded".into(),
+        goal: format!("≤ {MOST_INSTRUCTIONS:.0}"),
+        measured: format!("{count:.0} instructions"),
+        met: Some(count <= MOST_INSTRUCTIONS),
+        command: format!(
+            "valgrind --tool=callgrind wire_clients SOCKET protocol=postgresql queries={}, less the same with {QUERIES}",
+            2 * QUERIES
+        ),
+    }])
+}
+
+/// The client's CPU against a server that costs next to nothing, beside pgbench's.
+pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let cores = Cores::halves()?;
+    let server = Server::null(bench, &cores, &SPEAK)?;
+    let script = bench.path("point-select.sql");
+    std::fs::write(&script, "\\set id random(1, 100000)\nSELECT c FROM sbtest1 WHERE id = :id;\n")?;
+    [(8, 0.50), (64, 0.30), (256, 0.25)]
+        .into_iter()
+        .map(|(clients, most)| compare(bench, &server, &cores, clients, &script, most))
+        .collect()
+}
+
+/// Alternates between the two; each ratio is of neighbours in time.
+fn compare(
+    bench: &Bench,
+    server: &Server,
+    cores: &Cores,
+    clients: u32,
+    script: &Path,
+    most: f64,
+) -> Result<Line, Failure> {
+    let own_arguments = [vec!["protocol=postgresql".into()], arguments(clients)].concat();
+    let mut pairs = Vec::new();
+    for _ in 0..REPEATS {
+        let peer = pgbench(server, cores, clients, script)?;
+        pairs.push((Own::run(bench, server, cores, &own_arguments)?, peer));
+    }
+    let over = |of: &dyn Fn(&(Own, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+    let ratio = over(&|(own, peer)| own.window.cpu_us_per_query / peer.cpu_us_per_query);
+    let own = over(&|(own, _)| own.window.cpu_us_per_query).median;
+    let peer = over(&|(_, peer)| peer.cpu_us_per_query).median;
+    Ok(Line {
+        what: format!(
+            "client CPU per query against the null server, PostgreSQL, {clients} connections, ratio to pgbench"
+        ),
+        goal: format!("≤ {most:.2}"),
+        measured: format!("{}; {own:.2} µs over {peer:.2} µs; {}", ratio.told(2), pairs[0].0.driver),
+        met: Some(ratio.median <= most),
+        command: format!(
+            "wire_clients SOCKET {}; in turns with pgbench -n -M prepared -c {clients} -j 1 -T {WINDOW_S} ({})",
+            own_arguments.join(" "),
+            cores.told()
+        ),
+    })
+}
+
+/// pgbench's prepared point selects, with one thread, as its documentation has it for one core.
+fn pgbench(server: &Server, cores: &Cores, clients: u32, script: &Path) -> Result<Window, Failure> {
+    let directory = server.socket.parent().ok_or("a socket has a directory")?;
+    let mut command: Command = pinned(cores.clients.as_ref(), Path::new(PGBENCH));
+    command.arg("-h").arg(directory).args(["-p", "5432", "-U", "root", "-n", "-M", "prepared", "-j", "1"]);
+    command.args(["-c", &clients.to_string(), "-T", &WINDOW_S.to_string(), "-f"]).arg(script).arg("sbtest");
+    let before = cpu_us("self", Whose::Children)?;
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let spent_us = cpu_us("self", Whose::Children)? - before;
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let figure = |name: &str| -> Result<f64, Failure> {
+        let line = told.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(|| {
+            format!("{command:?} does not say `{name}`: {told}{}", String::from_utf8_lossy(&output.stderr))
+        })?;
+        let number = line.trim_start().split([' ', '/']).next().unwrap_or_default();
+        Ok(number.parse()?)
+    };
+    let queries = figure("number of transactions actually processed:")?;
+    Ok(Window { queries_per_s: figure("tps =")?, cpu_us_per_query: spent_us / queries })
+}
