@@ -73,7 +73,8 @@ pub trait SqlSession: Send {
     }
 
     /// How many statements may be submitted before the first answer is taken.
-    /// Beyond 1, a statement is executed even if the one before it fails.
+    /// Beyond 1, a statement is executed even if the one before it fails; within a transaction a server may leave it
+    /// out instead, and its answer is then a failure.
     fn pipeline(&self) -> usize {
         1
     }
@@ -90,7 +91,8 @@ pub trait SqlSession: Send {
     /// The engine's words about the statement.
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError>;
 
-    /// Starts a prepared statement.
+    /// Starts a prepared statement. After [`EngineError::CutOff`], the answers that are still owed are void once
+    /// something is submitted.
     ///
     /// # Errors
     /// Whatever the engine said.

@@ -141,8 +141,11 @@ impl Drop for PostgreSql {
     /// Stops it at once, and in order: its shared memory would stay behind.
     fn drop(&mut self) {
         let mut child = self.child();
-        let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
-        let _ = child.wait();
+        // One that has ended has a number that may be another's.
+        if let Ok(None) = child.try_wait() {
+            let _ = kill_process(Pid::from_child(&child), Signal::QUIT);
+            let _ = child.wait();
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Incoming {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// What the next message needs from `start` on, so far as is known.
+    /// What the next message needs from `start` on, as far as it is known; nothing once something was taken.
     needed: usize,
     /// The longest message of the current answer.
     longest: usize,
@@ -49,6 +49,7 @@ impl Incoming {
     pub fn take(&mut self, bytes: usize) -> Range<usize> {
         let at = self.start;
         self.start += bytes;
+        self.needed = 0;
         at..self.start
     }
 
@@ -56,9 +57,10 @@ impl Incoming {
     #[inline]
     pub fn leave(&mut self, left: usize) {
         self.start = self.end - left;
+        self.needed = 0;
     }
 
-    /// The next message is at least so long.
+    /// The next message, of which not all has come, is at least so long.
     #[inline]
     pub fn need(&mut self, bytes: usize) {
         self.needed = bytes;
@@ -91,6 +93,7 @@ impl Incoming {
         }
         let room = &mut self.buffer[self.end..];
         let space = room.len();
+        debug_assert!(space > 0, "nothing read would be taken for the end");
         let taken = stream.read(room)?;
         if taken == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -207,7 +210,6 @@ mod tests {
         for answer in 0..PATIENCE {
             other.write_all(&[3; 10]).unwrap();
             receive(&mut incoming, &mut stream, 10);
-            incoming.need(5);
             incoming.take(10);
             assert!(incoming.buffer.len() > AMPLE, "answer {answer}");
             incoming.answered();

@@ -115,6 +115,8 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
                 }
+                // The server's last words may still be there to be read; if not, reading says what happened.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
                 Err(error) => return Err(lost(error)),
             }
         }

@@ -93,6 +93,8 @@ fn changes_transactions_and_loads_are_counted_and_told() {
         }
         session.run("SELECT 1; SET a = 1; INSERT INTO t VALUES (1)").unwrap();
         session.run("").unwrap();
+        // As others do it: prepared.
+        session.run("SELECT 1").unwrap();
     }
 }
 

@@ -15,6 +15,8 @@ pub enum PgError {
         sqlstate: String,
         /// The server's message, with its detail and hint.
         message: String,
+        /// Whether it ends the connection with it.
+        fatal: bool,
     },
     /// The connection could not be made, or was lost; or it cannot be encrypted as asked.
     #[error(transparent)]
@@ -41,21 +43,26 @@ impl PgError {
             message.push_str("; ");
             message.push_str(remedy);
         }
-        PgError::Server { sqlstate: String::from_utf8_lossy(&refusal.sqlstate).into_owned(), message }
+        let fatal = refusal.is_fatal();
+        PgError::Server { sqlstate: String::from_utf8_lossy(&refusal.sqlstate).into_owned(), message, fatal }
     }
 
     /// Whether the connection is gone, and another one may do better.
     pub fn is_lost(&self) -> bool {
         match self {
             PgError::Transport(TransportError::Io { .. }) => true,
-            PgError::Server { sqlstate, .. } => lost(sqlstate.as_bytes()),
+            PgError::Server { sqlstate, fatal, .. } => *fatal || lost(sqlstate.as_bytes()),
             PgError::Transport(TransportError::Tls(_)) | PgError::Protocol(_) | PgError::Unable(_) => false,
         }
     }
 
     /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
     pub(crate) fn may_pass(&self) -> bool {
-        self.is_lost() || matches!(self, PgError::Server { sqlstate, .. } if sqlstate == "53300")
+        match self {
+            // Every refusal of a login is fatal, and few of them pass.
+            PgError::Server { sqlstate, .. } => sqlstate == "53300" || lost(sqlstate.as_bytes()),
+            other => other.is_lost(),
+        }
     }
 }
 
@@ -68,7 +75,9 @@ impl From<Malformed> for PgError {
 /// Whether the server ends the connection with this error: shutdown, a crash of another backend, an idle session;
 /// or does not take any yet, because it starts.
 pub(crate) fn lost(sqlstate: &[u8]) -> bool {
-    sqlstate.starts_with(b"08") || matches!(sqlstate, b"57P01" | b"57P02" | b"57P03" | b"57P04" | b"57P05" | b"25P03")
+    // 08P01 is also said of a single malformed message.
+    (sqlstate.starts_with(b"08") && sqlstate != b"08P01")
+        || matches!(sqlstate, b"57P01" | b"57P02" | b"57P03" | b"57P04" | b"57P05" | b"25P03")
 }
 
 fn remedy(sqlstate: &[u8; 5]) -> Option<&'static str> {

@@ -22,7 +22,11 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
     let (mut answers, mut current) = (Vec::new(), Rows::default());
     let mut failure = None;
     loop {
-        let Message { kind, body } = connection.read(deadline)?;
+        let Message { kind, body } = match connection.read(deadline) {
+            Ok(message) => message,
+            // What the server said before it ended the connection says more.
+            Err(error) => return Err(failure.unwrap_or(error)),
+        };
         let body = connection.incoming.at(body);
         match kind {
             b'T' => {

@@ -74,30 +74,44 @@ fn compare(
         measured: format!("{}; {own:.2} µs over {peer:.2} µs; {}", ratio.told(2), pairs[0].0.driver),
         met: Some(ratio.median <= most),
         command: format!(
-            "wire_clients SOCKET {}; in turns with pgbench -n -M prepared -c {clients} -j 1 -T {WINDOW_S} ({})",
+            "wire_clients SOCKET {}; in turns with pgbench -n -M prepared -c {clients} -j 1 -T {} less -T {WINDOW_S} ({})",
             own_arguments.join(" "),
+            3 * WINDOW_S,
             cores.told()
         ),
     })
 }
 
-/// pgbench's prepared point selects, with one thread, as its documentation has it for one core.
+/// pgbench's prepared point selects in a window: what it does in three windows less what it does in one, so that
+/// connecting, preparing and the first cold queries are on neither side.
 fn pgbench(server: &Server, cores: &Cores, clients: u32, script: &Path) -> Result<Window, Failure> {
+    let [short, long] = [1, 3].map(|windows| pgbench_for(server, cores, clients, script, windows * WINDOW_S));
+    let ((few, short_us), (many, long_us)) = (short?, long?);
+    let queries = many - few;
+    Ok(Window { queries_per_s: queries / f64::from(2 * WINDOW_S), cpu_us_per_query: (long_us - short_us) / queries })
+}
+
+/// The queries that it makes in so many seconds, and its CPU time in microseconds, all included. One thread, as its
+/// documentation has it for one core.
+fn pgbench_for(
+    server: &Server,
+    cores: &Cores,
+    clients: u32,
+    script: &Path,
+    seconds: u32,
+) -> Result<(f64, f64), Failure> {
     let directory = server.socket.parent().ok_or("a socket has a directory")?;
     let mut command: Command = pinned(cores.clients.as_ref(), Path::new(PGBENCH));
     command.arg("-h").arg(directory).args(["-p", "5432", "-U", "root", "-n", "-M", "prepared", "-j", "1"]);
-    command.args(["-c", &clients.to_string(), "-T", &WINDOW_S.to_string(), "-f"]).arg(script).arg("sbtest");
+    command.args(["-c", &clients.to_string(), "-T", &seconds.to_string(), "-f"]).arg(script).arg("sbtest");
     let before = cpu_us("self", Whose::Children)?;
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     let spent_us = cpu_us("self", Whose::Children)? - before;
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let figure = |name: &str| -> Result<f64, Failure> {
-        let line = told.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(|| {
-            format!("{command:?} does not say `{name}`: {told}{}", String::from_utf8_lossy(&output.stderr))
-        })?;
-        let number = line.trim_start().split([' ', '/']).next().unwrap_or_default();
-        Ok(number.parse()?)
-    };
-    let queries = figure("number of transactions actually processed:")?;
-    Ok(Window { queries_per_s: figure("tps =")?, cpu_us_per_query: spent_us / queries })
+    const COUNT: &str = "number of transactions actually processed:";
+    let line = told.lines().find_map(|line| line.strip_prefix(COUNT)).ok_or_else(|| {
+        format!("{command:?} does not say `{COUNT}`: {told}{}", String::from_utf8_lossy(&output.stderr))
+    })?;
+    let queries = line.trim_start().split([' ', '/']).next().unwrap_or_default().parse()?;
+    Ok((queries, spent_us))
 }

@@ -1,6 +1,7 @@
 //! Loading many rows: three ways, each as one answer.
 
 use std::slice::ChunksExact;
+use std::time::Instant;
 
 use rumba_core::engine::EngineError;
 use rumba_core::sql::Param;
@@ -96,7 +97,8 @@ impl Rows {
             }
             LoadWay::BulkExecute => {
                 let marks = vec!["?"; columns.len()].join(", ");
-                let insert = Binary::prepare(connection, &format!("INSERT INTO {table} ({names}) VALUES ({marks})"))?;
+                let sql = format!("INSERT INTO {table} ({names}) VALUES ({marks})");
+                let insert = Binary::prepare(connection, &sql, None)?;
                 Way::Bulk { types: vec![0; insert.params()], insert }
             }
             LoadWay::LoadData => Way::Data(format!(
@@ -112,9 +114,13 @@ impl Rows {
     }
 
     /// Prepares it once more, on a new connection.
-    pub(super) fn prepare_again(&mut self, connection: &mut Connection) -> Result<(), WireError> {
+    pub(super) fn prepare_again(
+        &mut self,
+        connection: &mut Connection,
+        deadline: Option<Instant>,
+    ) -> Result<(), WireError> {
         if let Way::Bulk { insert, .. } = &mut self.way {
-            *insert = Binary::prepare(connection, &insert.sql)?;
+            *insert = Binary::prepare(connection, &insert.sql, deadline)?;
         }
         Ok(())
     }

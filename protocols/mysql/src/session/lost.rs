@@ -74,10 +74,11 @@ impl WireSession {
     }
 
     fn connect_anew(&mut self) -> Result<(), Refused> {
+        let deadline = Some(Instant::now() + CONNECT);
         let mut anew = || {
             let mut connection = enter(&self.target, &self.options)?;
             for statement in &mut self.statements {
-                statement.prepare_again(&mut connection)?;
+                statement.prepare_again(&mut connection, deadline)?;
             }
             Ok(connection)
         };

@@ -1,5 +1,7 @@
 //! Prepared statements.
 
+use std::time::Instant;
+
 use rumba_core::sql::Param;
 
 use super::load::Rows;
@@ -37,18 +39,22 @@ impl Plan {
         if text {
             return Ok(Plan::Text(Template::new(sql)));
         }
-        match Binary::prepare(connection, sql) {
+        match Binary::prepare(connection, sql, None) {
             Ok(binary) => Ok(Plan::Binary(binary)),
             Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(Template::new(sql))),
             Err(error) => Err(error),
         }
     }
 
-    /// Prepares it once more, on a new connection.
-    pub(super) fn prepare_again(&mut self, connection: &mut Connection) -> Result<(), WireError> {
+    /// Prepares it once more, on a new connection, before `deadline`.
+    pub(super) fn prepare_again(
+        &mut self,
+        connection: &mut Connection,
+        deadline: Option<Instant>,
+    ) -> Result<(), WireError> {
         match self {
-            Plan::Binary(binary) => *binary = Binary::prepare(connection, &binary.sql)?,
-            Plan::Rows(rows) => rows.prepare_again(connection)?,
+            Plan::Binary(binary) => *binary = Binary::prepare(connection, &binary.sql, deadline)?,
+            Plan::Rows(rows) => rows.prepare_again(connection, deadline)?,
             Plan::Text(_) => {}
         }
         Ok(())
@@ -92,18 +98,22 @@ const OF_ONE: usize = NULLS + 2;
 
 impl Binary {
     /// Prepares a statement, blocking.
-    pub(super) fn prepare(connection: &mut Connection, sql: &str) -> Result<Self, WireError> {
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        sql: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Self, WireError> {
         connection.put_command(PREPARE, sql.as_bytes());
-        connection.write(None)?;
-        let packet = connection.read(None)?;
+        connection.write(deadline)?;
+        let packet = connection.read(deadline)?;
         let packet = connection.receive.at(packet);
         if let Some(0xff) = packet.first() {
             return Err(WireError::refused(&answer::refusal(packet)?));
         }
         let prepared = column::prepared(packet)?;
-        definitions(connection, prepared.params, |_| {})?;
+        definitions(connection, prepared.params, deadline, |_| {})?;
         let mut columns = Vec::with_capacity(usize::from(prepared.columns));
-        definitions(connection, prepared.columns, |layout| columns.push(layout.into()))?;
+        definitions(connection, prepared.columns, deadline, |layout| columns.push(layout.into()))?;
         connection.receive.answered();
         let params = usize::from(prepared.params);
         let mut opening = vec![0; NULLS + if params > 0 { params.div_ceil(8) + 1 } else { 0 }];
@@ -212,13 +222,18 @@ impl Binary {
 }
 
 /// Takes as many definitions as the server said, and what ends them.
-fn definitions(connection: &mut Connection, count: u16, mut each: impl FnMut(Layout)) -> Result<(), WireError> {
+fn definitions(
+    connection: &mut Connection,
+    count: u16,
+    deadline: Option<Instant>,
+    mut each: impl FnMut(Layout),
+) -> Result<(), WireError> {
     for _ in 0..count {
-        let packet = connection.read(None)?;
+        let packet = connection.read(deadline)?;
         each(column::layout(connection.receive.at(packet))?);
     }
     if count > 0 && !connection.wording.deprecate_eof {
-        connection.read(None)?;
+        connection.read(deadline)?;
     }
     Ok(())
 }

@@ -22,7 +22,10 @@ enum Phase {
     /// Something was wrong: everything up to Sync is passed over.
     Skipping,
     /// Rows are awaited.
-    Copy,
+    Copy {
+        /// Whether the statement came as text: no Sync follows the rows.
+        as_text: bool,
+    },
 }
 
 /// What a statement is answered with.
@@ -84,7 +87,7 @@ impl Dialogue {
                         Phase::Startup => self.start(body, out),
                         Phase::Ready => self.message(kind, body, answers, out),
                         Phase::Skipping => self.skip(kind, out),
-                        Phase::Copy => self.rows(kind, out),
+                        Phase::Copy { as_text } => self.rows(kind, as_text, out),
                     };
                 }
             }
@@ -158,7 +161,8 @@ impl Dialogue {
         };
         if taken.is_none() {
             put_error(out, "ERROR", "08P01", &format!("invalid message {:?}", char::from(kind)));
-            self.phase = Phase::Skipping;
+            // Behind a statement as text comes no Sync.
+            if kind == b'Q' { self.ready(out) } else { self.phase = Phase::Skipping }
         }
         false
     }
@@ -172,7 +176,7 @@ impl Dialogue {
     }
 
     /// Passes over rows.
-    fn rows(&mut self, kind: u8, out: &mut Vec<u8>) -> bool {
+    fn rows(&mut self, kind: u8, as_text: bool, out: &mut Vec<u8>) -> bool {
         match kind {
             b'c' => put_tag(out, "COPY 1"),
             b'f' => put_error(out, "ERROR", "57014", "COPY from stdin failed"),
@@ -181,7 +185,9 @@ impl Dialogue {
             _ => return false,
         }
         self.phase = Phase::Ready;
-        self.ready(out);
+        if as_text {
+            self.ready(out);
+        }
         false
     }
 
@@ -260,7 +266,8 @@ impl Dialogue {
                 out.extend_from_slice(answers.described(Format::Text));
             }
             self.answer(act, Format::Text, answers, out);
-            if self.phase == Phase::Copy {
+            if let Phase::Copy { as_text } = &mut self.phase {
+                *as_text = true;
                 // What follows a COPY in one text is not run.
                 return Some(());
             }
@@ -283,7 +290,7 @@ impl Dialogue {
                 put_tag(out, tag);
             }
             Act::Copy => {
-                self.phase = Phase::Copy;
+                self.phase = Phase::Copy { as_text: false };
                 // In whichever format, of no columns.
                 put(out, b'G', |out| out.extend_from_slice(&[0; 3]));
             }

@@ -46,6 +46,13 @@ pub struct Refusal<'a> {
     pub hint: &'a [u8],
 }
 
+impl Refusal<'_> {
+    /// Whether the server ends the connection with it.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.severity, b"FATAL" | b"PANIC")
+    }
+}
+
 /// Reads ErrorResponse or NoticeResponse.
 ///
 /// # Errors

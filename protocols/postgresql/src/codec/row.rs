@@ -114,7 +114,7 @@ impl Row for PgRow<'_> {
             Layout::Float => bytes.try_into().map_or(0, |bytes| f32::from_be_bytes(bytes) as i64),
             Layout::Double => bytes.try_into().map_or(0, |bytes| f64::from_be_bytes(bytes) as i64),
             Layout::Bool => i64::from(bytes == [1]),
-            Layout::Text if bytes == b"t" => 1,
+            Layout::TextBool => i64::from(bytes == b"t"),
             Layout::Bytes | Layout::Text | Layout::Hex => decimal(bytes),
         }
     }
@@ -190,7 +190,7 @@ mod tests {
             int(4, true),
             Layout::Double,
             Layout::Text,
-            Layout::Text,
+            Layout::TextBool,
             Layout::Bool,
             Layout::Bytes,
             Layout::Bytes,

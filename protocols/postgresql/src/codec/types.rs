@@ -36,6 +36,8 @@ pub enum Layout {
     Bytes,
     /// The value as text: what has a binary form of its own, such as `numeric`.
     Text,
+    /// `t` or `f`.
+    TextBool,
     /// Bytes as text: `\x` and two digits for each.
     Hex,
 }
@@ -58,12 +60,16 @@ impl Layout {
 
     /// How a type's values come where a statement is sent as text.
     pub fn of_text(oid: u32) -> Self {
-        if oid == BYTEA { Layout::Hex } else { Layout::Text }
+        match oid {
+            BYTEA => Layout::Hex,
+            BOOL => Layout::TextBool,
+            _ => Layout::Text,
+        }
     }
 
     /// The protocol's number for the format: 0 text, 1 binary.
     pub fn format(self) -> u16 {
-        u16::from(!matches!(self, Layout::Text | Layout::Hex))
+        u16::from(!matches!(self, Layout::Text | Layout::TextBool | Layout::Hex))
     }
 }
 

@@ -274,7 +274,7 @@ impl PgSession {
     /// Takes a refusal; an error when it means that the connection is gone.
     fn take_error(&mut self, pending: Pending, place: std::ops::Range<usize>) -> Result<Taken, PgError> {
         let refusal = message::refusal(self.connection.incoming.at(place))?;
-        if lost(&refusal.sqlstate) {
+        if refusal.is_fatal() || lost(&refusal.sqlstate) {
             return Err(PgError::refused(&refusal));
         }
         let failure = usual(&refusal.sqlstate, pending.in_block, &self.options.counts)

@@ -2,12 +2,18 @@
 
 use rumba_core::sql::Param;
 
-use crate::codec::types;
+use crate::codec::types::{self, ParamLayout};
 
 /// Appends a parameter of a type as SQL has it, `standard_conforming_strings` being on as it is by default.
 pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, oid: u32) {
     match param {
         Param::Null => out.extend_from_slice(b"NULL"),
+        // Text wants text.
+        Param::Int(number) if ParamLayout::of(oid) == ParamLayout::Bytes => {
+            out.push(b'\'');
+            put_int(out, number);
+            out.push(b'\'');
+        }
         // A minus after a minus would begin a comment.
         Param::Int(number) if number < 0 => {
             out.push(b'(');

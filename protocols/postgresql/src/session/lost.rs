@@ -21,8 +21,8 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
     let mut connection = Connection::open(target, deadline)?;
     for statement in &options.setup {
         query(&mut connection, statement, Some(deadline)).map_err(|error| match error {
-            PgError::Server { sqlstate, message } => {
-                PgError::Server { sqlstate, message: message + &in_statement(statement) }
+            PgError::Server { sqlstate, message, fatal } => {
+                PgError::Server { sqlstate, message: message + &in_statement(statement), fatal }
             }
             other => other,
         })?;
@@ -74,10 +74,11 @@ impl PgSession {
     }
 
     fn connect_anew(&mut self) -> Result<(), Refused> {
+        let deadline = Some(Instant::now() + CONNECT);
         let mut anew = || {
             let mut connection = enter(&self.target, &self.options)?;
             for statement in &mut self.statements {
-                statement.prepare_again(&mut connection)?;
+                statement.prepare_again(&mut connection, deadline)?;
             }
             Ok(connection)
         };
@@ -93,13 +94,13 @@ impl PgSession {
         if let PgError::Unable(why) = &error {
             return call_failed(call, why);
         }
-        if let PgError::Server { sqlstate, message } = &error
+        if let PgError::Server { sqlstate, message, fatal } = &error
             && !error.is_lost()
         {
             let in_block = self.connection.transaction != Transaction::None;
             let named = || {
                 let message = format!("{message}{}", in_statement(sql));
-                pg_failed(call, &PgError::Server { sqlstate: sqlstate.clone(), message })
+                pg_failed(call, &PgError::Server { sqlstate: sqlstate.clone(), message, fatal: *fatal })
             };
             return usual(sqlstate.as_bytes(), in_block, &self.options.counts).unwrap_or_else(named);
         }

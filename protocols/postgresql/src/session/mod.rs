@@ -3,7 +3,8 @@
 //! Every prepared statement goes as Bind, Execute and Sync. Within a
 //! transaction, a statement that is submitted before the one before it was sent
 //! takes that one's Sync away: the server answers the whole group at once, and
-//! what follows a failure in it is left out.
+//! what follows a failure in it is left out. What ends the transaction has a
+//! group of its own.
 
 mod answers;
 mod failure;
@@ -156,6 +157,9 @@ impl PgSession {
                 Ok(())
             }
             Some(Plan::Text(template, control)) if template.params() == params.len() => {
+                if !template.takes(params) {
+                    return Err(call_failed("submit", "a zero byte in a value that is not bytea"));
+                }
                 template.write(&mut self.connection.send, params);
                 self.submitted(statement, Kind::Text, *control);
                 Ok(())
@@ -184,7 +188,8 @@ impl PgSession {
     #[inline]
     fn join_group(&mut self, at: usize) {
         let unsent = at >= SYNC.len() && self.connection.sent <= at - SYNC.len();
-        if !self.in_block || !unsent || self.connection.send.len() - at > LONG {
+        let full = self.queue.len() >= PIPELINE || self.connection.send.len() - at > LONG;
+        if !self.in_block || !unsent || full {
             return;
         }
         if let Some(before) = self.queue.back_mut()
@@ -237,7 +242,8 @@ impl SqlSession for PgSession {
             Some(Plan::Binary(binary)) if self.link.is_up() && binary.params() == params.len() => {
                 let (at, control) = (self.connection.send.len(), binary.control);
                 binary.write(&mut self.connection.send, params);
-                if at > 0 {
+                // What ends a transaction stands alone: it must be carried out whatever came of the statements before.
+                if at > 0 && !matches!(control, Control::Commit | Control::Rollback) {
                     self.join_group(at);
                 }
                 self.submitted(statement, Kind::Binary, control);

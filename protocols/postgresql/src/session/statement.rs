@@ -1,5 +1,7 @@
 //! Prepared statements.
 
+use std::time::Instant;
+
 use rumba_core::sql::Param;
 
 use super::literal::put_int;
@@ -59,16 +61,20 @@ impl Plan {
     pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &str, text: bool) -> Result<Self, PgError> {
         if text {
             // Described under no name, which the server keeps no longer than the next one.
-            let described = Described::ask(connection, "", sql)?;
+            let described = Described::ask(connection, "", sql, None)?;
             return Ok(Plan::Text(Template::new(sql, described.params), Control::of(sql)));
         }
-        Ok(Plan::Binary(Binary::prepare(connection, number, sql)?))
+        Ok(Plan::Binary(Binary::prepare(connection, number, sql, None)?))
     }
 
-    /// Prepares it once more, on a new connection.
-    pub(super) fn prepare_again(&mut self, connection: &mut Connection) -> Result<(), PgError> {
+    /// Prepares it once more, on a new connection, before `deadline`.
+    pub(super) fn prepare_again(
+        &mut self,
+        connection: &mut Connection,
+        deadline: Option<Instant>,
+    ) -> Result<(), PgError> {
         if let Plan::Binary(binary) = self {
-            *binary = Binary::prepare(connection, binary.number, &binary.sql)?;
+            *binary = Binary::prepare(connection, binary.number, &binary.sql, deadline)?;
         }
         Ok(())
     }
@@ -102,7 +108,12 @@ pub(super) struct Described {
 
 impl Described {
     /// Has the server parse a statement under this name and say what it is, blocking.
-    pub(super) fn ask(connection: &mut Connection, name: &str, sql: &str) -> Result<Self, PgError> {
+    pub(super) fn ask(
+        connection: &mut Connection,
+        name: &str,
+        sql: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Self, PgError> {
         refuse_zero(sql)?;
         let out = &mut connection.send;
         let parse = frame::start(out, b'P');
@@ -115,11 +126,15 @@ impl Described {
         frame::put_text(out, name.as_bytes());
         frame::finish(out, describe);
         out.extend_from_slice(&SYNC);
-        connection.write(None)?;
+        connection.write(deadline)?;
         let mut described = Self { params: Vec::new(), columns: Vec::new() };
         let mut failure = None;
         loop {
-            let Message { kind, body } = connection.read(None)?;
+            let Message { kind, body } = match connection.read(deadline) {
+                Ok(message) => message,
+                // What the server said before it ended the connection says more.
+                Err(error) => return Err(failure.unwrap_or(error)),
+            };
             let body = connection.incoming.at(body);
             match kind {
                 b't' => described.params = message::parameters(body)?,
@@ -164,9 +179,14 @@ pub(super) struct Binary {
 
 impl Binary {
     /// Prepares a statement, blocking.
-    pub(super) fn prepare(connection: &mut Connection, number: usize, sql: &str) -> Result<Self, PgError> {
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        number: usize,
+        sql: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Self, PgError> {
         let name = format!("s{number}");
-        let described = Described::ask(connection, &name, sql)?;
+        let described = Described::ask(connection, &name, sql, deadline)?;
         let params: Vec<ParamLayout> = described.params.iter().map(|&oid| ParamLayout::of(oid)).collect();
         let layouts: Vec<Layout> = described.columns.iter().map(|&oid| Layout::of(oid)).collect();
 

@@ -3,7 +3,7 @@
 use rumba_core::sql::Param;
 
 use super::literal;
-use crate::codec::frame;
+use crate::codec::{frame, types};
 
 /// A statement and where its parameters go.
 #[derive(Debug)]
@@ -32,6 +32,15 @@ impl Template {
     /// How many parameters it has.
     pub(super) fn params(&self) -> usize {
         self.oids.len()
+    }
+
+    /// Whether these parameters, as many as it has, can be written out: a zero byte would end the message, and stands
+    /// only in what is written as digits.
+    pub(super) fn takes(&self, params: &[Param<'_>]) -> bool {
+        params.iter().zip(&self.oids).all(|(param, &oid)| match param {
+            Param::Bytes(bytes) => types::is_bytea(oid) || !bytes.contains(&0),
+            Param::Null | Param::Int(_) => true,
+        })
     }
 
     /// Appends the message that runs the statement with these parameters, as many as it has.

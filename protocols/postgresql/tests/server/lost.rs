@@ -92,6 +92,22 @@ fn a_connection_that_is_killed_costs_one_operation() {
 
 #[test]
 #[needs(PostgreSql)]
+fn what_a_server_says_before_it_ends_a_connection_is_told() {
+    let server = shared();
+    let mut first = admin(&server);
+    let id = first.query("SELECT pg_backend_pid()").unwrap().rows[0][0].clone().unwrap();
+    admin(&server).query(&format!("SELECT pg_terminate_backend({id}, 5000)")).unwrap();
+    let error = first.query("SELECT 1").unwrap_err();
+    assert!(error.is_lost() && error.to_string().contains("57P01"), "{error}");
+    let options = options(OnLost::Fail);
+    let mut session = session(&server, &options);
+    kill_connection(&server, &mut session);
+    let error = session.run("SELECT 1").unwrap_err().to_string();
+    assert!(error.starts_with("connection: ") && error.contains("57P01"), "{error}");
+}
+
+#[test]
+#[needs(PostgreSql)]
 fn a_session_that_finds_no_server_any_more_says_so() {
     let server = shared();
     let options = options(OnLost::Reconnect);

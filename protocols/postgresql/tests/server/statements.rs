@@ -3,6 +3,7 @@
 use rumba_core::engine::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession};
 use rumba_core::worker::block_on;
+use rumba_protocol_postgresql::codec::message::Transaction;
 use rumba_protocol_postgresql::{PgSession, SessionOptions};
 
 use crate::support::{answer, ask, ints, session, sessions, shared, text};
@@ -71,6 +72,23 @@ fn a_parameter_may_be_of_another_kind_than_its_type() {
         }
         let far = told([Param::Int(1), Param::Null, Param::Null, Param::Int(1 << 20), Param::Null]).unwrap_err();
         assert!(far.to_string().contains("22003") || far.to_string().contains("out of range"), "{far}");
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn an_integer_for_text_is_text_and_a_zero_byte_in_text_is_refused_alone() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE mixed (t text, b bytea, n numeric(20))").unwrap();
+        let insert = session.prepare("INSERT INTO mixed VALUES ($1, $2, $3)").unwrap();
+        ask(&mut session, insert, &[Param::Int(-7), Param::Int(8), Param::Int(i64::MAX)], 0).unwrap();
+        let find = session.prepare("SELECT n FROM mixed WHERE t = $1 AND b = $2").unwrap();
+        let (_, rows) = ask(&mut session, find, &[Param::Int(-7), Param::Bytes(b"8")], 1).unwrap();
+        assert_eq!(rows[0][0], i64::MAX.to_string().as_bytes());
+        let error = ask(&mut session, insert, &[Param::Bytes(b"a\0b"), Param::Null, Param::Null], 0).unwrap_err();
+        assert!(!error.to_string().contains("lost"), "{error}");
+        assert_eq!(ints(&mut session, "SELECT count(*) FROM mixed").unwrap(), [1], "the session goes on");
     }
 }
 
@@ -188,6 +206,18 @@ fn after_an_error_the_rest_of_a_transaction_is_left_out_and_its_end_tells_so() {
             let error = ask(&mut session, commit, &[], 0).unwrap_err().to_string();
             assert!(error.contains("rolled it back"), "{error}");
             assert_eq!(ints(&mut session, "SELECT count(*) FROM block").unwrap(), [0]);
+            // What ends the transaction is carried out even if it was sent with what failed.
+            for (end, ends_well) in [(rollback, true), (commit, false)] {
+                session.submit(begin, &[]).unwrap();
+                for id in [1, 1] {
+                    session.submit(insert, &[Param::Int(id)]).unwrap();
+                }
+                session.submit(end, &[]).unwrap();
+                assert!(answer(&mut session, 0).is_ok() && answer(&mut session, 0).is_ok());
+                assert!(answer(&mut session, 0).unwrap_err().to_string().contains("23505"));
+                assert_eq!(answer(&mut session, 0).is_ok(), ends_well);
+                assert_eq!(session.transaction(), Transaction::None);
+            }
             // One that succeeds, in one exchange; and one that is given up.
             session.submit(begin, &[]).unwrap();
             session.submit(insert, &[Param::Int(1)]).unwrap();
