@@ -123,8 +123,9 @@ fn instructions(dir: &Path, selects: u64) -> u64 {
 fn a_point_select_takes_no_more_instructions_than_allowed() {
     const FEW: u64 = 1000;
     const MANY: u64 = 11_000;
-    // 1314 are counted, in a build for debugging and with what counts allocations; a release takes 590.
-    const MOST: u64 = 1380;
+    // 1372 are counted, in a build for debugging, which inlines little from one crate into another, and with what
+    // counts allocations; a release takes 594.
+    const MOST: u64 = 1440;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let each = (instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW);

@@ -118,13 +118,15 @@ fn instructions(dir: &Path, selects: u64) -> u64 {
     collected.1.trim().replace(',', "").parse().unwrap()
 }
 
-/// In the build that tests are of; a release takes half of it.
+/// In the build that tests are of; `scripts/instructions` counts in the release,
+/// which would be made for this test alone.
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
     const FEW: u64 = 1000;
     const MANY: u64 = 11_000;
-    const MOST: u64 = 1380;
+    // 1263 are counted, in a build for debugging and with what counts allocations; a release takes 604.
+    const MOST: u64 = 1330;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let each = (instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW);
