@@ -36,8 +36,8 @@ impl PostgreSql {
     /// # Panics
     /// It does not start: its log is told.
     pub fn start(options: &[&str], hba: &[&str]) -> Self {
-        let dir = tempfile::Builder::new().prefix("rumba-pg-").tempdir().expect("a directory");
         let identity = identity();
+        let dir = tempfile::Builder::new().prefix("rumba-pg-").tempdir_in(place(identity)).expect("a directory");
         if let Some((user, group)) = identity {
             std::os::unix::fs::chown(dir.path(), Some(user), Some(group)).expect("to give the directory away");
         }
@@ -147,6 +147,15 @@ impl Drop for PostgreSql {
             let _ = child.wait();
         }
     }
+}
+
+/// Where temporary directories are that the server's user can get to: what TMPDIR names may be below a home directory.
+fn place(identity: Option<(u32, u32)>) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    const OTHERS_MAY_PASS: u32 = 0o001;
+    let usual = std::env::temp_dir();
+    let is_open = |dir: &Path| fs::metadata(dir).is_ok_and(|found| found.permissions().mode() & OTHERS_MAY_PASS != 0);
+    if identity.is_none() || usual.ancestors().all(is_open) { usual } else { "/tmp".into() }
 }
 
 /// Writes a file for the server's user alone.
