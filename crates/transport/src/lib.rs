@@ -5,6 +5,7 @@
 mod error;
 mod incoming;
 mod link;
+mod queue;
 mod stream;
 mod target;
 mod tls;
@@ -12,6 +13,7 @@ mod tls;
 pub use error::TransportError;
 pub use incoming::Incoming;
 pub use link::{CONNECT, Link, OnLost, Refused, insist};
+pub use queue::Queue;
 pub use stream::{Ready, Stream};
 pub use target::{Address, Secret, Target, Tls};
 pub use tls::client as tls_client;

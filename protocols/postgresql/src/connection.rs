@@ -122,6 +122,16 @@ impl Connection {
         }
     }
 
+    /// The next message of an answer that has failed with `failure`, if it has: what the server said before it ended the
+    /// connection says more than its end.
+    pub(crate) fn read_after(
+        &mut self,
+        failure: &mut Option<PgError>,
+        deadline: Option<Instant>,
+    ) -> Result<Message, PgError> {
+        self.read(deadline).map_err(|error| failure.take().unwrap_or(error))
+    }
+
     /// The next message, if all of it is there.
     #[inline]
     pub(crate) fn message(&mut self) -> Result<Option<Message>, PgError> {

@@ -22,11 +22,7 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
     let (mut answers, mut current) = (Vec::new(), Rows::default());
     let mut failure = None;
     loop {
-        let Message { kind, body } = match connection.read(deadline) {
-            Ok(message) => message,
-            // What the server said before it ended the connection says more.
-            Err(error) => return Err(failure.unwrap_or(error)),
-        };
+        let Message { kind, body } = connection.read_after(&mut failure, deadline)?;
         let body = connection.incoming.at(body);
         match kind {
             b'T' => {

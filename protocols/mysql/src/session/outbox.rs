@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::slice::Iter;
 
 use crate::connection::Connection;
 
@@ -49,60 +48,7 @@ impl Pending {
 }
 
 /// Statements sent or about to be, in the order of their answers.
-#[derive(Debug)]
-pub(super) struct Queue {
-    pending: Vec<Pending>,
-    /// How many of them are answered already.
-    answered: usize,
-}
-
-impl Queue {
-    /// With room for so many statements.
-    pub(super) fn with_capacity(statements: usize) -> Self {
-        Self { pending: Vec::with_capacity(statements), answered: 0 }
-    }
-
-    /// The statement whose answer comes next.
-    #[inline]
-    pub(super) fn front(&self) -> Option<&Pending> {
-        self.pending.get(self.answered)
-    }
-
-    /// The statement submitted last.
-    pub(super) fn back_mut(&mut self) -> Option<&mut Pending> {
-        self.pending[self.answered..].last_mut()
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, pending: Pending) {
-        if self.pending.len() == self.pending.capacity() {
-            // A pipeline that never runs dry must not grow.
-            self.pending.drain(..self.answered);
-            self.answered = 0;
-        }
-        self.pending.push(pending);
-    }
-
-    /// Takes the statement that is answered.
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<Pending> {
-        let first = *self.front()?;
-        self.answered += 1;
-        if self.answered == self.pending.len() {
-            self.clear();
-        }
-        Some(first)
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.pending.clear();
-        self.answered = 0;
-    }
-
-    pub(super) fn iter(&self) -> Iter<'_, Pending> {
-        self.pending[self.answered..].iter()
-    }
-}
+pub(super) type Queue = rumba_transport::Queue<Pending>;
 
 /// How far the sending is, and the files that the server will ask for.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
 //! What servers say, rows apart.
 
-use super::types::Layout;
 use super::{Malformed, Reader};
 
 /// Whether the session is in a transaction, as every answer's end tells.
@@ -132,16 +131,6 @@ pub fn columns<'a>(body: &'a [u8], mut each: impl FnMut(Described<'a>)) -> Resul
         each(Described { name, oid });
     }
     Ok(())
-}
-
-/// How the columns of a described statement are asked for.
-///
-/// # Errors
-/// The description is cut off.
-pub fn layouts(body: &[u8]) -> Result<Vec<Layout>, Malformed> {
-    let mut layouts = Vec::new();
-    columns(body, |column| layouts.push(Layout::of(column.oid)))?;
-    Ok(layouts)
 }
 
 #[cfg(test)]

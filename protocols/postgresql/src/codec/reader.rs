@@ -17,11 +17,6 @@ impl<'a> Reader<'a> {
         Self { left: body }
     }
 
-    /// Whether nothing is left.
-    pub fn is_empty(&self) -> bool {
-        self.left.is_empty()
-    }
-
     /// The next `N` bytes.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use rumba_core::wait::{Wait, wait_for};
 use rumba_transport::{Ready, TransportError};
 
 use super::failure::{call_failed, refused, usual};
-use super::queue::{Kind, Pending};
+use super::queue::{Kind, Pending, group_end};
 use super::statement::{Control, Plan};
 use super::{AMPLE, PATIENCE, PgSession};
 use crate::PgError;
@@ -120,7 +120,7 @@ impl PgSession {
                 Ok(sent) => connection.sent += sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let sent = connection.sent.saturating_sub(connection.stream.held_back());
-                    return self.base + (sent as u64) < self.queue.group_end();
+                    return self.base + (sent as u64) < group_end(&self.queue);
                 }
                 // The server's last words may still be there to be read; if not, reading says what happened.
                 Err(_) => break,

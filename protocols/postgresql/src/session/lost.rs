@@ -53,7 +53,7 @@ impl PgSession {
         self.options.counts.connections_lost.fetch_add(1, Relaxed);
         // A server that breaks the protocol does so again.
         let again = self.options.on_lost == OnLost::Reconnect && error.is_lost();
-        self.link.lose(error, again, self.queue.len());
+        self.link.lose(error, again, self.queue.iter().len());
         self.queue.clear();
         self.connection.send.clear();
         self.connection.sent = 0;

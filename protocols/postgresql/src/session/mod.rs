@@ -188,7 +188,7 @@ impl PgSession {
     #[inline]
     fn join_group(&mut self, at: usize) {
         let unsent = at >= SYNC.len() && self.connection.sent <= at - SYNC.len();
-        let full = self.queue.len() >= PIPELINE || self.connection.send.len() - at > LONG;
+        let full = self.queue.iter().len() >= PIPELINE || self.connection.send.len() - at > LONG;
         if !self.in_block || !unsent || full {
             return;
         }

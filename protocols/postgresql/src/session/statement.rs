@@ -130,11 +130,7 @@ impl Described {
         let mut described = Self { params: Vec::new(), columns: Vec::new() };
         let mut failure = None;
         loop {
-            let Message { kind, body } = match connection.read(deadline) {
-                Ok(message) => message,
-                // What the server said before it ended the connection says more.
-                Err(error) => return Err(failure.unwrap_or(error)),
-            };
+            let Message { kind, body } = connection.read_after(&mut failure, deadline)?;
             let body = connection.incoming.at(body);
             match kind {
                 b't' => described.params = message::parameters(body)?,
