@@ -12,10 +12,13 @@ use rumba_core::units::parse_bytes;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{self, Draft};
 use crate::initialise;
 use crate::launch::{Data, Launch, Layout, Line};
-use crate::software::{Brand, Software, Version};
+use rumba_server_kit::cache::{self, Draft};
+use rumba_server_kit::readback::as_switch;
+use rumba_server_kit::version::Version;
+
+use crate::software::{Brand, Software};
 
 /// A server's variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -281,15 +284,6 @@ impl Variable {
 
 fn show(bound: &Option<String>) -> &str {
     bound.as_deref().unwrap_or("any")
-}
-
-/// A switch in any of the words that servers take for one.
-pub fn as_switch(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "1" | "on" | "true" | "yes" => Some(true),
-        "0" | "off" | "false" | "no" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use rumba_core::setting::SettingError;
 
 use crate::counters::Kind;
 use crate::plan::Asked;
-use crate::software::{Brand, Software, Version};
+use rumba_server_kit::version::Version;
+
+use crate::software::{Brand, Software};
 
 /// What InnoDB is told by name.
 pub const INNODB: &[&str] = &["none", "zlib", "page-zlib", "page-lz4", "page-snappy"];

@@ -13,13 +13,16 @@ use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
 use rumba_protocol_mysql::Admin;
 
+use rumba_server_kit::dsn::{Dsn, is_dsn};
+use rumba_server_kit::install::{Release, Software as _, available};
+
 use crate::capability::Capabilities;
-use crate::catalogue::{self, Release};
+use crate::catalogue::RELEASES;
 use crate::compression;
 use crate::connections;
 use crate::control::Control;
 use crate::counters::{self, Kind};
-use crate::dsn::{self, Dsn};
+use crate::dsn;
 use crate::external;
 use crate::initialise;
 use crate::instance::{Host, Parts, ServerInstance};
@@ -132,32 +135,32 @@ enum Server {
 impl Server {
     fn of(server: Option<&str>) -> Result<Self, SettingError> {
         let Some(name) = server else {
-            return catalogue::releases().first().map(Server::Release).ok_or_else(|| {
+            return RELEASES.all().first().map(Server::Release).ok_or_else(|| {
                 SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
             });
         };
-        if dsn::is_dsn(name) {
-            return Dsn::parse(name).map(Server::Brought);
+        if is_dsn(name) {
+            return dsn::FORM.parse(name).map(Server::Brought);
         }
-        if let Some(release) = catalogue::release(name) {
+        if let Some(release) = RELEASES.find(name) {
             return Ok(Server::Release(release));
         }
-        dsn::refuse_without_scheme(name)?;
+        dsn::FORM.refuse_without_scheme(name)?;
         if name.contains('/') {
             return Ok(Server::Base(name.into()));
         }
         let remedy = "`rumba engines` lists the servers; or name a base directory (/opt/mysql) or a DSN (mysql://user@host/schema)";
-        Err(SettingError::new("server", catalogue::unknown(name), remedy))
+        Err(SettingError::new("server", RELEASES.unknown(name), remedy))
     }
 
     fn software(&self) -> Result<Software, SettingError> {
         match self {
-            Server::Release(release) => release.software().ok_or_else(|| {
+            Server::Release(release) => release.software::<Software>().ok_or_else(|| {
                 let remedy = format!("install it: {}", release.install_command());
                 SettingError::new("server", format!("{} is not installed", release.about), remedy)
             }),
             Server::Base(base) => Software::at(base).map_err(|error| {
-                SettingError::new("server", error.to_string(), "name the directory that holds bin/mysqld and share")
+                SettingError::new("server", error, "name the directory that holds bin/mysqld and share")
             }),
             // No caller asks for the software of a server that others run.
             Server::Brought(_) => {
@@ -244,7 +247,7 @@ impl MySqlEngine {
     }
 
     fn open_brought(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
-        let target = dsn.target().map_err(setting)?;
+        let target = dsn::target(dsn).map_err(setting)?;
         let mut admin = external::connect(&target).map_err(setting)?;
         let (options, plan, capabilities) = self.plan_brought(config, &mut admin).map_err(setting)?;
         let mut settings = vec![
@@ -256,7 +259,7 @@ impl MySqlEngine {
         ];
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
         let place = external::place(&target, &mut admin);
-        let schema = dsn.schema.clone();
+        let schema = dsn.database.clone();
         let taken = external::take(&mut admin, &schema)?;
         let version = capabilities.version_text;
         let mut control = Control::new(admin, options.on_lost, Some(schema.clone()));
@@ -367,14 +370,14 @@ impl Engine for MySqlEngine {
             Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
             Ok(Server::Brought(dsn)) => Availability {
                 version: None,
-                source: format!("a server run by others, schema {}", dsn.schema),
+                source: format!("a server run by others, schema {}", dsn.database),
                 missing: None,
             },
             Ok(Server::Base(base)) => match Software::at(&base) {
-                Ok(software) => here(&software),
-                Err(error) => absent(error.to_string(), "name the directory that holds bin/mysqld and share".into()),
+                Ok(software) => available(&software),
+                Err(error) => absent(error, "name the directory that holds bin/mysqld and share".into()),
             },
-            Ok(Server::Release(release)) => match release.software() {
+            Ok(Server::Release(release)) => match release.software::<Software>() {
                 Some(software) if release.has(self.name) && !software.holds(self.name) => absent(
                     format!("{} is here without its plugin ha_rocksdb", release.about),
                     release.install_command(),
@@ -384,7 +387,7 @@ impl Engine for MySqlEngine {
                     source: "a server of your own (server = …): none in the catalogue has it".to_owned(),
                     missing: None,
                 },
-                _ => release.availability(),
+                _ => release.availability::<Software>(),
             },
         }
     }
@@ -396,10 +399,10 @@ impl Engine for MySqlEngine {
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Server::of(config.server.as_deref())? {
             Server::Brought(dsn) => {
-                let mut admin = external::connect(&dsn.target()?)?;
+                let mut admin = external::connect(&dsn::target(&dsn)?)?;
                 let (_, plan, _) = self.plan_brought(config, &mut admin)?;
-                external::check(&mut admin, &dsn.schema)?;
-                rehearsal::check(&mut admin, &plan.kind, &dsn.schema)
+                external::check(&mut admin, &dsn.database)?;
+                rehearsal::check(&mut admin, &plan.kind, &dsn.database)
             }
             server => self.plan_own(config, &server).map(drop),
         }
@@ -407,7 +410,7 @@ impl Engine for MySqlEngine {
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
         match Server::of(config.server.as_deref())? {
-            Server::Brought(dsn) => Ok(connections::of_server_at_rest(&mut external::connect(&dsn.target()?)?)),
+            Server::Brought(dsn) => Ok(connections::of_server_at_rest(&mut external::connect(&dsn::target(&dsn)?)?)),
             server => {
                 let Ready { plan, capabilities, .. } = self.plan_own(config, &server)?;
                 Ok(connections::of_plan(&plan, &capabilities))
@@ -440,14 +443,6 @@ impl Engine for MySqlEngine {
             }
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
         }
-    }
-}
-
-fn here(software: &Software) -> Availability {
-    Availability {
-        version: Some(software.version_text.clone()),
-        source: software.program.display().to_string(),
-        missing: None,
     }
 }
 

@@ -166,7 +166,7 @@ pub fn take(admin: &mut dyn Ask, schema: &str) -> Result<Taken, EngineError> {
 /// What the server says.
 pub fn hold(admin: &mut dyn Ask, schema: &str, patience: Duration) -> Result<bool, WireError> {
     // Servers hash or cut longer names.
-    let name = text(&format!("rumba:{:016x}", crate::cache::number_of(schema)));
+    let name = text(&format!("rumba:{:016x}", rumba_server_kit::cache::number_of(schema)));
     let got = firsts(admin, &format!("SELECT GET_LOCK({name}, {})", patience.as_secs()))?;
     Ok(got == ["1"])
 }

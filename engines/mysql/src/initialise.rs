@@ -7,10 +7,13 @@ use std::process::Stdio;
 
 use rumba_core::engine::EngineError;
 
-use crate::cache::{self, Draft};
-use crate::failure::{explain, full_or_failed};
-use crate::process;
-use crate::software::{Brand, Software, Version};
+use rumba_server_kit::cache::{self, Draft};
+use rumba_server_kit::failure::full_or_failed;
+use rumba_server_kit::process::{Signals, dies_with_us};
+use rumba_server_kit::version::Version;
+
+use crate::failure::LOG_WORDS;
+use crate::software::{Brand, Software};
 
 /// Variables that shape a data directory when it is made, and must be the same at every start.
 const AT_INSTALL: [&str; 8] = [
@@ -103,7 +106,7 @@ fn initialise(
     let file = File::create(log).map_err(failed)?;
     command.stdout(file.try_clone().map_err(failed)?).stderr(file);
     command.stdin(if sql.is_some() { Stdio::piped() } else { Stdio::null() });
-    process::dies_with_us(&mut command);
+    dies_with_us(&mut command, Signals::ONE_PROCESS.abort);
     let mut child = command.spawn().map_err(failed)?;
     if let (Some(sql), Some(mut stdin)) = (sql, child.stdin.take()) {
         // A server that ends early says why in its log.
@@ -115,7 +118,7 @@ fn initialise(
     }
     let text = fs::read_to_string(log).unwrap_or_default();
     let told: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let explained = explain(&text, &told);
+    let explained = LOG_WORDS.explain(&text, &told);
     Err(full_or_failed("initialise", format!("{} ended with {status}; {explained}", software.program.display())))
 }
 

@@ -15,7 +15,7 @@ use crate::launch::{Running, STOP};
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::upkeep::{self, Patience, theirs};
-use crate::watch::{Watch, Watched};
+use rumba_server_kit::watch::{Watch, Watched};
 
 /// How long a server may take to say a counter.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -226,7 +226,13 @@ pub fn is_log(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rumba_core::engine::Engine;
+    use rumba_core::sql::SqlSession;
+    use rustix::process::{Pid, Signal, kill_process};
+
     use super::*;
+    use crate::MySqlEngine;
+    use crate::testing::config;
 
     #[test]
     fn logs_are_told_from_data() {
@@ -235,6 +241,37 @@ mod tests {
         }
         for data in ["ibdata1", "undo_001", "#rocksdb/000012.sst", "rumba/x.ibd", "#ib_16384_0.dblwr"] {
             assert!(!is_log(Path::new(data)), "{data}");
+        }
+    }
+
+    fn sql(instance: &dyn Instance) -> Box<dyn SqlSession> {
+        match instance.session() {
+            Ok(Session::Sql(session)) => session,
+            _ => panic!("an SQL session"),
+        }
+    }
+
+    /// A server that was killed while an index was made, or the debt paid, was "unexpected end of file": only clients
+    /// that waited for an answer told its signal.
+    #[test]
+    #[needs(MariaDb)]
+    fn whatever_meets_the_end_of_a_server_tells_its_signal() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), &[]).expect("a server");
+        let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
+        first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
+        let Place::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };
+        kill_process(Pid::from_raw(pid as i32).expect("a number"), Signal::KILL).expect("killed");
+        let told = [
+            first.run("ALTER TABLE t ADD KEY (id)").expect_err("it is gone"),
+            second.prepare("SELECT 1").expect_err("it is gone"),
+            third.prepare_rows("t", &["id"]).expect_err("it is gone"),
+            instance.session().err().expect("it is gone"),
+            instance.settle().expect_err("it is gone"),
+            instance.drain().expect_err("it is gone"),
+        ];
+        for error in told {
+            assert!(error.to_string().contains("the server ended with signal: 9"), "{error}");
         }
     }
 }

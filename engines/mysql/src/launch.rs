@@ -1,11 +1,8 @@
 //! Starting a server on a data directory, and talking to it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::net::TcpListener;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -15,11 +12,15 @@ use std::time::{Duration, Instant};
 use rumba_core::engine::{EngineError, KEPT};
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
-use crate::cache;
-use crate::failure::last_lines;
-use crate::process::{LOOK, Process};
-use crate::software::{Brand, Software, Version};
-use crate::watch::Watch;
+use rumba_server_kit::cache;
+use rumba_server_kit::failure::last_lines;
+use rumba_server_kit::files::{free_port, password, short_socket, write_private};
+use rumba_server_kit::process::{LOOK, Process, Signals};
+use rumba_server_kit::version::Version;
+use rumba_server_kit::watch::Watch;
+
+use crate::failure::LOG_WORDS;
+use crate::software::{Brand, Software};
 
 /// How long a server may take to start. One that gives up ends, and is noticed at once.
 const START: Duration = Duration::from_secs(300);
@@ -27,10 +28,8 @@ const START: Duration = Duration::from_secs(300);
 pub const STOP: Duration = Duration::from_secs(300);
 /// The socket within the data directory.
 const SOCKET: &str = "s";
-/// What a socket's address holds, without the zero at its end.
-const SOCKET_PATH_MAX: usize = 107;
 /// The schema of a server of rumba's own.
-pub const SCHEMA: &str = crate::dsn::SCHEMA;
+pub const SCHEMA: &str = rumba_server_kit::dsn::DATABASE;
 
 /// Where an instance's files are.
 #[derive(Clone, Debug)]
@@ -140,7 +139,7 @@ impl Launch<'_> {
         write_private(&layout.configuration(), &configuration).map_err(|error| failed("my.cnf", error))?;
         // It holds no password: that is in the first statements, which are removed below.
         fs::write(layout.kept().join("my.cnf"), &configuration).map_err(|error| failed("my.cnf", error))?;
-        let (socket, data) = short_socket(&layout.data()).map_err(|error| failed("its socket", error))?;
+        let (socket, data) = short_socket(&layout.data(), SOCKET).map_err(|error| failed("its socket", error))?;
         let address = match port {
             Some(port) => Address::Tcp { host: "127.0.0.1".into(), port },
             None => Address::Socket(socket),
@@ -149,7 +148,7 @@ impl Launch<'_> {
             Target { address, user: "root".into(), password: Secret::new(password), database: None, tls: Tls::Off };
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
         let told = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
-        let watch = Arc::new(Watch::new(process, layout.log(), told.collect()));
+        let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
         let mut running = Running { watch, target, _data: data };
         let answers = wait(&running);
         let removed = fs::remove_file(layout.first_statements());
@@ -167,7 +166,7 @@ impl Launch<'_> {
         if let Some(allocator) = &self.software.allocator {
             command.env("LD_PRELOAD", allocator);
         }
-        Process::start(&mut command)
+        Process::start(&mut command, Signals::ONE_PROCESS)
     }
 
     /// Run by the server before it takes a connection, each on a line of its own.
@@ -261,35 +260,6 @@ fn quoted(value: &str) -> String {
     } else {
         value.to_owned()
     }
-}
-
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
-}
-
-/// A password of 128 bits.
-fn password() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    // Servers with rules for passwords want all kinds of characters.
-    Ok(bytes.iter().fold("Aa1-".to_owned(), |text, byte| text + &format!("{byte:02x}")))
-}
-
-/// A port that nobody listened on just now.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-/// A path to the socket in a data directory that fits into a socket's address,
-/// and what must stay open for it.
-fn short_socket(data: &Path) -> io::Result<(PathBuf, Option<OwnedFd>)> {
-    let path = data.join(SOCKET);
-    if path.as_os_str().as_bytes().len() <= SOCKET_PATH_MAX {
-        return Ok((path, None));
-    }
-    let directory = OwnedFd::from(File::open(data)?);
-    Ok((format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd()).into(), Some(directory)))
 }
 
 #[cfg(test)]

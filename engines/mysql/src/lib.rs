@@ -10,7 +10,6 @@ extern crate rumba_testkit;
 #[cfg(test)]
 rumba_testkit::main!();
 
-mod cache;
 mod capability;
 mod catalogue;
 mod compression;
@@ -27,7 +26,6 @@ mod launch;
 mod memory;
 mod options;
 mod plan;
-mod process;
 mod profile;
 mod readback;
 mod rehearsal;
@@ -35,7 +33,6 @@ mod software;
 #[cfg(test)]
 mod testing;
 mod upkeep;
-mod watch;
 
 pub use catalogue::Servers;
 pub use engine::MySqlEngine;

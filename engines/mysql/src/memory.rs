@@ -3,7 +3,9 @@
 use rumba_core::memory::MemoryNeed;
 
 use crate::counters::Kind;
-use crate::software::{Brand, Version};
+use rumba_server_kit::version::Version;
+
+use crate::software::Brand;
 
 /// The table that `xtask memory-needs` writes.
 const TABLE: &str = include_str!("../../memory-needs.txt");

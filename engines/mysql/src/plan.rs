@@ -10,8 +10,10 @@ use crate::counters::Kind;
 use crate::initialise;
 use crate::launch;
 use crate::options::Options;
-use crate::profile::{self, Needs};
-use crate::software::{Brand, Software, Version};
+use crate::profile;
+use rumba_server_kit::version::Version;
+
+use crate::software::{Brand, Software};
 
 /// A line of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,15 +198,14 @@ fn load_engine(plan: &mut Plan, brand: Brand) {
 }
 
 fn fill(plan: &mut Plan, asked: &Asked<'_>, compressed: &Compressed) -> Result<(), SettingError> {
-    let needs = Needs {
+    let filled = profile::fill(&profile::For {
         kind: &plan.kind,
         brand: asked.server.brand,
         version: asked.server.version,
         cache: asked.config.cache,
         durability: asked.config.durability,
-        cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
-    };
-    let filled = profile::fill(&needs).map_err(|error| {
+    });
+    let filled = filled.map_err(|error| {
         SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
     })?;
     for line in filled.lines.iter().filter(|line| asked.server.variables.contains_key(&line.name)) {

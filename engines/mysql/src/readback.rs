@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use rumba_core::engine::EngineError;
-use rumba_core::units::parse_bytes;
 use rumba_protocol_mysql::Admin;
 
-use crate::capability::{as_switch, global_variables};
+use rumba_server_kit::readback::{Match, compare, refused};
+
+use crate::capability::global_variables;
 use crate::counters::Kind;
 use crate::plan::{Line, Plan};
-
-/// By how much a server may round a number that it was told.
-const ROUNDING: f64 = 0.1;
 
 /// Variables that decide what a server's figures mean, whoever has set them.
 const TELLING: [&str; 14] = [
@@ -64,14 +62,6 @@ pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, 
     Ok(in_force)
 }
 
-fn refused(call: &'static str, name: &str, asked: &str, found: &str) -> EngineError {
-    let message = format!(
-        "{name} was asked to be {asked} and is {found}: the server changed or ignored it. \
-         Ask for a value that it takes; the server's log may say why"
-    );
-    EngineError::failed(call, message)
-}
-
 /// The names of the variable that a line sets, and the value; nothing for options that are no variables.
 fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
     const NO_VARIABLES: [&str; 7] =
@@ -84,42 +74,6 @@ fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
         name => vec![name],
     };
     Some((names, line.value.as_deref()?))
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Match {
-    Same,
-    Rounded,
-    Other,
-}
-
-fn compare(asked: &str, found: &str) -> Match {
-    let (asked, found) = (asked.trim(), found.trim());
-    if asked.eq_ignore_ascii_case(found) || (asked == "NULL" && found.is_empty()) {
-        return Match::Same;
-    }
-    if let (Some(asked), Some(found)) = (number(asked), number(found)) {
-        return match (asked - found).abs() {
-            0.0 => Match::Same,
-            apart if apart <= asked.abs() * ROUNDING => Match::Rounded,
-            _ => Match::Other,
-        };
-    }
-    match (as_switch(asked), as_switch(found)) {
-        (Some(asked), Some(found)) if asked == found => Match::Same,
-        // A list of words in another order, or with the words that one of them stands for.
-        _ if is_within(asked, found) => Match::Same,
-        _ => Match::Other,
-    }
-}
-
-fn number(text: &str) -> Option<f64> {
-    text.parse().ok().or_else(|| parse_bytes(text).ok().map(|bytes| bytes as f64))
-}
-
-fn is_within(asked: &str, found: &str) -> bool {
-    let has = |word: &str| found.split(',').any(|known| known.trim().eq_ignore_ascii_case(word.trim()));
-    asked.contains(',') && asked.split(',').all(has)
 }
 
 /// Compares the options of the default column family with what MyRocks says of it.
@@ -193,18 +147,6 @@ fn parts(text: &str) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_are_the_same_however_they_are_written() {
-        for (asked, found) in
-            [("64M", "67108864"), ("ON", "1"), ("READ-COMMITTED", "read-committed"), ("0.5", "0.500000")]
-        {
-            assert_eq!(compare(asked, found), Match::Same, "{asked} {found}");
-        }
-        assert_eq!(compare("1000000", "1048576"), Match::Rounded);
-        assert_eq!(compare("1000000", "134217728"), Match::Other);
-        assert_eq!(compare("O_DIRECT", "fsync"), Match::Other);
-    }
 
     #[test]
     fn the_options_of_column_families_are_taken_apart() {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
+use rumba_server_kit::loader::{Loader, library_directories};
+use rumba_server_kit::version::Version;
 use serde::{Deserialize, Serialize};
 
 /// Whose server it is.
@@ -27,34 +29,6 @@ impl Brand {
             Brand::MySql => "MySQL",
         }
     }
-}
-
-/// A server's version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version(pub u16, pub u16, pub u16);
-
-impl Version {
-    /// Reads the first dotted number of a text: `10.11.14-MariaDB` is 10.11.14.
-    pub fn find(text: &str) -> Option<Self> {
-        text.split(|c: char| !c.is_ascii_digit() && c != '.').filter(|word| word.contains('.')).find_map(|word| {
-            let mut parts = word.split('.').map(str::parse);
-            let mut next = || parts.next()?.ok();
-            Some(Version(next()?, next()?, next().unwrap_or(0)))
-        })
-    }
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}.{}", self.0, self.1, self.2)
-    }
-}
-
-/// The dynamic loader and libraries of a server that brings its own.
-#[derive(Clone, Debug)]
-struct Loader {
-    program: PathBuf,
-    libraries: Vec<PathBuf>,
 }
 
 /// A server's software.
@@ -115,32 +89,45 @@ const PLUGINS: [&str; 7] = [
     "lib/mariadb19/plugin",
 ];
 
-impl Software {
-    /// The server in a base directory, which runs with the system's libraries.
-    ///
-    /// # Errors
-    /// What is missing.
-    pub fn at(base: &Path) -> Result<Self, SoftwareError> {
-        let mut software = Self::look(base, None)?;
+impl rumba_server_kit::install::Software for Software {
+    fn at(base: &Path) -> Result<Self, String> {
+        let mut software = Self::look(base, None).map_err(|error| error.to_string())?;
         software.allocator = software.wants_allocator().then(system_allocator).flatten();
         Ok(software)
     }
 
-    /// The server in an unpacked tree that has its own dynamic loader and libraries.
-    ///
-    /// # Errors
-    /// What is missing.
-    pub fn in_tree(tree: &Path) -> Result<Self, SoftwareError> {
-        let libraries = library_directories(tree);
-        let loader =
-            libraries.iter().find_map(|dir| Some(Loader { program: loader_in(dir)?, libraries: libraries.clone() }));
-        let mut software = Self::look(&tree.join("usr"), loader)?;
+    fn in_tree(tree: &Path) -> Result<Self, String> {
+        let mut software = Self::look(&tree.join("usr"), Loader::of(tree)).map_err(|error| error.to_string())?;
         if software.wants_allocator() {
-            software.allocator = libraries.iter().map(|dir| dir.join(ALLOCATOR)).find(|file| file.exists());
+            let files = library_directories(tree).into_iter().map(|dir| dir.join(ALLOCATOR));
+            software.allocator = files.into_iter().find(|file| file.exists());
         }
         Ok(software)
     }
 
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.brand.name(), self.version_text)
+    }
+
+    fn version_text(&self) -> &str {
+        &self.version_text
+    }
+
+    fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// As far as that is in plugins.
+    fn holds(&self, engine: &str) -> bool {
+        engine != "myrocks" || self.has_plugin("ha_rocksdb")
+    }
+}
+
+impl Software {
     fn look(base: &Path, loader: Option<Loader>) -> Result<Self, SoftwareError> {
         let there = |names: &[&str]| names.iter().map(|name| base.join(name)).filter(|path| path.exists()).collect();
         let programs: Vec<PathBuf> = there(&PROGRAMS);
@@ -193,11 +180,10 @@ impl Software {
 
     /// A command that runs the server's program, with its own loader if it has one.
     pub fn command(&self) -> Command {
-        let Some(loader) = &self.loader else { return Command::new(&self.program) };
-        let libraries: Vec<String> = loader.libraries.iter().map(|dir| dir.display().to_string()).collect();
-        let mut command = Command::new(&loader.program);
-        command.arg("--library-path").arg(libraries.join(":")).arg(&self.program);
-        command
+        match &self.loader {
+            Some(loader) => loader.command(&self.program),
+            None => Command::new(&self.program),
+        }
     }
 
     /// Where its parts are, as options: a server's own idea of it holds only
@@ -220,11 +206,6 @@ impl Software {
             options.push(("user".to_owned(), "root".to_owned()));
         }
         options
-    }
-
-    /// Whether it has what an engine of rumba's needs, as far as that is in plugins.
-    pub fn holds(&self, engine: &str) -> bool {
-        engine != "myrocks" || self.has_plugin("ha_rocksdb")
     }
 
     /// Whether a plugin's library is there: `ha_rocksdb`.
@@ -265,50 +246,16 @@ fn system_allocator() -> Option<PathBuf> {
     dirs.into_iter().map(|dir| dir.join(ALLOCATOR)).find(|file| file.exists())
 }
 
-/// The directories of shared libraries in a tree of Debian's.
-fn library_directories(tree: &Path) -> Vec<PathBuf> {
-    let mut directories = Vec::new();
-    for parent in ["usr/lib", "lib"] {
-        let parent = tree.join(parent);
-        let mut triplets: Vec<PathBuf> = fs::read_dir(&parent)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with("-linux-gnu")))
-            .collect();
-        triplets.sort();
-        directories.extend(triplets);
-        if parent.is_dir() {
-            directories.push(parent);
-        }
-    }
-    directories
-}
-
-fn loader_in(directory: &Path) -> Option<PathBuf> {
-    fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()).find(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux")) && path.exists()
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use rumba_server_kit::install::Software as _;
 
-    #[test]
-    fn versions_are_found_in_what_servers_say_of_themselves() {
-        assert_eq!(Version::find("10.11.14-MariaDB-0+deb12u2"), Some(Version(10, 11, 14)));
-        assert_eq!(Version::find("9.7.4"), Some(Version(9, 7, 4)));
-        assert_eq!(Version::find("5.6"), Some(Version(5, 6, 0)));
-        assert_eq!(Version::find("Percona 8"), None);
-        assert!(Version(10, 11, 2) > Version(10, 6, 20));
-    }
+    use super::*;
 
     #[test]
     fn a_directory_without_a_server_says_what_was_looked_for() {
         let dir = tempfile::tempdir().unwrap();
-        let error = Software::at(dir.path()).unwrap_err().to_string();
+        let error = Software::at(dir.path()).unwrap_err();
         assert!(error.contains("mysqld or mariadbd"), "{error}");
     }
 }

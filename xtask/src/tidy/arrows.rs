@@ -20,6 +20,8 @@ enum Room {
     Transport,
     /// What speaks the protocol of a family of servers: a client, a null server.
     Protocol,
+    /// What engines that are servers share.
+    ServerKit,
     Engine,
     Workload,
     /// What tests share.
@@ -44,6 +46,7 @@ impl Room {
             ("crates", Some("testkit")) => Room::Testkit,
             ("crates", Some("faults")) => Room::Faults,
             ("crates", Some("transport")) => Room::Transport,
+            ("crates", Some("server-kit")) => Room::ServerKit,
             ("protocols", Some(_)) => Room::Protocol,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
@@ -62,7 +65,8 @@ impl Room {
             // What the page shows of real statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
             Room::Core => false,
-            Room::Engine => matches!(other, Room::Core | Room::Protocol),
+            Room::Engine => matches!(other, Room::Core | Room::Protocol | Room::ServerKit),
+            Room::ServerKit => matches!(other, Room::Core | Room::Transport),
             Room::Protocol => matches!(other, Room::Core | Room::Transport) || (in_tests && other == Room::Protocol),
             // Its statements are tried over a real server.
             Room::Workload if in_tests => matches!(other, Room::Core | Room::Protocol),
@@ -83,7 +87,10 @@ impl Room {
             Room::Report => "report depends on core alone: it reads records; its tests may use the statistics",
             Room::Transport => "the transport depends on core alone",
             Room::Protocol => "a protocol depends on core and the transport alone; its tests may use another",
-            Room::Engine => "an engine depends on core and on its protocol alone",
+            Room::Engine => {
+                "an engine depends on core, on its protocol and, if it is a server, on the server kit alone"
+            }
+            Room::ServerKit => "the server kit depends on core and the transport alone: it knows no protocol",
             Room::Workload => "a workload depends on core alone; its tests may use a protocol",
             Room::Testkit => "what tests share depends on no crate of this workspace",
             Room::Faults => "the fault suite drives the program, and uses a protocol alone; the program's tests use it",

@@ -15,60 +15,16 @@ mod status;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use rumba_core::engine::{EngineError, Gauge};
+use rumba_core::engine::EngineError;
 
 pub use ask::Ask;
 pub(crate) use ask::{failed, is_denied, query};
 pub(crate) use innodb::{PurgeProgress, purge_is_done, purge_progress};
 pub(crate) use levels::Levels;
 pub(crate) use rocksdb::family_sums;
+pub use rumba_server_kit::reading::Reading;
 pub use server::{Flavour, Kind, Server};
 pub(crate) use status::Status;
-
-/// Figures, and what could not be had.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
-    /// The figures.
-    pub gauges: Vec<Gauge>,
-    /// What could not be had.
-    pub absent: Vec<Absence>,
-}
-
-/// A figure that could not be had.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absence {
-    /// Its name.
-    pub name: String,
-    /// Why, and where there is one, the remedy.
-    pub reason: String,
-}
-
-impl Reading {
-    /// A figure by its name.
-    pub fn get(&self, name: &str) -> Option<f64> {
-        self.gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
-    }
-
-    fn put(&mut self, name: impl Into<String>, value: f64) {
-        self.gauges.push(Gauge::new(name, value));
-    }
-
-    fn put_or(&mut self, name: &str, value: Result<f64, String>) {
-        match value {
-            Ok(value) => self.put(name, value),
-            Err(reason) => self.miss(name, reason),
-        }
-    }
-
-    fn miss(&mut self, name: impl Into<String>, reason: impl Into<String>) {
-        self.absent.push(Absence { name: name.into(), reason: reason.into() });
-    }
-
-    fn join(&mut self, other: Reading) {
-        self.gauges.extend(other.gauges);
-        self.absent.extend(other.absent);
-    }
-}
 
 /// Switches on what InnoDB counts only when told to, once after the start. A
 /// user without the privilege goes without: those counters are then absent.

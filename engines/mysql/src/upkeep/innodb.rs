@@ -3,8 +3,8 @@
 use rumba_core::engine::EngineError;
 
 use super::globals::{self, Wanted};
-use super::wait::{self, Look, Patience};
 use crate::counters::{Ask, Server, debt, purge_is_done, query};
+use rumba_server_kit::wait::{self, Look, Patience};
 
 /// Pages that may stay dirty: the server's own threads touch a few all the time.
 const DIRTY_PAGES: f64 = 8.0;

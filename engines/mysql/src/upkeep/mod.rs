@@ -13,12 +13,11 @@ mod rocksdb;
 #[cfg(test)]
 mod tests;
 pub mod theirs;
-mod wait;
 
 use rumba_core::engine::EngineError;
 
 use crate::counters::{Ask, Kind, Server, query};
-pub use wait::Patience;
+pub use rumba_server_kit::wait::Patience;
 
 /// Brings the tables of `schema`, on a server of rumba's own, to the state in which
 /// reads after a load are representative. May take minutes: the connection must bear answers that are

@@ -2,8 +2,8 @@
 
 use rumba_core::engine::EngineError;
 
-use super::wait::{self, Look, Patience};
 use crate::counters::{Ask, Levels, Status, family_sums, query};
+use rumba_server_kit::wait::{self, Look, Patience};
 
 const TRIGGER: &str = "LEVEL0_FILE_NUM_COMPACTION_TRIGGER";
 

@@ -7,10 +7,10 @@
 use rumba_core::engine::EngineError;
 
 use super::innodb::{HISTORY, open_transactions};
-use super::wait::{self, Look, Patience};
 use super::{analyze, rocksdb};
 use crate::counters::{Ask, Kind, PurgeProgress, Server, debt, failed, purge_progress, query};
 use crate::external::quoted;
+use rumba_server_kit::wait::{self, Look, Patience};
 
 /// Brings the tables of `schema` to the state in which reads after a load are representative.
 ///

@@ -6,8 +6,8 @@ use rumba_core::engine::EngineError;
 use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Ask, Kind, Server};
-use crate::upkeep::wait::{Left, Look, until_paid};
 use crate::upkeep::{Patience, drain};
+use rumba_server_kit::wait::{Left, Look, until_paid};
 
 const SOON: Patience = Patience { poll: Duration::ZERO, stuck_after: Duration::ZERO };
 

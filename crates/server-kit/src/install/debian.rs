@@ -13,7 +13,8 @@ use rumba_core::engine::EngineError;
 use rumba_core::units::show_bytes;
 use serde::Deserialize;
 
-use super::{failed, output_of, progress_of};
+use super::failed;
+use crate::command::{output_of, progress_of};
 
 /// The unpacked tree within a server's place.
 pub const TREE: &str = "tree";

@@ -24,7 +24,7 @@ impl Default for Patience {
 
 /// Something that is to fall.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Owed {
+pub struct Owed {
     /// What it is, for a person.
     pub name: &'static str,
     /// What is left of it.
@@ -35,7 +35,7 @@ pub(super) struct Owed {
 
 /// A look at the server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Look {
+pub struct Look {
     /// What is to fall.
     pub owed: Vec<Owed>,
     /// What grows while work is done that shows in none of them yet.
@@ -43,7 +43,8 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn owe(&mut self, name: &'static str, left: f64, floor: f64) {
+    /// Adds something that is to fall: what is left of it, and what may stay.
+    pub fn owe(&mut self, name: &'static str, left: f64, floor: f64) {
         self.owed.push(Owed { name, left, floor });
     }
 
@@ -77,7 +78,7 @@ impl Look {
 ///
 /// # Errors
 /// What `look` says; what is left when nothing moved for too long.
-pub(super) fn until_paid(patience: &Patience, mut look: impl FnMut() -> Result<Look, EngineError>) -> Result<(), Left> {
+pub fn until_paid(patience: &Patience, mut look: impl FnMut() -> Result<Look, EngineError>) -> Result<(), Left> {
     let mut best = Look::default();
     let mut moved = Instant::now();
     loop {
@@ -101,7 +102,7 @@ pub(super) fn until_paid(patience: &Patience, mut look: impl FnMut() -> Result<L
 
 /// Why waiting ended before all was paid.
 #[derive(Debug)]
-pub(super) enum Left {
+pub enum Left {
     /// A look failed.
     Failed(EngineError),
     /// Nothing moves: what is left.
@@ -110,7 +111,7 @@ pub(super) enum Left {
 
 impl Left {
     /// As an error; `hint` says what to look at when nothing moves.
-    pub(super) fn into_error(self, call: &'static str, hint: &str) -> EngineError {
+    pub fn into_error(self, call: &'static str, hint: &str) -> EngineError {
         match self {
             Left::Failed(error) => error,
             Left::Stuck(words) => EngineError::failed(call, format!("{words}; {hint}")),

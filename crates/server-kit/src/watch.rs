@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use rumba_core::engine::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
-use rumba_protocol_mysql::WireSession;
 
-use crate::failure::{explain, tells_of_full_device};
+use crate::failure::{LogWords, tells_of_full_device};
 use crate::process::{LOOK, Process};
 
 /// How long a server that has closed its connections may take until it has ended.
@@ -26,13 +25,14 @@ const LEAST_ROOM: u64 = 1 << 20;
 pub struct Watch {
     process: Mutex<Process>,
     log: PathBuf,
+    words: LogWords,
     settings: Vec<(String, String)>,
 }
 
 impl Watch {
-    /// Over a process that writes to `log` and was given `settings`.
-    pub fn new(process: Process, log: PathBuf, settings: Vec<(String, String)>) -> Self {
-        Self { process: Mutex::new(process), log, settings }
+    /// Over a process that writes to `log`, in these words, and was given `settings`.
+    pub fn new(process: Process, log: PathBuf, words: LogWords, settings: Vec<(String, String)>) -> Self {
+        Self { process: Mutex::new(process), log, words, settings }
     }
 
     fn process(&self) -> MutexGuard<'_, Process> {
@@ -71,7 +71,9 @@ impl Watch {
 
     fn ended(&self, call: &'static str, status: ExitStatus) -> EngineError {
         let log = self.log();
-        let words = |settings: &[(&str, &str)]| format!("the server ended with {status}; {}", explain(&log, settings));
+        let words = |settings: &[(&str, &str)]| {
+            format!("the server ended with {status}; {}", self.words.explain(&log, settings))
+        };
         let plain = words(&[]);
         // Then no setting is to blame, whatever names its last words have.
         if self.is_device_full() || tells_of_full_device(&plain) {
@@ -113,14 +115,14 @@ impl Watch {
 }
 
 /// A session on a watched server.
-pub struct Watched {
+pub struct Watched<S> {
     /// The session.
-    pub session: WireSession,
+    pub session: S,
     /// The server.
     pub watch: Arc<Watch>,
 }
 
-impl SqlSession for Watched {
+impl<S: SqlSession> SqlSession for Watched<S> {
     fn dialect(&self) -> Dialect {
         self.session.dialect()
     }
@@ -155,46 +157,5 @@ impl SqlSession for Watched {
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
         self.watch.explained(self.session.run(sql))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rumba_core::engine::{Engine, Instance, Place, Session};
-    use rustix::process::{Pid, Signal, kill_process};
-
-    use super::*;
-    use crate::MySqlEngine;
-    use crate::testing::config;
-
-    fn sql(instance: &dyn Instance) -> Box<dyn SqlSession> {
-        match instance.session() {
-            Ok(Session::Sql(session)) => session,
-            _ => panic!("an SQL session"),
-        }
-    }
-
-    /// A server that was killed while an index was made, or the debt paid, was "unexpected end of file": only clients
-    /// that waited for an answer told its signal.
-    #[test]
-    #[needs(MariaDb)]
-    fn whatever_meets_the_end_of_a_server_tells_its_signal() {
-        let dir = tempfile::tempdir().expect("a directory");
-        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), &[]).expect("a server");
-        let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
-        first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
-        let Place::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };
-        kill_process(Pid::from_raw(pid as i32).expect("a number"), Signal::KILL).expect("killed");
-        let told = [
-            first.run("ALTER TABLE t ADD KEY (id)").expect_err("it is gone"),
-            second.prepare("SELECT 1").expect_err("it is gone"),
-            third.prepare_rows("t", &["id"]).expect_err("it is gone"),
-            instance.session().err().expect("it is gone"),
-            instance.settle().expect_err("it is gone"),
-            instance.drain().expect_err("it is gone"),
-        ];
-        for error in told {
-            assert!(error.to_string().contains("the server ended with signal: 9"), "{error}");
-        }
     }
 }

@@ -10,7 +10,8 @@ use rumba_core::engine::EngineError;
 use serde::Deserialize;
 use sha2::{Digest, Sha512};
 
-use super::{failed, output_of};
+use super::failed;
+use crate::command::output_of;
 
 /// A package of npm's.
 #[derive(Clone, Debug, Deserialize)]

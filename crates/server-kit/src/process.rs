@@ -12,16 +12,33 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 /// Between two looks at a process that is about to start or to end.
 pub const LOOK: Duration = Duration::from_millis(10);
 
-/// Makes the kernel kill the command's process when the thread that starts it
+/// The signals by which a server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signals {
+    /// Cleanly, whoever is connected.
+    pub stop: Signal,
+    /// At once. A server of several processes that share memory has to be told, where one of a single process is killed.
+    pub abort: Signal,
+}
+
+impl Signals {
+    /// Of a server that is one process.
+    pub const ONE_PROCESS: Self = Self { stop: Signal::TERM, abort: Signal::KILL };
+}
+
+/// How long a server that is told to end at once may take before it is killed.
+const ABORT: Duration = Duration::from_secs(5);
+
+/// Makes the kernel send the command's process this signal when the thread that starts it
 /// ends. That must be a thread that lives as long as the server is wanted.
-pub fn dies_with_us(command: &mut Command) {
+pub fn dies_with_us(command: &mut Command, signal: Signal) {
     let parent = std::process::id();
     // A terminal's interrupt is for the trial, which then stops the server.
     command.process_group(0);
     // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
     unsafe {
         command.pre_exec(move || {
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            rustix::process::set_parent_process_death_signal(Some(signal))?;
             let now = rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32);
             if now != Some(parent) {
                 return Err(io::Error::other("the process that started it is gone"));
@@ -37,6 +54,7 @@ pub fn dies_with_us(command: &mut Command) {
 /// A running server; killed when dropped.
 pub struct Process {
     child: Child,
+    signals: Signals,
 }
 
 impl Process {
@@ -44,9 +62,9 @@ impl Process {
     ///
     /// # Errors
     /// The system's words.
-    pub fn start(command: &mut Command) -> io::Result<Self> {
-        dies_with_us(command);
-        Ok(Self { child: command.spawn()? })
+    pub fn start(command: &mut Command, signals: Signals) -> io::Result<Self> {
+        dies_with_us(command, signals.abort);
+        Ok(Self { child: command.spawn()?, signals })
     }
 
     /// Its number.
@@ -69,7 +87,7 @@ impl Process {
             return Err(EngineError::failed(call, format!("it had ended before, with {status}")));
         }
         let pid = Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, Signal::TERM)
+        rustix::process::kill_process(pid, self.signals.stop)
             .map_err(|error| EngineError::failed(call, error.to_string()))?;
         let asked = Instant::now();
         loop {
@@ -91,6 +109,15 @@ impl Process {
 
     /// Ends it at once.
     pub fn kill(&mut self) {
+        if self.signals.abort != Signal::KILL && self.ended().is_none() {
+            let pid = Pid::from_child(&self.child);
+            // One that has just ended is waited for below like any other.
+            let _ = rustix::process::kill_process(pid, self.signals.abort);
+            let asked = Instant::now();
+            while asked.elapsed() < ABORT && self.ended().is_none() {
+                sleep(LOOK);
+            }
+        }
         // It may have ended already; either way it is waited for, so that nothing of it is left.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,0 +1,54 @@
+//! Running other people's commands.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use rumba_core::engine::EngineError;
+
+use crate::failure::{full_or_failed, last_lines};
+
+/// Runs a command to its end and takes what it printed.
+///
+/// # Errors
+/// Its own words.
+pub fn output_of(command: &mut Command, what: &'static str) -> Result<String, EngineError> {
+    let mut text = String::new();
+    progress_of(command, what, &mut |line| {
+        text.push_str(line);
+        text.push('\n');
+    })?;
+    Ok(text)
+}
+
+/// Runs a command to its end and gives each line that it prints as it comes.
+///
+/// # Errors
+/// Its own words.
+pub fn progress_of(
+    command: &mut Command,
+    what: &'static str,
+    line_printed: &mut dyn FnMut(&str),
+) -> Result<(), EngineError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let cannot = |error: std::io::Error| full_or_failed(what, format!("{name} cannot be run: {error}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(cannot)?;
+    let mut stderr = child.stderr.take();
+    let errors = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What cannot be read is not shown; the status says that it failed.
+        let _ = stderr.as_mut().map(|stderr| stderr.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+            line_printed(&String::from_utf8_lossy(&line));
+        }
+    }
+    let status = child.wait().map_err(cannot)?;
+    let errors = errors.join().unwrap_or_default();
+    if status.success() {
+        return Ok(());
+    }
+    Err(full_or_failed(what, format!("{name} ended with {status}:\n{}", last_lines(&errors, 8))))
+}

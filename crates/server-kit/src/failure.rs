@@ -1,0 +1,122 @@
+//! Why a server did not start: its last words, and the setting they are about.
+
+use rumba_core::engine::EngineError;
+
+/// The last lines of a log that are not empty.
+pub fn last_lines(log: &str, count: usize) -> String {
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+/// How a family of servers writes its log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogWords {
+    /// Whether a line tells of an error.
+    pub is_error: fn(&str) -> bool,
+    /// Settings whose names such lines have for other reasons, and never because of the setting.
+    pub never_meant: &'static [&'static str],
+    /// Other words for a setting.
+    pub aliases: &'static [(&'static str, &'static [&'static str])],
+}
+
+impl LogWords {
+    /// What to tell of a server that did not start; `settings` are the variables
+    /// that it was given, and their values.
+    pub fn explain(&self, log: &str, settings: &[(&str, &str)]) -> String {
+        let telling: Vec<&str> = log.lines().filter(|line| (self.is_error)(line)).collect();
+        let shown = if telling.is_empty() { last_lines(log, 10) } else { last_lines(&telling.join("\n"), 10) };
+        match self.culprit(&telling, settings) {
+            Some(name) => format!("the setting `{name}` seems to be why; its log says:\n{shown}"),
+            None => format!("its log says:\n{shown}"),
+        }
+    }
+
+    /// The first setting that the log's errors name, or whose value they repeat;
+    /// longer names first, since one may be part of another.
+    fn culprit<'a>(&self, lines: &[&str], settings: &[(&'a str, &'a str)]) -> Option<&'a str> {
+        let meant = settings.iter().copied().filter(|(name, _)| !self.never_meant.contains(name));
+        let mut settings: Vec<_> = meant.collect();
+        settings.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        let lines: Vec<String> = lines.iter().map(|line| line.to_ascii_lowercase()).collect();
+        let named = lines.iter().find_map(|line| {
+            let spelt = line.replace('-', "_");
+            settings.iter().find(|(name, _)| {
+                let aliases = self.aliases.iter().filter(|(of, _)| of == name).flat_map(|(_, words)| words.iter());
+                contains_word(&spelt, name) || aliases.into_iter().any(|words| line.contains(words))
+            })
+        });
+        let repeated = || {
+            lines.iter().find_map(|line| {
+                settings.iter().find(|(_, value)| is_telling(value) && line.contains(&value.to_ascii_lowercase()))
+            })
+        };
+        named.or_else(repeated).map(|(name, _)| *name)
+    }
+}
+
+/// Whether a value is one that a log does not repeat by chance: no number, no switch.
+fn is_telling(value: &str) -> bool {
+    value.len() >= 5 && value.contains(|c: char| !c.is_ascii_digit())
+}
+
+fn contains_word(line: &str, name: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    line.match_indices(name).any(|(at, _)| {
+        // `--port` is spelt `__port` here: an option's dashes are no part of its name.
+        let before = line[..at].trim_end_matches("__").chars().next_back();
+        !is_part(before) && !is_part(line[at + name.len()..].chars().next())
+    })
+}
+
+/// A failure; told apart from a full device, for which servers write `Errcode: 28`
+/// or `OS errno 28` and apt "enough free space".
+pub fn full_or_failed(call: &'static str, message: String) -> EngineError {
+    if tells_of_full_device(&message) {
+        EngineError::DiskFull(format!("{call}: {message}"))
+    } else {
+        EngineError::failed(call, message)
+    }
+}
+
+/// Whether a server's words are about a full device.
+pub fn tells_of_full_device(words: &str) -> bool {
+    let lower = words.to_ascii_lowercase();
+    [
+        "errcode: 28",
+        "errno 28",
+        "errno: 28",
+        "error number 28",
+        "no space left",
+        "disk is full",
+        "disk full",
+        "enough free space",
+    ]
+    .iter()
+    .any(|mark| lower.contains(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: LogWords = LogWords { is_error: |line| line.contains("ERROR"), never_meant: &[], aliases: &[] };
+
+    #[test]
+    fn a_log_without_errors_is_shown_by_its_end() {
+        assert_eq!(WORDS.explain("one\n\ntwo\n", &[]), "its log says:\none\ntwo");
+    }
+
+    #[test]
+    fn a_value_that_the_log_repeats_names_its_setting() {
+        let told = WORDS.explain("ERROR: /nowhere/x was not found", &[("a_dir", "/nowhere"), ("size", "1")]);
+        assert!(told.contains("`a_dir`"), "{told}");
+    }
+
+    #[test]
+    fn a_full_device_is_known_by_the_servers_own_words() {
+        let full =
+            full_or_failed("start", "[ERROR] Error writing file 'x' (Errcode: 28 \"No space left on device\")".into());
+        assert!(matches!(full, EngineError::DiskFull(_)));
+        assert!(matches!(full_or_failed("start", "Errcode: 13".into()), EngineError::Failed { .. }));
+    }
+}

@@ -1,0 +1,126 @@
+//! Servers that refuse to be run by root, run as somebody who may do less.
+
+use std::os::unix::fs::lchown;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::{fs, io};
+
+use rumba_core::setting::SettingError;
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
+    set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+
+/// Somebody in whose name a server is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The user's name.
+    pub name: String,
+    user: u32,
+    group: u32,
+}
+
+/// Who runs a server when the user whom its package makes is not there.
+const NOBODY: &str = "nobody";
+
+impl Identity {
+    /// Whom a server is run as when rumba is run by root; `None` where it is not, and the server is run as who runs
+    /// rumba. `asked` is whom the experiment asks for, `usual` whom the server's package makes.
+    ///
+    /// # Errors
+    /// A user whom this host does not have, or who is root; another user where rumba is not run by root.
+    pub fn choose(asked: Option<&str>, usual: &str) -> Result<Option<Self>, SettingError> {
+        if !geteuid().is_root() {
+            return match asked {
+                Some(_) => Err(wrong("only root can run a server as another user", "leave it out")),
+                None => Ok(None),
+            };
+        }
+        let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let found = match asked {
+            Some(name) => find(&users, name).ok_or_else(|| {
+                wrong(format!("this host has no user `{name}`"), "name a user of /etc/passwd, or leave it out")
+            })?,
+            None => find(&users, usual).or_else(|| find(&users, NOBODY)).ok_or_else(|| {
+                let problem =
+                    format!("this server refuses to be run by root, and this host has neither {usual} nor {NOBODY}");
+                wrong(problem, "name a user of /etc/passwd")
+            })?,
+        };
+        if found.user == 0 {
+            return Err(wrong("this server refuses to be run by root", "name another user, or leave it out"));
+        }
+        Ok(Some(found))
+    }
+
+    /// Gives a directory and all that is in it to this user.
+    ///
+    /// # Errors
+    /// The system's words.
+    pub fn own(&self, path: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(path)?.is_dir() {
+            for entry in fs::read_dir(path)? {
+                self.own(&entry?.path())?;
+            }
+        }
+        lchown(path, Some(self.user), Some(self.group))
+    }
+
+    /// Makes the command run as this user. The directories above its data may be for root alone, and stay so: the
+    /// command keeps the capability to pass through them, and only to read.
+    pub fn take_on(&self, command: &mut Command) {
+        let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
+        // SAFETY: between fork and exec only system calls are made, on the only thread, and nothing is allocated.
+        unsafe {
+            command.pre_exec(move || {
+                // A container may have taken the lesser of the two from its root.
+                let has = capabilities(None)?.permitted;
+                let lesser = has.contains(CapabilitySet::DAC_READ_SEARCH);
+                let passing = if lesser { CapabilitySet::DAC_READ_SEARCH } else { CapabilitySet::DAC_OVERRIDE } & has;
+                set_keep_capabilities(true)?;
+                set_thread_groups(&[])?;
+                set_thread_res_gid(group, group, group)?;
+                set_thread_res_uid(user, user, user)?;
+                set_capabilities(
+                    None,
+                    CapabilitySets { effective: passing, permitted: passing, inheritable: passing },
+                )?;
+                if !passing.is_empty() {
+                    configure_capability_in_ambient_set(passing, true)?;
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> SettingError {
+    SettingError::new("os_user", problem, remedy)
+}
+
+/// A user in a table of the form of `/etc/passwd`.
+fn find(users: &str, name: &str) -> Option<Identity> {
+    let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == name)?;
+    Some(Identity { name: name.to_owned(), user: fields.get(2)?.parse().ok()?, group: fields.get(3)?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_found_by_name() {
+        let users = "root:x:0:0:root:/root:/bin/bash\npostgres:x:105:110::/var/lib:/bin/bash\nbroken:x\n";
+        let found = find(users, "postgres").unwrap();
+        assert_eq!((found.user, found.group), (105, 110));
+        assert_eq!((find(users, "post"), find(users, "broken")), (None, None));
+    }
+
+    #[test]
+    fn nobody_but_root_runs_a_server_as_another_and_root_runs_it_as_no_root() {
+        let asked = Identity::choose(Some("root"), "nobody");
+        assert!(asked.unwrap_err().to_string().contains("root"));
+    }
+}

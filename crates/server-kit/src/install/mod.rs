@@ -1,0 +1,284 @@
+//! The releases that a family of servers can be had in: which there are, what of them is here, and how the rest is
+//! installed.
+
+mod debian;
+mod npm;
+mod wheel;
+
+use std::io;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rumba_core::engine::{Availability, EngineError, Missing};
+use rumba_core::server::ServerInfo;
+use serde::Deserialize;
+
+use crate::cache::{self, Draft};
+use crate::failure::full_or_failed;
+use crate::version::Version;
+
+/// The programs and files of a server.
+pub trait Software: Sized {
+    /// The server in a base directory, which runs with the system's libraries.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    fn at(base: &Path) -> Result<Self, String>;
+
+    /// The server in an unpacked tree that has its own dynamic loader and libraries.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    fn in_tree(tree: &Path) -> Result<Self, String>;
+
+    /// Its version.
+    fn version(&self) -> Version;
+
+    /// What it is, with the version in its own words: `MariaDB 10.11.14-MariaDB`.
+    fn name(&self) -> String;
+
+    /// The version in its own words.
+    fn version_text(&self) -> &str;
+
+    /// The server's program.
+    fn program(&self) -> &Path;
+
+    /// Whether it has what an engine of rumba's needs.
+    fn holds(&self, engine: &str) -> bool;
+}
+
+/// A release that rumba can have.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// `mariadb@10.11`.
+    pub name: String,
+    /// What it is, for people.
+    pub about: String,
+    /// The engines of rumba's that it has.
+    pub engines: Vec<String>,
+    /// What its version begins with.
+    version: String,
+    /// A base directory where a package of the system may have put it.
+    system: Option<PathBuf>,
+    /// The package of the system's that puts it there.
+    system_package: Option<String>,
+    /// The packages of Debian's that hold it.
+    debian: Option<debian::Packages>,
+    /// The package of npm's that holds it.
+    npm: Option<npm::Package>,
+    /// The wheel of PyPI's that holds it.
+    wheel: Option<wheel::Wheel>,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    release: Vec<Release>,
+}
+
+/// The releases of a family of servers.
+pub struct Releases<S> {
+    table: &'static str,
+    all: OnceLock<Vec<Release>>,
+    software: PhantomData<fn() -> S>,
+}
+
+impl<S: Software> Releases<S> {
+    /// Out of a table in TOML, the usual release first.
+    pub const fn new(table: &'static str) -> Self {
+        Self { table, all: OnceLock::new(), software: PhantomData }
+    }
+
+    /// Every release, the usual one first.
+    pub fn all(&self) -> &[Release] {
+        // A broken table is found by its crate's tests; a user of such a build has no releases.
+        self.all.get_or_init(|| parse(self.table).unwrap_or_default())
+    }
+
+    /// A release by its name.
+    pub fn find(&self, name: &str) -> Option<&Release> {
+        self.all().iter().find(|release| release.name == name)
+    }
+
+    /// The error for a name that is not in the catalogue.
+    pub fn unknown(&self, name: &str) -> String {
+        let names = || self.all().iter().map(|release| release.name.as_str());
+        match rumba_core::nearest(name, names()) {
+            Some(nearest) => format!("there is no server `{name}` in the catalogue; did you mean `{nearest}`?"),
+            None => {
+                let names = names().collect::<Vec<_>>().join(", ");
+                format!("there is no server `{name}` in the catalogue; it has {names}")
+            }
+        }
+    }
+
+    /// Every release, with what of it is here.
+    pub fn list(&self) -> Vec<ServerInfo> {
+        let info = |release: &Release| ServerInfo {
+            name: release.name.clone(),
+            engines: release.engines.clone(),
+            availability: release.availability::<S>(),
+        };
+        self.all().iter().map(info).collect()
+    }
+
+    /// Installs a release into rumba's own cache; `say` is told what is being done.
+    ///
+    /// # Errors
+    /// A name that is not in the catalogue; whatever kept it from being had or verified.
+    pub fn install(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Availability, EngineError> {
+        let release = self.find(name).ok_or_else(|| EngineError::failed("install", self.unknown(name)))?;
+        release.install::<S>(say)?;
+        Ok(release.availability::<S>())
+    }
+
+    /// Whether the table is sound: for the test of the crate that has it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        for release in parse(self.table)? {
+            if !release.can_be_installed() && release.system_package.is_none() {
+                return Err(format!("{} can be had nowhere", release.name));
+            }
+            if !release.name.ends_with(&release.version) {
+                return Err(format!("{} is not of version {}", release.name, release.version));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse(table: &str) -> Result<Vec<Release>, String> {
+    toml_edit::de::from_str::<Table>(table).map(|table| table.release).map_err(|error| error.to_string())
+}
+
+impl Release {
+    /// Its software, if it is here: one with all its engines rather than one without.
+    pub fn software<S: Software>(&self) -> Option<S> {
+        let system = self.of_the_system();
+        match system.as_ref().is_some_and(|software| self.is_whole(software)) {
+            true => system,
+            false => self.in_cache().or(system),
+        }
+    }
+
+    fn is_whole(&self, software: &impl Software) -> bool {
+        self.engines.iter().all(|engine| software.holds(engine))
+    }
+
+    /// Whether it has an engine of rumba's.
+    pub fn has(&self, engine: &str) -> bool {
+        self.engines.iter().any(|name| name == engine)
+    }
+
+    fn can_be_installed(&self) -> bool {
+        self.debian.is_some() || self.npm.is_some() || self.wheel.is_some()
+    }
+
+    /// The command that installs it.
+    pub fn install_command(&self) -> String {
+        match &self.system_package {
+            Some(package) if !self.can_be_installed() => format!("apt-get install {package}"),
+            _ => format!("rumba engines install {}", self.name),
+        }
+    }
+
+    /// What of it is here.
+    pub fn availability<S: Software>(&self) -> Availability {
+        match self.software::<S>() {
+            Some(software) => available(&software),
+            None => Availability {
+                version: None,
+                source: self.origin(),
+                missing: Some(Missing {
+                    what: format!("{} is not installed", self.about),
+                    install: self.install_command(),
+                }),
+            },
+        }
+    }
+
+    fn origin(&self) -> String {
+        let debian = self.debian.as_ref().map(debian::Packages::origin);
+        let npm = || self.npm.as_ref().map(npm::Package::origin);
+        let wheel = || self.wheel.as_ref().map(wheel::Wheel::origin);
+        debian.or_else(npm).or_else(wheel).unwrap_or_else(|| "this system".to_owned())
+    }
+
+    fn of_the_system<S: Software>(&self) -> Option<S> {
+        let software = S::at(self.system.as_deref()?).ok()?;
+        self.is_this(&software).then_some(software)
+    }
+
+    fn is_this(&self, software: &impl Software) -> bool {
+        let text = software.version().to_string();
+        text.strip_prefix(&self.version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    fn place(&self) -> Result<PathBuf, EngineError> {
+        Ok(cache::root()?.join("servers").join(&self.name))
+    }
+
+    fn in_cache<S: Software>(&self) -> Option<S> {
+        self.look_in(&self.place().ok()?).ok()
+    }
+
+    fn look_in<S: Software>(&self, place: &Path) -> Result<S, String> {
+        match (&self.npm, &self.wheel) {
+            (Some(npm), _) => S::at(&place.join(npm.base())),
+            (None, Some(wheel)) => S::at(&place.join(wheel.base())),
+            (None, None) => S::in_tree(&place.join(debian::TREE)),
+        }
+    }
+
+    fn install<S: Software>(&self, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        let place = self.place()?;
+        if let Some(here) = self.software::<S>().filter(|software| self.is_whole(software)) {
+            say(&format!("it is here already: {} ({})", here.name(), here.program().display()));
+            if here.program().starts_with(&place) {
+                say(&format!("(to have it anew, remove {} first)", place.display()));
+            }
+            return Ok(());
+        }
+        let draft = Draft::new(&place).map_err(|error| failed(&place, &error))?;
+        match (&self.debian, &self.npm, &self.wheel) {
+            (Some(debian), _, _) => debian.fetch(draft.path(), say)?,
+            (None, Some(npm), _) => npm.fetch(draft.path(), say)?,
+            (None, None, Some(wheel)) => wheel.fetch(draft.path(), say)?,
+            (None, None, None) => {
+                let message = format!("rumba does not install {}: {}", self.name, self.install_command());
+                return Err(EngineError::failed("install", message));
+            }
+        }
+        let software: S = self.look_in(draft.path()).map_err(|words| EngineError::failed("install", words))?;
+        if !self.is_this(&software) {
+            let message = format!(
+                "{} now holds {}, not {}; nothing was installed. A server of this version has to be brought: \
+                 server = \"/its/base/directory\"",
+                self.origin(),
+                software.name(),
+                self.version
+            );
+            return Err(EngineError::failed("install", message));
+        }
+        say(&format!("it runs: {}", software.name()));
+        draft.replace().map_err(|error| failed(&place, &error))?;
+        say(&format!("installed in {}", place.display()));
+        Ok(())
+    }
+}
+
+/// What is to be said of software that is here.
+pub fn available(software: &impl Software) -> Availability {
+    Availability {
+        version: Some(software.version_text().to_owned()),
+        source: software.program().display().to_string(),
+        missing: None,
+    }
+}
+
+fn failed(place: &Path, error: &io::Error) -> EngineError {
+    full_or_failed("install", format!("{}: {error}", place.display()))
+}

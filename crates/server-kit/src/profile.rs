@@ -1,0 +1,208 @@
+//! Profiles: from a budget of memory to a server's configuration.
+//!
+//! A profile is a text in TOML, in layers; each layer is for some servers and engines. A value that begins with `=` is
+//! computed: `cache` or `cpus`, then any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::{Durability, EngineError};
+use rumba_core::units::parse_bytes;
+use serde::Deserialize;
+
+use crate::version::Version;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Profile {
+    layer: Vec<Layer>,
+    #[serde(default)]
+    families: BTreeMap<String, String>,
+}
+
+/// Variables for some servers; later layers come on top of earlier ones.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Layer {
+    /// A brand and bounds of its version: `mysql >= 5.7 < 8.0.30`; all servers if absent.
+    servers: Option<String>,
+    /// The engine by the server's name; all if absent.
+    engine: Option<String>,
+    #[serde(default)]
+    variables: BTreeMap<String, String>,
+    /// Values for the durabilities none, no-sync and sync.
+    #[serde(default)]
+    durability: BTreeMap<String, [String; 3]>,
+}
+
+/// What a profile is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs<'a> {
+    /// The engine by the server's name.
+    pub engine: &'a str,
+    /// Whose server, in small letters: `mariadb`.
+    pub brand: &'a str,
+    /// The server's version.
+    pub version: Version,
+    /// The database's own cache in bytes.
+    pub cache: u64,
+    /// What a commit promises.
+    pub durability: Durability,
+    /// CPUs that the server may use.
+    pub cpus: u64,
+}
+
+/// A variable of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether it is what an experiment's common settings come to, and must hold.
+    pub is_promise: bool,
+}
+
+/// A profile for a server.
+#[derive(Clone, Debug, Default)]
+pub struct Filled {
+    /// The server's variables.
+    pub lines: Vec<Line>,
+    /// The options of an LSM's column families.
+    pub families: Vec<(String, String)>,
+}
+
+/// Fills in profiles, the more special one last.
+///
+/// # Errors
+/// A profile that is not sound, which is a mistake of rumba's and found by its tests.
+pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled, EngineError> {
+    let broken = |what: String| EngineError::failed("profile", what);
+    let mut filled = Filled::default();
+    for text in profiles {
+        let profile: Profile = toml_edit::de::from_str(text).map_err(|error| broken(error.to_string()))?;
+        for layer in profile.layer.iter().filter(|layer| layer.is_for(needs)) {
+            for (name, value) in &layer.variables {
+                let computed = compute(value, needs).map_err(broken)?;
+                filled.put(Line { name: name.clone(), value: computed, is_promise: value.trim() == "= cache" });
+            }
+            for (name, values) in &layer.durability {
+                let value = values[needs.durability as usize].clone();
+                filled.put(Line { name: name.clone(), value, is_promise: true });
+            }
+        }
+        for (name, value) in &profile.families {
+            filled.families.push((name.clone(), compute(value, needs).map_err(broken)?));
+        }
+    }
+    Ok(filled)
+}
+
+impl Filled {
+    fn put(&mut self, line: Line) {
+        self.lines.retain(|known| known.name != line.name);
+        self.lines.push(line);
+    }
+}
+
+impl Layer {
+    fn is_for(&self, needs: &Needs<'_>) -> bool {
+        self.engine.as_ref().is_none_or(|asked| asked.eq_ignore_ascii_case(needs.engine))
+            && self.servers.as_ref().is_none_or(|servers| names(servers, needs.brand, needs.version))
+    }
+}
+
+/// Whether `mysql >= 5.7 < 8.0.30` names a server.
+fn names(servers: &str, brand: &str, version: Version) -> bool {
+    let mut words = servers.split_whitespace();
+    if words.next() != Some(brand) {
+        return false;
+    }
+    while let Some(relation) = words.next() {
+        let Some(bound) = words.next().and_then(Version::find) else { return false };
+        let holds = match relation {
+            ">=" => version >= bound,
+            "<" => version < bound,
+            _ => false,
+        };
+        if !holds {
+            return false;
+        }
+    }
+    true
+}
+
+/// Computes `= cache * 2 from 64MiB to 16GiB by 1MiB`; any other text is its own value.
+fn compute(text: &str, needs: &Needs<'_>) -> Result<String, String> {
+    let Some(expression) = text.strip_prefix('=') else { return Ok(text.to_owned()) };
+    let mut words = expression.split_whitespace();
+    let mut value = match words.next() {
+        Some("cache") => needs.cache,
+        Some("cpus") => needs.cpus,
+        other => return Err(format!("`{text}` begins with {other:?}, not with cache or cpus")),
+    };
+    while let Some(word) = words.next() {
+        let by = parse_bytes(words.next().unwrap_or_default())?.max(1);
+        value = match word {
+            "*" => value.saturating_mul(by),
+            "/" => value / by,
+            "from" => value.max(by),
+            "to" => value.min(by),
+            "by" => value.div_ceil(by).saturating_mul(by),
+            _ => return Err(format!("`{text}`: `{word}` is none of * / from to by")),
+        };
+    }
+    Ok(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEEDS: Needs<'_> = Needs {
+        engine: "a",
+        brand: "mysql",
+        version: Version(5, 7, 44),
+        cache: 1 << 30,
+        durability: Durability::Sync,
+        cpus: 4,
+    };
+
+    #[test]
+    fn servers_are_named_by_brand_and_bounds() {
+        let named = |text| names(text, "mysql", Version(5, 7, 44));
+        assert!(named("mysql") && named("mysql >= 5.7 < 8.0.30"));
+        assert!(!named("mysql >= 8.0") && !named("mariadb") && !named("mysql > 5"));
+    }
+
+    #[test]
+    fn values_are_computed_from_the_budget() {
+        let computed = |text| compute(text, &NEEDS);
+        assert_eq!(computed("= cache / 64 from 1MiB to 8MiB by 1MiB").as_deref(), Ok("8388608"));
+        assert_eq!(computed("= cpus * 2").as_deref(), Ok("8"));
+        assert_eq!(computed("ON").as_deref(), Ok("ON"));
+        assert!(computed("= pool").is_err() && computed("= cache + 1").is_err());
+    }
+
+    #[test]
+    fn a_later_layer_comes_on_top_and_a_strangers_is_left_out() {
+        let profile = r#"
+            [[layer]]
+            [layer.variables]
+            x = "1"
+            [layer.durability]
+            y = ["0", "2", "1"]
+            [[layer]]
+            servers = "mysql >= 5.7"
+            [layer.variables]
+            x = "= cache"
+            [[layer]]
+            engine = "b"
+            [layer.variables]
+            x = "3"
+        "#;
+        let filled = fill(&[profile], &NEEDS).unwrap();
+        let line = |name: &str| filled.lines.iter().find(|line| line.name == name).unwrap();
+        assert_eq!((line("x").value.as_str(), line("x").is_promise), ("1073741824", true));
+        assert_eq!(line("y").value, "1");
+    }
+}
