@@ -18,9 +18,10 @@ pub fn registry() -> Registry {
             Box::new(rumba_engine_mysql::MySqlEngine::MYROCKS),
             Box::new(rumba_engine_mysql::MySqlEngine::TOKUDB),
             Box::new(rumba_engine_mysql::MySqlEngine::ANY),
+            Box::new(rumba_engine_postgresql::PostgreSql),
         ],
         workloads: vec![Box::new(rumba_workload_linkbench::LinkBench)],
-        catalogues: vec![Box::new(rumba_engine_mysql::Servers)],
+        catalogues: vec![Box::new(rumba_engine_mysql::Servers), Box::new(rumba_engine_postgresql::Servers)],
         probe: Some(|| commands::own("probe")),
     }
 }

@@ -1,7 +1,7 @@
 //! Profiles: from a budget of memory to a server's configuration.
 //!
 //! A profile is a text in TOML, in layers; each layer is for some servers and engines. A value that begins with `=` is
-//! computed: `cache` or `cpus`, then any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`.
+//! computed: `cache` or `cpus`, then any of `* N`, `/ N`, `from SIZE`, `to SIZE`, `by SIZE`, and last `unit U`, which is written behind the number.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub fn fill(profiles: &[&str], needs: &Needs<'_>) -> Result<Filled, EngineError>
         for layer in profile.layer.iter().filter(|layer| layer.is_for(needs)) {
             for (name, value) in &layer.variables {
                 let computed = compute(value, needs).map_err(broken)?;
-                filled.put(Line { name: name.clone(), value: computed, is_promise: value.trim() == "= cache" });
+                filled.put(Line { name: name.clone(), value: computed, is_promise: is_the_cache(value) });
             }
             for (name, values) in &layer.durability {
                 let value = values[needs.durability as usize].clone();
@@ -131,7 +131,13 @@ fn names(servers: &str, brand: &str, version: Version) -> bool {
     true
 }
 
-/// Computes `= cache * 2 from 64MiB to 16GiB by 1MiB`; any other text is its own value.
+/// Whether a value is the cache as it is, in whatever unit.
+fn is_the_cache(value: &str) -> bool {
+    let mut words = value.split_whitespace();
+    words.next() == Some("=") && words.next() == Some("cache") && words.next().is_none_or(|word| word == "unit")
+}
+
+/// Computes `= cache * 2 from 64MiB to 16GiB by 1MiB unit B`; any other text is its own value.
 fn compute(text: &str, needs: &Needs<'_>) -> Result<String, String> {
     let Some(expression) = text.strip_prefix('=') else { return Ok(text.to_owned()) };
     let mut words = expression.split_whitespace();
@@ -141,14 +147,18 @@ fn compute(text: &str, needs: &Needs<'_>) -> Result<String, String> {
         other => return Err(format!("`{text}` begins with {other:?}, not with cache or cpus")),
     };
     while let Some(word) = words.next() {
-        let by = parse_bytes(words.next().unwrap_or_default())?.max(1);
+        let next = words.next().unwrap_or_default();
+        if word == "unit" {
+            return Ok(format!("{value}{next}"));
+        }
+        let by = parse_bytes(next)?.max(1);
         value = match word {
             "*" => value.saturating_mul(by),
             "/" => value / by,
             "from" => value.max(by),
             "to" => value.min(by),
             "by" => value.div_ceil(by).saturating_mul(by),
-            _ => return Err(format!("`{text}`: `{word}` is none of * / from to by")),
+            _ => return Err(format!("`{text}`: `{word}` is none of * / from to by unit")),
         };
     }
     Ok(value.to_string())
@@ -179,6 +189,8 @@ mod tests {
         let computed = |text| compute(text, &NEEDS);
         assert_eq!(computed("= cache / 64 from 1MiB to 8MiB by 1MiB").as_deref(), Ok("8388608"));
         assert_eq!(computed("= cpus * 2").as_deref(), Ok("8"));
+        assert_eq!(computed("= cache unit B").as_deref(), Ok("1073741824B"));
+        assert!(is_the_cache("= cache unit B") && is_the_cache("= cache") && !is_the_cache("= cache * 2"));
         assert_eq!(computed("ON").as_deref(), Ok("ON"));
         assert!(computed("= pool").is_err() && computed("= cache + 1").is_err());
     }

@@ -56,6 +56,11 @@ impl PgError {
         }
     }
 
+    /// Whether the server is there and takes nobody yet.
+    pub fn is_starting(&self) -> bool {
+        matches!(self, PgError::Server { sqlstate, .. } if sqlstate == "57P03")
+    }
+
     /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
     pub(crate) fn may_pass(&self) -> bool {
         match self {

@@ -1,0 +1,128 @@
+//! What a server says of itself: counters, gauges, and the work it has put off.
+//!
+//! Names of the server's own views are kept; those of the form `written_X_bytes` are ours, as are the debt's;
+//! docs/engines/postgresql.md lists them. What cannot be read is left out and its reason is kept beside.
+
+use rumba_protocol_postgresql::Rows;
+use rumba_server_kit::reading::Reading;
+
+use crate::control::Control;
+
+/// A view of one row.
+struct View {
+    sql: &'static str,
+    /// The first release that has it, and the first that has it no more.
+    releases: std::ops::Range<u16>,
+}
+
+const LATER: u16 = u16::MAX;
+
+const VIEWS: [View; 6] = [
+    View { sql: "SELECT wal_records, wal_fpi, wal_bytes, wal_buffers_full FROM pg_stat_wal", releases: 14..LATER },
+    View {
+        sql: "SELECT checkpoints_timed, checkpoints_req, checkpoint_write_time, checkpoint_sync_time, \
+              buffers_checkpoint, buffers_clean, maxwritten_clean, buffers_backend, buffers_backend_fsync, \
+              buffers_alloc FROM pg_stat_bgwriter",
+        releases: 0..17,
+    },
+    View {
+        sql: "SELECT num_timed AS checkpoints_timed, num_requested AS checkpoints_req, \
+              write_time AS checkpoint_write_time, sync_time AS checkpoint_sync_time, \
+              buffers_written AS buffers_checkpoint FROM pg_stat_checkpointer",
+        releases: 17..LATER,
+    },
+    View {
+        sql: "SELECT buffers_clean, maxwritten_clean, buffers_alloc, \
+              (SELECT sum(writes * op_bytes / current_setting('block_size')::bigint) FROM pg_stat_io \
+               WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) \
+              AS buffers_backend FROM pg_stat_bgwriter",
+        releases: 17..18,
+    },
+    View {
+        sql: "SELECT buffers_clean, maxwritten_clean, buffers_alloc, \
+              (SELECT sum(write_bytes / current_setting('block_size')::bigint) FROM pg_stat_io \
+               WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) \
+              AS buffers_backend FROM pg_stat_bgwriter",
+        releases: 18..LATER,
+    },
+    View {
+        sql: "SELECT xact_commit, xact_rollback, blks_read, blks_hit, tup_returned, tup_fetched, tup_inserted, \
+              tup_updated, tup_deleted, temp_files, temp_bytes, deadlocks FROM pg_stat_database \
+              WHERE datname = current_database()",
+        releases: 0..LATER,
+    },
+];
+
+/// Of the tables together.
+const TABLES: &str = "SELECT coalesce(sum(n_tup_hot_upd), 0) AS tup_hot_updated, \
+    coalesce(sum(seq_scan), 0) AS seq_scan, coalesce(sum(idx_scan), 0) AS idx_scan, \
+    coalesce(sum(n_live_tup), 0) AS live_tuples, coalesce(sum(vacuum_count), 0) AS vacuum_count, \
+    coalesce(sum(autovacuum_count), 0) AS autovacuum_count, \
+    coalesce(sum(autoanalyze_count), 0) AS autoanalyze_count FROM pg_stat_user_tables";
+
+/// Work put off.
+const DEBT: &str = "SELECT \
+    (SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables) AS dead_tuples, \
+    (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database()) AS xid_age, \
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker') AS autovacuum_workers";
+
+/// What a crash would have to go through: only for whom the server tells.
+const SINCE_CHECKPOINT: &str = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn) AS wal_since_checkpoint_bytes \
+    FROM pg_control_checkpoint()";
+
+/// Work put off so far.
+pub fn debt(control: &mut Control) -> Reading {
+    let mut reading = Reading::default();
+    for (what, sql) in [("dead_tuples", DEBT), ("wal_since_checkpoint_bytes", SINCE_CHECKPOINT)] {
+        match control.ask(sql) {
+            Ok(rows) => take(&rows, &mut reading),
+            Err(error) => reading.miss(what, error.to_string()),
+        }
+    }
+    reading
+}
+
+/// All counters and gauges of a release, what was written among them.
+pub fn counters(control: &mut Control, release: u16) -> Reading {
+    let mut reading = Reading::default();
+    let views = VIEWS.iter().filter(|view| view.releases.contains(&release));
+    for sql in views.map(|view| view.sql).chain([TABLES]) {
+        match control.ask(sql) {
+            Ok(rows) => take(&rows, &mut reading),
+            Err(error) => reading.miss(sql, error.to_string()),
+        }
+    }
+    written(control, &mut reading);
+    reading
+}
+
+/// Bytes written, by what for and by whom.
+fn written(control: &mut Control, reading: &mut Reading) {
+    reading.put_or("written_wal_bytes", reading.get("wal_bytes").ok_or_else(|| "the server has no pg_stat_wal".into()));
+    let block = control.ask("SELECT current_setting('block_size')");
+    let block = block.ok().and_then(|rows| rows.rows.first()?.first()?.as_deref()?.parse::<f64>().ok());
+    let pages = |name: &str| match (reading.get(name), block) {
+        (Some(pages), Some(block)) => Ok(pages * block),
+        _ => Err(format!("the server does not tell {name}")),
+    };
+    let by = [
+        ("written_checkpointer_bytes", pages("buffers_checkpoint")),
+        ("written_background_writer_bytes", pages("buffers_clean")),
+        ("written_backends_bytes", pages("buffers_backend")),
+    ];
+    let all: Result<f64, String> = by.iter().map(|(_, bytes)| bytes.clone()).sum();
+    for (name, bytes) in by {
+        reading.put_or(name, bytes);
+    }
+    reading.put_or("written_pages_bytes", all);
+}
+
+/// The numbers of the first row, by the names of their columns.
+fn take(rows: &Rows, reading: &mut Reading) {
+    let Some(row) = rows.rows.first() else { return };
+    for (column, cell) in rows.columns.iter().zip(row) {
+        if let Some(value) = cell.as_deref().and_then(|cell| cell.parse().ok()) {
+            reading.put(column.clone(), value);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A server that the user brings, named by a DSN:
+//! `postgresql://user@host:5432/database?tls=verified&ca=/path` or `postgresql://user@/database?socket=/directory`.
+//!
+//! Its password comes from the environment or from a password file.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use rumba_core::setting::SettingError;
+use rumba_protocol_postgresql::{Address, Secret, Target};
+use rumba_server_kit::dsn::{Dsn, Form, wrong};
+
+const PASSWORDS: [&str; 2] = ["RUMBA_POSTGRESQL_PASSWORD", "PGPASSWORD"];
+const USUAL_PORT: u16 = 5432;
+
+/// How these servers' DSNs are written.
+pub const FORM: Form = Form {
+    schemes: &["postgresql://", "postgres://"],
+    example: "postgresql://user@host:5432/database or postgresql://user@/database?socket=/directory/of/its/socket",
+    password_remedy: "give it in the environment variable RUMBA_POSTGRESQL_PASSWORD (or PGPASSWORD), or in a password \
+        file (~/.pgpass, or named with ?passfile=/path)",
+    file: Some("passfile"),
+};
+
+/// Where to connect and as whom, with the password from where it is kept.
+///
+/// # Errors
+/// A password file that cannot be read; a user that nobody names.
+pub fn target(dsn: &Dsn) -> Result<Target, SettingError> {
+    let user = dsn.user.clone().ok_or_else(|| wrong("it names no user", FORM.like()))?;
+    let port = dsn.port.unwrap_or(USUAL_PORT);
+    let host = dsn.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned());
+    let (address, place) = match &dsn.socket {
+        Some(socket) => (Address::Socket(socket_at(socket, port)), "localhost".to_owned()),
+        None => (Address::Tcp { host: host.clone(), port }, host),
+    };
+    let in_environment = PASSWORDS.iter().find_map(|name| env::var(name).ok());
+    let password = match in_environment {
+        Some(password) => Some(password),
+        None => in_file(dsn.file.as_deref(), &[&place, &port.to_string(), &dsn.database, &user])?,
+    };
+    let password = Secret::new(password.unwrap_or_default());
+    Ok(Target { address, user, password, database: Some(dsn.database.clone()), tls: dsn.tls.clone() })
+}
+
+/// The socket itself: users of these servers name its directory.
+fn socket_at(place: &Path, port: u16) -> PathBuf {
+    if place.is_dir() { place.join(format!(".s.PGSQL.{port}")) } else { place.to_owned() }
+}
+
+fn in_file(named: Option<&Path>, who: &[&str; 4]) -> Result<Option<String>, SettingError> {
+    let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass"));
+    let usual = || env::var_os("PGPASSFILE").map(PathBuf::from).or_else(home);
+    let Some(path) = named.map(Path::to_owned).or_else(usual) else { return Ok(None) };
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(password_of(&text, who)),
+        // Nobody said that there is one.
+        Err(_) if named.is_none() => Ok(None),
+        Err(error) => {
+            let problem = format!("its password file {} cannot be read: {error}", path.display());
+            Err(wrong(problem, "name a file of lines host:port:database:user:password that this user may read"))
+        }
+    }
+}
+
+/// The password of the first line that is about host, port, database and user; `*` is about any.
+fn password_of(text: &str, who: &[&str; 4]) -> Option<String> {
+    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = fields(line);
+        let is_about = fields.len() == 5 && fields.iter().zip(who).all(|(field, own)| field == "*" || field == own);
+        is_about.then(|| fields[4].clone())
+    })
+}
+
+/// The fields of a line between colons; a backslash takes the next character as it is.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        let next = match character {
+            ':' => None,
+            '\\' => characters.next(),
+            other => Some(other),
+        };
+        match (next, fields.last_mut()) {
+            (Some(next), Some(field)) => field.push(next),
+            _ => fields.push(String::new()),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_file_is_read_as_clients_read_it() {
+        let text = "# one\nother:5432:*:me:no\nlocalhost:5432:*:me:a\\:b\n*:*:*:*:last\n";
+        assert_eq!(password_of(text, &["localhost", "5432", "lab", "me"]).as_deref(), Some("a:b"));
+        assert_eq!(password_of(text, &["localhost", "5433", "lab", "me"]).as_deref(), Some("last"));
+        assert_eq!(password_of("a:b", &["a", "b", "c", "d"]), None);
+    }
+
+    #[test]
+    fn a_socket_is_named_by_its_directory_or_itself() {
+        assert_eq!(socket_at(Path::new("/"), 5433), Path::new("/.s.PGSQL.5433"));
+        assert_eq!(socket_at(Path::new("/no/such/socket"), 1), Path::new("/no/such/socket"));
+    }
+
+    #[test]
+    fn a_password_in_a_dsn_is_refused_with_where_it_belongs() {
+        let error = FORM.parse("postgresql://me:hunter2@host/x").unwrap_err();
+        assert!(error.remedy.contains("PGPASSWORD") && !format!("{error:?}").contains("hunter2"), "{error:?}");
+        assert_eq!(FORM.parse("postgres://me@host").unwrap().database, "rumba");
+    }
+}

@@ -1,0 +1,324 @@
+//! The engine: what it is called, what it can be told, how it is opened.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, MostClients, require_database,
+};
+use rumba_core::kv::KeySpace;
+use rumba_core::memory::MemoryNeed;
+use rumba_core::parity::{Nature, Reads};
+use rumba_core::setting::{SettingError, SettingInfo};
+use rumba_protocol_postgresql::Admin;
+use rumba_server_kit::cache::Draft;
+use rumba_server_kit::dsn::{Dsn, is_dsn};
+use rumba_server_kit::identity::Identity;
+use rumba_server_kit::install::{Release, Software as _, available};
+
+use crate::catalogue::RELEASES;
+use crate::control::Control;
+use crate::instance::{Host, Parts, ServerInstance, most_clients};
+use crate::launch::{Data, Launch, Layout};
+use crate::options::{Options, SETTINGS};
+use crate::plan::{self, COMPRESSIONS, Plan};
+use crate::software::{Software, command};
+use crate::{dsn, external, initialise, memory, readback};
+
+/// The user whom the server's packages make.
+const PACKAGED_USER: &str = "postgres";
+
+/// PostgreSQL.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PostgreSql;
+
+/// Which server is meant.
+enum Server {
+    Release(&'static Release),
+    Base(PathBuf),
+    Brought(Dsn),
+}
+
+impl Server {
+    fn of(server: Option<&str>) -> Result<Self, SettingError> {
+        let Some(name) = server else {
+            // One that is here rather than the usual one.
+            let here = RELEASES.all().iter().find(|release| release.software::<Software>().is_some());
+            return here.or(RELEASES.all().first()).map(Server::Release).ok_or_else(|| {
+                SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
+            });
+        };
+        if is_dsn(name) {
+            return dsn::FORM.parse(name).map(Server::Brought);
+        }
+        if let Some(release) = RELEASES.find(name) {
+            return Ok(Server::Release(release));
+        }
+        dsn::FORM.refuse_without_scheme(name)?;
+        if name.contains('/') {
+            return Ok(Server::Base(name.into()));
+        }
+        let remedy = "`rumba engines` lists the servers; or name a base directory (/usr/lib/postgresql/16) or a DSN \
+                      (postgresql://user@host/database)";
+        Err(SettingError::new("server", RELEASES.unknown(name), remedy))
+    }
+
+    fn software(&self) -> Result<Software, SettingError> {
+        match self {
+            Server::Release(release) => release.software::<Software>().ok_or_else(|| {
+                let remedy = format!("install it: {}", release.install_command());
+                SettingError::new("server", format!("{} is not installed", release.about), remedy)
+            }),
+            Server::Base(base) => Software::at(base)
+                .map_err(|words| SettingError::new("server", words, "name the directory that holds bin/postgres")),
+            // No caller asks for the software of a server that others run.
+            Server::Brought(_) => {
+                Err(SettingError::new("server", "others run it", "name a release or a base directory"))
+            }
+        }
+    }
+}
+
+/// A server that can be started as the experiment wants it.
+struct Ready {
+    options: Options,
+    software: Software,
+    plan: Plan,
+    identity: Option<Identity>,
+}
+
+fn plan_own(config: &EngineConfig, server: &Server) -> Result<Ready, SettingError> {
+    let options = Options::read(config)?;
+    let software = server.software()?;
+    let known = software.settings().map_err(|error| {
+        SettingError::new("server", error.to_string(), "see that the server can be started by hand")
+    })?;
+    let plan = plan::for_own(config, &options, &software, &known)?;
+    let identity = Identity::choose(options.os_user.as_deref(), PACKAGED_USER)?;
+    Ok(Ready { options, software, plan, identity })
+}
+
+/// Has the server itself read the settings, one after the other where it refuses: it ends before it does anything.
+fn try_settings(ready: &Ready) -> Result<(), SettingError> {
+    let beside = rumba_server_kit::cache::root().map(|root| root.join("settings"));
+    let draft = beside.ok().and_then(|place| Draft::new(&place).ok());
+    let Some(draft) = draft else { return Ok(()) };
+    let file = draft.path().join("postgresql.conf");
+    std::fs::write(&file, "")
+        .map_err(|error| SettingError::new("server", error.to_string(), "make room for the cache"))?;
+    let refuses = |lines: &mut dyn Iterator<Item = &plan::Line>| {
+        let mut command = command(&ready.software.program);
+        command.args(["-C", "max_connections", "-D"]).arg(draft.path());
+        lines.for_each(|line| _ = command.arg("-c").arg(format!("{}={}", line.name, line.value)));
+        let output = command.output().ok()?;
+        (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    };
+    if refuses(&mut ready.plan.lines.iter()).is_none() {
+        return Ok(());
+    }
+    for line in &ready.plan.lines {
+        if let Some(words) = refuses(&mut std::iter::once(line)) {
+            return Err(refused(line, &words, ready));
+        }
+    }
+    Ok(())
+}
+
+fn refused(line: &plan::Line, words: &str, ready: &Ready) -> SettingError {
+    if words.contains("unrecognized configuration parameter") {
+        let known = ready.software.settings().unwrap_or_default();
+        let whose = format!("PostgreSQL {}", ready.software.version_text);
+        return SettingError::unknown(&line.name, &whose, known.iter().map(String::as_str));
+    }
+    // `postgres: ` or a time, then a level and the server's words.
+    let told: Vec<&str> = words.lines().map(|line| line.split_once(":  ").map_or(line, |(_, words)| words)).collect();
+    SettingError::new(&line.name, told.join("; "), "write a value that this server takes")
+}
+
+fn plan_brought(config: &EngineConfig) -> Result<(Options, Plan), SettingError> {
+    let options = Options::read(config)?;
+    let own = [
+        ("tcp", options.tcp),
+        ("data_checksums", options.data_checksums.is_some()),
+        ("os_user", options.os_user.is_some()),
+    ];
+    for (name, is_set) in own {
+        if is_set {
+            let remedy = "leave it out; it is the server's own affair";
+            return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));
+        }
+    }
+    let plan = plan::for_brought(&options);
+    Ok((options, plan))
+}
+
+fn setting(error: SettingError) -> EngineError {
+    EngineError::failed("configuration", format!("{error}; {}", error.remedy))
+}
+
+/// Starts a server on a data directory: a new one, or a copy of what a server has left.
+fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> Result<ServerInstance, EngineError> {
+    let Ready { options, software, plan, identity } = plan_own(config, server).map_err(setting)?;
+    let layout = Layout::new(dir);
+    match data {
+        Data::New => initialise::provide(&software, plan.data_checksums, identity.as_ref(), &layout.data())?,
+        Data::Left => require_database(&layout.data(), "PG_VERSION")?,
+    }
+    let launch = Launch { software: &software, layout: &layout, plan: &plan, identity: identity.as_ref(), data };
+    let running = launch.start()?;
+    let target = running.target.clone();
+    let admin = Admin::connect(&target, Duration::from_secs(60))
+        .map_err(|error| EngineError::failed("connection to the server", error.to_string()))?;
+    let mut control = Control::new(admin, options.on_lost, false);
+    let mut settings = facts(&software, &plan, identity.as_ref());
+    settings.extend(readback::settings_in_force(&mut control, &plan)?);
+    let host = Host::Own { running, data: layout.data() };
+    Ok(ServerInstance::new(Parts { host, target, control, settings }, &plan, &options))
+}
+
+/// What the record says beside the settings.
+fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(String, String)> {
+    let mut facts = vec![("server".to_owned(), format!("{} from {}", software.name(), software.program.display()))];
+    facts.extend(identity.map(|identity| ("os_user".to_owned(), identity.name.clone())));
+    facts.push(("table_options".to_owned(), plan.table_options.clone()));
+    facts.push(("session_setup".to_owned(), plan.setup.join("; ")));
+    facts
+}
+
+fn open_brought(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
+    let target = dsn::target(dsn).map_err(setting)?;
+    let (options, plan) = plan_brought(config).map_err(setting)?;
+    let mut admin = external::connect(&target).map_err(setting)?;
+    external::take(&mut admin, &dsn.database)?;
+    let mut control = Control::new(admin, options.on_lost, true);
+    external::check(&mut control, &dsn.database).map_err(setting)?;
+    let told = format!(
+        "PostgreSQL {}, run by others: `cache` and `durability` are what it was given",
+        control.server_version()
+    );
+    let mut settings = vec![("server".to_owned(), told), ("table_options".to_owned(), plan.table_options.clone())];
+    settings.extend(readback::settings_in_force(&mut control, &plan)?);
+    let (pid, data) = external::place(&target, &mut control);
+    external::make_ready(&mut control, &dsn.database)?;
+    Ok(ServerInstance::new(Parts { host: Host::Brought { pid, data }, target, control, settings }, &plan, &options))
+}
+
+impl Engine for PostgreSql {
+    fn name(&self) -> &'static str {
+        "postgresql"
+    }
+
+    fn about(&self) -> &'static str {
+        "PostgreSQL: heap tables that keep old versions until vacuum, B-tree indexes beside them"
+    }
+
+    fn family(&self) -> Family {
+        Family::Sql
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        SETTINGS
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        COMPRESSIONS
+    }
+
+    /// The memory of a server that others run is their affair.
+    fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
+        let server = Server::of(config.server.as_deref()).ok()?;
+        if matches!(server, Server::Brought(_)) {
+            return None;
+        }
+        memory::need(server.software().ok()?.version)
+    }
+
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let level = config.settings.text("isolation").unwrap_or("read-committed");
+        Nature::new(&level.to_ascii_uppercase().replace('-', " "), true, Reads::Buffered)
+    }
+
+    fn availability(&self, asked: Asked<'_>) -> Availability {
+        match Server::of(asked.server) {
+            // Its mistakes are for `check` to tell, where they can be pointed at.
+            Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
+            Ok(Server::Brought(dsn)) => Availability {
+                version: None,
+                source: format!("a server run by others, database {}", dsn.database),
+                missing: None,
+            },
+            Ok(Server::Base(base)) => match Software::at(&base) {
+                Ok(software) => available(&software),
+                Err(what) => Availability {
+                    version: None,
+                    source: "a server".to_owned(),
+                    missing: Some(Missing { what, install: "name the directory that holds bin/postgres".into() }),
+                },
+            },
+            Ok(Server::Release(release)) => release.availability::<Software>(),
+        }
+    }
+
+    fn runs_server(&self) -> bool {
+        true
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        match Server::of(config.server.as_deref())? {
+            Server::Brought(dsn) => {
+                let (options, plan) = plan_brought(config)?;
+                let admin = external::connect(&dsn::target(&dsn)?)?;
+                let mut control = Control::new(admin, options.on_lost, false);
+                external::check(&mut control, &dsn.database)?;
+                let remedy = "set it on the server, or leave it out";
+                let held = readback::settings_in_force(&mut control, &plan);
+                held.map(drop).map_err(|error| SettingError::new("settings", error.to_string(), remedy))
+            }
+            server => try_settings(&plan_own(config, &server)?),
+        }
+    }
+
+    fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
+        match Server::of(config.server.as_deref())? {
+            Server::Brought(dsn) => {
+                let admin = external::connect(&dsn::target(&dsn)?)?;
+                Ok(most_clients(&mut Control::new(admin, Default::default(), false)))
+            }
+            server => {
+                let plan = plan_own(config, &server)?.plan;
+                let most = plan.value("max_connections").and_then(|most| most.parse::<u32>().ok());
+                Ok(most.map(|most| MostClients {
+                    clients: most.saturating_sub(1),
+                    why: format!("its max_connections is {most}, and rumba's control session takes one"),
+                    remedy: "raise the engine's setting max_connections".to_owned(),
+                }))
+            }
+        }
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+        Ok(Box::new(match &Server::of(config.server.as_deref()).map_err(setting)? {
+            Server::Brought(dsn) => open_brought(config, dsn)?,
+            server => open_own(dir, config, server, Data::New)?,
+        }))
+    }
+
+    /// A server that others run keeps its data to itself.
+    fn reopens(&self, config: &EngineConfig) -> bool {
+        !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
+    }
+
+    fn reopen(
+        &self,
+        dir: &Path,
+        config: &EngineConfig,
+        _spaces: &[KeySpace],
+    ) -> Result<Box<dyn Instance>, EngineError> {
+        match Server::of(config.server.as_deref()).map_err(setting)? {
+            Server::Brought(_) => {
+                Err(EngineError::failed("reopen", "the data of a server that others run is not kept"))
+            }
+            server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The database on a server of the user's: taken only when it is empty or rumba's
+//! own, and left as it was found.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rumba_core::engine::EngineError;
+use rumba_core::setting::SettingError;
+use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
+
+use crate::control::Control;
+use crate::failure::{failed, is_denied};
+use crate::upkeep;
+
+/// The table that marks a database as rumba's.
+const MARKER: &str = "rumba_marker";
+/// What the marker says of itself: a table of another's may bear its name.
+const MARK: &str = "rumba may remove the tables of this database";
+/// The number of the lock that a trial holds in its database: "rumba" in letters.
+const LOCK: u64 = 0x0072_756d_6261;
+/// How long connecting, and an answer, may take.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a connection that was lost, or whose trial was killed, may still hold the database: a server notices an end
+/// when it next looks, which may be after a long statement.
+pub const RELEASE: Duration = Duration::from_secs(10);
+/// Between two attempts to take hold of it.
+const NAP: Duration = Duration::from_millis(100);
+
+/// The database does not exist.
+const NO_DATABASE: &str = "3D000";
+
+const CALL: &str = "database on the server";
+
+/// Character sets in which every byte but zero is a character, so that any text of a workload's can be kept.
+const ANY_BYTE: [&str; 3] = ["LATIN1", "SQL_ASCII", "LATIN9"];
+
+/// What there is in the database.
+enum Found {
+    Empty,
+    Ours,
+    Foreign(String),
+}
+
+/// A name in quotes.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn remedy(database: &str) -> String {
+    let name = quoted(database);
+    format!(
+        "name a database that is empty, or let an administrator make one: CREATE DATABASE {name} OWNER the user \
+         TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'"
+    )
+}
+
+/// Connects, with an error that names the remedy.
+///
+/// # Errors
+/// What kept it from connecting.
+pub fn connect(target: &Target) -> Result<Admin, SettingError> {
+    Admin::connect(target, PATIENCE).map_err(|error| {
+        let database = target.database.as_deref().unwrap_or_default();
+        let words = match &error {
+            PgError::Server { sqlstate, .. } if sqlstate == NO_DATABASE => remedy(database),
+            PgError::Server { .. } => {
+                "check the user in the DSN, the password in RUMBA_POSTGRESQL_PASSWORD, PGPASSWORD \
+                                       or the password file, and the server's pg_hba.conf"
+                    .to_owned()
+            }
+            _ => "check that the server runs and that the DSN names its host and port, or its socket".to_owned(),
+        };
+        SettingError::new("server", error.to_string(), words)
+    })
+}
+
+/// Refuses a database that holds what rumba has not made, or cannot hold what workloads write; and a user who may not
+/// do what settle and drain need.
+///
+/// # Errors
+/// What is in the way, and how it is mended.
+pub fn check(control: &mut Control, database: &str) -> Result<(), SettingError> {
+    let asked =
+        |error: PgError| SettingError::new("server", error.to_string(), "see that the user may read pg_catalog");
+    if let Found::Foreign(relation) = look(control).map_err(asked)? {
+        return Err(SettingError::new("server", foreign(database, &relation), remedy(database)));
+    }
+    let encoding = first(control, "SHOW server_encoding").map_err(asked)?;
+    if !ANY_BYTE.contains(&encoding.as_str()) {
+        let problem = format!("the database {database} is in {encoding}, in which not every byte is a character");
+        return Err(SettingError::new("server", problem, remedy(database)));
+    }
+    match control.ask("CHECKPOINT") {
+        Err(error) if is_denied(&error) => {
+            let problem = format!("settle and drain need what the user may not do: {error}");
+            Err(SettingError::new("server", problem, upkeep::REMEDY))
+        }
+        // Whatever else a server says is found when it is needed, and before the load.
+        _ => Ok(()),
+    }
+}
+
+fn foreign(database: &str, relation: &str) -> String {
+    format!("the database {database} is not empty and was not made by rumba (it holds {relation})")
+}
+
+fn first(control: &mut Control, sql: &str) -> Result<String, PgError> {
+    Ok(firsts(control, sql)?.into_iter().next().unwrap_or_default())
+}
+
+/// The first columns of an answer's rows.
+fn firsts(control: &mut Control, sql: &str) -> Result<Vec<String>, PgError> {
+    Ok(control.ask(sql)?.rows.into_iter().filter_map(|row| row.into_iter().next()?).collect())
+}
+
+/// What anybody has made in the database; what belongs to an extension is none of it.
+const RELATIONS: &str = "SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+    WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' \
+    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e') \
+    UNION ALL SELECT n.nspname || '.' || p.proname FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+    WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' \
+    AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e') ORDER BY 1";
+
+fn look(control: &mut Control) -> Result<Found, PgError> {
+    let mark = format!("SELECT obj_description(to_regclass('public.{MARKER}'), 'pg_class')");
+    if first(control, &mark)? == MARK {
+        return Ok(Found::Ours);
+    }
+    Ok(firsts(control, RELATIONS)?.into_iter().next().map_or(Found::Empty, Found::Foreign))
+}
+
+/// Takes the database for a trial; what an ended trial has left in it is removed.
+/// The control session must stay connected for as long as it is wanted.
+///
+/// # Errors
+/// A database that is foreign or in use; the server's words.
+pub fn take(admin: &mut Admin, database: &str) -> Result<(), EngineError> {
+    if hold(admin, RELEASE).map_err(|error| failed(CALL, &error))? {
+        return Ok(());
+    }
+    let message = format!("another trial uses the database {database}; wait until it has ended, or name another");
+    Err(EngineError::failed(CALL, message))
+}
+
+/// Makes the database that was taken ready: empty but for rumba's mark.
+///
+/// # Errors
+/// See [`take`].
+pub fn make_ready(control: &mut Control, database: &str) -> Result<(), EngineError> {
+    match look(control).map_err(|error| failed(CALL, &error))? {
+        Found::Empty => {}
+        Found::Ours => give_back(control)?,
+        Found::Foreign(relation) => {
+            let message = format!("{}; {}", foreign(database, &relation), remedy(database));
+            return Err(EngineError::failed(CALL, message));
+        }
+    }
+    control.run(CALL, &format!("CREATE TABLE public.{MARKER} ()"))?;
+    control.run(CALL, &format!("COMMENT ON TABLE public.{MARKER} IS '{MARK}'")).map(drop)
+}
+
+/// Holds other trials off the database for as long as this connection lives; false where another does, and has not let
+/// go of it within `patience`.
+///
+/// # Errors
+/// What the server says.
+pub fn hold(admin: &mut Admin, patience: Duration) -> Result<bool, PgError> {
+    let since = std::time::Instant::now();
+    loop {
+        let got = admin.query(&format!("SELECT pg_try_advisory_lock({LOCK})"))?;
+        if got.rows.first().and_then(|row| row.first()?.as_deref()) == Some("t") {
+            return Ok(true);
+        }
+        if since.elapsed() > patience {
+            return Ok(false);
+        }
+        std::thread::sleep(NAP);
+    }
+}
+
+/// Removes what the trial has made: the marker last, without which the rest would be foreign.
+///
+/// # Errors
+/// The server's words.
+pub fn give_back(control: &mut Control) -> Result<(), EngineError> {
+    let tables = format!(
+        "SELECT quote_ident(relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace \
+         AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname = '{MARKER}'"
+    );
+    for table in firsts(control, &tables).map_err(|error| failed(CALL, &error))? {
+        control.run(CALL, &format!("DROP TABLE IF EXISTS public.{table} CASCADE"))?;
+    }
+    Ok(())
+}
+
+/// The process at the other end of a Unix socket, and the server's data
+/// directory, as far as this host and this user can tell.
+pub fn place(target: &Target, control: &mut Control) -> (Option<u32>, Option<PathBuf>) {
+    let Address::Socket(path) = &target.address else { return (None, None) };
+    let connected = std::os::unix::net::UnixStream::connect(path).ok();
+    let peer = connected.and_then(|stream| rustix::net::sockopt::socket_peercred(&stream).ok());
+    let pid = peer.map(|peer| peer.pid.as_raw_pid() as u32).filter(|pid| *pid > 1);
+    let data = first(control, "SHOW data_directory").ok().filter(|data| !data.is_empty()).map(PathBuf::from);
+    (pid, data.filter(|data| std::fs::read_dir(data).is_ok()))
+}

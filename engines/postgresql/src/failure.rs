@@ -1,0 +1,39 @@
+//! How the server writes of errors in its log, and errors of the statements that rumba sends.
+
+use rumba_core::engine::EngineError;
+use rumba_protocol_postgresql::PgError;
+use rumba_server_kit::failure::LogWords;
+
+/// The words of its log.
+pub const LOG_WORDS: LogWords = LogWords { is_error, never_meant: &[], aliases: &[] };
+
+fn is_error(line: &str) -> bool {
+    ["FATAL:", "PANIC:", "ERROR:", "HINT:", "DETAIL:", "initdb: error", "postgres: could not"]
+        .iter()
+        .any(|mark| line.contains(mark))
+}
+
+/// The error of a statement.
+pub fn failed(call: &'static str, error: &PgError) -> EngineError {
+    EngineError::failed(call, error.to_string())
+}
+
+/// The code for a privilege that is missing.
+pub const DENIED: &str = "42501";
+
+/// Whether the server refused because a privilege is missing.
+pub fn is_denied(error: &PgError) -> bool {
+    matches!(error, PgError::Server { sqlstate, .. } if sqlstate == DENIED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offending_setting_is_named() {
+        let log = "2026-01-01 LOG:  starting\n2026-01-01 FATAL:  WAL archival cannot be enabled when wal_level is \"minimal\"\n";
+        let told = LOG_WORDS.explain(log, &[("archive_mode", "on"), ("wal_level", "minimal"), ("wal", "1")]);
+        assert!(told.contains("`wal_level`") && !told.contains("starting"), "{told}");
+    }
+}

@@ -1,0 +1,225 @@
+//! A server that a trial uses.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rumba_core::engine::{EngineError, Gauge, Instance, MostClients, Place, Session};
+use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
+use rumba_server_kit::watch::{Watch, Watched};
+
+use crate::control::Control;
+use crate::launch::{Running, STOP};
+use crate::options::Options;
+use crate::plan::Plan;
+use crate::processes::Processes;
+use crate::{counters, external, upkeep};
+
+/// How long a server may take to say a counter.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// Whose server it is.
+pub enum Host {
+    /// One that rumba runs.
+    Own {
+        /// The server.
+        running: Running,
+        /// Its data directory.
+        data: PathBuf,
+    },
+    /// One that the user brings: its process and data directory, where they can be told.
+    Brought {
+        /// The process.
+        pid: Option<u32>,
+        /// The data directory.
+        data: Option<PathBuf>,
+    },
+}
+
+/// A server that a trial uses.
+pub struct ServerInstance {
+    host: Host,
+    target: Target,
+    session: SessionOptions,
+    counts: Arc<PgCounts>,
+    release: u16,
+    settings: Vec<(String, String)>,
+    control: Mutex<Control>,
+    processes: Mutex<Processes>,
+}
+
+/// What an instance is made of.
+pub struct Parts {
+    /// Whose server it is.
+    pub host: Host,
+    /// Where sessions connect to.
+    pub target: Target,
+    /// The control session.
+    pub control: Control,
+    /// The settings in force.
+    pub settings: Vec<(String, String)>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic in between leaves at worst a connection that is of no more use, which says so itself.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ServerInstance {
+    /// An instance out of its parts.
+    pub fn new(parts: Parts, plan: &Plan, options: &Options) -> Self {
+        let Parts { host, target, control, settings } = parts;
+        let counts = Arc::new(PgCounts::default());
+        let session = SessionOptions {
+            table_options: plan.table_options.clone(),
+            setup: plan.setup.clone(),
+            on_lost: options.on_lost,
+            text: options.text,
+            counts: counts.clone(),
+        };
+        let digits = control.server_version().split(|c: char| !c.is_ascii_digit()).next();
+        let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
+        let (control, processes) = (Mutex::new(control), Mutex::default());
+        Self { host, target, session, counts, release, settings, control, processes }
+    }
+
+    /// Runs upkeep with answers that may take as long as they take.
+    fn patiently<T>(&self, upkeep: impl FnOnce(&mut Control) -> Result<T, EngineError>) -> Result<T, EngineError> {
+        let mut control = held(&self.control);
+        control.set_timeout(None);
+        let result = upkeep(&mut control).map_err(|error| control.told(error));
+        control.set_timeout(Some(ANSWER));
+        match self.watch() {
+            Some(watch) => watch.explained(result),
+            None => result,
+        }
+    }
+
+    /// The server, if rumba runs it.
+    fn watch(&self) -> Option<&Arc<Watch>> {
+        match &self.host {
+            Host::Own { running, .. } => Some(&running.watch),
+            Host::Brought { .. } => None,
+        }
+    }
+
+    fn pid(&self) -> Option<u32> {
+        match &self.host {
+            Host::Own { running, .. } => Some(running.watch.pid()),
+            Host::Brought { pid, .. } => *pid,
+        }
+    }
+
+    fn counted(&self) -> [(&'static str, u64); 5] {
+        use std::sync::atomic::Ordering::Relaxed;
+        let counts = &self.counts;
+        [
+            ("client_deadlocks", counts.deadlocks.load(Relaxed)),
+            ("client_serialization_failures", counts.serialization_failures.load(Relaxed)),
+            ("client_lock_timeouts", counts.lock_timeouts.load(Relaxed)),
+            ("client_connections_lost", counts.connections_lost.load(Relaxed)),
+            ("client_reconnects", counts.reconnects.load(Relaxed)),
+        ]
+    }
+}
+
+impl Instance for ServerInstance {
+    fn session(&self) -> Result<Session, EngineError> {
+        let connected = PgSession::connect(&self.target, &self.session);
+        Ok(Session::Sql(match self.watch() {
+            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
+            None => Box::new(connected?),
+        }))
+    }
+
+    fn most_clients(&self) -> Option<MostClients> {
+        most_clients(&mut held(&self.control))
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        self.patiently(upkeep::settle)
+    }
+
+    fn drain(&self) -> Result<(), EngineError> {
+        self.patiently(upkeep::drain)
+    }
+
+    fn debt(&self) -> Vec<Gauge> {
+        counters::debt(&mut held(&self.control)).gauges
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        let mut control = held(&self.control);
+        let mut gauges = counters::counters(&mut control, self.release).gauges;
+        if control.was_restarted() {
+            // After a crash they begin anew: no difference to what was counted before is one.
+            gauges.clear();
+        }
+        if let Host::Own { running, .. } = &self.host {
+            running.note_memory();
+        }
+        if let Some(pid) = self.pid() {
+            gauges.extend(held(&self.processes).look(pid).into_iter().map(|(name, value)| Gauge::new(name, value)));
+        }
+        gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
+        gauges
+    }
+
+    fn version(&self) -> Option<String> {
+        Some(held(&self.control).server_version().to_owned())
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        self.settings.clone()
+    }
+
+    fn is_log(&self, file: &Path) -> bool {
+        is_log(file)
+    }
+
+    fn place(&self) -> Place {
+        let data_dir = match &self.host {
+            Host::Own { data, .. } => Some(data.clone()),
+            Host::Brought { data, .. } => data.clone(),
+        };
+        Place::Server { pid: self.pid(), data_dir }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match self.host {
+            Host::Own { running, .. } => {
+                drop(control);
+                running.watch.stop(STOP)
+            }
+            Host::Brought { .. } => {
+                control.set_timeout(None);
+                external::give_back(&mut control)
+            }
+        }
+    }
+}
+
+/// What a running server takes beside those that are connected, of which this session is one. `None` where it does
+/// not tell.
+pub fn most_clients(control: &mut Control) -> Option<MostClients> {
+    const SQL: &str = "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int, \
+        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
+        current_setting('max_connections')";
+    let row = control.ask(SQL).ok()?.rows.into_iter().next()?;
+    let number = |column: usize| row.get(column)?.as_deref()?.parse::<u32>().ok();
+    let (room, connected, most) = (number(0)?, number(1)?, number(2)?);
+    Some(MostClients {
+        clients: room.saturating_sub(connected),
+        why: format!(
+            "the server's max_connections is {most}, of which some are for superusers alone, and {connected} are taken, \
+             one of them by rumba's control session"
+        ),
+        remedy: "raise the setting max_connections".to_owned(),
+    })
+}
+
+/// Whether a file is a log: the write-ahead log.
+fn is_log(file: &Path) -> bool {
+    file.components().any(|part| part.as_os_str() == "pg_wal")
+}

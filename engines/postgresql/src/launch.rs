@@ -1,0 +1,262 @@
+//! Starting a server on a data directory, and talking to it.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::{EngineError, KEPT};
+use rumba_protocol_postgresql::{Address, Admin, PgError, Secret, Target, Tls};
+use rumba_server_kit::cache;
+use rumba_server_kit::dsn::DATABASE;
+use rumba_server_kit::failure::last_lines;
+use rumba_server_kit::files::{free_port, password, short_socket, write_private};
+use rumba_server_kit::identity::Identity;
+use rumba_server_kit::process::{LOOK, Process, Signals};
+use rumba_server_kit::watch::Watch;
+use rustix::process::Signal;
+
+use crate::failure::{LOG_WORDS, failed};
+use crate::plan::{Line, Plan};
+use crate::shared_memory::SharedMemory;
+use crate::software::{Software, command};
+
+/// How long a server may take to start. One that gives up ends, and is noticed at once.
+const START: Duration = Duration::from_secs(300);
+/// How long a server may take to end cleanly: it writes its dirty pages first.
+pub const STOP: Duration = Duration::from_secs(300);
+/// How its processes end: they share memory, which one that is killed leaves behind.
+pub const SIGNALS: Signals = Signals { stop: Signal::INT, abort: Signal::QUIT };
+/// The role that rumba has in servers of its own.
+pub const SUPERUSER: &str = "rumba";
+/// A database that every server has.
+const MAINTENANCE: &str = "postgres";
+/// The port by which the socket has its name where nobody comes by TCP.
+const USUAL_PORT: u16 = 5432;
+
+/// Where an instance's files are.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    dir: PathBuf,
+}
+
+impl Layout {
+    /// Of an instance in a directory.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    fn kept(&self) -> PathBuf {
+        self.dir.join(KEPT)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.kept().join("error.log")
+    }
+}
+
+/// What a server finds in its data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// No more than what every server has.
+    New,
+    /// What an earlier server of rumba's has left: its database is there.
+    Left,
+}
+
+/// A server that answers.
+pub struct Running {
+    /// Its process and its log.
+    pub watch: Arc<Watch>,
+    /// Where it listens, and as whom to come.
+    pub target: Target,
+    /// What it shares with nobody else, and may leave behind.
+    memory: Mutex<SharedMemory>,
+    /// Keeps the short way to the socket open.
+    _data: Option<OwnedFd>,
+}
+
+impl Running {
+    /// Takes note of the shared memory that it has by now.
+    pub fn note_memory(&self) {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).look();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Sessions may still hold it; it ends with its instance all the same.
+        self.watch.kill();
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).remove();
+    }
+}
+
+/// What is to be started.
+pub struct Launch<'a> {
+    /// The software.
+    pub software: &'a Software,
+    /// Where its files are; the data directory is there already.
+    pub layout: &'a Layout,
+    /// What it is told.
+    pub plan: &'a Plan,
+    /// As whom it runs, if not as who runs rumba.
+    pub identity: Option<&'a Identity>,
+    /// What it finds there.
+    pub data: Data,
+}
+
+impl Launch<'_> {
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// A server that ended instead: its last words and the setting that they are about.
+    pub fn start(&self) -> Result<Running, EngineError> {
+        let failed = |what: &str, error: io::Error| {
+            rumba_server_kit::failure::full_or_failed("start of the server", format!("{what}: {error}"))
+        };
+        let (layout, data) = (self.layout, self.layout.data());
+        cache::make_private(&layout.kept()).map_err(|error| failed("its directory", error))?;
+        let port = match self.plan.tcp {
+            Some(0) => Some(free_port().map_err(|error| failed("a free port", error))?),
+            port => port,
+        };
+        self.write_configuration(port).map_err(|error| failed("its configuration", error))?;
+        if let Some(identity) = self.identity {
+            identity.own(&data).map_err(|error| failed("giving it its data directory", error))?;
+        }
+        let socket = format!(".s.PGSQL.{}", port.unwrap_or(USUAL_PORT));
+        let (socket, held) = short_socket(&data, &socket).map_err(|error| failed("its socket", error))?;
+        let target = Target {
+            address: Address::Socket(socket),
+            user: SUPERUSER.into(),
+            password: Secret::new(String::new()),
+            database: Some(MAINTENANCE.into()),
+            tls: Tls::Off,
+        };
+        let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
+        let told = self.plan.lines.iter().map(|line| (line.name.clone(), line.value.clone()));
+        let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
+        let memory = Mutex::new(SharedMemory::of(watch.pid(), &data));
+        let mut running = Running { watch, target, memory, _data: held };
+        let mut admin = wait(&running)?;
+        running.memory = Mutex::new(SharedMemory::of(running.watch.pid(), &data));
+        self.prepare(&mut admin, &mut running, port)?;
+        Ok(running)
+    }
+
+    /// Makes the database, and over TCP a password, without which nobody comes in there.
+    fn prepare(&self, admin: &mut Admin, running: &mut Running, port: Option<u16>) -> Result<(), EngineError> {
+        if self.data == Data::New {
+            admin.query(&format!("CREATE DATABASE {DATABASE}")).map_err(|error| failed("CREATE DATABASE", &error))?;
+        }
+        if let Some(port) = port {
+            let password = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
+            let sql = format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'");
+            admin.query(&sql).map_err(|error| failed("ALTER ROLE", &error))?;
+            running.target.address = Address::Tcp { host: "127.0.0.1".into(), port };
+            running.target.password = Secret::new(password);
+        }
+        running.target.database = Some(DATABASE.into());
+        Ok(())
+    }
+
+    fn spawn(&self) -> io::Result<Process> {
+        let log = OpenOptions::new().create(true).append(true).open(self.layout.log())?;
+        let mut command = command(&self.software.program);
+        command.arg("-D").arg(self.layout.data()).stdout(log.try_clone()?).stderr(log);
+        if let Some(identity) = self.identity {
+            identity.take_on(&mut command);
+        }
+        Process::start(&mut command, SIGNALS)
+    }
+
+    /// Writes what the server reads at its start into its data directory, and keeps the settings beside the results.
+    fn write_configuration(&self, port: Option<u16>) -> io::Result<()> {
+        let data = self.layout.data();
+        let text = configuration(&self.plan.lines, port);
+        write_private(&data.join("postgresql.conf"), &text)?;
+        write_private(&self.layout.kept().join("postgresql.conf"), &text)?;
+        // What ALTER SYSTEM has left counts more than the configuration.
+        write_private(&data.join("postgresql.auto.conf"), "")?;
+        // The system vouches for who comes over the socket: only who runs rumba is rumba.
+        write_private(&data.join("pg_ident.conf"), &format!("rumba {} {SUPERUSER}\n", own_name()?))?;
+        let mut hba = "local all all peer map=rumba\n".to_owned();
+        if port.is_some() {
+            hba.push_str("host all all 127.0.0.1/32 scram-sha-256\n");
+        }
+        write_private(&data.join("pg_hba.conf"), &hba)
+    }
+}
+
+fn configuration(lines: &[Line], port: Option<u16>) -> String {
+    let listen = if port.is_some() { "127.0.0.1" } else { "" };
+    let port = port.unwrap_or(USUAL_PORT).to_string();
+    let own = [
+        ("listen_addresses", listen),
+        ("port", port.as_str()),
+        // The data directory, whose whole path may not fit into a socket's address.
+        ("unix_socket_directories", "."),
+        ("unix_socket_permissions", "0700"),
+    ];
+    let ours = lines.iter().filter(|line| line.name != "port").map(|line| (line.name.as_str(), line.value.as_str()));
+    own.into_iter().chain(ours).map(|(name, value)| format!("{name} = '{}'\n", value.replace('\'', "''"))).collect()
+}
+
+/// The name of the user who runs rumba, by which the server knows who comes over the socket.
+fn own_name() -> io::Result<String> {
+    let user = rustix::process::geteuid().as_raw().to_string();
+    let users = fs::read_to_string("/etc/passwd")?;
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == user).then(|| name.to_owned())
+    });
+    name.ok_or_else(|| io::Error::other(format!("user {user} has no name in /etc/passwd, which the server asks for")))
+}
+
+/// Waits until a server takes a connection.
+fn wait(running: &Running) -> Result<Admin, EngineError> {
+    let call = "start of the server";
+    let begun = Instant::now();
+    loop {
+        if let Some(end) = running.watch.end(call) {
+            return Err(end);
+        }
+        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
+            Ok(admin) => return Ok(admin),
+            Err(error @ PgError::Server { .. }) if !error.is_starting() => {
+                return Err(EngineError::failed(call, format!("it does not let rumba in: {error}")));
+            }
+            Err(error) => error,
+        };
+        if begun.elapsed() > START {
+            let words = format!(
+                "it does not answer after {} s ({last}); its log says:\n{}",
+                START.as_secs(),
+                last_lines(&running.watch.log(), 10)
+            );
+            return Err(EngineError::failed(call, words));
+        }
+        sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_quoted_as_the_server_reads_them() {
+        let line = Line { name: "search_path".into(), value: "a'b".into(), must_hold: true };
+        let text = configuration(&[line], None);
+        assert!(text.contains("search_path = 'a''b'\n") && text.contains("listen_addresses = ''\n"), "{text}");
+    }
+}

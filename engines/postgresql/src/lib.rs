@@ -1,0 +1,36 @@
+//! PostgreSQL: heap tables with vacuum, and B-tree indexes beside them.
+//!
+//! `docs/engines/postgresql.md` says which servers there are, how they are run,
+//! and what the settings come to.
+#![deny(missing_docs)]
+
+#[cfg(test)]
+#[macro_use(test)]
+extern crate rumba_testkit;
+#[cfg(test)]
+rumba_testkit::main!();
+
+mod catalogue;
+mod control;
+mod counters;
+mod dsn;
+mod engine;
+mod external;
+mod failure;
+mod initialise;
+mod instance;
+mod launch;
+mod memory;
+mod options;
+mod plan;
+mod processes;
+mod quantity;
+mod readback;
+mod shared_memory;
+mod software;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+
+pub use catalogue::Servers;
+pub use engine::PostgreSql;

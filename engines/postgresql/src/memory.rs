@@ -1,0 +1,19 @@
+//! What the server was measured to need of memory.
+
+use rumba_core::memory::MemoryNeed;
+use rumba_server_kit::version::Version;
+
+/// The table that `xtask memory-needs` writes.
+const TABLE: &str = include_str!("../../memory-needs.txt");
+
+/// The need of a server: of the newest release that was measured and is no newer, else of the oldest.
+pub fn need(version: Version) -> Option<MemoryNeed> {
+    let measured = MemoryNeed::builds(TABLE).filter_map(|need| {
+        let release = need.measured_on.strip_prefix("postgresql/postgresql-")?.parse::<u16>().ok()?;
+        Some((release, need))
+    });
+    let mut measured: Vec<_> = measured.collect();
+    measured.sort_by_key(|(release, _)| *release);
+    let place = measured.partition_point(|(release, _)| *release <= version.0).saturating_sub(1);
+    measured.into_iter().nth(place).map(|(_, need)| need)
+}

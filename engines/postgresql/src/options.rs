@@ -1,0 +1,147 @@
+//! What an experiment sets: rumba's own names apart from the server's settings.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_protocol_postgresql::OnLost;
+
+/// rumba's own names among the settings, then some of the server's.
+pub const SETTINGS: &[SettingInfo] = &[
+    info("isolation", Kind::Choice(ISOLATIONS), "read-committed", "isolation of every session"),
+    info("fillfactor", Kind::Int(10, 100), "100", "how full pages of tables are filled, percent"),
+    info("data_checksums", Kind::Bool, "the release's", "pages have checksums"),
+    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does when its connection is lost"),
+    info(
+        "prepared",
+        Kind::Bool,
+        "true",
+        "statements are prepared once; false sends each as text, parameters written out",
+    ),
+    info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
+    info("os_user", Kind::Text, "postgres", "whom root runs the server as, which refuses root"),
+    info("full_page_writes", Kind::Bool, "true", "a page's first change after a checkpoint logs it whole"),
+    info("checkpoint_timeout", Kind::Text, "15min", "the longest between two checkpoints"),
+    info("max_wal_size", Kind::Text, "cache * 4", "WAL between two checkpoints, about twice"),
+    info("wal_compression", Kind::Text, "by `compression`", "how whole pages in the WAL are compressed"),
+    info("autovacuum", Kind::Bool, "true", "dead rows are removed in the background"),
+    info("max_connections", Kind::Int(1, 262_143), "300", "clients that the server has room for"),
+];
+
+/// How many of [`SETTINGS`] are rumba's own.
+const OWN: usize = 7;
+
+const ISOLATIONS: &[&str] = &["read-uncommitted", "read-committed", "repeatable-read", "serializable"];
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+/// What an experiment sets.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `isolation`, as SQL writes it: `read committed`.
+    pub isolation: Option<String>,
+    /// `fillfactor`, percent.
+    pub fillfactor: Option<i64>,
+    /// `data_checksums`.
+    pub data_checksums: Option<bool>,
+    /// `on_lost`.
+    pub on_lost: OnLost,
+    /// Not `prepared`: statements are sent as text.
+    pub text: bool,
+    /// `tcp`.
+    pub tcp: bool,
+    /// `os_user`.
+    pub os_user: Option<String>,
+    /// The server's own settings by name, in its words.
+    pub settings: BTreeMap<String, String>,
+}
+
+impl Options {
+    /// Takes rumba's own names out of the settings; what remains are the server's.
+    ///
+    /// # Errors
+    /// A value that does not fit one of rumba's own names; a name that rumba sets itself.
+    pub fn read(config: &EngineConfig) -> Result<Self, SettingError> {
+        let infos = &SETTINGS[..OWN];
+        let mut own = Settings::default();
+        let mut settings = BTreeMap::new();
+        for (key, value) in &config.settings.0 {
+            let name = key.to_ascii_lowercase();
+            if infos.iter().any(|info| info.name == name) {
+                own.0.insert(name, value.clone());
+            } else {
+                refuse_reserved(key, &name)?;
+                settings.insert(name, words(value));
+            }
+        }
+        let own = own.as_described(infos);
+        own.check(&config.engine, infos)?;
+        let text = |name: &str| own.text(name).map(str::to_owned);
+        Ok(Self {
+            isolation: text("isolation").map(|name| name.replace('-', " ")),
+            fillfactor: own.int("fillfactor"),
+            data_checksums: own.bool("data_checksums"),
+            on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
+            text: !own.bool("prepared").unwrap_or(true),
+            tcp: own.bool("tcp").unwrap_or(false),
+            os_user: text("os_user"),
+            settings,
+        })
+    }
+}
+
+/// A value in the server's words.
+fn words(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "on".to_owned(),
+        Value::Bool(false) => "off".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Names whose meaning depends on where rumba puts things, and what to write instead.
+const RESERVED: &[(&str, &str)] = &[
+    ("data_directory", "the data directory is [run] data_dir"),
+    ("config_file", "rumba writes it"),
+    ("hba_file", "rumba writes it: nobody but who runs the server is let in"),
+    ("ident_file", "rumba writes it"),
+    ("external_pid_file", "leave it out"),
+    ("unix_socket_directories", "rumba chooses the socket"),
+    ("listen_addresses", "nothing listens beyond loopback; `tcp = true` makes it listen there"),
+    ("log_destination", "the server's log is kept beside the results, as error.log"),
+    ("logging_collector", "the server's log is kept beside the results, as error.log"),
+    ("default_transaction_isolation", "write `isolation`"),
+];
+
+fn refuse_reserved(key: &str, name: &str) -> Result<(), SettingError> {
+    match RESERVED.iter().find(|(reserved, _)| *reserved == name) {
+        Some((_, remedy)) => Err(SettingError::new(key, "rumba sets this itself", *remedy)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::config;
+
+    #[test]
+    fn own_names_are_told_from_the_servers_settings() {
+        let mut asked = config();
+        asked.settings.0.insert("isolation".into(), Value::Text("repeatable-read".into()));
+        asked.settings.0.insert("full_page_writes".into(), Value::Bool(false));
+        let options = Options::read(&asked).unwrap();
+        assert_eq!(options.isolation.as_deref(), Some("repeatable read"));
+        assert_eq!(options.settings["full_page_writes"], "off");
+        assert_eq!(options.settings.len(), 1);
+    }
+
+    #[test]
+    fn what_rumba_sets_itself_is_refused_with_what_to_write_instead() {
+        let mut asked = config();
+        asked.settings.0.insert("listen_addresses".into(), Value::Text("*".into()));
+        assert!(Options::read(&asked).unwrap_err().remedy.contains("tcp"));
+    }
+}

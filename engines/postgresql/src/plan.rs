@@ -1,0 +1,124 @@
+//! From what an experiment asks for to what a server is told: its configuration,
+//! how tables are defined, how sessions begin.
+
+use std::collections::BTreeSet;
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::setting::SettingError;
+use rumba_server_kit::profile::{self, Needs};
+
+use crate::options::Options;
+use crate::software::Software;
+
+/// A line of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The setting.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether the experiment asks for it, so that any other value falsifies the trial.
+    pub must_hold: bool,
+}
+
+/// What a server is told.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The configuration.
+    pub lines: Vec<Line>,
+    /// What a table's definition ends with.
+    pub table_options: String,
+    /// What every session begins with.
+    pub setup: Vec<String>,
+    /// The TCP port on loopback, 0 for any, if sessions use TCP.
+    pub tcp: Option<u16>,
+    /// Whether a new data directory has checksums; the release's own way if nothing is said.
+    pub data_checksums: Option<bool>,
+}
+
+impl Plan {
+    fn set(&mut self, name: &str, value: impl Into<String>, must_hold: bool) {
+        self.lines.retain(|line| line.name != name);
+        self.lines.push(Line { name: name.to_owned(), value: value.into(), must_hold });
+    }
+
+    /// The configuration's value of a setting.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.lines.iter().find(|line| line.name == name).map(|line| line.value.as_str())
+    }
+}
+
+/// The compressions: of values that are too long for a page (TOAST), and of the whole pages in the WAL. What is in
+/// pages the server never compresses.
+pub const COMPRESSIONS: &[&str] = &["none", "pglz", "lz4"];
+
+/// The plan for a server of the user's: nothing of its configuration is changed.
+pub fn for_brought(options: &Options) -> Plan {
+    let mut plan = begin(options);
+    if let Some(level) = &options.isolation {
+        plan.setup.push(format!("SET default_transaction_isolation TO '{level}'"));
+    }
+    for (name, value) in &options.settings {
+        plan.set(name, value.clone(), true);
+    }
+    plan
+}
+
+/// The plan for a server that rumba runs, which has the settings `known`.
+///
+/// # Errors
+/// A profile that is not sound.
+pub fn for_own(
+    config: &EngineConfig,
+    options: &Options,
+    software: &Software,
+    known: &BTreeSet<String>,
+) -> Result<Plan, SettingError> {
+    let mut plan = begin(options);
+    let needs = Needs {
+        engine: "postgresql",
+        brand: "postgresql",
+        version: software.version,
+        cache: config.cache,
+        durability: config.durability,
+        cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
+    };
+    let filled = profile::fill(&[include_str!("../profiles/postgresql.toml")], &needs).map_err(|error| {
+        SettingError::new("engine", error.to_string(), "this is a mistake of rumba's profiles: please report it")
+    })?;
+    for line in filled.lines.iter().filter(|line| known.contains(&line.name)) {
+        plan.set(&line.name, line.value.clone(), line.is_promise);
+    }
+    if let Some(level) = &options.isolation {
+        plan.set("default_transaction_isolation", level.clone(), true);
+    }
+    compress(&mut plan, config.compression.as_deref(), software);
+    for (name, value) in &options.settings {
+        plan.set(name, value.clone(), true);
+    }
+    Ok(plan)
+}
+
+fn begin(options: &Options) -> Plan {
+    let port = options.settings.get("port").and_then(|port| port.parse().ok());
+    Plan {
+        table_options: options.fillfactor.map(|percent| format!("WITH (fillfactor = {percent})")).unwrap_or_default(),
+        tcp: (options.tcp || port.is_some()).then(|| port.unwrap_or(0)),
+        data_checksums: options.data_checksums,
+        ..Plan::default()
+    }
+}
+
+/// The first version with a choice of how the WAL's pages are compressed, and of how long values are: 15, 14.
+fn compress(plan: &mut Plan, compression: Option<&str>, software: &Software) {
+    let Some(name) = compression else { return };
+    let of_wal = match name {
+        "none" => "off",
+        _ if software.version.0 < 15 => "on",
+        name => name,
+    };
+    plan.set("wal_compression", of_wal, true);
+    if name != "none" && software.version.0 >= 14 {
+        plan.set("default_toast_compression", name, true);
+    }
+}

@@ -1,0 +1,112 @@
+//! What is in force after the start, compared with what was asked for.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::EngineError;
+use rumba_server_kit::readback::{Match, compare, refused};
+
+use crate::control::Control;
+use crate::plan::{Line, Plan};
+use crate::quantity::quantity;
+
+/// Settings that decide what a server's figures mean, whoever has set them.
+const TELLING: [&str; 22] = [
+    "shared_buffers",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_compression",
+    "default_toast_compression",
+    "wal_level",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "checkpoint_completion_target",
+    "autovacuum",
+    "data_checksums",
+    "block_size",
+    "wal_segment_size",
+    "huge_pages",
+    "huge_pages_status",
+    "io_method",
+    "default_transaction_isolation",
+    "server_encoding",
+    "lc_collate",
+    "jit",
+    "track_io_timing",
+];
+
+/// By how much a server may round a number that it was told.
+const ROUNDING: f64 = 0.1;
+
+struct InForce {
+    value: String,
+    unit: Option<String>,
+    shown: String,
+}
+
+/// Reads back what was set; gives the settings in force, and those that tell
+/// what figures mean.
+///
+/// # Errors
+/// The first setting that the server changed or ignored.
+pub fn settings_in_force(control: &mut Control, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
+    let call = "reading the settings back";
+    let sql = "SELECT name, setting, unit, current_setting(name, true) FROM pg_settings";
+    let rows = control.run(call, sql)?.rows;
+    let known: BTreeMap<String, InForce> = rows.into_iter().filter_map(in_force).collect();
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for line in &plan.lines {
+        // One of a module's that is not loaded is taken and means nothing.
+        let Some(found) = known.get(&line.name.to_ascii_lowercase()) else { continue };
+        settings.push((line.name.clone(), hold(call, line, found)?));
+    }
+    for name in TELLING {
+        let found = known.get(name).filter(|_| settings.iter().all(|(set, _)| set != name));
+        settings.extend(found.map(|found| (name.to_owned(), found.shown.clone())));
+    }
+    if known.get("debug_assertions").is_some_and(|found| found.value == "on") {
+        settings.push(("built_with_assertions".to_owned(), "true".to_owned()));
+    }
+    Ok(settings)
+}
+
+fn in_force(row: Vec<Option<String>>) -> Option<(String, InForce)> {
+    let mut cells = row.into_iter();
+    let (name, value, unit) = (cells.next()??, cells.next()?.unwrap_or_default(), cells.next()?);
+    let shown = cells.next()?.unwrap_or_else(|| value.clone());
+    Some((name.to_ascii_lowercase(), InForce { value, unit, shown }))
+}
+
+/// How a setting is shown that holds.
+fn hold(call: &'static str, line: &Line, found: &InForce) -> Result<String, EngineError> {
+    match matches(&line.value, found) {
+        Match::Rounded => Ok(format!("{} (asked for: {})", found.shown, line.value)),
+        Match::Other if line.must_hold => Err(refused(call, &line.name, &line.value, &found.shown)),
+        Match::Same | Match::Other => Ok(found.shown.clone()),
+    }
+}
+
+fn matches(asked: &str, found: &InForce) -> Match {
+    let unit = found.unit.as_deref();
+    match (quantity(asked, unit), quantity(&found.value, unit)) {
+        (Some(asked), Some(found)) if asked == found => Match::Same,
+        (Some(asked), Some(found)) if (asked - found).abs() <= asked.abs() * ROUNDING => Match::Rounded,
+        (Some(_), Some(_)) => Match::Other,
+        _ => compare(asked, &found.value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_in_whatever_unit() {
+        let found = InForce { value: "16384".into(), unit: Some("8kB".into()), shown: "128MB".into() };
+        assert_eq!(matches("134217728B", &found), Match::Same);
+        assert_eq!(matches("134217000B", &found), Match::Rounded);
+        assert_eq!(matches("64MB", &found), Match::Other);
+        let switch = InForce { value: "off".into(), unit: None, shown: "off".into() };
+        assert_eq!((matches("false", &switch), matches("on", &switch)), (Match::Same, Match::Other));
+    }
+}

@@ -1,0 +1,86 @@
+//! The memory that a server's processes share. The server gives it back when it ends by itself; of one that was killed
+//! it would stay on the host, until the next start on the same data directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What a server has of the host's shared memory.
+pub struct SharedMemory {
+    pid: u32,
+    /// Files in `/dev/shm`, with their inodes: a name may be another's later.
+    files: BTreeMap<PathBuf, u64>,
+    /// The segment of System V by its number.
+    segment: Option<i32>,
+}
+
+/// What the names of the files begin with.
+const FILES: &str = "/dev/shm/PostgreSQL.";
+
+impl SharedMemory {
+    /// Of the server's first process, which runs on this data directory.
+    pub fn of(pid: u32, data: &Path) -> Self {
+        let told = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+        let mut memory = Self { pid, files: BTreeMap::new(), segment: segment_of(&told) };
+        memory.look();
+        memory
+    }
+
+    /// Takes in what the server has taken meanwhile.
+    pub fn look(&mut self) {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        self.files.extend(maps.lines().filter_map(file_of));
+    }
+
+    /// Gives back what a server that has ended has left.
+    pub fn remove(&self) {
+        for (path, inode) in &self.files {
+            if fs::metadata(path).is_ok_and(|found| found.ino() == *inode) {
+                // What cannot be removed is 1 MB that the next boot removes.
+                let _ = fs::remove_file(path);
+            }
+        }
+        if let Some(segment) = self.segment {
+            remove_segment(segment, self.pid);
+        }
+    }
+}
+
+/// The seventh line of `postmaster.pid` has the segment's key and number.
+fn segment_of(told: &str) -> Option<i32> {
+    told.lines().nth(6)?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// A line of `address rights offset device inode path`.
+fn file_of(line: &str) -> Option<(PathBuf, u64)> {
+    let mut fields = line.split_whitespace();
+    let inode = fields.nth(4)?.parse().ok()?;
+    let path = fields.next()?;
+    path.starts_with(FILES).then(|| (PathBuf::from(path), inode))
+}
+
+/// Removes the segment of this number if this process has made it.
+fn remove_segment(segment: i32, maker: u32) {
+    // SAFETY: shmctl writes into the structure it is given, for which zeros are a value, and the last call takes none.
+    unsafe {
+        let mut found: libc::shmid_ds = std::mem::zeroed();
+        if libc::shmctl(segment, libc::IPC_STAT, &mut found) == 0 && found.shm_cpid as u32 == maker {
+            libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_has_is_read_from_its_files() {
+        let told = "77\n/data\n1700000000\n5432\n.\n\n  9991957    196624\nready   \n";
+        assert_eq!(segment_of(told), Some(196_624));
+        let line = "7f13e8a00000-7f13e8b00000 rw-s 00000000 00:1a 12     /dev/shm/PostgreSQL.1147571948";
+        assert_eq!(file_of(line), Some((PathBuf::from("/dev/shm/PostgreSQL.1147571948"), 12)));
+        assert_eq!(file_of("7f13e8a00000-7f13e8b00000 rw-s 00000000 00:1a 12     /dev/shm/other"), None);
+    }
+}

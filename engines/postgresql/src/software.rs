@@ -1,0 +1,159 @@
+//! A server's software: which programs of it are where.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::UNIX_EPOCH;
+
+use rumba_core::engine::EngineError;
+use rumba_server_kit::version::Version;
+
+/// A server's software.
+#[derive(Clone, Debug)]
+pub struct Software {
+    /// Its version; the third number is always 0.
+    pub version: Version,
+    /// The version in its own words: `15.18 (Debian 15.18-0+deb12u1)`.
+    pub version_text: String,
+    /// The server's program.
+    pub program: PathBuf,
+    /// The program that makes a data directory.
+    pub initdb: PathBuf,
+}
+
+/// Where a base directory may have the programs.
+const PROGRAMS: [&str; 3] = ["bin", "pgsql/bin", "."];
+
+impl rumba_server_kit::install::Software for Software {
+    fn at(base: &Path) -> Result<Self, String> {
+        let mut places = PROGRAMS.map(|place| base.join(place)).into_iter();
+        let bin = places.find(|place| place.join("postgres").is_file());
+        let bin = bin
+            .ok_or_else(|| format!("{} holds no server: there is no postgres in it, nor in its bin", base.display()))?;
+        let (program, initdb) = (bin.join("postgres"), bin.join("initdb"));
+        if !initdb.is_file() {
+            return Err(format!("{} holds no initdb, which makes data directories", bin.display()));
+        }
+        let version_text = ask_version(&program)?;
+        let version = version_of(&version_text)
+            .ok_or_else(|| format!("{} says that it is {version_text}, which is no version", program.display()))?;
+        Ok(Self { version, version_text, program, initdb })
+    }
+
+    /// The one release in a tree of Debian's, with the system's libraries.
+    fn in_tree(tree: &Path) -> Result<Self, String> {
+        let releases = tree.join("usr/lib/postgresql");
+        let found = fs::read_dir(&releases).ok().and_then(|mut entries| entries.next()?.ok());
+        Self::at(&found.map_or(releases, |entry| entry.path()))
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn name(&self) -> String {
+        format!("PostgreSQL {}", self.version_text)
+    }
+
+    fn version_text(&self) -> &str {
+        &self.version_text
+    }
+
+    fn program(&self) -> &Path {
+        &self.program
+    }
+
+    fn holds(&self, _engine: &str) -> bool {
+        true
+    }
+}
+
+/// The words of `--version` are `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+fn ask_version(program: &Path) -> Result<String, String> {
+    let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
+    let output = command(program).arg("--version").output().map_err(|error| wrong(&error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let version = text.trim().split_once("(PostgreSQL) ").map(|(_, version)| version.to_owned());
+    version.ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))
+}
+
+/// `15.18 (Debian …)` is 15.18, `19rc1` is 19.0.
+fn version_of(text: &str) -> Option<Version> {
+    let word = text.split_whitespace().next()?;
+    let mut numbers = word.split('.').map(|part| {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).map_or(part, |end| &part[..end]);
+        digits.parse().ok()
+    });
+    Some(Version(numbers.next()??, numbers.next().flatten().unwrap_or(0), 0))
+}
+
+/// A command that runs one of the programs, in a place that everybody may enter, in the language of its log.
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
+    for variable in ["PGDATA", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+impl Software {
+    /// The names of the settings that it has, as it lists them for its sample configuration: not those for its own
+    /// developers.
+    ///
+    /// # Errors
+    /// What it said instead.
+    pub fn settings(&self) -> Result<BTreeSet<String>, EngineError> {
+        let failed = |words: String| EngineError::failed("postgres --describe-config", words);
+        let output = command(&self.program).arg("--describe-config").output();
+        let output = output.map_err(|error| failed(format!("{}: {error}", self.program.display())))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let names = text.lines().filter_map(|line| line.split('\t').next());
+        let settings: BTreeSet<String> = names.map(str::to_owned).collect();
+        if settings.is_empty() {
+            return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        Ok(settings)
+    }
+
+    /// A text that differs between any two builds: the program's path, size and time of change.
+    pub fn build(&self) -> String {
+        let meta = fs::metadata(&self.program).ok();
+        let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+        format!("{} {:?} {time:?}", self.program.display(), meta.map(|meta| meta.len()))
+    }
+
+    /// A short name for messages and file names: `postgresql-15.18`.
+    pub fn short_name(&self) -> String {
+        format!("postgresql-{}.{}", self.version.0, self.version.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_server_kit::install::Software as _;
+
+    use super::*;
+
+    #[test]
+    fn versions_are_read_whoever_packed_them() {
+        assert_eq!(version_of("15.18 (Debian 15.18-0+deb12u1)"), Some(Version(15, 18, 0)));
+        assert_eq!(version_of("19rc1"), Some(Version(19, 0, 0)));
+        assert_eq!(version_of("devel"), None);
+    }
+
+    #[test]
+    fn a_directory_without_a_server_says_what_was_looked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Software::at(dir.path()).unwrap_err().contains("no postgres in it"));
+    }
+
+    #[test]
+    #[needs(PostgreSql)]
+    fn a_server_lists_its_settings() {
+        let software = Software::at(Path::new("/usr/lib/postgresql/15")).unwrap();
+        let settings = software.settings().unwrap();
+        assert!(settings.contains("shared_buffers") && settings.contains("max_connections"));
+    }
+}

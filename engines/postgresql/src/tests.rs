@@ -1,0 +1,225 @@
+//! What several tests need, and trials over a real server.
+
+use std::path::Path;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Place, Session};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::sql::SqlSession;
+use rumba_core::worker::block_on;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::PostgreSql;
+
+/// An engine as an experiment that says nothing more asks for it.
+pub fn config() -> EngineConfig {
+    EngineConfig {
+        name: "postgresql".into(),
+        engine: "postgresql".into(),
+        cache: 32 << 20,
+        durability: Durability::NoSync,
+        compression: None,
+        library: None,
+        server: Some("postgresql@15".into()),
+        limits: Default::default(),
+        settings: Settings::default(),
+    }
+}
+
+fn set(config: &mut EngineConfig, name: &str, value: &str) {
+    config.settings.0.insert(name.into(), Value::Text(value.into()));
+}
+
+fn sql(instance: &dyn Instance) -> Box<dyn SqlSession> {
+    match instance.session() {
+        Ok(Session::Sql(session)) => session,
+        Ok(_) => panic!("an SQL session"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn count(session: &mut dyn SqlSession, from: &str) -> i64 {
+    let statement = session.prepare(&format!("SELECT count(*) FROM {from}")).expect("a statement");
+    let mut found = -1;
+    block_on(session.execute(statement, &[], &mut |row| found = row.int(0))).expect("an answer");
+    found
+}
+
+fn figure(figures: &[rumba_core::engine::Gauge], name: &str) -> f64 {
+    figures.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name}")).value
+}
+
+/// The directory is one that nobody but who runs this may enter, as a trial's is: root's server is run by another.
+#[test]
+#[needs(PostgreSql)]
+fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    config.settings.0.insert("fillfactor".into(), Value::Int(90));
+    set(&mut config, "work_mem", "8MB");
+    PostgreSql.check(&config).expect("a configuration that can run");
+    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("a server");
+    let settings = instance.effective_settings();
+    let setting = |name: &str| settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    assert_eq!(setting("shared_buffers"), Some("32MB"));
+    assert_eq!(setting("work_mem"), Some("8MB"));
+    assert_eq!((setting("fsync"), setting("synchronous_commit")), (Some("on"), Some("off")));
+    assert_eq!(setting("table_options"), Some("WITH (fillfactor = 90)"));
+    let mut session = sql(&*instance);
+    let options = session.table_options().to_owned();
+    session.run(&format!("CREATE TABLE t (id bigint PRIMARY KEY, value text) {options}")).expect("a table");
+    session.run("INSERT INTO t SELECT i, 'v' FROM generate_series(1, 5000) AS i").expect("rows");
+    session.run("UPDATE t SET value = 'w' WHERE id <= 1000").expect("an update");
+    let before = instance.counters();
+    assert!(figure(&before, "backends_cpu_s") >= 0.0);
+    instance.settle().expect("settled");
+    let (debt, counters) = (instance.debt(), instance.counters());
+    assert_eq!(figure(&debt, "dead_tuples"), 0.0);
+    assert!(figure(&debt, "wal_since_checkpoint_bytes") < 1e6);
+    assert!(figure(&counters, "written_checkpointer_bytes") > figure(&before, "written_checkpointer_bytes"));
+    assert!(figure(&counters, "written_wal_bytes") > 0.0 && figure(&counters, "wal_fpi") >= 0.0);
+    instance.drain().expect("drained");
+    assert_eq!(instance.most_clients().expect("a bound").clients, 300 - 3 - 2);
+    drop(session);
+    instance.close().expect("closed");
+    let log = std::fs::read_to_string(dir.path().join("kept/error.log")).expect("a log");
+    assert!(log.contains("database system is shut down"), "{log}");
+    let instance = PostgreSql.reopen(dir.path(), &config, &[]).expect("opened again");
+    assert_eq!(count(&mut *sql(&*instance), "t"), 5000);
+    instance.close().expect("closed");
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn sessions_over_tcp_need_the_password_that_only_rumba_has() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    config.settings.0.insert("tcp".into(), Value::Bool(true));
+    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("a server");
+    assert_eq!(count(&mut *sql(&*instance), "pg_class WHERE relname = 'pg_class'"), 1);
+    let configuration = std::fs::read_to_string(dir.path().join("kept/postgresql.conf")).expect("kept");
+    assert!(configuration.contains("listen_addresses = '127.0.0.1'"), "{configuration}");
+    assert!(!configuration.to_ascii_lowercase().contains("password"), "{configuration}");
+    instance.close().expect("closed");
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_setting_that_the_server_refuses_is_named_before_anything_is_created() {
+    for (name, value, words) in [
+        ("wal_levle", "minimal", "did you mean `wal_level`?"),
+        ("wal_level", "maximal", "Available values"),
+        ("work_mem", "8 bananas", "Valid units"),
+    ] {
+        let mut config = config();
+        set(&mut config, name, value);
+        let error = PostgreSql.check(&config).expect_err(name);
+        assert_eq!(error.key, name);
+        assert!(format!("{error:?}").contains(words), "{error:?}");
+    }
+}
+
+/// What only a start shows.
+#[test]
+#[needs(PostgreSql)]
+fn a_server_that_does_not_start_tells_its_last_words() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    set(&mut config, "shared_preload_libraries", "no_such_library");
+    let error = PostgreSql.open(dir.path(), &config, &[]).err().expect("it cannot start").to_string();
+    assert!(error.contains("`shared_preload_libraries`") && error.contains("no_such_library"), "{error}");
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn whatever_meets_the_end_of_a_server_tells_its_signal() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let instance = PostgreSql.open(dir.path(), &config(), &[]).expect("a server");
+    let (mut first, mut second) = (sql(&*instance), sql(&*instance));
+    first.run("CREATE TABLE t (id int PRIMARY KEY)").expect("a table");
+    let Place::Server { pid: Some(number), .. } = instance.place() else { panic!("a server has a process") };
+    let shared = shared_with(number);
+    assert!(!shared.is_empty());
+    let pid = Pid::from_raw(number as i32).expect("a number");
+    kill_process(pid, Signal::KILL).expect("killed");
+    // Its processes notice in their own time.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for told in [
+        first.run("INSERT INTO t VALUES (1)").expect_err("it is gone"),
+        second.prepare("SELECT 1").expect_err("it is gone"),
+        instance.settle().expect_err("it is gone"),
+    ] {
+        assert!(told.to_string().contains("the server ended with signal: 9"), "{told}");
+    }
+    drop((first, second));
+    assert!(instance.close().is_err(), "it did not end well");
+    assert!(shared.iter().all(|path| !Path::new(path).exists()), "{shared:?} is left");
+}
+
+/// The files of shared memory that a process has.
+fn shared_with(pid: u32) -> Vec<String> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
+    let files = maps.lines().filter_map(|line| Some(line.split_once("/dev/shm/")?.1));
+    files.map(|name| format!("/dev/shm/{name}")).collect()
+}
+
+/// The user's own server: nothing of it is configured, and it is as it was afterwards.
+#[test]
+#[needs(PostgreSql)]
+fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
+    let own = rumba_testkit::postgresql::PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
+    let target = |database: &str| rumba_protocol_postgresql::Target {
+        address: rumba_protocol_postgresql::Address::Socket(own.socket()),
+        user: rumba_testkit::postgresql::SUPERUSER.into(),
+        password: rumba_protocol_postgresql::Secret::new(String::new()),
+        database: Some(database.into()),
+        tls: rumba_protocol_postgresql::Tls::Off,
+    };
+    let connect = |database: &str| {
+        rumba_protocol_postgresql::Admin::connect(&target(database), crate::external::PATIENCE).expect("connected")
+    };
+    let mut config = config();
+    let dsn = |database: &str| {
+        format!("postgresql://{}@127.0.0.1:{}/{database}", rumba_testkit::postgresql::SUPERUSER, own.port())
+    };
+    config.server = Some(dsn("lab"));
+    let missing = PostgreSql.check(&config).expect_err("there is no such database");
+    assert!(missing.remedy.contains("CREATE DATABASE \"lab\""), "{missing:?}");
+    let mut admin = connect("postgres");
+    admin.query("CREATE DATABASE lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'").expect("a database");
+    PostgreSql.check(&config).expect("it is empty");
+    set(&mut config, "full_page_writes", "off");
+    assert!(PostgreSql.check(&config).is_err(), "the server has it on");
+    config.settings.0.clear();
+    let dir = tempfile::tempdir().expect("a directory");
+    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("taken");
+    sql(&*instance).run("CREATE TABLE t (id int)").expect("a table");
+    let second = PostgreSql.open(dir.path(), &config, &[]).err().expect("one at a time").to_string();
+    assert!(second.contains("another trial uses the database lab"), "{second}");
+    instance.settle().expect("settled");
+    instance.close().expect("given back");
+    let left = connect("lab").query("SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace");
+    assert!(left.expect("an answer").rows.is_empty(), "nothing is left");
+    connect("lab").query("CREATE TABLE theirs (id int)").expect("a table");
+    let foreign = PostgreSql.check(&config).expect_err("it is not empty");
+    assert!(foreign.problem.contains("public.theirs"), "{foreign:?}");
+    config.server = Some(dsn("postgres"));
+    let encoding = PostgreSql.check(&config).expect_err("it is UTF8");
+    assert!(encoding.problem.contains("UTF8"), "{encoding:?}");
+}
+
+/// As whom root runs it is told, and nobody else can be asked for than who is there.
+#[test]
+#[needs(PostgreSql, Root)]
+fn root_runs_the_server_as_another_user() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut config = config();
+    set(&mut config, "os_user", "nobody");
+    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("a server");
+    assert!(instance.effective_settings().contains(&("os_user".to_owned(), "nobody".to_owned())));
+    let owner = |path: &Path| std::fs::metadata(path).expect("there").uid();
+    assert_eq!((owner(&dir.path().join("data")), owner(dir.path())), (65534, 0));
+    instance.close().expect("closed");
+    set(&mut config, "os_user", "root");
+    assert!(PostgreSql.check(&config).expect_err("never").problem.contains("root"));
+}
