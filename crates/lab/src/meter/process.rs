@@ -56,6 +56,22 @@ impl ResidentMeter {
     }
 }
 
+/// Resident bytes of a process, where a page that several processes have counts in parts with each
+/// (`/proc/PID/smaps_rollup`). The kernel walks its page tables for it: some milliseconds for each GB that is mapped.
+///
+/// # Errors
+/// The system's words; that the process may not be looked into.
+pub fn proportional_bytes(pid: u32) -> Result<u64, String> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    parse_proportional(&text).ok_or_else(|| format!("{path}: not as expected"))
+}
+
+fn parse_proportional(text: &str) -> Option<u64> {
+    let kib = parse::field(text, "Pss")?.split_whitespace().next()?.parse::<u64>().ok()?;
+    Some(kib * 1024)
+}
+
 /// CPU time of the whole host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostCpu {
@@ -88,6 +104,14 @@ pub fn ctx_switches() -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_counts_in_parts_with_all_that_have_it() {
+        let text = "55d0-7ffe ---p 00000000 00:00 0    [rollup]\nRss:  9000 kB\nPss:  2 kB\nPss_Dirty: 1 kB\n";
+        assert_eq!(parse_proportional(text), Some(2048));
+        assert_eq!(parse_proportional("Rss: 9000 kB\n"), None);
+        assert!(proportional_bytes(std::process::id()).is_ok_and(|bytes| bytes > 1 << 20));
+    }
 
     #[test]
     fn only_traffic_with_storage_counts_not_with_the_page_cache() {

@@ -6,7 +6,7 @@ use std::fs;
 use super::Known;
 use super::clock::ProcessClock;
 use super::kept_file::KeptFile;
-use super::process::{IoCounters, IoMeter, ResidentMeter};
+use super::process::{self, IoCounters, IoMeter, ResidentMeter};
 use crate::host::parse;
 
 /// Meters a server on this host.
@@ -102,9 +102,23 @@ impl ServerMeter {
         std::iter::once(self.main.pid).chain(self.descendants.iter().map(|known| known.process.pid))
     }
 
+    /// Processes of one server share memory, such as its cache: each page counts in parts with all that have it,
+    /// together once. A single process has it all, and telling that costs less.
     fn rss_bytes(&self) -> Known<u64> {
-        let descendants = self.descendants.iter().filter_map(|known| known.process.resident.read().ok());
-        Ok(self.main.resident.read()? + descendants.sum::<u64>())
+        let living = || self.descendants.iter().map(|known| &known.process).filter(|process| process.stat().is_ok());
+        if living().next().is_none() {
+            return self.main.resident.read();
+        }
+        let mut sum = process::proportional_bytes(self.main.pid)?;
+        for process in living() {
+            match process::proportional_bytes(process.pid) {
+                Ok(bytes) => sum += bytes,
+                // Its share would be missing from the sum; that of one that has just ended is with the others now.
+                Err(reason) if process.stat().is_ok() => return Err(reason),
+                Err(_) => {}
+            }
+        }
+        Ok(sum)
     }
 
     /// Context switches of the server's own threads, by thread: the kernel keeps
