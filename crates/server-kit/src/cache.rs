@@ -20,6 +20,51 @@ pub fn root() -> Result<PathBuf, EngineError> {
     std::path::absolute(root?).map_err(|error| EngineError::failed("cache", error.to_string()))
 }
 
+/// Where root has what users who may do less run: its own cache is below a directory that is for root alone.
+const OF_ALL: &str = "/var/cache/rumba";
+
+/// The directory for servers that are run by others than who installs them: `RUMBA_CACHE` where it is set, root's
+/// where root is who installs, which everybody may read; [`root`] for all others.
+///
+/// # Errors
+/// See [`root`].
+pub fn root_for_others() -> Result<PathBuf, EngineError> {
+    let is_set = env::var_os("RUMBA_CACHE").is_some_and(|value| !value.is_empty());
+    if is_set || !rustix::process::geteuid().is_root() {
+        return root();
+    }
+    Ok(OF_ALL.into())
+}
+
+/// Makes a directory and what is above it, for everybody to read.
+///
+/// # Errors
+/// The system's words.
+pub fn make_public(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// Lets everybody read a directory and all that is in it, and run what its owner may run.
+///
+/// # Errors
+/// The system's words.
+pub fn open_to_all(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let meta = fs::symlink_metadata(path)?;
+    if meta.is_symlink() {
+        return Ok(());
+    }
+    if meta.is_dir() {
+        for entry in fs::read_dir(path)? {
+            open_to_all(&entry?.path())?;
+        }
+    }
+    let mode = meta.permissions().mode();
+    let more = if mode & 0o100 != 0 { 0o555 } else { 0o444 };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode | more))
+}
+
 /// A directory that becomes `place` when all of it is there, so that nobody
 /// ever sees half of it; removed when it does not come to that.
 pub struct Draft {

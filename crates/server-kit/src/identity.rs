@@ -55,6 +55,28 @@ impl Identity {
         Ok(Some(found))
     }
 
+    /// Refuses a program that this user cannot come to.
+    ///
+    /// # Errors
+    /// The directory that is in the way.
+    pub fn require_way_to(&self, program: &Path) -> Result<(), SettingError> {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let is_shut = |place: &&Path| {
+            fs::metadata(place).is_ok_and(|found| {
+                let mode = found.permissions().mode();
+                found.uid() != self.user && found.gid() != self.group && mode & 0o001 == 0
+            })
+        };
+        let Some(shut) = program.ancestors().find(is_shut) else { return Ok(()) };
+        let problem = format!(
+            "root runs it as {}, who cannot come to {}: {} is not for everybody",
+            self.name,
+            program.display(),
+            shut.display()
+        );
+        Err(SettingError::new("server", problem, "have it elsewhere, or run rumba as a user who is not root"))
+    }
+
     /// Gives a directory and all that is in it to this user.
     ///
     /// # Errors
@@ -116,6 +138,21 @@ mod tests {
         let found = find(users, "postgres").unwrap();
         assert_eq!((found.user, found.group), (105, 110));
         assert_eq!((find(users, "post"), find(users, "broken")), (None, None));
+    }
+
+    #[test]
+    fn a_program_behind_a_door_that_is_shut_is_refused_with_the_door() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("bin/server");
+        fs::create_dir(dir.path().join("bin")).unwrap();
+        fs::write(&program, "").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let stranger = Identity { name: "stranger".into(), user: 4_294_967, group: 4_294_967 };
+        let refused = stranger.require_way_to(&program).unwrap_err();
+        assert!(refused.problem.contains(&format!("{} is not for everybody", dir.path().display())), "{refused:?}");
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(stranger.require_way_to(&program), Ok(()));
     }
 
     #[test]

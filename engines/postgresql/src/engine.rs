@@ -95,6 +95,9 @@ fn plan_own(config: &EngineConfig, server: &Server) -> Result<Ready, SettingErro
     })?;
     let plan = plan::for_own(config, &options, &software, &known)?;
     let identity = Identity::choose(options.os_user.as_deref(), PACKAGED_USER)?;
+    if let Some(identity) = &identity {
+        identity.require_way_to(&software.program)?;
+    }
     Ok(Ready { options, software, plan, identity })
 }
 
@@ -132,7 +135,19 @@ fn refused(line: &plan::Line, words: &str, ready: &Ready) -> SettingError {
     }
     // `postgres: ` or a time, then a level and the server's words.
     let told: Vec<&str> = words.lines().map(|line| line.split_once(":  ").map_or(line, |(_, words)| words)).collect();
-    SettingError::new(&line.name, told.join("; "), "write a value that this server takes")
+    let key = if ready.options.settings.contains_key(&line.name) { &line.name } else { common_name(&line.name) };
+    SettingError::new(key, told.join("; "), "write a value that this server takes")
+}
+
+/// What an experiment sets where the profile makes this of it.
+fn common_name(name: &str) -> &str {
+    match name {
+        "wal_compression" | "default_toast_compression" => "compression",
+        "shared_buffers" => "cache",
+        "fsync" | "synchronous_commit" => "durability",
+        "default_transaction_isolation" => "isolation",
+        other => other,
+    }
 }
 
 fn plan_brought(config: &EngineConfig) -> Result<(Options, Plan), SettingError> {

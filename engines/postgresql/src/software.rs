@@ -26,6 +26,8 @@ pub struct Software {
 const PROGRAMS: [&str; 3] = ["bin", "pgsql/bin", "."];
 
 impl rumba_server_kit::install::Software for Software {
+    const RUN_BY_OTHERS: bool = true;
+
     fn at(base: &Path) -> Result<Self, String> {
         let mut places = PROGRAMS.map(|place| base.join(place)).into_iter();
         let bin = places.find(|place| place.join("postgres").is_file());

@@ -59,12 +59,18 @@ impl ResidentMeter {
 /// Resident bytes of a process, where a page that several processes have counts in parts with each
 /// (`/proc/PID/smaps_rollup`). The kernel walks its page tables for it: some milliseconds for each GB that is mapped.
 ///
+/// `None` of a process that has ended or is about to, and has no memory any more.
+///
 /// # Errors
 /// The system's words; that the process may not be looked into.
-pub fn proportional_bytes(pid: u32) -> Result<u64, String> {
+pub fn proportional_bytes(pid: u32) -> Result<Option<u64>, String> {
     let path = format!("/proc/{pid}/smaps_rollup");
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    parse_proportional(&text).ok_or_else(|| format!("{path}: not as expected"))
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse_proportional(&text).map(Some).ok_or_else(|| format!("{path}: not as expected")),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{path}: {error}")),
+    }
 }
 
 fn parse_proportional(text: &str) -> Option<u64> {
@@ -110,7 +116,8 @@ mod tests {
         let text = "55d0-7ffe ---p 00000000 00:00 0    [rollup]\nRss:  9000 kB\nPss:  2 kB\nPss_Dirty: 1 kB\n";
         assert_eq!(parse_proportional(text), Some(2048));
         assert_eq!(parse_proportional("Rss: 9000 kB\n"), None);
-        assert!(proportional_bytes(std::process::id()).is_ok_and(|bytes| bytes > 1 << 20));
+        assert_eq!(proportional_bytes(u32::MAX), Ok(None), "there is no such process");
+        assert!(proportional_bytes(std::process::id()).is_ok_and(|bytes| bytes > Some(1 << 20)));
     }
 
     #[test]

@@ -109,16 +109,9 @@ impl ServerMeter {
         if living().next().is_none() {
             return self.main.resident.read();
         }
-        let mut sum = process::proportional_bytes(self.main.pid)?;
-        for process in living() {
-            match process::proportional_bytes(process.pid) {
-                Ok(bytes) => sum += bytes,
-                // Its share would be missing from the sum; that of one that has just ended is with the others now.
-                Err(reason) if process.stat().is_ok() => return Err(reason),
-                Err(_) => {}
-            }
-        }
-        Ok(sum)
+        let pids = std::iter::once(self.main.pid).chain(living().map(|process| process.pid));
+        // What one had that has just ended, the others have now.
+        pids.filter_map(|pid| process::proportional_bytes(pid).transpose()).sum()
     }
 
     /// Context switches of the server's own threads, by thread: the kernel keeps

@@ -20,6 +20,9 @@ use crate::version::Version;
 
 /// The programs and files of a server.
 pub trait Software: Sized {
+    /// Whether others than who installs it run it: a server that refuses root.
+    const RUN_BY_OTHERS: bool = false;
+
     /// The server in a base directory, which runs with the system's libraries.
     ///
     /// # Errors
@@ -217,12 +220,13 @@ impl Release {
         text.strip_prefix(&self.version).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    fn place(&self) -> Result<PathBuf, EngineError> {
-        Ok(cache::root()?.join("servers").join(&self.name))
+    fn place<S: Software>(&self) -> Result<PathBuf, EngineError> {
+        let root = if S::RUN_BY_OTHERS { cache::root_for_others() } else { cache::root() };
+        Ok(root?.join("servers").join(&self.name))
     }
 
     fn in_cache<S: Software>(&self) -> Option<S> {
-        self.look_in(&self.place().ok()?).ok()
+        self.look_in(&self.place::<S>().ok()?).ok()
     }
 
     fn look_in<S: Software>(&self, place: &Path) -> Result<S, String> {
@@ -234,13 +238,16 @@ impl Release {
     }
 
     fn install<S: Software>(&self, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
-        let place = self.place()?;
+        let place = self.place::<S>()?;
         if let Some(here) = self.software::<S>().filter(|software| self.is_whole(software)) {
             say(&format!("it is here already: {} ({})", here.name(), here.program().display()));
             if here.program().starts_with(&place) {
                 say(&format!("(to have it anew, remove {} first)", place.display()));
             }
             return Ok(());
+        }
+        if S::RUN_BY_OTHERS {
+            cache::make_public(place.parent().unwrap_or(&place)).map_err(|error| failed(&place, &error))?;
         }
         let draft = Draft::new(&place).map_err(|error| failed(&place, &error))?;
         match (&self.debian, &self.npm, &self.wheel) {
@@ -264,6 +271,9 @@ impl Release {
             return Err(EngineError::failed("install", message));
         }
         say(&format!("it runs: {}", software.name()));
+        if S::RUN_BY_OTHERS {
+            cache::open_to_all(draft.path()).map_err(|error| failed(&place, &error))?;
+        }
         draft.replace().map_err(|error| failed(&place, &error))?;
         say(&format!("installed in {}", place.display()));
         Ok(())
