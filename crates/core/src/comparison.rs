@@ -9,10 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Judgement;
+use crate::engine::EngineFacts;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::ratio::Ratio;
 use crate::record::Status;
 use crate::warning::Warning;
+use crate::workload::Short;
 
 /// Metrics over several phases that charge work put off to what caused it.
 ///
@@ -124,6 +126,9 @@ impl Figure {
 /// One type of operation over the repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpFigures {
+    /// What tables call it, of a main operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<Short>,
     /// Operations that succeeded.
     pub count: Figure,
     /// Operations given up after their retries.
@@ -166,6 +171,9 @@ pub struct Row {
     pub engine: String,
     /// The engine's registered name: `rocksdb`.
     pub registered: String,
+    /// What the engine is, where its records say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<EngineFacts>,
     /// Clients of the operation mix.
     pub clients: u32,
     /// The load; `None` when no trial ended it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, Suspended};
-use rumba_core::engine::EngineConfig;
+use rumba_core::engine::{EngineConfig, EngineFacts};
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_core::results::Results;
@@ -91,6 +91,8 @@ pub struct TrialDocument {
     pub engine: String,
     /// The engine as the experiment asks for it.
     pub engine_settings: EngineConfig,
+    /// What the engine is; `null` of records that do not say it.
+    pub engine_facts: Option<EngineFacts>,
     /// The settings in force, by the engine's own names.
     pub effective_settings: BTreeMap<String, String>,
     /// The workload's name.
@@ -174,6 +176,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         directory: directory.to_owned(),
         engine: plan.engine.name.clone(),
         engine_settings: plan.engine.clone(),
+        engine_facts: plan.facts,
         effective_settings: record.effective_settings.iter().cloned().collect(),
         workload: plan.workload.clone(),
         workload_settings: plan.workload_settings.clone(),

@@ -91,6 +91,7 @@ fn row(records: &[&Record]) -> Row {
     Row {
         engine: plan.engine.name.clone(),
         registered: plan.engine.engine.clone(),
+        facts: plan.facts,
         clients: plan.clients,
         load: load_figures(&sound),
         run: run_figures(&sound_runs),
@@ -244,6 +245,7 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
         PERCENTILES.iter().map(|(name, get)| ((*name).to_owned(), over(&|op| get(kind(op)).clone()))).collect()
     };
     OpFigures {
+        short: stats.iter().flatten().find_map(|op| op.short.clone()),
         count: over(&|op| Metric::from(op.count as f64)),
         errors: over(&|op| Metric::from(op.errors as f64)),
         retries: over(&|op| Metric::from(op.retries as f64)),

@@ -160,7 +160,7 @@ impl SqlSession for Watched {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::{Engine, Instance, Place, Session};
+    use rumba_core::engine::{Engine, Instance, Place, Schema, Session};
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
@@ -180,7 +180,7 @@ mod tests {
     #[needs(MariaDb)]
     fn whatever_meets_the_end_of_a_server_tells_its_signal() {
         let dir = tempfile::tempdir().expect("a directory");
-        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), &[]).expect("a server");
+        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), Schema::BySession).expect("a server");
         let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
         first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
         let Place::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };

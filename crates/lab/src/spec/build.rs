@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Missing};
 use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
 use rumba_core::pair::Pair;
@@ -205,7 +205,7 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
     };
     take::only(&whole, "[common]", COMMON_KEYS)?;
     take::only(own, "an [[engine]]", ENGINE_KEYS)?;
-    if !own_engine(own, registry).is_none_or(Engine::runs_server) {
+    if !own_engine(own, registry).is_none_or(|engine| engine.info().form == Form::Server) {
         // What all servers share is not a list of variants of an embedded engine.
         whole.remove("server");
     }
@@ -332,7 +332,7 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         )
     })?;
     let own = match table.get("settings") {
-        Some(node) => settings(node.table("settings")?)?.as_described(engine.settings()),
+        Some(node) => settings(node.table("settings")?)?.as_described(engine.info().settings),
         None => Settings::default(),
     };
     let mut config = EngineConfig {
@@ -378,28 +378,29 @@ fn durability(node: &Node) -> Result<Durability, SpecError> {
 
 fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
     let text = take::text("compression", node)?;
-    if engine.compressions().contains(&text) {
+    let info = engine.info();
+    if info.compressions.contains(&text) {
         return Ok(text.to_owned());
     }
     Err(SpecError::new(
         &node.origin,
-        format!("{} cannot compress with `{text}`", engine.name()),
-        format!("it knows: {}", engine.compressions().join(", ")),
+        format!("{} cannot compress with `{text}`", info.name),
+        format!("it knows: {}", info.compressions.join(", ")),
     ))
 }
 
 fn library(engine: &dyn Engine, node: &Node) -> Result<PathBuf, SpecError> {
-    if engine.loads_library() {
+    if engine.info().form == Form::Library {
         return take::text("library", node).map(PathBuf::from);
     }
-    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.name()), "take the line out"))
+    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.info().name), "take the line out"))
 }
 
 fn server(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
-    if engine.runs_server() {
+    if engine.info().form == Form::Server {
         return take::text("server", node).map(str::to_owned);
     }
-    Err(SpecError::new(&node.origin, format!("{} is no server", engine.name()), "take the line out"))
+    Err(SpecError::new(&node.origin, format!("{} is no server", engine.info().name), "take the line out"))
 }
 
 fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {
@@ -413,12 +414,14 @@ fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError 
 /// Refuses an engine whose sessions the workload cannot use.
 fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
     let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
-    if families.contains(&engine.family()) {
+    let info = engine.info();
+    if families.contains(&info.family) {
         return Ok(());
     }
+    let served: Vec<String> = families.iter().map(Family::to_string).collect();
     Err(SpecError::new(
         &at.origin,
-        format!("{workload} has no adapter for {}", engine.name()),
-        "take the engine out, or choose another workload",
+        format!("{workload} does not serve {}, whose sessions speak {}", info.name, info.family),
+        format!("take the engine out, or choose one of those that {workload} serves: {}", served.join(", ")),
     ))
 }
