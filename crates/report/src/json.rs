@@ -9,6 +9,7 @@ use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status
 use rumba_core::results::Results;
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
+use rumba_core::written::metrics_of_record;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -195,7 +196,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         conditions: record.conditions.clone(),
         harness_cpu_us_per_op: record.harness_cpu_us_per_op.clone(),
         phases: record.phases.clone(),
-        charged: CHARGED.iter().map(|info| (info.name.to_owned(), charged(record, summary, info.name))).collect(),
+        charged: charged_metrics(record).map(|name| (name.clone(), charged(record, summary, &name))).collect(),
         written: written(record),
         warnings: of_trial.map(|remark| remark.warning.clone()).collect(),
     }
@@ -209,6 +210,11 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
         Status::Suspended { .. } => (StatusWord::Suspended, None),
         Status::Failed { phase, cause } => (StatusWord::Failed, Some(Failure { phase: *phase, cause: cause.clone() })),
     }
+}
+
+/// The names of the metrics that charge work put off, and of those that the engine's counters make.
+fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
+    CHARGED.iter().map(|info| info.name.to_owned()).chain(metrics_of_record(record))
 }
 
 /// A trial's own charged figure, found in its row: in the load's figures or in the loops'.

@@ -1,8 +1,11 @@
 //! The columns of the published tables: their heads, meanings and digits.
 
-use rumba_core::comparison::{PhaseFigures, Row, WRITTEN, metric_info};
+use std::collections::BTreeSet;
+
+use rumba_core::comparison::{PhaseFigures, Row};
 use rumba_core::metric::Metric;
 use rumba_core::workload::Short;
+use rumba_core::written::{NOT_COUNTED, counter_of, metrics_of_figures, written_for};
 
 use crate::format::{SizeUnit, fixed, milliseconds};
 use crate::server::is_server;
@@ -30,6 +33,8 @@ impl Digits {
 pub enum Source {
     /// A metric by its stable name.
     Metric(&'static str),
+    /// A metric that a counter of the engine makes, by its name.
+    Counted(String),
     /// The 99th percentile of the response time of a type of operation.
     P99(String),
 }
@@ -58,9 +63,10 @@ impl Column {
     }
 
     /// The name by which warnings undermine it.
-    pub fn undermined_as(&self) -> &'static str {
+    pub fn undermined_as(&self) -> &str {
         match &self.source {
             Source::Metric(name) => name,
+            Source::Counted(name) => name,
             Source::P99(_) => "p99_ms",
         }
     }
@@ -69,6 +75,10 @@ impl Column {
     pub fn median(&self, figures: &PhaseFigures) -> Metric {
         match &self.source {
             Source::Metric(name) => figures.median(name),
+            Source::Counted(name) => {
+                let counted = figures.metrics.get(name);
+                counted.map_or_else(|| Metric::absent(NOT_COUNTED), |figure| figure.median.clone())
+            }
             Source::P99(op) => {
                 let p99 = figures.op_types.get(op).and_then(|op| op.response.get("p99_ms"));
                 p99.map_or_else(|| Metric::absent("no operation of this type"), |figure| figure.median.clone())
@@ -82,6 +92,7 @@ impl Source {
     pub fn ratio_name(&self) -> String {
         match self {
             Source::Metric(name) => (*name).to_owned(),
+            Source::Counted(name) => name.clone(),
             Source::P99(op) => format!("{op}.p99_ms"),
         }
     }
@@ -195,15 +206,18 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
 
 /// What the engines themselves say that bytes were written for; only what some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
-    let counted = |metric: &str| rows.iter().filter_map(pick).any(|figures| figures.median(metric).value() > Some(0.0));
-    let heads = WRITTEN.iter().filter(|(metric, _)| counted(metric));
-    heads
-        .map(|(metric, _)| {
-            let head = metric.trim_end_matches("_kb_per_op");
-            let head = head.strip_prefix("compaction_").unwrap_or(head);
-            Column::metric(head, metric, 2, metric_info(metric).map_or("", |info| info.help))
-        })
-        .collect()
+    let figures = || rows.iter().filter_map(pick);
+    let counted = |metric: &&str| figures().any(|figures| figures.median(metric).value() > Some(0.0));
+    let names: BTreeSet<&str> = figures().flat_map(metrics_of_figures).filter(counted).collect();
+    let heads: Vec<&str> = names.iter().filter_map(|name| written_for(name)).collect();
+    let column = |name: &&str| {
+        let (head, counter) = (written_for(name)?, counter_of(name)?);
+        // `compaction_level2` beside `compaction` is a part of it.
+        let part = heads.iter().find_map(|whole| head.strip_prefix(whole)?.strip_prefix('_'));
+        let legend = format!("KB per operation by the counter {counter}");
+        Some(Column::new(part.unwrap_or(head), Source::Counted((*name).to_owned()), Digits::Fixed(2), &legend))
+    };
+    names.iter().filter_map(column).collect()
 }
 
 /// What is worth knowing of the repeats' spread; JSON has it of every metric.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::CHARGED;
+use rumba_core::comparison::{CHARGED, metric_info};
 use rumba_core::metric::METRICS;
 
 /// The percentiles that an expression may ask for.
@@ -107,8 +107,8 @@ pub enum Argument<'a> {
 pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<Asked, Mistake> {
     let percentile = PERCENTILES.contains(&name);
     let metric = name.strip_prefix("load_").unwrap_or(name);
-    if !percentile && !metrics().any(|known| known == metric) {
-        let known = metrics().chain(PERCENTILES);
+    if !percentile && metric_info(metric).is_none() {
+        let known = METRICS.iter().chain(CHARGED).map(|info| info.name).chain(PERCENTILES);
         let remedy = rumba_core::nearest(name, known)
             .map_or_else(|| "docs/results.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
         return Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy));
@@ -132,10 +132,6 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
         load: name.starts_with("load_") || name.ends_with("_with_settle"),
         metric: metric.to_owned(),
     })
-}
-
-fn metrics() -> impl Iterator<Item = &'static str> {
-    METRICS.iter().chain(CHARGED).map(|info| info.name)
 }
 
 fn not_given(name: &str, at: usize, percentile: bool) -> Mistake {
