@@ -19,7 +19,8 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
-       dead, or a file names a machine or says that it is unfinished
+       dead, a generic crate names an engine or a workload, or a file names a
+       machine or says that it is unfinished
 tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
        RUMBA_TESTS_MUST_RUN set, fails when a test was skipped that Debian 12
        runs as root, but for the needs in RUMBA_TESTS_MAY_LACK

@@ -185,8 +185,10 @@ mod tests {
         let tickers = [Gauge::new("wal.bytes", 3.0), Gauge::new("compact.write.bytes", 9.0)];
         let found: Vec<Gauge> = written(&tickers).collect();
         assert_eq!(found, [Gauge::new("written_wal_bytes", 3.0), Gauge::new("written_compaction_bytes", 9.0)]);
-        assert!(WRITTEN.iter().all(|(name, ticker)| {
-            rumba_core::written::metric_of(name).is_some() && TICKERS.contains(ticker)
-        }));
+        assert!(
+            WRITTEN
+                .iter()
+                .all(|(name, ticker)| { rumba_core::written::metric_of(name).is_some() && TICKERS.contains(ticker) })
+        );
     }
 }

@@ -29,6 +29,9 @@ pub const ENGINE_KEYS: &[&str] =
 
 const DEFAULT_CACHE: u64 = 64 << 20;
 
+/// What to add where no engine is given.
+const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
+
 /// Builds the experiment.
 ///
 /// # Errors
@@ -119,8 +122,8 @@ struct Asked<'a> {
 
 /// The workload's name, its settings, and the bytes of its data.
 fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings, u64), SpecError> {
-    let node = required(table, "workload", root, "[workload.linkbench]")?;
-    let workloads = node.table("workload.linkbench")?;
+    let node = required(table, "workload", root, "[workload.NAME], with one of those that `rumba workloads` lists")?;
+    let workloads = node.table("workload")?;
     let mut entries = workloads.iter();
     let (Some((name, body)), None) = (entries.next(), entries.next()) else {
         return Err(SpecError::new(
@@ -228,7 +231,7 @@ fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
 
 fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
     let Asked { wanted, registry, .. } = *asked;
-    let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
+    let node = required(table, "engine", root, ADD_ENGINE)?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
     };
@@ -279,9 +282,7 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, Spe
     match (engines.is_empty(), left_out.first()) {
         (false, _) => Ok(Engines { fitted: engines, left_out, entries }),
         (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
-        (true, None) => {
-            Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""))
-        }
+        (true, None) => Err(SpecError::new(&node.origin, "there is no engine", format!("add {ADD_ENGINE}"))),
     }
 }
 
@@ -309,7 +310,11 @@ fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String
 
 /// The mistake of an `[[engine]]` without `name` and `use`.
 pub fn unnamed(node: &Node) -> SpecError {
-    SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
+    SpecError::new(
+        &node.origin,
+        "an [[engine]] does not say which it is",
+        "add a line use = \"NAME\": `rumba engines` lists them",
+    )
 }
 
 /// What comes of an `[[engine]]`.

@@ -44,6 +44,11 @@ impl Scope {
         self.clients.insert(clients);
     }
 
+    /// An engine to write an example of.
+    pub fn any(&self) -> &str {
+        self.engines.first().map_or("a", String::as_str)
+    }
+
     fn engine(&self, name: &str, at: usize) -> Result<String, Mistake> {
         let known = || self.engines.iter().map(String::as_str);
         if known().any(|engine| engine == name) {
@@ -122,7 +127,7 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
         (true, [(place, Argument::Text(engine)), (_, Argument::Text(op)), (of_count, Argument::Number(count))]) => {
             ((*place, *engine), Some(*op), Some((*of_count, *count)))
         }
-        _ => return Err(not_given(name, at, percentile)),
+        _ => return Err(not_given(name, at, percentile, scope.any())),
     };
     Ok(Asked {
         engine: scope.engine(engine.1, engine.0)?,
@@ -134,11 +139,11 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
     })
 }
 
-fn not_given(name: &str, at: usize, percentile: bool) -> Mistake {
+fn not_given(name: &str, at: usize, percentile: bool, engine: &str) -> Mistake {
     let remedy = if percentile {
-        format!("write {name}(\"innodb\", \"get_node\"): the engine, then the type of operation")
+        format!("write {name}(\"{engine}\", \"OPERATION\"): the engine, then the type of operation")
     } else {
-        format!("write {name}(\"innodb\"), or {name}(\"innodb\", 16) for one number of clients")
+        format!("write {name}(\"{engine}\"), or {name}(\"{engine}\", 16) for one number of clients")
     };
     Mistake::new(at, format!("{name} is not given what it takes"), remedy)
 }
