@@ -56,7 +56,7 @@ fn main() {
         limits: Default::default(),
         settings: Settings::default(),
     };
-    let instance = Null.open(Path::new("."), &config, &bound.spaces()).expect("null opens anywhere");
+    let instance = Null.open(Path::new("."), &config, bound.schema(Null.info().family)).expect("null opens anywhere");
     let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let session = instance.session().expect("null has sessions without end");
     let mut client = bound.client(session, at, 1).expect("a key-value session fits");

@@ -9,12 +9,18 @@ mod registry;
 use std::process::ExitCode;
 
 use clap::Parser;
+use rumba_lab::registry::Registry;
 
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let registry = registry::registry();
+    let registry = Registry {
+        engines: registry::engines(),
+        workloads: registry::workloads(),
+        catalogues: registry::catalogues(),
+        probe: Some(|| commands::own("probe")),
+    };
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, &registry),
         Command::Ab(args) => commands::ab::run(&args, &registry),

@@ -90,7 +90,7 @@ fn nothing_is_allocated_per_operation() {
         limits: Default::default(),
         settings: Settings::default(),
     };
-    let instance = Null.open(Path::new("."), &config, &bound.spaces()).unwrap();
+    let instance = Null.open(Path::new("."), &config, bound.schema(Null.info().family)).unwrap();
     let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
     let mut client = bound.client(instance.session().unwrap(), at, 1).unwrap();
     let cells = Arc::new(Cells::new(bound.ops().len()));

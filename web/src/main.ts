@@ -45,13 +45,11 @@ const LOAD: Column[] = [
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
 
-const LEVELS = [1, 2, 3, 4, 5, 6].map((level) => ({
-  head: `into level ${level}`,
-  metric: `compaction_level${level}_kb_per_op`,
-  share: true,
-}));
-const COUNTED = ["redo", "doublewrite", "pages", "wal", "flush", "binlog", "compaction"];
-const WRITTEN: Column[] = [...COUNTED.map((head) => ({ head, metric: `${head}_kb_per_op`, share: true })), ...LEVELS];
+/** The metrics that the engines' own counters make, by their names' rule: `X_kb_per_op`, in words. */
+function written(context: Context): Column[] {
+  const names = context.data.metrics.map(({ name }) => name).filter((name) => /^[a-z][a-z0-9_]*_kb_per_op$/.test(name));
+  return names.map((metric) => ({ head: metric.replace(/_kb_per_op$/, "").replaceAll("_", " "), metric, share: true }));
+}
 
 interface Part {
   needs: Key[];
@@ -118,7 +116,7 @@ function costSection(context: Context): HTMLElement {
 /** What the engines themselves say that bytes were written for. */
 function writtenTable(context: Context): HTMLElement | null {
   const rows = context.rows();
-  const counted = WRITTEN.filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
+  const counted = written(context).filter(({ metric }) => rows.some((row) => (value(row.run?.metrics[metric]?.median) ?? 0) > 0));
   if (counted.length === 0) return null;
   return h(
     "details",

@@ -1,8 +1,9 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- bench`, `-- simulate`, `-- experiments`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- experiments`.
 
 mod bench;
 mod experiments;
 mod memory_needs;
+mod new;
 mod simulate;
 mod tests_told;
 mod tidy;
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
+       cargo run -p xtask -- new engine|workload NAME
        cargo run -p xtask -- tests-told LOG STATUS
        cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
@@ -19,7 +21,10 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
-       dead, or a file names a machine or says that it is unfinished
+       dead, a generic crate names an engine or a workload, or a file names a
+       machine or says that it is unfinished
+new    makes a crate in engines/ or workloads/ that builds, runs and conforms, with its page and
+       its lines in the registry and the manifests: a beginning for one's own
 tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
        RUMBA_TESTS_MUST_RUN set, fails when a test was skipped that Debian 12
        runs as root, but for the needs in RUMBA_TESTS_MAY_LACK
@@ -42,6 +47,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => tidy(),
+        ["new", "engine", name] => new(new::Kind::Engine, name),
+        ["new", "workload", name] => new(new::Kind::Workload, name),
         ["tests-told", log, status] => tests_told(log, *status == "0"),
         ["memory-needs", named @ ..] => memory_needs(named),
         ["simulate"] => ended("simulate", simulate::run(root(), false)),
@@ -60,6 +67,20 @@ fn main() -> ExitCode {
 /// The manifest of this crate is one directory below the root.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+fn new(kind: new::Kind, name: &str) -> ExitCode {
+    match new::make(root(), kind, name) {
+        Ok(files) => {
+            files.iter().for_each(|file| println!("new: {}", file.display()));
+            println!("{}", new::next(kind, name));
+            ExitCode::SUCCESS
+        }
+        Err(new::Refusal(why)) => {
+            eprintln!("new: {why}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 fn bench(named: &[&str], write: bool) -> ExitCode {

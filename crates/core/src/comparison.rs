@@ -9,10 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Judgement;
+use crate::engine::EngineFacts;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::ratio::Ratio;
 use crate::record::Status;
 use crate::warning::Warning;
+use crate::workload::Short;
+use crate::written::{WRITTEN, written_for};
 
 /// Metrics over several phases that charge work put off to what caused it.
 ///
@@ -51,47 +54,12 @@ pub const CHARGED: &[MetricInfo] = &[
         better: Better::Less,
         help: "CPU microseconds of clients and engine in warmup, loops and drain per operation of warmup and loops.",
     },
-    written_for("redo_kb_per_op", "KB of the redo log (InnoDB)"),
-    written_for("doublewrite_kb_per_op", "KB of pages written to the doublewrite buffer (InnoDB)"),
-    written_for("pages_kb_per_op", "KB of pages of tables, indexes and undo written in place (InnoDB)"),
-    written_for("wal_kb_per_op", "KB of the write-ahead log (MyRocks)"),
-    written_for("flush_kb_per_op", "KB of memtables written to level 0 (MyRocks)"),
-    written_for("compaction_kb_per_op", "KB written by compactions (MyRocks)"),
-    written_for("compaction_level1_kb_per_op", "KB of the compactions into level 1 (MyRocks)"),
-    written_for("compaction_level2_kb_per_op", "KB of the compactions into level 2 (MyRocks)"),
-    written_for("compaction_level3_kb_per_op", "KB of the compactions into level 3 (MyRocks)"),
-    written_for("compaction_level4_kb_per_op", "KB of the compactions into level 4 (MyRocks)"),
-    written_for("compaction_level5_kb_per_op", "KB of the compactions into level 5 (MyRocks)"),
-    written_for("compaction_level6_kb_per_op", "KB of the compactions into level 6 (MyRocks)"),
-    written_for("binlog_kb_per_op", "KB of the server's binary log"),
 ];
 
-/// A metric of what bytes were written for, as the engine itself counts them,
-/// over warmup, loops and drain.
-const fn written_for(name: &'static str, help: &'static str) -> MetricInfo {
-    MetricInfo { name, unit: "KB/op", better: Better::Less, help }
-}
-
-/// The engine's counter of bytes behind each metric of what was written for what.
-pub const WRITTEN: &[(&str, &str)] = &[
-    ("redo_kb_per_op", "written_redo_bytes"),
-    ("doublewrite_kb_per_op", "written_doublewrite_bytes"),
-    ("pages_kb_per_op", "written_pages_bytes"),
-    ("wal_kb_per_op", "written_wal_bytes"),
-    ("flush_kb_per_op", "written_flush_bytes"),
-    ("compaction_kb_per_op", "written_compaction_bytes"),
-    ("compaction_level1_kb_per_op", "written_compaction_level1_bytes"),
-    ("compaction_level2_kb_per_op", "written_compaction_level2_bytes"),
-    ("compaction_level3_kb_per_op", "written_compaction_level3_bytes"),
-    ("compaction_level4_kb_per_op", "written_compaction_level4_bytes"),
-    ("compaction_level5_kb_per_op", "written_compaction_level5_bytes"),
-    ("compaction_level6_kb_per_op", "written_compaction_level6_bytes"),
-    ("binlog_kb_per_op", "written_binlog_bytes"),
-];
-
-/// The description of a metric of a phase or of a whole trial.
+/// The description of a metric of a phase or of a whole trial; that of [`WRITTEN`] for all that follow its rule.
 pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
-    METRICS.iter().chain(CHARGED).find(|info| info.name == name)
+    let listed = METRICS.iter().chain(CHARGED).find(|info| info.name == name);
+    listed.or_else(|| written_for(name).map(|_| &WRITTEN))
 }
 
 /// How far repeats lie apart.
@@ -124,6 +92,9 @@ impl Figure {
 /// One type of operation over the repeats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpFigures {
+    /// What tables call it, of a main operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<Short>,
     /// Operations that succeeded.
     pub count: Figure,
     /// Operations given up after their retries.
@@ -146,7 +117,8 @@ pub struct PhaseFigures {
     pub repeats: Vec<u32>,
     /// What a reader must know about them: a trial that did not end its loops.
     pub notes: Vec<String>,
-    /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have `…_with_drain`.
+    /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have
+    /// `…_with_drain`, and what the engine's counters make ([`crate::written`]).
     pub metrics: BTreeMap<String, Figure>,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpFigures>,
@@ -166,6 +138,9 @@ pub struct Row {
     pub engine: String,
     /// The engine's registered name: `rocksdb`.
     pub registered: String,
+    /// What the engine is, where its records say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<EngineFacts>,
     /// Clients of the operation mix.
     pub clients: u32,
     /// The load; `None` when no trial ended it.

@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::memory::MemoryNeed;
 use crate::parity::Nature;
 use crate::setting::{SettingError, SettingInfo, Settings};
-use crate::sql::SqlSession;
+use crate::sql::{Dialect, SqlSession};
 
 /// What a commit promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -110,8 +110,104 @@ pub struct Missing {
 pub enum Family {
     /// Ordered keys and values with transactions.
     KeyValue,
-    /// Prepared SQL statements.
-    Sql,
+    /// Prepared SQL statements of one dialect.
+    Sql(Dialect),
+    /// Documents in collections.
+    Document,
+}
+
+/// As an error says it: `SQL of SQLite`.
+impl std::fmt::Display for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Family::KeyValue => f.write_str("keys and values"),
+            Family::Sql(dialect) => write!(f, "SQL of {dialect}"),
+            Family::Document => f.write_str("documents"),
+        }
+    }
+}
+
+/// How an engine is had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// It is part of this program.
+    BuiltIn,
+    /// A shared library, loaded at run time: `library` may name it.
+    Library,
+    /// A server with processes of its own: `server` may name it.
+    Server,
+}
+
+/// What an engine is, whatever it is told.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineInfo {
+    /// The name in experiments: `rocksdb`.
+    pub name: &'static str,
+    /// One line for `rumba engines`.
+    pub about: &'static str,
+    /// The family of its sessions.
+    pub family: Family,
+    /// How it is had.
+    pub form: Form,
+    /// Whether written data can be read back. One that keeps nothing shows what the harness costs.
+    pub keeps_data: bool,
+    /// Whether it has a cache of its own that `cache` bounds. One that has none
+    /// lives off the page cache, and the reader of its figures must know.
+    pub has_cache: bool,
+    /// The compressions it knows, `none` among them.
+    pub compressions: &'static [&'static str],
+    /// Its own settings that are worth listing; an engine with an open set of
+    /// names lists the common ones here and decides in [`Engine::check`].
+    pub settings: &'static [SettingInfo],
+}
+
+impl EngineInfo {
+    /// What of it goes into a record.
+    pub fn facts(&self) -> EngineFacts {
+        let Self { family, form, keeps_data, has_cache, .. } = *self;
+        EngineFacts { family, form, keeps_data, has_cache }
+    }
+}
+
+/// What a reader of an engine's figures needs to know of it beside its name and
+/// settings; each is told in [`EngineInfo`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EngineFacts {
+    /// The family of its sessions.
+    pub family: Family,
+    /// How it is had.
+    pub form: Form,
+    /// Whether written data can be read back.
+    pub keeps_data: bool,
+    /// Whether it has a cache of its own.
+    pub has_cache: bool,
+}
+
+/// What an instance is to hold, in the terms of its engine's family.
+#[derive(Clone, Copy, Debug)]
+pub enum Schema<'a> {
+    /// Key spaces, which the engine makes or finds as it opens; sessions know them by their position.
+    KeyValue(&'a [KeySpace]),
+    /// What the workload makes by itself, through a session, in
+    /// [`crate::workload::Bound::create_schema`]: the tables of SQL, the collections of documents.
+    BySession,
+}
+
+impl<'a> Schema<'a> {
+    /// The key spaces.
+    ///
+    /// # Errors
+    /// That the workload has given none, though it claims to serve keys and values.
+    pub fn key_spaces(self) -> Result<&'a [KeySpace], EngineError> {
+        match self {
+            Schema::KeyValue(spaces) => Ok(spaces),
+            Schema::BySession => Err(EngineError::failed(
+                "open",
+                "the workload has no key spaces, which an engine of keys and values needs",
+            )),
+        }
+    }
 }
 
 /// One client's way to an instance.
@@ -166,34 +262,10 @@ impl MostClients {
     }
 }
 
-/// A storage engine: what it is called, what it can be told, how it is opened.
+/// A storage engine: what it is, what it can be told, how it is opened.
 pub trait Engine: Send + Sync {
-    /// The name in experiments: `rocksdb`.
-    fn name(&self) -> &'static str;
-
-    /// One line for `rumba engines`.
-    fn about(&self) -> &'static str;
-
-    /// The family of its sessions.
-    fn family(&self) -> Family;
-
-    /// Its own settings that are worth listing; an engine with an open set of
-    /// names lists the common ones here and decides in [`Engine::check`].
-    fn settings(&self) -> &'static [SettingInfo];
-
-    /// The compressions it knows, `none` among them.
-    fn compressions(&self) -> &'static [&'static str];
-
-    /// Whether written data can be read back. False only for `null`.
-    fn keeps_data(&self) -> bool {
-        true
-    }
-
-    /// Whether it has a cache of its own that `cache` bounds. One that has none
-    /// lives off the page cache, and the reader of its figures must know.
-    fn has_cache(&self) -> bool {
-        true
-    }
+    /// What it is.
+    fn info(&self) -> &EngineInfo;
 
     /// What the build that is asked for was measured to need of memory; `None`
     /// where that is not known, or the memory is another host's.
@@ -209,16 +281,6 @@ pub trait Engine: Send + Sync {
 
     /// What is here of the build that is asked for.
     fn availability(&self, asked: Asked<'_>) -> Availability;
-
-    /// Whether `library` means something to it.
-    fn loads_library(&self) -> bool {
-        false
-    }
-
-    /// Whether `server` means something to it.
-    fn runs_server(&self) -> bool {
-        false
-    }
 
     /// Refuses a configuration that cannot run, before anything is created.
     ///
@@ -241,7 +303,7 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// Whatever the engine said.
-    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError>;
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError>;
 
     /// Whether the directory of an instance of this configuration that was closed
     /// cleanly can be copied and opened with [`Engine::reopen`]. Without it every
@@ -251,7 +313,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// Opens a copy of what an instance of the same configuration and the same
-    /// spaces has left in its directory when it was closed cleanly. It never makes
+    /// schema has left in its directory when it was closed cleanly. It never makes
     /// a new database where it finds none.
     ///
     /// # Errors
@@ -260,9 +322,9 @@ pub trait Engine: Send + Sync {
         &self,
         dir: &Path,
         _config: &EngineConfig,
-        _spaces: &[KeySpace],
+        _schema: Schema<'_>,
     ) -> Result<Box<dyn Instance>, EngineError> {
-        let message = format!("{} cannot open {} again", self.name(), dir.display());
+        let message = format!("{} cannot open {} again", self.info().name, dir.display());
         Err(EngineError::failed("reopen", message))
     }
 }

@@ -117,10 +117,11 @@ pub trait KvSession: Send {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, EngineError>;
 
-    /// Begins a transaction that may write.
+    /// Begins a transaction that may write. An engine with one writer may wait here until the transaction of
+    /// another session has ended.
     ///
     /// # Errors
-    /// Whatever the engine said.
+    /// [`EngineError::Conflict`] when it waited for too long; whatever else the engine said.
     fn begin(&mut self) -> Result<(), EngineError>;
 
     /// Within a transaction, reads one value that this transaction goes on to write, and keeps others

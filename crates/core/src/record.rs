@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{EngineConfig, Gauge};
+use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 use crate::setting::Settings;
 use crate::warning::Warning;
-use crate::workload::Check;
+use crate::workload::{Check, Short};
 
 /// The version of the record's format; it grows when a field changes its meaning.
 pub const FORMAT: u32 = 1;
@@ -128,6 +128,9 @@ pub struct Percentiles {
 /// What one type of operation did in a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpStats {
+    /// What tables call it, of a main operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short: Option<Short>,
     /// Operations that succeeded.
     pub count: u64,
     /// Operations given up after their retries.
@@ -362,6 +365,9 @@ pub struct TrialPlan {
     pub number: u32,
     /// The engine and its settings.
     pub engine: EngineConfig,
+    /// What the engine is; `None` in records of versions that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<EngineFacts>,
     /// The workload's name.
     pub workload: String,
     /// The workload's settings.

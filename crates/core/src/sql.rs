@@ -7,10 +7,14 @@
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::engine::EngineError;
 
 /// Whose SQL a session speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Dialect {
     /// SQLite 3.
@@ -19,6 +23,17 @@ pub enum Dialect {
     MySql,
     /// PostgreSQL and what speaks like it.
     PostgreSql,
+}
+
+/// As it is written by those whose it is: `PostgreSQL`.
+impl std::fmt::Display for Dialect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Dialect::Sqlite => "SQLite",
+            Dialect::MySql => "MySQL",
+            Dialect::PostgreSql => "PostgreSQL",
+        })
+    }
 }
 
 /// A statement's parameter.

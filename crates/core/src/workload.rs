@@ -1,22 +1,38 @@
 //! What a workload is: settings, a loader, an operation mix, a check of the data.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{EngineError, Family, Session};
-use crate::kv::KeySpace;
+use crate::engine::{EngineError, Family, Schema, Session};
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::worker::{Client, ClientAddress};
 
 /// One type of operation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OpInfo {
     /// Its name in records: `get_links_list`.
     pub name: &'static str,
-    /// Its abbreviation in the published tables (`gl`), where there is one.
-    pub short: Option<&'static str>,
+    /// What it is called in the tables, which show the 99th percentile of the main operations: those that have one.
+    pub short: Option<Short>,
+}
+
+/// What tables call a type of operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Short {
+    /// The abbreviation, that of the published tables where there are such: `gl`.
+    pub name: Cow<'static, str>,
+    /// Its column's place among those of its kind, from 1.
+    pub column: u32,
+}
+
+impl Short {
+    /// The abbreviation `name`, shown in this place.
+    pub const fn new(name: &'static str, column: u32) -> Self {
+        Self { name: Cow::Borrowed(name), column }
+    }
 }
 
 /// A workload: `linkbench`.
@@ -30,7 +46,8 @@ pub trait Workload: Send + Sync {
     /// Its settings.
     fn settings(&self) -> &'static [SettingInfo];
 
-    /// The session families it has an adapter for.
+    /// The families it has an adapter for, of SQL each dialect. Engines of others are refused when the
+    /// experiment is read.
     fn families(&self) -> &'static [Family];
 
     /// Takes the settings: all that follows is fixed by them and by the seed.
@@ -57,8 +74,8 @@ pub type State = BTreeMap<String, u64>;
 
 /// A workload with its settings taken.
 pub trait Bound: Send + Sync {
-    /// The tables and indexes it needs of a key-value engine.
-    fn spaces(&self) -> Vec<KeySpace>;
+    /// What an instance of a family is to hold; asked for those of [`Workload::families`] alone.
+    fn schema(&self, family: Family) -> Schema<'_>;
 
     /// The types of operations of its mix.
     fn ops(&self) -> &'static [OpInfo];
@@ -76,7 +93,7 @@ pub trait Bound: Send + Sync {
     /// Facts that a reader of the numbers must know: degree cap, deviations.
     fn conditions(&self) -> Vec<(String, String)>;
 
-    /// Creates the schema, where the engine has one.
+    /// Creates what [`Schema::BySession`] stands for; nothing for other families.
     ///
     /// # Errors
     /// Whatever the engine said.

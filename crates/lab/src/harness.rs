@@ -102,14 +102,14 @@ fn here(registry: &Registry, order: &Order) -> Harness {
         return Harness::unknown(format!("there is no workload {}", order.workload));
     };
     let families = workload.families();
-    let fits = |engine: &&dyn Engine| !engine.keeps_data() && families.contains(&engine.family());
+    let fits = |engine: &&dyn Engine| !engine.info().keeps_data && families.contains(&engine.info().family);
     let Some(engine) = registry.engines.iter().map(AsRef::as_ref).find(fits) else {
         return Harness::unknown(format!("no engine that keeps nothing serves {}", order.workload));
     };
     match over(engine, workload, order) {
         Ok(us) => Harness {
             cpu_us_per_op: us,
-            of: format!("{} by one client over {}, which keeps nothing", workload.name(), engine.name()),
+            of: format!("{} by one client over {}, which keeps nothing", workload.name(), engine.info().name),
         },
         Err(error) => Harness::unknown(error.to_string()),
     }
@@ -120,7 +120,8 @@ fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<M
     let bound: Arc<dyn Bound> =
         Arc::from(workload.bind(&order.settings).map_err(|error| EngineError::failed("workload", error.to_string()))?);
     let dir = tempfile::tempdir().map_err(io)?;
-    let instance: Arc<Box<dyn Instance>> = Arc::new(engine.open(dir.path(), &config(engine), &bound.spaces())?);
+    let schema = bound.schema(engine.info().family);
+    let instance: Arc<Box<dyn Instance>> = Arc::new(engine.open(dir.path(), &config(engine), schema)?);
     let kinds = bound.ops().len();
     let seed = order.seed;
     let make: Make = Arc::new(move |at| bound.client(instance.session()?, at, seed));
@@ -149,8 +150,8 @@ fn measure(running: &mut Running, roll: &CpuRoll, time: Duration) -> Metric {
 /// An engine that keeps nothing needs no more than its name.
 fn config(engine: &dyn Engine) -> EngineConfig {
     EngineConfig {
-        name: engine.name().to_owned(),
-        engine: engine.name().to_owned(),
+        name: engine.info().name.to_owned(),
+        engine: engine.info().name.to_owned(),
         cache: 1,
         durability: Durability::None,
         compression: None,

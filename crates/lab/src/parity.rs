@@ -11,8 +11,9 @@ use crate::registry::Registry;
 pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
     let kept = engines.iter().filter_map(|config| {
         let engine = registry.engine(&config.engine)?;
+        let info = engine.info();
         // What keeps no data promises nothing.
-        engine.keeps_data().then(|| Side { config, nature: engine.nature(config), has_cache: engine.has_cache() })
+        info.keeps_data.then(|| Side { config, nature: engine.nature(config), has_cache: info.has_cache })
     });
     let sides: Vec<Side> = kept.collect();
     [durability(&sides), log(&sides), isolation(&sides), no_cache(&sides), cache(&sides), reads(&sides)]

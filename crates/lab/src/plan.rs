@@ -25,7 +25,7 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let mut trials: Vec<TrialPlan> = Vec::new();
     for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
         let first = run.clients.first().copied().unwrap_or(1);
-        trials.push(trial(experiment, engine, trials.len(), first, 1, TrialPart::Load));
+        trials.push(trial(experiment, engine, registry, trials.len(), first, 1, TrialPart::Load));
     }
     let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
     for repeat in 1..=run.repeats {
@@ -37,7 +37,7 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
             for &engine in &turn {
                 let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
                 let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
-                let planned = trial(experiment, engine, trials.len(), clients, repeat, part);
+                let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
                 trials.push(TrialPlan { loaded_by: load, ..planned });
             }
         }
@@ -57,6 +57,7 @@ pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Regist
 fn trial(
     experiment: &Experiment,
     engine: &EngineConfig,
+    registry: &Registry,
     before: usize,
     clients: u32,
     repeat: u32,
@@ -66,6 +67,7 @@ fn trial(
     TrialPlan {
         number: before as u32 + 1,
         engine: engine.clone(),
+        facts: registry.engine(&engine.engine).map(|known| known.info().facts()),
         workload: experiment.workload.clone(),
         workload_settings: experiment.workload_settings.clone(),
         clients,
@@ -122,7 +124,7 @@ pub fn data_over_cache(
         .iter()
         .map(|engine| {
             let name = format!("data over cache, {}", engine.name);
-            if !registry.engine(&engine.engine).is_some_and(|engine| engine.has_cache()) {
+            if !registry.engine(&engine.engine).is_some_and(|engine| engine.info().has_cache) {
                 return (name, "it has no cache of its own".to_owned());
             }
             let ratio = data as f64 / engine.cache as f64;
@@ -162,7 +164,8 @@ pub fn warnings(
         ));
     }
     let can_keep = |engine: &&EngineConfig| is_kept(experiment, engine, registry);
-    let keeps_data = |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.keeps_data());
+    let keeps_data =
+        |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
     let loading: Vec<&EngineConfig> = engines.iter().filter(keeps_data).filter(|engine| !can_keep(engine)).collect();
     if !loading.is_empty() && engines.iter().any(|engine| can_keep(&engine)) {
         let names: Vec<&str> = loading.iter().map(|engine| engine.name.as_str()).collect();

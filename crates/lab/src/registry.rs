@@ -23,7 +23,7 @@ pub struct Registry {
 impl Registry {
     /// An engine by its name.
     pub fn engine(&self, name: &str) -> Option<&dyn Engine> {
-        self.engines.iter().map(AsRef::as_ref).find(|engine| engine.name() == name)
+        self.engines.iter().map(AsRef::as_ref).find(|engine| engine.info().name == name)
     }
 
     /// A workload by its name.
@@ -33,7 +33,7 @@ impl Registry {
 
     /// The names of the engines.
     pub fn engine_names(&self) -> Vec<&'static str> {
-        self.engines.iter().map(|engine| engine.name()).collect()
+        self.engines.iter().map(|engine| engine.info().name).collect()
     }
 
     /// The names of the workloads.

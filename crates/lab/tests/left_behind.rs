@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, KEPT, Session};
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
+};
 use rumba_core::event::Event;
-use rumba_core::kv::KeySpace;
 use rumba_core::record::{Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
@@ -31,21 +32,20 @@ const PLACE: &str = "RUMBA_TEST_PLACE";
 /// An engine whose server does not become ready.
 struct Unready;
 
+static INFO: EngineInfo = EngineInfo {
+    name: "unready",
+    about: "a server that does not become ready",
+    family: Family::KeyValue,
+    form: Form::BuiltIn,
+    keeps_data: true,
+    has_cache: true,
+    compressions: &["none"],
+    settings: &[],
+};
+
 impl Engine for Unready {
-    fn name(&self) -> &'static str {
-        "unready"
-    }
-    fn about(&self) -> &'static str {
-        "a server that does not become ready"
-    }
-    fn family(&self) -> Family {
-        Family::KeyValue
-    }
-    fn settings(&self) -> &'static [SettingInfo] {
-        &[]
-    }
-    fn compressions(&self) -> &'static [&'static str] {
-        &["none"]
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
     fn availability(&self, _: Asked<'_>) -> Availability {
         Availability { version: Some("1".into()), source: "test".into(), missing: None }
@@ -53,7 +53,7 @@ impl Engine for Unready {
     fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
         Ok(())
     }
-    fn open(&self, dir: &Path, _: &EngineConfig, _: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         std::fs::create_dir(dir.join(KEPT)).unwrap();
         std::fs::create_dir(dir.join("data")).unwrap();
         // Not waited for, on purpose: it outlives the trial that started it.
@@ -91,8 +91,8 @@ impl Workload for Nothing {
 }
 
 impl Bound for Nothing {
-    fn spaces(&self) -> Vec<KeySpace> {
-        Vec::new()
+    fn schema(&self, _: Family) -> Schema<'_> {
+        Schema::KeyValue(&[])
     }
     fn ops(&self) -> &'static [OpInfo] {
         &[]

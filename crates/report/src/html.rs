@@ -1,13 +1,14 @@
 //! One page that opens from disk: the built template of `web/` with the data inside.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{CHARGED, Row, Summary};
-use rumba_core::metric::{Better, METRICS};
+use rumba_core::metric::{Better, METRICS, MetricInfo};
 use rumba_core::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, TrialPart};
 use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
+use rumba_core::written::{WRITTEN, metrics_of_figures};
 use serde::Serialize;
 
 use crate::server::in_server;
@@ -37,13 +38,13 @@ struct PageData<'a> {
     /// Engines that keep no data: no measure for the others, and not drawn until asked for.
     keep_nothing: Vec<&'a str>,
     verdicts: Vec<Verdict>,
-    metrics: Vec<MetricData>,
+    metrics: Vec<MetricData<'a>>,
     trials: Vec<TrialData<'a>>,
 }
 
 #[derive(Serialize)]
-struct MetricData {
-    name: &'static str,
+struct MetricData<'a> {
+    name: &'a str,
     unit: &'static str,
     better: &'static str,
     help: &'static str,
@@ -101,7 +102,7 @@ pub fn html(results: &Results, summary: &Summary) -> String {
         baseline: default_baseline(summary),
         keep_nothing: keep_nothing(summary),
         verdicts: verdicts(summary),
-        metrics: METRICS.iter().chain(CHARGED).map(metric_data).collect(),
+        metrics: metrics_data(summary),
         trials: trials_data(results, summary),
     };
     let data = serde_json::to_string(&data).expect("plain values with text keys always serialise");
@@ -124,13 +125,21 @@ fn escape_text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn metric_data(info: &rumba_core::metric::MetricInfo) -> MetricData {
+/// The listed metrics, and those that the engines' own counters make.
+fn metrics_data(summary: &Summary) -> Vec<MetricData<'_>> {
+    let counted: BTreeSet<&str> =
+        summary.rows.iter().filter_map(|row| row.run.as_ref()).flat_map(metrics_of_figures).collect();
+    let listed = METRICS.iter().chain(CHARGED).map(|info| metric_data(info.name, info));
+    listed.chain(counted.into_iter().map(|name| metric_data(name, &WRITTEN))).collect()
+}
+
+fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {
     let better = match info.better {
         Better::More => "more",
         Better::Less => "less",
         Better::Neither => "neither",
     };
-    MetricData { name: info.name, unit: info.unit, better, help: info.help.trim() }
+    MetricData { name, unit: info.unit, better, help: info.help.trim() }
 }
 
 /// The trials that ran, then the loads that they started from: once for each

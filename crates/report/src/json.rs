@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, Suspended};
-use rumba_core::engine::EngineConfig;
+use rumba_core::engine::{EngineConfig, EngineFacts};
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
+use rumba_core::written::metrics_of_record;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -91,6 +92,8 @@ pub struct TrialDocument {
     pub engine: String,
     /// The engine as the experiment asks for it.
     pub engine_settings: EngineConfig,
+    /// What the engine is; `null` of records that do not say it.
+    pub engine_facts: Option<EngineFacts>,
     /// The settings in force, by the engine's own names.
     pub effective_settings: BTreeMap<String, String>,
     /// The workload's name.
@@ -174,6 +177,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         directory: directory.to_owned(),
         engine: plan.engine.name.clone(),
         engine_settings: plan.engine.clone(),
+        engine_facts: plan.facts,
         effective_settings: record.effective_settings.iter().cloned().collect(),
         workload: plan.workload.clone(),
         workload_settings: plan.workload_settings.clone(),
@@ -192,7 +196,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         conditions: record.conditions.clone(),
         harness_cpu_us_per_op: record.harness_cpu_us_per_op.clone(),
         phases: record.phases.clone(),
-        charged: CHARGED.iter().map(|info| (info.name.to_owned(), charged(record, summary, info.name))).collect(),
+        charged: charged_metrics(record).map(|name| (name.clone(), charged(record, summary, &name))).collect(),
         written: written(record),
         warnings: of_trial.map(|remark| remark.warning.clone()).collect(),
     }
@@ -206,6 +210,11 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
         Status::Suspended { .. } => (StatusWord::Suspended, None),
         Status::Failed { phase, cause } => (StatusWord::Failed, Some(Failure { phase: *phase, cause: cause.clone() })),
     }
+}
+
+/// The names of the metrics that charge work put off, and of those that the engine's counters make.
+fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
+    CHARGED.iter().map(|info| info.name.to_owned()).chain(metrics_of_record(record))
 }
 
 /// A trial's own charged figure, found in its row: in the load's figures or in the loops'.

@@ -38,12 +38,9 @@ const QUESTIONS: [(&str, bool, &[&str]); 4] = [
     ("smallest on disk", false, &["size_bytes"]),
 ];
 
-/// The engine that stores nothing measures the harness; it takes part in no contest.
-const KEEPS_NOTHING: &str = "null";
-
-/// Whether the row is of the engine that stores nothing.
+/// Whether the row is of an engine that stores nothing: it measures the harness and takes part in no contest.
 pub fn keeps_nothing(row: &Row) -> bool {
-    row.registered == KEEPS_NOTHING
+    row.facts.is_some_and(|facts| !facts.keeps_data)
 }
 
 /// Whom the others are compared with unless the reader says otherwise: the

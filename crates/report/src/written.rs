@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::WRITTEN;
 use rumba_core::engine::Gauge;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use rumba_core::written::metric_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,8 +13,7 @@ use serde::Serialize;
 pub struct PhaseWritten {
     /// The warmup or a loop.
     pub phase: PhaseKind,
-    /// KB per operation of the phase, by the names of the charged metrics: `redo_kb_per_op`,
-    /// `compaction_level2_kb_per_op`. What was not counted at both ends of the phase is left out.
+    /// KB per operation of the phase, by the metrics' names: `compaction_level2_kb_per_op`. What was not counted at both ends of the phase is left out.
     pub kb_per_op: BTreeMap<String, f64>,
 }
 
@@ -30,12 +29,13 @@ fn phase_written(before: &PhaseRecord, phase: &PhaseRecord) -> Option<PhaseWritt
     if !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)) || phase.ops == 0 {
         return None;
     }
-    let per_op = |&(metric, counter): &(&str, &str)| {
-        let grown = gauge(&phase.counters, counter)? - gauge(&before.counters, counter)?;
+    let per_op = |counter: &Gauge| {
+        let metric = metric_of(&counter.name)?;
+        let grown = counter.value - gauge(&before.counters, &counter.name)?;
         // A counter that went back was reset.
-        (grown >= 0.0).then(|| (metric.to_owned(), grown / 1024.0 / phase.ops as f64))
+        (grown >= 0.0).then(|| (metric, grown / 1024.0 / phase.ops as f64))
     };
-    let kb_per_op: BTreeMap<String, f64> = WRITTEN.iter().filter_map(per_op).collect();
+    let kb_per_op: BTreeMap<String, f64> = phase.counters.iter().filter_map(per_op).collect();
     (!kb_per_op.is_empty()).then_some(PhaseWritten { phase: phase.phase, kb_per_op })
 }
 

@@ -12,6 +12,7 @@ use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, 
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::units::{counted, show_bytes};
+use rumba_core::written::{WRITTEN, metrics_of_figures};
 
 use crate::ratios::{discover, ratio};
 use crate::summary::summarise;
@@ -177,9 +178,10 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Ve
             all.push(Compared { ratio, base: base.clone(), other: other.clone() });
         }
     };
-    for info in METRICS.iter().chain(CHARGED) {
-        if let (Some(base), Some(other)) = (base.metrics.get(info.name), other.metrics.get(info.name)) {
-            push(info.name, info.unit, headline.contains(&info.name), base, other);
+    let listed = METRICS.iter().chain(CHARGED).map(|info| (info.name, info.unit));
+    for (name, unit) in listed.chain(metrics_of_figures(base).map(|name| (name, WRITTEN.unit))) {
+        if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
+            push(name, unit, headline.contains(&name), base, other);
         }
     }
     for (op, base_p99, other_p99) in p99s(base, other) {

@@ -1,11 +1,11 @@
 //! The charged metrics: what rows and operations cost once their debt is paid.
 
-use rumba_core::comparison::WRITTEN;
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
+use rumba_core::written::{NOT_COUNTED, counter_of, metrics_of_record};
 
 /// Charged metrics by stable name.
-pub type Charged = Vec<(&'static str, Metric)>;
+pub type Charged = Vec<(String, Metric)>;
 
 /// The load's charged metrics: Σ over load and settle of bytes or CPU, per row
 /// or logical byte loaded. Without the settle, an engine that leaves its writes
@@ -22,9 +22,9 @@ pub fn charged_load(record: &Record) -> Charged {
     let rows = |load: &PhaseRecord| Metric::from(load.ops as f64);
     let logical = |load: &PhaseRecord| load.metrics.logical_bytes.clone();
     vec![
-        ("wkb_per_row_with_settle", over(written, 1.0 / 1024.0, rows, "rows")),
-        ("cpu_us_per_row_with_settle", over(cpu_s, 1e6, rows, "rows")),
-        ("write_amp_with_settle", over(written, 1.0, logical, "logical bytes")),
+        ("wkb_per_row_with_settle".to_owned(), over(written, 1.0 / 1024.0, rows, "rows")),
+        ("cpu_us_per_row_with_settle".to_owned(), over(cpu_s, 1e6, rows, "rows")),
+        ("write_amp_with_settle".to_owned(), over(written, 1.0, logical, "logical bytes")),
     ]
 }
 
@@ -50,11 +50,17 @@ pub fn charged_run(record: &Record) -> Charged {
         Ok((working, drain)) => per_op(working, drain, cost).map(|value| value * scale),
         Err(reason) => Metric::absent(reason.clone()),
     };
-    let mut charged =
-        vec![("wkb_per_op_with_drain", over(written, 1.0 / 1024.0)), ("cpu_us_per_op_with_drain", over(cpu_s, 1e6))];
-    charged.extend(WRITTEN.iter().map(|(metric, counter)| match &spans {
-        Ok((working, drain)) => (*metric, counted_kb(record, working, drain, counter)),
-        Err(reason) => (*metric, Metric::absent(reason.clone())),
+    let mut charged = vec![
+        ("wkb_per_op_with_drain".to_owned(), over(written, 1.0 / 1024.0)),
+        ("cpu_us_per_op_with_drain".to_owned(), over(cpu_s, 1e6)),
+    ];
+    charged.extend(metrics_of_record(record).into_iter().filter_map(|metric| {
+        let counter = counter_of(&metric)?;
+        let counted = match &spans {
+            Ok((working, drain)) => counted_kb(record, working, drain, &counter),
+            Err(reason) => Metric::absent(reason.clone()),
+        };
+        Some((metric, counted))
     }));
     charged
 }
@@ -68,7 +74,7 @@ fn counted_kb(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, co
     let ops: u64 = working.iter().map(|phase| phase.ops).sum();
     match (before.last().and_then(at_end), at_end(drain)) {
         (Some(before), Some(after)) => Metric::from((after - before) / 1024.0).per(ops as f64, "operations"),
-        _ => Metric::absent("the engine does not count it"),
+        _ => Metric::absent(NOT_COUNTED),
     }
 }
 
@@ -164,9 +170,9 @@ mod tests {
         settle.spent.cpu_s = Metric::Value(0.1);
         record.phases = vec![load, settle];
         let expected = [
-            ("wkb_per_row_with_settle", Metric::Value(2.0)),
-            ("cpu_us_per_row_with_settle", Metric::Value(2000.0)),
-            ("write_amp_with_settle", Metric::Value(4.0)),
+            ("wkb_per_row_with_settle".to_owned(), Metric::Value(2.0)),
+            ("cpu_us_per_row_with_settle".to_owned(), Metric::Value(2000.0)),
+            ("write_amp_with_settle".to_owned(), Metric::Value(4.0)),
         ];
         assert_eq!(charged_load(&record), expected, "200 KB and 0.2 s over 100 rows and 50 KB");
         record.phases.pop();

@@ -1,7 +1,7 @@
 //! Gates of a comparison: `ops_per_s < 0.95` is so, is not so, or is undecided.
 
 use rumba_core::claim::Verdict;
-use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Part, Unmatched};
+use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Part, Unmatched, metric_info};
 use rumba_core::metric::METRICS;
 
 use crate::claims::samples::{Alphas, Samples};
@@ -101,9 +101,9 @@ impl Gate {
             Some(name) => (true, name),
             None => (metric.ends_with("_with_settle"), metric),
         };
-        let known = || METRICS.iter().chain(CHARGED).map(|info| info.name);
-        if !name.ends_with(".p99_ms") && !known().any(|known| known == name) {
-            let remedy = rumba_core::nearest(name, known())
+        if !name.ends_with(".p99_ms") && metric_info(name).is_none() {
+            let known = METRICS.iter().chain(CHARGED).map(|info| info.name);
+            let remedy = rumba_core::nearest(name, known)
                 .map_or_else(|| example.to_owned(), |near| format!("did you mean `{near}`?"));
             return Err(GateError { problem: format!("there is no metric `{metric}`"), remedy });
         }

@@ -8,6 +8,7 @@ use rumba_core::comparison::{
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
+use rumba_core::written::NOT_COUNTED;
 
 use crate::charge::{Charged, charged_load, charged_run, ended};
 use crate::claims::judge;
@@ -91,6 +92,7 @@ fn row(records: &[&Record]) -> Row {
     Row {
         engine: plan.engine.name.clone(),
         registered: plan.engine.engine.clone(),
+        facts: plan.facts,
         clients: plan.clients,
         load: load_figures(&sound),
         run: run_figures(&sound_runs),
@@ -175,17 +177,20 @@ fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
     Some(summed)
 }
 
-/// Adds the metrics that span phases; `charged` names the same ones for every record.
+/// Adds the metrics that span phases. What only some repeats' engines have counted is absent in the others.
 fn with_charged(
     mut figures: PhaseFigures,
     phases: &[(&Record, &PhaseRecord)],
     charged: fn(&Record) -> Charged,
 ) -> PhaseFigures {
-    let mut values: BTreeMap<&str, Vec<Metric>> = BTreeMap::new();
-    for (name, metric) in phases.iter().flat_map(|(record, _)| charged(record)) {
-        values.entry(name).or_default().push(metric);
+    let mut values: BTreeMap<String, Vec<Metric>> = BTreeMap::new();
+    for (place, (record, _)) in phases.iter().enumerate() {
+        for (name, metric) in charged(record) {
+            let of_name = values.entry(name).or_insert_with(|| vec![Metric::absent(NOT_COUNTED); phases.len()]);
+            of_name[place] = metric;
+        }
     }
-    figures.metrics.extend(values.into_iter().map(|(name, values)| (name.to_owned(), figure(values))));
+    figures.metrics.extend(values.into_iter().map(|(name, values)| (name, figure(values))));
     figures
 }
 
@@ -244,6 +249,7 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
         PERCENTILES.iter().map(|(name, get)| ((*name).to_owned(), over(&|op| get(kind(op)).clone()))).collect()
     };
     OpFigures {
+        short: stats.iter().flatten().find_map(|op| op.short.clone()),
         count: over(&|op| Metric::from(op.count as f64)),
         errors: over(&|op| Metric::from(op.errors as f64)),
         retries: over(&|op| Metric::from(op.retries as f64)),

@@ -76,6 +76,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
     let plan = TrialPlan {
         number: 1,
         engine,
+        facts: None,
         workload: "linkbench".to_owned(),
         workload_settings: Settings::default(),
         clients,

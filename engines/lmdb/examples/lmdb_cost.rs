@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_lmdb::Lmdb;
@@ -29,8 +29,9 @@ fn main() {
             limits: Default::default(),
             settings: Settings(BTreeMap::from([("writemap".to_owned(), Value::Bool(writemap))])),
         };
-        let instance =
-            Lmdb.open(dir.path(), &config, &[KeySpace { name: "rows", scan_prefix: 0, derived: false }]).unwrap();
+        let instance = Lmdb
+            .open(dir.path(), &config, Schema::KeyValue(&[KeySpace { name: "rows", scan_prefix: 0, derived: false }]))
+            .unwrap();
         let Ok(Session::Kv(mut session)) = instance.session() else { panic!("no key-value session") };
         println!("durability {}, writemap {writemap}", durability.name());
         measure(&mut *session);

@@ -14,11 +14,13 @@ mod session;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
-use rumba_core::kv::KeySpace;
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Schema,
+    require_database,
+};
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{SettingError, SettingInfo};
+use rumba_core::setting::SettingError;
 
 use crate::instance::LmdbInstance;
 use crate::options::{Options, SETTINGS};
@@ -27,34 +29,25 @@ use crate::options::{Options, SETTINGS};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lmdb;
 
+static INFO: EngineInfo = EngineInfo {
+    name: "lmdb",
+    about: "LMDB: a memory-mapped copy-on-write B+tree; one writer, readers that never wait",
+    family: Family::KeyValue,
+    form: Form::BuiltIn,
+    keeps_data: true,
+    // It reads from its map, which the operating system's page cache holds.
+    has_cache: false,
+    compressions: &["none"],
+    settings: SETTINGS,
+};
+
 impl Engine for Lmdb {
-    fn name(&self) -> &'static str {
-        "lmdb"
-    }
-
-    fn about(&self) -> &'static str {
-        "LMDB: a memory-mapped copy-on-write B+tree; one writer, readers that never wait"
-    }
-
-    fn family(&self) -> Family {
-        Family::KeyValue
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        SETTINGS
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        &["none"]
-    }
-
-    /// It reads from its map, which the operating system's page cache holds.
-    fn has_cache(&self) -> bool {
-        false
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
-        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
     /// One writer at a time, readers of a snapshot; it keeps no log.
@@ -70,18 +63,18 @@ impl Engine for Lmdb {
         Options::of(config).map(drop)
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let options = Options::of(config)
             .map_err(|error| EngineError::failed("Lmdb::open", format!("{error}; {remedy}", remedy = error.remedy)))?;
-        Ok(Box::new(LmdbInstance::open(dir, &options, spaces)?))
+        Ok(Box::new(LmdbInstance::open(dir, &options, schema.key_spaces()?)?))
     }
 
     fn reopens(&self, _config: &EngineConfig) -> bool {
         true
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         require_database(dir, "data.mdb")?;
-        self.open(dir, config, spaces)
+        self.open(dir, config, schema)
     }
 }

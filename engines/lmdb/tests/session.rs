@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, EngineError};
+use rumba_core::engine::{Durability, Engine, EngineError, Schema};
 use rumba_core::kv::{Batch, KvSession, Scan};
 use rumba_core::setting::Value;
 use rumba_engine_lmdb::Lmdb;
@@ -290,7 +290,7 @@ fn more_sessions_than_reader_slots_are_refused_with_the_setting_to_raise() {
 /// Else a reader of the figures would think that `cache` bounded its memory.
 #[test]
 fn it_says_that_it_has_no_cache_of_its_own() {
-    assert!(!Lmdb.has_cache());
+    assert!(!Lmdb.info().has_cache);
 }
 
 #[test]
@@ -305,7 +305,10 @@ fn what_lmdb_cannot_do_is_refused_with_what_it_can() {
     zstd.compression = Some("zstd".into());
     let error = Lmdb.check(&zstd).unwrap_err();
     assert!(error.problem.contains("zstd") && error.remedy.contains("it has: none"), "{error:?}");
-    assert!(matches!(Lmdb.open(std::path::Path::new("."), &zstd, &SPACES), Err(EngineError::Failed { .. })));
+    assert!(matches!(
+        Lmdb.open(std::path::Path::new("."), &zstd, Schema::KeyValue(&SPACES)),
+        Err(EngineError::Failed { .. })
+    ));
     zstd.compression = Some("none".into());
     Lmdb.check(&zstd).unwrap();
     zstd.library = Some("liblmdb.so".into());

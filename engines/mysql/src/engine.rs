@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked as Build, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, MostClients,
-    require_database,
+    Asked as Build, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing,
+    MostClients, Schema, require_database,
 };
-use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::{Kind as SettingKind, SettingError, SettingInfo};
+use rumba_core::sql::Dialect;
 use rumba_protocol_mysql::Admin;
 
 use rumba_server_kit::dsn::{Dsn, is_dsn};
@@ -38,48 +38,58 @@ use crate::upkeep::Patience;
 /// An engine of the MySQL family.
 #[derive(Clone, Copy, Debug)]
 pub struct MySqlEngine {
-    name: &'static str,
-    about: &'static str,
+    info: EngineInfo,
     /// The engine by the servers' name; `None` takes the setting `storage_engine`.
     storage: Option<&'static str>,
-    compressions: &'static [&'static str],
-    settings: &'static [SettingInfo],
 }
 
 impl MySqlEngine {
     /// InnoDB.
     pub const INNODB: Self = Self {
-        name: "innodb",
-        about: "InnoDB of MySQL and MariaDB: a B-tree that updates in place, with undo and redo",
+        info: EngineInfo {
+            name: "innodb",
+            about: "InnoDB of MySQL and MariaDB: a B-tree that updates in place, with undo and redo",
+            compressions: compression::INNODB,
+            settings: INNODB_SETTINGS,
+            ..ANY
+        },
         storage: Some("InnoDB"),
-        compressions: compression::INNODB,
-        settings: INNODB_SETTINGS,
     };
     /// MyRocks.
     pub const MYROCKS: Self = Self {
-        name: "myrocks",
-        about: "MyRocks: RocksDB's leveled LSM tree below MariaDB or Percona Server",
+        info: EngineInfo {
+            name: "myrocks",
+            about: "MyRocks: RocksDB's leveled LSM tree below MariaDB or Percona Server",
+            compressions: compression::MYROCKS,
+            settings: MYROCKS_SETTINGS,
+            ..ANY
+        },
         storage: Some("ROCKSDB"),
-        compressions: compression::MYROCKS,
-        settings: MYROCKS_SETTINGS,
     };
     /// TokuDB.
     pub const TOKUDB: Self = Self {
-        name: "tokudb",
-        about: "TokuDB: a tree with message buffers, on a server of yours (Percona Server up to 8.0.27)",
+        info: EngineInfo {
+            name: "tokudb",
+            about: "TokuDB: a tree with message buffers, on a server of yours (Percona Server up to 8.0.27)",
+            compressions: compression::TOKUDB,
+            ..ANY
+        },
         storage: Some("TokuDB"),
-        compressions: compression::TOKUDB,
-        settings: OWN,
     };
     /// Any other engine, by `storage_engine`.
-    pub const ANY: Self = Self {
-        name: "mysql",
-        about: "any engine of a MySQL or MariaDB server, by settings.storage_engine = \"Aria\"",
-        storage: None,
-        compressions: compression::OTHER,
-        settings: OWN,
-    };
+    pub const ANY: Self = Self { info: ANY, storage: None };
 }
+
+const ANY: EngineInfo = EngineInfo {
+    name: "mysql",
+    about: "any engine of a MySQL or MariaDB server, by settings.storage_engine = \"Aria\"",
+    family: Family::Sql(Dialect::MySql),
+    form: Form::Server,
+    keeps_data: true,
+    has_cache: true,
+    compressions: compression::OTHER,
+    settings: OWN,
+};
 
 const INNODB_SETTINGS: &[SettingInfo] = &with_own::<6, { OWN.len() + 6 }>([
     info("innodb_page_size", SettingKind::Bytes, "16KiB", "bytes of a page: 4k, 8k, 16k, 32k, 64k"),
@@ -177,7 +187,7 @@ impl MySqlEngine {
             (Some(own), Some(given)) if given.eq_ignore_ascii_case(own) => Ok(Some(own)),
             (Some(own), Some(_)) => {
                 let remedy = "leave it out, or use the engine `mysql`, which takes any";
-                Err(SettingError::new("storage_engine", format!("`{}` is always {own}", self.name), remedy))
+                Err(SettingError::new("storage_engine", format!("`{}` is always {own}", self.info.name), remedy))
             }
             (None, given) => Ok(given),
         }
@@ -308,24 +318,8 @@ fn facts(software: &Software, plan: &Plan, capabilities: &Capabilities, pid: u32
 }
 
 impl Engine for MySqlEngine {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn family(&self) -> Family {
-        Family::Sql
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        self.settings
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        self.compressions
+    fn info(&self) -> &EngineInfo {
+        &self.info
     }
 
     /// The memory of a server that others run is their affair.
@@ -378,11 +372,11 @@ impl Engine for MySqlEngine {
                 Err(error) => absent(error, "name the directory that holds bin/mysqld and share".into()),
             },
             Ok(Server::Release(release)) => match release.software::<Software>() {
-                Some(software) if release.has(self.name) && !software.holds(self.name) => absent(
+                Some(software) if release.has(self.info.name) && !software.holds(self.info.name) => absent(
                     format!("{} is here without its plugin ha_rocksdb", release.about),
                     release.install_command(),
                 ),
-                _ if self.name == "tokudb" && asked.server.is_none() => Availability {
+                _ if self.info.name == "tokudb" && asked.server.is_none() => Availability {
                     version: None,
                     source: "a server of your own (server = …): none in the catalogue has it".to_owned(),
                     missing: None,
@@ -390,10 +384,6 @@ impl Engine for MySqlEngine {
                 _ => release.availability::<Software>(),
             },
         }
-    }
-
-    fn runs_server(&self) -> bool {
-        true
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
@@ -418,7 +408,7 @@ impl Engine for MySqlEngine {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let server = Server::of(config.server.as_deref()).map_err(setting)?;
         Ok(Box::new(match &server {
             Server::Brought(dsn) => self.open_brought(config, dsn)?,
@@ -431,12 +421,7 @@ impl Engine for MySqlEngine {
         !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
     }
 
-    fn reopen(
-        &self,
-        dir: &Path,
-        config: &EngineConfig,
-        _spaces: &[KeySpace],
-    ) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         match Server::of(config.server.as_deref()).map_err(setting)? {
             Server::Brought(_) => {
                 Err(EngineError::failed("reopen", "the data of a server that others run is not kept"))
@@ -457,7 +442,7 @@ mod tests {
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), Value::Text((*value).to_owned())));
         engine.nature(&EngineConfig {
             name: "a".to_owned(),
-            engine: engine.name.to_owned(),
+            engine: engine.info.name.to_owned(),
             cache: 64 << 20,
             durability: Durability::NoSync,
             compression: None,

@@ -226,7 +226,7 @@ pub fn is_log(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rumba_core::engine::Engine;
+    use rumba_core::engine::{Engine, Schema};
     use rumba_core::sql::SqlSession;
     use rustix::process::{Pid, Signal, kill_process};
 
@@ -257,7 +257,7 @@ mod tests {
     #[needs(MariaDb)]
     fn whatever_meets_the_end_of_a_server_tells_its_signal() {
         let dir = tempfile::tempdir().expect("a directory");
-        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), &[]).expect("a server");
+        let instance = MySqlEngine::INNODB.open(dir.path(), &config("innodb"), Schema::BySession).expect("a server");
         let (mut first, mut second, mut third) = (sql(&*instance), sql(&*instance), sql(&*instance));
         first.run("CREATE TABLE t (id INT PRIMARY KEY)").expect("a table");
         let Place::Server { pid: Some(pid), .. } = instance.place() else { panic!("a server has a process") };

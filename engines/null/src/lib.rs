@@ -6,8 +6,10 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Gauge, Instance, Session};
-use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
+};
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
 /// The `null` engine.
@@ -28,33 +30,20 @@ const SETTINGS: &[SettingInfo] = &[
     },
 ];
 
+static INFO: EngineInfo = EngineInfo {
+    name: "null",
+    about: "answers at once and keeps nothing: shows what the harness itself costs",
+    family: Family::KeyValue,
+    form: Form::BuiltIn,
+    keeps_data: false,
+    has_cache: false,
+    compressions: &["none"],
+    settings: SETTINGS,
+};
+
 impl Engine for Null {
-    fn name(&self) -> &'static str {
-        "null"
-    }
-
-    fn about(&self) -> &'static str {
-        "answers at once and keeps nothing: shows what the harness itself costs"
-    }
-
-    fn family(&self) -> Family {
-        Family::KeyValue
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        SETTINGS
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        &["none"]
-    }
-
-    fn keeps_data(&self) -> bool {
-        false
-    }
-
-    fn has_cache(&self) -> bool {
-        false
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {
@@ -79,7 +68,7 @@ impl Engine for Null {
         config.settings.check("null", SETTINGS)
     }
 
-    fn open(&self, _dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, _dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let number = |key, default| config.settings.int(key).unwrap_or(default) as usize;
         Ok(Box::new(NullInstance { value_bytes: number("value_bytes", 128), scan_rows: number("scan_rows", 4) }))
     }

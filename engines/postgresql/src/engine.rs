@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, MostClients, require_database,
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing, MostClients,
+    Schema, require_database,
 };
-use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{SettingError, SettingInfo};
+use rumba_core::setting::SettingError;
+use rumba_core::sql::Dialect;
 use rumba_protocol_postgresql::Admin;
 use rumba_server_kit::cache::Draft;
 use rumba_server_kit::dsn::{Dsn, is_dsn};
@@ -27,6 +28,17 @@ use crate::{dsn, external, initialise, memory, readback};
 
 /// The user whom the server's packages make.
 const PACKAGED_USER: &str = "postgres";
+
+const INFO: EngineInfo = EngineInfo {
+    name: "postgresql",
+    about: "PostgreSQL: heap tables that keep old versions until vacuum, B-tree indexes beside them",
+    family: Family::Sql(Dialect::PostgreSql),
+    form: Form::Server,
+    keeps_data: true,
+    has_cache: true,
+    compressions: COMPRESSIONS,
+    settings: SETTINGS,
+};
 
 /// PostgreSQL.
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,24 +231,8 @@ fn open_brought(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, Engi
 }
 
 impl Engine for PostgreSql {
-    fn name(&self) -> &'static str {
-        "postgresql"
-    }
-
-    fn about(&self) -> &'static str {
-        "PostgreSQL: heap tables that keep old versions until vacuum, B-tree indexes beside them"
-    }
-
-    fn family(&self) -> Family {
-        Family::Sql
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        SETTINGS
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        COMPRESSIONS
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
 
     /// The memory of a server that others run is their affair.
@@ -274,10 +270,6 @@ impl Engine for PostgreSql {
         }
     }
 
-    fn runs_server(&self) -> bool {
-        true
-    }
-
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Server::of(config.server.as_deref())? {
             Server::Brought(dsn) => {
@@ -311,7 +303,7 @@ impl Engine for PostgreSql {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         Ok(Box::new(match &Server::of(config.server.as_deref()).map_err(setting)? {
             Server::Brought(dsn) => open_brought(config, dsn)?,
             server => open_own(dir, config, server, Data::New)?,
@@ -323,12 +315,7 @@ impl Engine for PostgreSql {
         !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
     }
 
-    fn reopen(
-        &self,
-        dir: &Path,
-        config: &EngineConfig,
-        _spaces: &[KeySpace],
-    ) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         match Server::of(config.server.as_deref()).map_err(setting)? {
             Server::Brought(_) => {
                 Err(EngineError::failed("reopen", "the data of a server that others run is not kept"))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Place, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Place, Schema, Session};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::block_on;
@@ -57,7 +57,7 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     config.settings.0.insert("fillfactor".into(), Value::Int(90));
     set(&mut config, "work_mem", "8MB");
     PostgreSql.check(&config).expect("a configuration that can run");
-    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("a server");
+    let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");
     let settings = instance.effective_settings();
     let setting = |name: &str| settings.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     assert_eq!(setting("shared_buffers"), Some("32MB"));
@@ -83,7 +83,7 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     instance.close().expect("closed");
     let log = std::fs::read_to_string(dir.path().join("kept/error.log")).expect("a log");
     assert!(log.contains("database system is shut down"), "{log}");
-    let instance = PostgreSql.reopen(dir.path(), &config, &[]).expect("opened again");
+    let instance = PostgreSql.reopen(dir.path(), &config, Schema::BySession).expect("opened again");
     assert_eq!(count(&mut *sql(&*instance), "t"), 5000);
     instance.close().expect("closed");
 }
@@ -94,7 +94,7 @@ fn sessions_over_tcp_need_the_password_that_only_rumba_has() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut config = config();
     config.settings.0.insert("tcp".into(), Value::Bool(true));
-    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("a server");
+    let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");
     assert_eq!(count(&mut *sql(&*instance), "pg_class WHERE relname = 'pg_class'"), 1);
     let configuration = std::fs::read_to_string(dir.path().join("kept/postgresql.conf")).expect("kept");
     assert!(configuration.contains("listen_addresses = '127.0.0.1'"), "{configuration}");
@@ -125,7 +125,7 @@ fn a_server_that_does_not_start_tells_its_last_words() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut config = config();
     set(&mut config, "shared_preload_libraries", "no_such_library");
-    let error = PostgreSql.open(dir.path(), &config, &[]).err().expect("it cannot start").to_string();
+    let error = PostgreSql.open(dir.path(), &config, Schema::BySession).err().expect("it cannot start").to_string();
     assert!(error.contains("`shared_preload_libraries`") && error.contains("no_such_library"), "{error}");
 }
 
@@ -133,7 +133,7 @@ fn a_server_that_does_not_start_tells_its_last_words() {
 #[needs(PostgreSql)]
 fn whatever_meets_the_end_of_a_server_tells_its_signal() {
     let dir = tempfile::tempdir().expect("a directory");
-    let instance = PostgreSql.open(dir.path(), &config(), &[]).expect("a server");
+    let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
     let (mut first, mut second) = (sql(&*instance), sql(&*instance));
     first.run("CREATE TABLE t (id int PRIMARY KEY)").expect("a table");
     let Place::Server { pid: Some(number), .. } = instance.place() else { panic!("a server has a process") };
@@ -191,9 +191,9 @@ fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
     assert!(PostgreSql.check(&config).is_err(), "the server has it on");
     config.settings.0.clear();
     let dir = tempfile::tempdir().expect("a directory");
-    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("taken");
+    let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("taken");
     sql(&*instance).run("CREATE TABLE t (id int)").expect("a table");
-    let second = PostgreSql.open(dir.path(), &config, &[]).err().expect("one at a time").to_string();
+    let second = PostgreSql.open(dir.path(), &config, Schema::BySession).err().expect("one at a time").to_string();
     assert!(second.contains("another trial uses the database lab"), "{second}");
     instance.settle().expect("settled");
     instance.close().expect("given back");
@@ -215,7 +215,7 @@ fn root_runs_the_server_as_another_user() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut config = config();
     set(&mut config, "os_user", "nobody");
-    let instance = PostgreSql.open(dir.path(), &config, &[]).expect("a server");
+    let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");
     assert!(instance.effective_settings().contains(&("os_user".to_owned(), "nobody".to_owned())));
     let owner = |path: &Path| std::fs::metadata(path).expect("there").uid();
     assert_eq!((owner(&dir.path().join("data")), owner(dir.path())), (65534, 0));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
@@ -58,7 +58,7 @@ fn run(statistics: bool) -> Result<(), Box<dyn Error>> {
         settings: Settings(BTreeMap::from([("statistics".into(), Value::Bool(statistics))])),
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 8, derived });
-    let instance = RocksDb.open(dir.path(), &config, &spaces)?;
+    let instance = RocksDb.open(dir.path(), &config, Schema::KeyValue(&spaces))?;
     let Session::Kv(mut session) = instance.session()? else { return Err("not a key-value session".into()) };
     let session: &mut dyn KvSession = &mut *session;
     let mut batch = Batch::default();

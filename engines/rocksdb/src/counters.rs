@@ -41,6 +41,13 @@ const TICKERS: [&str; 32] = [
     "write.self", "write.other", "flush.write.bytes", "compact.read.bytes", "compact.write.bytes",
 ];
 
+/// What bytes were written for, by the names that make metrics of them (`rumba_core::written`), and the tickers.
+const WRITTEN: [(&str, &str); 3] = [
+    ("written_wal_bytes", "wal.bytes"),
+    ("written_flush_bytes", "flush.write.bytes"),
+    ("written_compaction_bytes", "compact.write.bytes"),
+];
+
 /// Work put off: unflushed memtables, compaction owed, L0 files.
 pub fn debt(db: &Database) -> Vec<Gauge> {
     let mut gauges = Vec::new();
@@ -75,7 +82,9 @@ pub fn all(db: &Database) -> Vec<Gauge> {
     levels(db, &mut gauges);
     stalls(db, &mut gauges);
     if let Some(text) = db.statistics() {
-        gauges.extend(tickers(&text));
+        let tickers: Vec<Gauge> = tickers(&text).collect();
+        gauges.extend(written(&tickers));
+        gauges.extend(tickers);
     }
     gauges
 }
@@ -133,6 +142,13 @@ fn stall_counts(text: &str) -> Vec<(String, f64)> {
         .collect()
 }
 
+fn written(tickers: &[Gauge]) -> impl Iterator<Item = Gauge> {
+    WRITTEN.iter().filter_map(|(name, ticker)| {
+        let found = tickers.iter().find(|found| found.name == *ticker)?;
+        Some(Gauge::new(*name, found.value))
+    })
+}
+
 /// The listed tickers of a statistics text; what times stalls took is in microseconds.
 fn tickers(text: &str) -> impl Iterator<Item = Gauge> {
     text.lines().filter_map(|line| {
@@ -162,5 +178,17 @@ mod tests {
         let text = "rocksdb.block.cache.hit COUNT : 7\nrocksdb.db.get.micros P50 : 1.0 COUNT : 3 SUM : 9\nrocksdb.stall.micros COUNT : 5";
         let found: Vec<Gauge> = tickers(text).collect();
         assert_eq!(found, [Gauge::new("block.cache.hit", 7.0), Gauge::new("stall.micros", 5.0)]);
+    }
+
+    #[test]
+    fn what_was_written_for_what_has_the_names_that_make_metrics() {
+        let tickers = [Gauge::new("wal.bytes", 3.0), Gauge::new("compact.write.bytes", 9.0)];
+        let found: Vec<Gauge> = written(&tickers).collect();
+        assert_eq!(found, [Gauge::new("written_wal_bytes", 3.0), Gauge::new("written_compaction_bytes", 9.0)]);
+        assert!(
+            WRITTEN
+                .iter()
+                .all(|(name, ticker)| { rumba_core::written::metric_of(name).is_some() && TICKERS.contains(ticker) })
+        );
     }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineError, Family, Instance, require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Schema,
+    require_database,
 };
 use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
@@ -61,29 +62,24 @@ const COMPRESSION_NAMES: [&str; COMPRESSIONS.len()] = {
     names
 };
 
+static INFO: EngineInfo = EngineInfo {
+    name: "rocksdb",
+    about: "RocksDB: leveled LSM tree, pessimistic transactions with row locks",
+    family: Family::KeyValue,
+    form: Form::Library,
+    keeps_data: true,
+    has_cache: true,
+    compressions: &COMPRESSION_NAMES,
+    settings: SETTINGS,
+};
+
 impl Engine for RocksDb {
-    fn name(&self) -> &'static str {
-        "rocksdb"
-    }
-
-    fn about(&self) -> &'static str {
-        "RocksDB: leveled LSM tree, pessimistic transactions with row locks"
-    }
-
-    fn family(&self) -> Family {
-        Family::KeyValue
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        SETTINGS
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        &COMPRESSION_NAMES
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
-        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
     /// Sessions lock the rows that they write and take no snapshot.
@@ -97,10 +93,6 @@ impl Engine for RocksDb {
         library::availability(asked.library)
     }
 
-    fn loads_library(&self) -> bool {
-        true
-    }
-
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Library::load(config.library.as_deref()) {
             Ok(library) => Plan::of(config, Some(&library)).map(drop),
@@ -110,7 +102,8 @@ impl Engine for RocksDb {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        let spaces = schema.key_spaces()?;
         let library = Library::load(config.library.as_deref()).map_err(|error| error.into_engine_error())?;
         let plan = Plan::of(config, Some(&library))
             .map_err(|error| EngineError::failed("rocksdb settings", format!("{error}; {}", error.remedy)))?;
@@ -139,9 +132,9 @@ impl Engine for RocksDb {
         true
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         require_database(dir, "CURRENT")?;
-        self.open(dir, config, spaces)
+        self.open(dir, config, schema)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Schema};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
@@ -42,7 +42,7 @@ fn missing_library_is_named_with_the_remedy(nowhere: &Path) {
     let error = RocksDb.check(&config(Some(nowhere))).unwrap_err();
     assert_eq!(error.key, "library");
     assert!(error.remedy.contains("apt-get install librocksdb7.8"));
-    let error = RocksDb.open(Path::new("/nowhere"), &config(Some(nowhere)), &SPACES).err().unwrap();
+    let error = RocksDb.open(Path::new("/nowhere"), &config(Some(nowhere)), Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("apt-get install"), "{error}");
 }
 
@@ -62,12 +62,12 @@ fn the_library_named_is_the_one_that_runs_and_a_second_is_not_let_in() {
     assert!(availability.version.unwrap().starts_with("7.8.99"));
     let data = dir.path().join("data");
     std::fs::create_dir(&data).unwrap();
-    let instance = RocksDb.open(&data, &config(Some(&named)), &SPACES).unwrap();
+    let instance = RocksDb.open(&data, &config(Some(&named)), Schema::KeyValue(&SPACES)).unwrap();
     instance.settle().unwrap();
     instance.close().unwrap();
 
     // A second RocksDB would end this process; its settings can be checked by name all the same.
-    let error = RocksDb.open(&data, &config(None), &SPACES).err().unwrap();
+    let error = RocksDb.open(&data, &config(None), Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("a process of its own"), "{error}");
     RocksDb.check(&config(None)).unwrap();
     let wrong = Settings(BTreeMap::from([("write_buffer_size".into(), Value::Text("8apples".into()))]));

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;
@@ -74,7 +74,7 @@ fn nothing_on_the_load_path_allocates() {
         settings: Settings(BTreeMap::from([("transaction_lock_timeout".into(), Value::Int(1))])),
     };
     let spaces = [("link", false), ("index", true)].map(|(name, derived)| KeySpace { name, scan_prefix: 2, derived });
-    let instance = RocksDb.open(dir.path(), &config, &spaces).unwrap();
+    let instance = RocksDb.open(dir.path(), &config, Schema::KeyValue(&spaces)).unwrap();
     let (Session::Kv(mut session), Session::Kv(mut other)) = (instance.session().unwrap(), instance.session().unwrap())
     else {
         unreachable!("rocksdb is a key-value engine");

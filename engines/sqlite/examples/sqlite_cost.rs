@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::sql::{Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
@@ -33,7 +33,7 @@ fn main() {
             limits: Default::default(),
             settings: Settings(BTreeMap::from([("mmap_size".to_owned(), Value::Text(mmap_size.to_owned()))])),
         };
-        let instance = Sqlite.open(dir.path(), &config, &[]).unwrap();
+        let instance = Sqlite.open(dir.path(), &config, Schema::BySession).unwrap();
         let Ok(Session::Sql(mut session)) = instance.session() else { panic!("no SQL session") };
         println!("durability no-sync, mmap_size {mmap_size}");
         measure(&mut *session);

@@ -15,11 +15,14 @@ mod status;
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, require_database};
-use rumba_core::kv::KeySpace;
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Schema,
+    require_database,
+};
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{SettingError, SettingInfo};
+use rumba_core::setting::SettingError;
+use rumba_core::sql::Dialect;
 
 use crate::instance::SqliteInstance;
 use crate::pragmas::{Pragmas, SETTINGS};
@@ -28,29 +31,24 @@ use crate::pragmas::{Pragmas, SETTINGS};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sqlite;
 
+static INFO: EngineInfo = EngineInfo {
+    name: "sqlite",
+    about: "SQLite: B-trees in one file with a write-ahead log; one writer, readers beside it",
+    family: Family::Sql(Dialect::Sqlite),
+    form: Form::BuiltIn,
+    keeps_data: true,
+    has_cache: true,
+    compressions: &["none"],
+    settings: SETTINGS,
+};
+
 impl Engine for Sqlite {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn about(&self) -> &'static str {
-        "SQLite: B-trees in one file with a write-ahead log; one writer, readers beside it"
-    }
-
-    fn family(&self) -> Family {
-        Family::Sql
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        SETTINGS
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        &["none"]
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
-        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
     /// One writer at a time, readers of a snapshot.
@@ -68,8 +66,7 @@ impl Engine for Sqlite {
         Pragmas::of(config).map(drop)
     }
 
-    /// The key spaces are ignored: an SQL workload creates its own schema.
-    fn open(&self, dir: &Path, config: &EngineConfig, _spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let pragmas = Pragmas::of(config)
             .map_err(|error| EngineError::failed("Sqlite::open", format!("{error}; {}", error.remedy)))?;
         Ok(Box::new(SqliteInstance::open(dir, pragmas, config.cache)?))
@@ -79,8 +76,8 @@ impl Engine for Sqlite {
         true
     }
 
-    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         require_database(dir, instance::FILE)?;
-        self.open(dir, config, spaces)
+        self.open(dir, config, schema)
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, EngineError};
+use rumba_core::engine::{Durability, Engine, EngineError, Schema};
 use rumba_core::sql::Param;
 use rumba_engine_sqlite::Sqlite;
 
@@ -85,7 +85,7 @@ fn a_device_with_no_room_for_the_log_is_full_and_not_broken() {
     for kib_left in (0..80).step_by(4) {
         let device = SmallDevice::new(1);
         std::fs::write(device.path().join("filler"), vec![0; (1024 - kib_left) * 1024]).unwrap();
-        match Sqlite.open(device.path(), &config(Durability::NoSync, &[]), &[]) {
+        match Sqlite.open(device.path(), &config(Durability::NoSync, &[]), Schema::BySession) {
             Ok(instance) => instance.close().unwrap(),
             Err(EngineError::DiskFull(_)) => met += 1,
             Err(error) => panic!("with {kib_left} KiB left: {error:?}"),

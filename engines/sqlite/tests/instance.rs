@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, EngineError, Instance};
+use rumba_core::engine::{Durability, Engine, EngineError, Instance, Schema};
 use rumba_core::setting::Value;
 use rumba_core::sql::Param;
 use rumba_engine_sqlite::Sqlite;
@@ -44,7 +44,7 @@ fn what_sqlite_cannot_do_is_refused_with_what_it_can() {
     zstd.compression = Some("zstd".into());
     let error = Sqlite.check(&zstd).unwrap_err();
     assert!(error.problem.contains("zstd") && error.remedy.contains("it has: none"), "{error:?}");
-    assert!(matches!(Sqlite.open(Path::new("."), &zstd, &[]), Err(EngineError::Failed { .. })));
+    assert!(matches!(Sqlite.open(Path::new("."), &zstd, Schema::BySession), Err(EngineError::Failed { .. })));
     zstd.compression = Some("none".into());
     Sqlite.check(&zstd).unwrap();
     zstd.library = Some("libsqlite3.so".into());
@@ -155,7 +155,9 @@ fn a_wait_for_another_writer_ends_with_the_timeout_and_in_a_conflict() {
 fn a_setting_that_does_not_take_effect_is_an_error_at_open() {
     let dir = tempfile::tempdir().unwrap();
     // This build's SQLite maps 2 GiB at most and silently takes less than asked for.
-    let Err(error) = Sqlite.open(dir.path(), &config(Durability::NoSync, &[("mmap_size", text("1TiB"))]), &[]) else {
+    let Err(error) =
+        Sqlite.open(dir.path(), &config(Durability::NoSync, &[("mmap_size", text("1TiB"))]), Schema::BySession)
+    else {
         panic!("a smaller map was taken silently");
     };
     assert!(error.to_string().contains("asked for mmap_size = 1099511627776, in force is"), "{error}");

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::Settings;
 use rumba_engine_wiredtiger::WiredTiger;
@@ -36,8 +36,11 @@ fn measure(durability: Durability) -> Result<(), Box<dyn Error>> {
         settings: Settings::default(),
     };
     let dir = tempfile::tempdir()?;
-    let instance =
-        WiredTiger.open(dir.path(), &config, &[KeySpace { name: "rows", scan_prefix: 0, derived: false }])?;
+    let instance = WiredTiger.open(
+        dir.path(),
+        &config,
+        Schema::KeyValue(&[KeySpace { name: "rows", scan_prefix: 0, derived: false }]),
+    )?;
     let Session::Kv(mut session) = instance.session()? else { return Err("not a key-value engine".into()) };
     load(&mut *session)?;
     instance.settle()?;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Session as AnySession};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session as AnySession};
 use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 
@@ -69,7 +69,7 @@ fn commit_and_die() {
         settings,
     };
     let spaces = [KeySpace { name: "rows", scan_prefix: 0, derived: false }];
-    let instance = WiredTiger.open(Path::new(&dir), &config, &spaces).unwrap();
+    let instance = WiredTiger.open(Path::new(&dir), &config, Schema::KeyValue(&spaces)).unwrap();
     let AnySession::Kv(mut session) = instance.session().unwrap() else { panic!() };
     for row in 0..COMMITS {
         session.begin().unwrap();

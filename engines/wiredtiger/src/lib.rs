@@ -26,12 +26,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineError, Family, Instance, Missing, require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing,
+    Schema, require_database,
 };
-use rumba_core::kv::KeySpace;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
-use rumba_core::setting::{SettingError, SettingInfo};
+use rumba_core::setting::SettingError;
 
 use crate::config::Configs;
 use crate::instance::WiredTigerInstance;
@@ -40,29 +40,24 @@ use crate::raw::{INSTALL, Library};
 /// WiredTiger.
 pub struct WiredTiger;
 
+static INFO: EngineInfo = EngineInfo {
+    name: "wiredtiger",
+    about: "WiredTiger 3.2: B-tree with in-memory updates and checkpoints, MongoDB's engine (library loaded at run time)",
+    family: Family::KeyValue,
+    form: Form::Library,
+    keeps_data: true,
+    has_cache: true,
+    compressions: config::COMPRESSIONS,
+    settings: settings::SETTINGS,
+};
+
 impl Engine for WiredTiger {
-    fn name(&self) -> &'static str {
-        "wiredtiger"
-    }
-
-    fn about(&self) -> &'static str {
-        "WiredTiger 3.2: B-tree with in-memory updates and checkpoints, MongoDB's engine (library loaded at run time)"
-    }
-
-    fn family(&self) -> Family {
-        Family::KeyValue
-    }
-
-    fn settings(&self) -> &'static [SettingInfo] {
-        settings::SETTINGS
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        config::COMPRESSIONS
+    fn info(&self) -> &EngineInfo {
+        &INFO
     }
 
     fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
-        MemoryNeed::of(include_str!("../../memory-needs.txt"), self.name())
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
     fn nature(&self, config: &EngineConfig) -> Nature {
@@ -86,10 +81,6 @@ impl Engine for WiredTiger {
         }
     }
 
-    fn loads_library(&self) -> bool {
-        true
-    }
-
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         config::map(config)?;
         match Library::load(config.library.as_deref()) {
@@ -99,9 +90,9 @@ impl Engine for WiredTiger {
         }
     }
 
-    fn open(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let (library, configs) = prepared(config)?;
-        Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, spaces)?))
+        Ok(Box::new(WiredTigerInstance::create(&library, dir, configs, schema.key_spaces()?)?))
     }
 
     fn reopens(&self, _config: &EngineConfig) -> bool {
@@ -109,10 +100,10 @@ impl Engine for WiredTiger {
     }
 
     /// A table that is there is not made anew.
-    fn reopen(&self, dir: &Path, config: &EngineConfig, spaces: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         require_database(dir, "WiredTiger.turtle")?;
         let (library, configs) = prepared(config)?;
-        Ok(Box::new(WiredTigerInstance::reopen(&library, dir, configs, spaces)?))
+        Ok(Box::new(WiredTigerInstance::reopen(&library, dir, configs, schema.key_spaces()?)?))
     }
 }
 

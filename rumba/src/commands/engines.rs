@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineError};
+use rumba_core::engine::{Asked, Availability, Engine, EngineError, Form};
 use rumba_core::server::ServerInfo;
 use rumba_lab::registry::Registry;
 use rumba_lab::trial::child::stop_signals;
@@ -34,8 +34,8 @@ fn list(args: &ListArgs, registry: &Registry) -> super::Result {
         return super::print_json(&registry.engines.iter().map(|engine| as_json(engine.as_ref(), &servers)).collect());
     }
     for engine in &registry.engines {
-        say!("{:<12} {}", engine.name(), engine.about());
-        if engine.runs_server() {
+        say!("{:<12} {}", engine.info().name, engine.info().about);
+        if is_server(engine.as_ref()) {
             show_servers(engine.as_ref(), &servers);
         } else {
             say!("{:<12} {}", "", line(&engine.availability(Asked::default())));
@@ -45,13 +45,17 @@ fn list(args: &ListArgs, registry: &Registry) -> super::Result {
     Ok(ExitCode::SUCCESS)
 }
 
+fn is_server(engine: &dyn Engine) -> bool {
+    engine.info().form == Form::Server
+}
+
 /// The servers of the catalogue that have an engine.
 fn of<'a>(engine: &dyn Engine, servers: &'a [ServerInfo]) -> Vec<&'a ServerInfo> {
-    servers.iter().filter(|server| engine.runs_server() && has(server, engine)).collect()
+    servers.iter().filter(|server| is_server(engine) && has(server, engine)).collect()
 }
 
 fn has(server: &ServerInfo, engine: &dyn Engine) -> bool {
-    server.engines.iter().any(|name| name == engine.name())
+    server.engines.iter().any(|name| name == engine.info().name)
 }
 
 fn show_servers(engine: &dyn Engine, servers: &[ServerInfo]) {
@@ -75,15 +79,15 @@ fn line(here: &Availability) -> String {
 fn as_json(engine: &dyn Engine, servers: &[ServerInfo]) -> serde_json::Value {
     let here = engine.availability(Asked::default());
     let mut value = json!({
-        "name": engine.name(),
-        "about": engine.about(),
+        "name": engine.info().name,
+        "about": engine.info().about,
         "version": here.version,
         "source": here.source,
         "missing": here.missing,
-        "compressions": engine.compressions(),
-        "settings": engine.settings().iter().map(super::setting_json).collect::<Vec<_>>(),
+        "compressions": engine.info().compressions,
+        "settings": engine.info().settings.iter().map(super::setting_json).collect::<Vec<_>>(),
     });
-    if engine.runs_server() {
+    if is_server(engine) {
         let servers = of(engine, servers).into_iter().map(|server| {
             json!({
                 "name": server.name,
@@ -102,8 +106,8 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
     if json {
         return super::print_json(&as_json(engine, servers));
     }
-    say!("{}: {}\n", engine.name(), engine.about());
-    if engine.runs_server() {
+    say!("{}: {}\n", engine.info().name, engine.info().about);
+    if is_server(engine) {
         say!("Servers ([[engine]] server = NAME, a base directory, or a DSN without its password):");
         show_servers(engine, servers);
         say!("");
@@ -111,12 +115,12 @@ fn one(engine: &dyn Engine, servers: &[ServerInfo], json: bool) -> super::Result
     say!("Common settings ([common] or [[engine]]):");
     say!("  cache                        the database's own cache, a size [default: 64MiB]");
     say!("  durability                   what a commit promises [none | no-sync | sync; default: no-sync]");
-    say!("  compression                  {}", engine.compressions().join(" | "));
-    say!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.name());
-    for info in engine.settings() {
+    say!("  compression                  {}", engine.info().compressions.join(" | "));
+    say!("\nIts own settings ([[engine]] settings.NAME, or --set {}.NAME=VALUE):", engine.info().name);
+    for info in engine.info().settings {
         say!("{}", super::setting_line(info));
     }
-    if engine.runs_server() {
+    if is_server(engine) {
         say!("and every variable of the server, by its own name.");
     }
     Ok(ExitCode::SUCCESS)

@@ -220,7 +220,8 @@ pub fn refuse_too_small(
     data_base: &Path,
     registry: &Registry,
 ) -> Result<(), Problem> {
-    let keeps_data = |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.keeps_data());
+    let keeps_data =
+        |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
     let keeping: Vec<&EngineConfig> = experiment.engines.iter().filter(keeps_data).collect();
     for engine in &keeping {
         let Some(storage) = &engine.limits.storage else { continue };

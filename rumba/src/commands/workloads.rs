@@ -46,7 +46,7 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     if let Ok(bound) = bound {
         say!("\nOperations:");
         for op in bound.ops() {
-            say!("  {:<20} {}", op.name, op.short.unwrap_or_default());
+            say!("  {:<20} {}", op.name, op.short.as_ref().map_or("", |short| &short.name));
         }
     }
     Ok(ExitCode::SUCCESS)

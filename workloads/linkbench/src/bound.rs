@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use rumba_core::engine::{EngineError, Session};
-use rumba_core::kv::KeySpace;
+use rumba_core::engine::{EngineError, Family, Schema, Session};
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Short, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};
-use crate::encoding::SPACES;
 use crate::graph::{COUNT_BYTES, GraphLoad, entry_bytes, link_bytes, node_bytes};
 use crate::kv_graph::KvGraph;
 use crate::load::{IndexLoader, Progress, RowLoader, Work};
@@ -18,27 +16,27 @@ use crate::node_ids::{NextNodeId, NodeIds};
 use crate::requests::Requests;
 use crate::settings::Config;
 use crate::sql_graph::{SqlGraph, SqlLoader};
-use crate::sql_text::{self, Schema};
+use crate::sql_text::{self, Tables};
 use crate::tally::Tallies;
 use crate::verify::{Expected, Rows, verify};
 use rumba_core::worker::block_on;
 
-const fn op(name: &'static str, short: Option<&'static str>) -> OpInfo {
+const fn op(name: &'static str, short: Option<Short>) -> OpInfo {
     OpInfo { name, short }
 }
 
-/// The mix, in the order of [`crate::profile::Kind::ALL`]; the abbreviations are
-/// those of the published tables.
+/// The mix, in the order of [`crate::profile::Kind::ALL`]; the abbreviations and
+/// their order are those of the published tables.
 const OPS: &[OpInfo] = &[
-    op("get_links_list", Some("gl")),
-    op("get_node", Some("gn")),
+    op("get_links_list", Some(Short::new("gl", 4))),
+    op("get_node", Some(Short::new("gn", 2))),
     op("get_links", None),
     op("add_link", None),
-    op("update_link", Some("ul")),
+    op("update_link", Some(Short::new("ul", 3))),
     op("delete_link", None),
     op("count_links", None),
     op("add_node", None),
-    op("update_node", Some("un")),
+    op("update_node", Some(Short::new("un", 1))),
     op("delete_node", None),
 ];
 
@@ -116,8 +114,8 @@ fn stage_loader<G: GraphLoad + 'static>(stage: usize, graph: G, work: Work) -> B
 }
 
 impl Bound for LinkBenchBound {
-    fn spaces(&self) -> Vec<KeySpace> {
-        SPACES.to_vec()
+    fn schema(&self, family: Family) -> Schema<'_> {
+        crate::schema(family)
     }
 
     fn ops(&self) -> &'static [OpInfo] {
@@ -150,8 +148,8 @@ impl Bound for LinkBenchBound {
         let text = sql_text::text(session.dialect())?;
         let options = session.table_options().to_owned();
         let (partitions, next_node) = (self.config.partitions, self.config.end());
-        let schema = Schema { table_options: &options, partitions, next_node };
-        for table in (text.schema)(schema) {
+        let tables = Tables { table_options: &options, partitions, next_node };
+        for table in (text.schema)(tables) {
             session.run(&table)?;
         }
         if self.config.index_during_load {

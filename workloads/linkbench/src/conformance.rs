@@ -17,7 +17,7 @@ use crate::node_ids::{NextNodeId, NodeIds};
 use crate::oracle::{Oracle, OracleLink, OracleNode};
 use crate::profile::WriteStyle;
 use crate::sql_graph::{SqlGraph, SqlLoader};
-use crate::sql_text::{self, Schema};
+use crate::sql_text::{self, Tables};
 use crate::verify::{Expected, Rows, verify};
 use rumba_core::worker::block_on;
 
@@ -52,7 +52,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             let options = session.table_options().to_owned();
             // Every second seed divides the links, where there are partitions.
             let partitions = 4 * (seed % 2);
-            for table in (text.schema)(Schema { table_options: &options, partitions, next_node: IDS }) {
+            for table in (text.schema)(Tables { table_options: &options, partitions, next_node: IDS }) {
                 session.run(&table).map_err(wrong)?;
             }
             let mut loader = SqlLoader::new(session).map_err(wrong)?;

@@ -29,19 +29,25 @@ mod tails;
 mod tally;
 mod verify;
 
-use rumba_core::engine::Family;
-use rumba_core::kv::KeySpace;
+use rumba_core::engine::{Family, Schema};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::sql::Dialect;
 use rumba_core::workload::{Bound, Workload};
 
 pub use conformance::conformance;
 
+const FAMILIES: &[Family] =
+    &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+
 /// The LinkBench workload.
 pub struct LinkBench;
 
-/// The key spaces that LinkBench needs, whatever its settings.
-pub fn spaces() -> Vec<KeySpace> {
-    encoding::SPACES.to_vec()
+/// What LinkBench needs an instance of a family to hold, whatever its settings.
+pub fn schema(family: Family) -> Schema<'static> {
+    match family {
+        Family::KeyValue => Schema::KeyValue(&encoding::SPACES),
+        _ => Schema::BySession,
+    }
 }
 
 impl Workload for LinkBench {
@@ -58,7 +64,7 @@ impl Workload for LinkBench {
     }
 
     fn families(&self) -> &'static [Family] {
-        &[Family::KeyValue, Family::Sql]
+        FAMILIES
     }
 
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod links;
+mod names;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -70,6 +71,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     let mut findings = arrows::check(&files);
     findings.extend(sources::check_core(&files));
     findings.extend(warnings::check(&files));
+    findings.extend(names::check(&files));
     for file in &files {
         findings.extend(sources::check(file));
         findings.extend(sources::check_tests(file));

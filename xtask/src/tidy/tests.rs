@@ -89,6 +89,32 @@ fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
 }
 
 #[test]
+fn a_generic_crate_names_no_engine_and_no_workload_but_in_comments_and_tests() {
+    let of = |path: &str, line: &str| {
+        let engine = "static INFO: EngineInfo = EngineInfo {\n    name: \"alpha\",\n};\n";
+        findings(&[
+            ("engines/tree/Cargo.toml", &manifest("rumba-engine-tree", "")),
+            ("engines/tree/src/lib.rs", engine),
+            ("engines/null/Cargo.toml", &manifest("rumba-engine-null", "")),
+            ("workloads/points/Cargo.toml", &manifest("rumba-workload-points", "")),
+            (path, line),
+        ])
+    };
+    for line in ["if name == \"alpha\" {", "const TREE_PAGE: u64 = 1;", "use Tree;", "x(\"use = \\\"points\\\"\")"] {
+        let found = of("crates/lab/src/a.rs", line);
+        assert!(found.len() == 1 && found[0].starts_with("crates/lab/src/a.rs:1: names `"), "{line}: {found:?}");
+    }
+    assert_eq!(of("crates/report/src/a.rs", "let baseline = \"null\";").len(), 1);
+    for line in ["// alpha's way", "let alphabet = 1;", "ptr::null()", "trees()", "#[cfg(test)]\nmod tests { alpha }"] {
+        assert_eq!(of("crates/core/src/a.rs", line), [""; 0], "{line}");
+    }
+    for path in ["crates/lab/src/spec/tests.rs", "crates/lab/tests/a.rs", "rumba/src/registry.rs", "engines/b/src/a.rs"]
+    {
+        assert_eq!(of(path, "let name = \"alpha\";"), [""; 0], "{path}");
+    }
+}
+
+#[test]
 fn another_name_for_a_crate_hides_nothing() {
     for dependency in ["alias.workspace = true", "any = { path = \"x\", package = \"rumba-lab\" }"] {
         let found = arrows("workloads/linkbench", "w", &format!("[dependencies]\n{dependency}\n"));

@@ -122,7 +122,8 @@ pub fn op_stats(infos: &[OpInfo], counts: &Counts, tail: Option<&Tail>) -> BTree
     kinds
         .map(|(kind, info)| {
             let share = begun(kind) as f64 / all as f64;
-            (info.name.to_owned(), kind_stats(kind, &counts.kinds[kind], share, tail))
+            let stats = kind_stats(kind, &counts.kinds[kind], share, tail);
+            (info.name.to_owned(), OpStats { short: info.short.clone(), ..stats })
         })
         .collect()
 }
@@ -136,6 +137,7 @@ fn kind_stats(kind: usize, counts: &KindCounts, share: f64, tail: Option<&Tail>)
         (service, response) = (tail.unended_service(kind), tail.unended_response(kind, share));
     }
     OpStats {
+        short: None,
         count: counts.count,
         errors: times.errors,
         retries: times.retries,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Missing};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Missing};
 use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
 use rumba_core::pair::Pair;
@@ -28,6 +28,9 @@ pub const ENGINE_KEYS: &[&str] =
     &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
 
 const DEFAULT_CACHE: u64 = 64 << 20;
+
+/// What to add where no engine is given.
+const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
 
 /// Builds the experiment.
 ///
@@ -119,8 +122,8 @@ struct Asked<'a> {
 
 /// The workload's name, its settings, and the bytes of its data.
 fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings, u64), SpecError> {
-    let node = required(table, "workload", root, "[workload.linkbench]")?;
-    let workloads = node.table("workload.linkbench")?;
+    let node = required(table, "workload", root, "[workload.NAME], with one of those that `rumba workloads` lists")?;
+    let workloads = node.table("workload")?;
     let mut entries = workloads.iter();
     let (Some((name, body)), None) = (entries.next(), entries.next()) else {
         return Err(SpecError::new(
@@ -205,7 +208,7 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
     };
     take::only(&whole, "[common]", COMMON_KEYS)?;
     take::only(own, "an [[engine]]", ENGINE_KEYS)?;
-    if !own_engine(own, registry).is_none_or(Engine::runs_server) {
+    if !own_engine(own, registry).is_none_or(|engine| engine.info().form == Form::Server) {
         // What all servers share is not a list of variants of an embedded engine.
         whole.remove("server");
     }
@@ -228,7 +231,7 @@ fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
 
 fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
     let Asked { wanted, registry, .. } = *asked;
-    let node = required(table, "engine", root, "[[engine]] with a line use = \"rocksdb\"")?;
+    let node = required(table, "engine", root, ADD_ENGINE)?;
     let Tree::List(nodes) = &node.tree else {
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
     };
@@ -279,9 +282,7 @@ fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, Spe
     match (engines.is_empty(), left_out.first()) {
         (false, _) => Ok(Engines { fitted: engines, left_out, entries }),
         (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
-        (true, None) => {
-            Err(SpecError::new(&node.origin, "there is no engine", "add [[engine]] with a line use = \"rocksdb\""))
-        }
+        (true, None) => Err(SpecError::new(&node.origin, "there is no engine", format!("add {ADD_ENGINE}"))),
     }
 }
 
@@ -309,7 +310,11 @@ fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String
 
 /// The mistake of an `[[engine]]` without `name` and `use`.
 pub fn unnamed(node: &Node) -> SpecError {
-    SpecError::new(&node.origin, "an [[engine]] does not say which it is", "add a line such as use = \"rocksdb\"")
+    SpecError::new(
+        &node.origin,
+        "an [[engine]] does not say which it is",
+        "add a line use = \"NAME\": `rumba engines` lists them",
+    )
 }
 
 /// What comes of an `[[engine]]`.
@@ -332,7 +337,7 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         )
     })?;
     let own = match table.get("settings") {
-        Some(node) => settings(node.table("settings")?)?.as_described(engine.settings()),
+        Some(node) => settings(node.table("settings")?)?.as_described(engine.info().settings),
         None => Settings::default(),
     };
     let mut config = EngineConfig {
@@ -378,28 +383,29 @@ fn durability(node: &Node) -> Result<Durability, SpecError> {
 
 fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
     let text = take::text("compression", node)?;
-    if engine.compressions().contains(&text) {
+    let info = engine.info();
+    if info.compressions.contains(&text) {
         return Ok(text.to_owned());
     }
     Err(SpecError::new(
         &node.origin,
-        format!("{} cannot compress with `{text}`", engine.name()),
-        format!("it knows: {}", engine.compressions().join(", ")),
+        format!("{} cannot compress with `{text}`", info.name),
+        format!("it knows: {}", info.compressions.join(", ")),
     ))
 }
 
 fn library(engine: &dyn Engine, node: &Node) -> Result<PathBuf, SpecError> {
-    if engine.loads_library() {
+    if engine.info().form == Form::Library {
         return take::text("library", node).map(PathBuf::from);
     }
-    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.name()), "take the line out"))
+    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.info().name), "take the line out"))
 }
 
 fn server(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
-    if engine.runs_server() {
+    if engine.info().form == Form::Server {
         return take::text("server", node).map(str::to_owned);
     }
-    Err(SpecError::new(&node.origin, format!("{} is no server", engine.name()), "take the line out"))
+    Err(SpecError::new(&node.origin, format!("{} is no server", engine.info().name), "take the line out"))
 }
 
 fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {
@@ -413,12 +419,14 @@ fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError 
 /// Refuses an engine whose sessions the workload cannot use.
 fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
     let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
-    if families.contains(&engine.family()) {
+    let info = engine.info();
+    if families.contains(&info.family) {
         return Ok(());
     }
+    let served: Vec<String> = families.iter().map(Family::to_string).collect();
     Err(SpecError::new(
         &at.origin,
-        format!("{workload} has no adapter for {}", engine.name()),
-        "take the engine out, or choose another workload",
+        format!("{workload} does not serve {}, whose sessions speak {}", info.name, info.family),
+        format!("take the engine out, or choose one of those that {workload} serves: {}", served.join(", ")),
     ))
 }

@@ -87,7 +87,7 @@ fn claim(node: &Node) -> Result<(Claim, Vec<Expression<'_>>), SpecError> {
         })
     };
     let (_, sentence) = needed("text", "text = \"a B-tree writes more per operation\"")?;
-    let (at, holds) = needed("holds", "holds = 'wkb_per_op(\"innodb\") >= 4 * wkb_per_op(\"myrocks\")'")?;
+    let (at, holds) = needed("holds", "holds = 'wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\")'")?;
     let measure = text("measure")?;
     let claim = Claim {
         text: sentence.to_owned(),

@@ -1,7 +1,7 @@
 //! Whether the clients that are asked for can be had, of the engines and of this host. What is found out when they
 //! are to start costs the load before it.
 
-use rumba_core::engine::{Engine, MostClients};
+use rumba_core::engine::{Engine, Form, MostClients};
 use rumba_core::record::DriverKind;
 
 use super::error::{Origin, SpecError};
@@ -41,7 +41,7 @@ pub fn refuse_too_many(
 
 /// What this host bounds of an engine's clients.
 fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostClients> {
-    let is_server = engine.runs_server();
+    let is_server = engine.info().form == Form::Server;
     let by_threads = match driver {
         DriverKind::Threads => true,
         // Of a server's clients, no more than a few for each core.

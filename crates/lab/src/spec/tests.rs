@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, Missing, Session};
-use rumba_core::kv::KeySpace;
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing, Schema,
+    Session,
+};
 use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::sql::Dialect;
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 
@@ -17,8 +20,7 @@ mod names;
 
 /// An engine that is only ever asked whether it would accept its settings.
 struct Paper {
-    name: &'static str,
-    family: Family,
+    info: EngineInfo,
     missing: bool,
 }
 
@@ -28,44 +30,26 @@ const ENGINE_SETTINGS: &[SettingInfo] = &[
 ];
 
 impl Engine for Paper {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-    fn about(&self) -> &'static str {
-        "on paper"
-    }
-    fn family(&self) -> Family {
-        self.family
-    }
-    fn settings(&self) -> &'static [SettingInfo] {
-        ENGINE_SETTINGS
-    }
-    fn compressions(&self) -> &'static [&'static str] {
-        &["none", "zstd"]
+    fn info(&self) -> &EngineInfo {
+        &self.info
     }
     fn availability(&self, _asked: Asked<'_>) -> Availability {
         let missing =
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
         Availability { version: Some("1".into()), source: "paper".into(), missing }
     }
-    fn loads_library(&self) -> bool {
-        self.name == "rocksdb"
-    }
-    fn runs_server(&self) -> bool {
-        self.name == "myrocks"
-    }
     fn memory_need(&self, _: &EngineConfig) -> Option<MemoryNeed> {
         // Base 100 MiB, the cache half as much again, 1 MiB for each client.
-        (self.name == "rocksdb").then(|| MemoryNeed::of("rocksdb 100 1.5 0 2 1", "rocksdb")).flatten()
+        (self.info.name == "rocksdb").then(|| MemoryNeed::of("rocksdb 100 1.5 0 2 1", "rocksdb")).flatten()
     }
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
-        config.settings.check(self.name, ENGINE_SETTINGS)
+        config.settings.check(self.info.name, ENGINE_SETTINGS)
     }
-    fn open(&self, _: &Path, _: &EngineConfig, _: &[KeySpace]) -> Result<Box<dyn Instance>, EngineError> {
+    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         Err(EngineError::failed("open", "paper does not open"))
     }
     fn reopens(&self, _: &EngineConfig) -> bool {
-        self.name == "rocksdb"
+        self.info.name == "rocksdb"
     }
 }
 
@@ -85,7 +69,7 @@ impl Workload for PaperLoad {
         WORKLOAD_SETTINGS
     }
     fn families(&self) -> &'static [Family] {
-        &[Family::KeyValue]
+        &[Family::KeyValue, Family::Sql(Dialect::Sqlite)]
     }
     fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
         Ok(Box::new(PaperLoad))
@@ -93,8 +77,8 @@ impl Workload for PaperLoad {
 }
 
 impl Bound for PaperLoad {
-    fn spaces(&self) -> Vec<KeySpace> {
-        Vec::new()
+    fn schema(&self, _: Family) -> Schema<'_> {
+        Schema::BySession
     }
     fn ops(&self) -> &'static [OpInfo] {
         &[]
@@ -135,13 +119,26 @@ impl Bound for PaperLoad {
 }
 
 fn registry() -> Registry {
-    let paper = |name, family, missing| Box::new(Paper { name, family, missing }) as Box<dyn Engine>;
+    let paper = |name, family, form| {
+        let info = EngineInfo {
+            name,
+            about: "on paper",
+            family,
+            form,
+            keeps_data: true,
+            has_cache: true,
+            compressions: &["none", "zstd"],
+            settings: ENGINE_SETTINGS,
+        };
+        Box::new(Paper { info, missing: name == "absent" }) as Box<dyn Engine>
+    };
     Registry {
         engines: vec![
-            paper("rocksdb", Family::KeyValue, false),
-            paper("innodb", Family::Sql, false),
-            paper("myrocks", Family::KeyValue, false),
-            paper("absent", Family::KeyValue, true),
+            paper("rocksdb", Family::KeyValue, Form::Library),
+            paper("sqlite", Family::Sql(Dialect::Sqlite), Form::BuiltIn),
+            paper("innodb", Family::Sql(Dialect::MySql), Form::Server),
+            paper("myrocks", Family::KeyValue, Form::Server),
+            paper("absent", Family::KeyValue, Form::BuiltIn),
         ],
         workloads: vec![Box::new(PaperLoad)],
         catalogues: Vec::new(),
@@ -262,9 +259,12 @@ fn a_wrong_unit_is_named_with_its_line_and_what_to_write() {
 
 #[test]
 fn what_cannot_run_is_refused_before_anything_is_created() {
-    let (place, problem, _) = mistake("use = \"rocksdb\"", "use = \"innodb\"");
+    // One dialect is served and another is not: it came to light when the server had started.
+    let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"innodb\"");
     assert_eq!(place, "e.toml:13:7");
-    assert!(problem.contains("no adapter"), "{problem}");
+    assert_eq!(problem, "linkbench does not serve innodb, whose sessions speak SQL of MySQL");
+    assert!(remedy.ends_with("linkbench serves: keys and values, SQL of SQLite"), "{remedy}");
+    read(&GOOD.replacen("use = \"rocksdb\"", "use = \"sqlite\"", 1)).unwrap();
     let (_, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"absent\"");
     assert!(problem.contains("libpaper.so") && remedy.contains("apt-get install libpaper"), "{problem} {remedy}");
     let (_, problem, remedy) = mistake("\"zstd\"", "\"brotli\"");

@@ -27,6 +27,7 @@ fn trial_plan() -> TrialPlan {
             limits: Default::default(),
             settings: Settings::default(),
         },
+        facts: None,
         workload: "linkbench".into(),
         workload_settings: Settings::default(),
         clients: 1,

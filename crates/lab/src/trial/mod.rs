@@ -120,10 +120,10 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
         .bind(&job.plan.workload_settings)
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
     let limited = limited::prepare(job);
-    let (dir, config, spaces) = (job.data_dir, &job.plan.engine, bound.spaces());
+    let (dir, config, schema) = (job.data_dir, &job.plan.engine, bound.schema(job.engine.info().family));
     let instance = match job.plan.part {
-        TrialPart::Whole | TrialPart::Load => job.engine.open(dir, config, &spaces)?,
-        TrialPart::Run => job.engine.reopen(dir, config, &spaces)?,
+        TrialPart::Whole | TrialPart::Load => job.engine.open(dir, config, schema)?,
+        TrialPart::Run => job.engine.reopen(dir, config, schema)?,
     };
     if let Err(error) = room::check(job, instance.as_ref(), bound.ops().len()) {
         // Nothing is loaded yet: what others lend, such as a schema, is given back as it was.
@@ -140,7 +140,7 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
             "built-with-assertions",
             format!(
                 "this build of {} checks assertions: its CPU per operation is not a release build's",
-                job.engine.name()
+                job.engine.info().name
             ),
             "name a release build with library = \"PATH\", or compare its CPU with itself only",
         )));

@@ -234,8 +234,8 @@ impl Trial<'_> {
         if !self.job.plan.run.verify {
             return Ok(());
         }
-        if !self.job.engine.keeps_data() {
-            let engine = self.job.engine.name();
+        if !self.job.engine.info().keeps_data {
+            let engine = self.job.engine.info().name;
             self.emit(Event::Warning(Warning::new(
                 "not-verified",
                 format!("{engine} keeps nothing, so there is nothing to verify"),

@@ -336,7 +336,7 @@ impl Trial<'_> {
     pub(super) fn end_loops(&mut self, span: &Span, complete: bool) {
         let record = self.record(span, PhaseKind::Loops, complete, Vec::new());
         // Of an engine that answers at once the client is all there is to see.
-        let late = self.job.engine.keeps_data().then(|| remarks::late(&record)).flatten();
+        let late = self.job.engine.info().keeps_data.then(|| remarks::late(&record)).flatten();
         let stolen = remarks::stolen(&record, &span.last.steal_s_since(&span.first));
         let shared = remarks::shared_cpus(&record, &self.place);
         let (uncharged, strangers) = (remarks::uncharged(&record), remarks::strangers(&record));

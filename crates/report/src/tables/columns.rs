@@ -1,9 +1,14 @@
 //! The columns of the published tables: their heads, meanings and digits.
 
-use rumba_core::comparison::{PhaseFigures, Row, WRITTEN, metric_info};
+use std::collections::BTreeSet;
+
+use rumba_core::comparison::{PhaseFigures, Row};
 use rumba_core::metric::Metric;
+use rumba_core::workload::Short;
+use rumba_core::written::{NOT_COUNTED, counter_of, metrics_of_figures, written_for};
 
 use crate::format::{SizeUnit, fixed, milliseconds};
+use crate::server::is_server;
 
 /// How a column writes its numbers.
 #[derive(Clone, Copy, Debug)]
@@ -24,12 +29,14 @@ impl Digits {
 }
 
 /// Where a column's number is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Source {
     /// A metric by its stable name.
     Metric(&'static str),
+    /// A metric that a counter of the engine makes, by its name.
+    Counted(String),
     /// The 99th percentile of the response time of a type of operation.
-    P99(&'static str),
+    P99(String),
 }
 
 /// One column of numbers.
@@ -56,17 +63,22 @@ impl Column {
     }
 
     /// The name by which warnings undermine it.
-    pub fn undermined_as(&self) -> &'static str {
-        match self.source {
+    pub fn undermined_as(&self) -> &str {
+        match &self.source {
             Source::Metric(name) => name,
+            Source::Counted(name) => name,
             Source::P99(_) => "p99_ms",
         }
     }
 
     /// The median that belongs here.
     pub fn median(&self, figures: &PhaseFigures) -> Metric {
-        match self.source {
+        match &self.source {
             Source::Metric(name) => figures.median(name),
+            Source::Counted(name) => {
+                let counted = figures.metrics.get(name);
+                counted.map_or_else(|| Metric::absent(NOT_COUNTED), |figure| figure.median.clone())
+            }
             Source::P99(op) => {
                 let p99 = figures.op_types.get(op).and_then(|op| op.response.get("p99_ms"));
                 p99.map_or_else(|| Metric::absent("no operation of this type"), |figure| figure.median.clone())
@@ -75,15 +87,12 @@ impl Column {
     }
 }
 
-/// Abbreviations of the published tables for the main operations of a workload.
-const SHORT_OPS: [(&str, &[(&str, &str)]); 1] =
-    [("linkbench", &[("un", "update_node"), ("gn", "get_node"), ("ul", "update_link"), ("gl", "get_links_list")])];
-
 impl Source {
     /// The name that a ratio of it has.
-    pub fn ratio_name(self) -> String {
+    pub fn ratio_name(&self) -> String {
         match self {
-            Source::Metric(name) => name.to_owned(),
+            Source::Metric(name) => (*name).to_owned(),
+            Source::Counted(name) => name.clone(),
             Source::P99(op) => format!("{op}.p99_ms"),
         }
     }
@@ -101,8 +110,8 @@ fn unit_of(rows: &[Row], pick: Pick, metric: &str) -> SizeUnit {
 /// CPU of servers and of clients apart, where some engine is a server: only
 /// then do clients have a process of their own.
 fn cpu_apart(rows: &[Row], pick: Pick, per: &str) -> Vec<Column> {
-    let apart = |figures: &PhaseFigures| figures.median("client_rss_bytes").value().is_some();
-    if !rows.iter().filter_map(pick).any(apart) {
+    let apart = |row: &Row| pick(row).is_some() && row.facts.as_ref().is_some_and(is_server);
+    if !rows.iter().any(apart) {
         return Vec::new();
     }
     let (server, client) = (
@@ -135,11 +144,11 @@ pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
 }
 
 /// Transactions: throughput, response time, CPU.
-pub fn transactions(workload: &str, rows: &[Row], pick: Pick) -> Vec<Column> {
+pub fn transactions(rows: &[Row], pick: Pick) -> Vec<Column> {
     let mut columns = vec![Column::metric("tps", "ops_per_s", 0, "operations per second, all loops")];
-    for (head, op) in short_ops(workload) {
+    for (head, op) in main_ops(rows) {
         let legend = format!("99th percentile of the response time of {op}, milliseconds");
-        columns.push(Column::new(head, Source::P99(op), Digits::Milliseconds, &legend));
+        columns.push(Column::new(&head, Source::P99(op), Digits::Milliseconds, &legend));
     }
     columns.push(Column::metric("Mcpu/t", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per operation"));
     columns.extend(cpu_apart(rows, pick, "operation"));
@@ -197,15 +206,18 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
 
 /// What the engines themselves say that bytes were written for; only what some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
-    let counted = |metric: &str| rows.iter().filter_map(pick).any(|figures| figures.median(metric).value() > Some(0.0));
-    let heads = WRITTEN.iter().filter(|(metric, _)| counted(metric));
-    heads
-        .map(|(metric, _)| {
-            let head = metric.trim_end_matches("_kb_per_op");
-            let head = head.strip_prefix("compaction_").unwrap_or(head);
-            Column::metric(head, metric, 2, metric_info(metric).map_or("", |info| info.help))
-        })
-        .collect()
+    let figures = || rows.iter().filter_map(pick);
+    let counted = |metric: &&str| figures().any(|figures| figures.median(metric).value() > Some(0.0));
+    let names: BTreeSet<&str> = figures().flat_map(metrics_of_figures).filter(counted).collect();
+    let heads: Vec<&str> = names.iter().filter_map(|name| written_for(name)).collect();
+    let column = |name: &&str| {
+        let (head, counter) = (written_for(name)?, counter_of(name)?);
+        // `compaction_level2` beside `compaction` is a part of it.
+        let part = heads.iter().find_map(|whole| head.strip_prefix(whole)?.strip_prefix('_'));
+        let legend = format!("KB per operation by the counter {counter}");
+        Some(Column::new(part.unwrap_or(head), Source::Counted((*name).to_owned()), Digits::Fixed(2), &legend))
+    };
+    names.iter().filter_map(column).collect()
 }
 
 /// What is worth knowing of the repeats' spread; JSON has it of every metric.
@@ -222,11 +234,11 @@ pub fn repeated() -> Vec<Column> {
 }
 
 /// What is compared with the baseline: the metrics that carry verdicts.
-pub fn relative(workload: &str) -> Vec<Column> {
+pub fn relative(rows: &[Row]) -> Vec<Column> {
     let ratio = |(head, name)| Column::metric(head, name, 2, "");
     let mut columns = vec![ratio(("tps", "ops_per_s"))];
-    columns
-        .extend(short_ops(workload).iter().map(|(head, op)| Column::new(head, Source::P99(op), Digits::Fixed(2), "")));
+    let p99 = |(head, op): (String, String)| Column::new(&head, Source::P99(op), Digits::Fixed(2), "");
+    columns.extend(main_ops(rows).into_iter().map(p99));
     columns.extend(
         [
             ("r/t", "reads_per_op"),
@@ -239,6 +251,12 @@ pub fn relative(workload: &str) -> Vec<Column> {
     columns
 }
 
-fn short_ops(workload: &str) -> &'static [(&'static str, &'static str)] {
-    SHORT_OPS.iter().find(|(name, _)| *name == workload).map_or(&[][..], |(_, ops)| ops)
+/// The main operations of the loops, each with its abbreviation, in the workload's order of columns.
+fn main_ops(rows: &[Row]) -> Vec<(String, String)> {
+    let types = rows.iter().filter_map(|row| row.run.as_ref()).flat_map(|run| &run.op_types);
+    let mut ops: Vec<(&Short, &String)> =
+        types.filter_map(|(op, figures)| Some((figures.short.as_ref()?, op))).collect();
+    ops.sort_by_key(|(short, op)| (short.column, *op));
+    ops.dedup_by_key(|(_, op)| *op);
+    ops.into_iter().map(|(short, op)| (short.name.to_string(), op.clone())).collect()
 }

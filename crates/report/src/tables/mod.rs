@@ -94,9 +94,8 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     let loaded = Marked { warnings: &warnings, of_loops: false };
     let ran = Marked { warnings: &warnings, of_loops: true };
     let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
-    let workload = results.trials.first().map_or("", |trial| trial.record.plan.workload.as_str());
     section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load), loaded);
-    section(&mut text, "Transactions", summary, run, &columns::transactions(workload, &summary.rows, run), ran);
+    section(&mut text, "Transactions", summary, run, &columns::transactions(&summary.rows, run), ran);
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run), ran);
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run), ran);
     let written = columns::written(&summary.rows, run);
@@ -110,7 +109,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
             ran,
         );
     }
-    text.push_str(&relative::relative(summary, workload, options.baseline.as_deref()));
+    text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
     text.push_str(&notes::servers(results));

@@ -27,12 +27,12 @@ fn mark(change: Change) -> &'static str {
 }
 
 /// Every engine over the baseline with the same number of clients.
-pub fn relative(summary: &Summary, workload: &str, baseline: Option<&str>) -> String {
+pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.or(default_baseline(summary)) else { return String::new() };
     if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines().len() < 2 {
         return String::new();
     }
-    let columns = columns::relative(workload);
+    let columns = columns::relative(&summary.rows);
     let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
     let mut more = 0;

@@ -19,7 +19,7 @@ use super::lexer::{Token, Tokens};
 use super::names::{Argument, Asked, Mistake, Scope, figure};
 
 /// What to write instead of what cannot be read.
-pub const EXAMPLE: &str = "write for example wkb_per_op(\"innodb\") >= 4 * wkb_per_op(\"myrocks\")";
+pub const EXAMPLE: &str = "write for example wkb_per_op(\"a\") >= 4 * wkb_per_op(\"b\"), of engines called a and b";
 
 /// Deeper parentheses are a mistake, and would end the stack.
 const DEEPEST: usize = 64;
@@ -291,7 +291,7 @@ impl Parser<'_> {
 
     fn figure(&mut self, name: &str, at: usize) -> Result<Node, Mistake> {
         if !self.tokens.take_sign("(") {
-            let remedy = format!("put an engine's name behind it: {name}(\"innodb\")");
+            let remedy = format!("put an engine's name behind it: {name}(\"{}\")", self.scope.any());
             return Err(Mistake::new(at, format!("`{name}` is not a figure"), remedy));
         }
         let mut arguments = Vec::new();

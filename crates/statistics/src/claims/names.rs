@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::CHARGED;
+use rumba_core::comparison::{CHARGED, metric_info};
 use rumba_core::metric::METRICS;
 
 /// The percentiles that an expression may ask for.
@@ -42,6 +42,11 @@ impl Scope {
             self.engines.push(engine.to_owned());
         }
         self.clients.insert(clients);
+    }
+
+    /// An engine to write an example of.
+    pub fn any(&self) -> &str {
+        self.engines.first().map_or("a", String::as_str)
     }
 
     fn engine(&self, name: &str, at: usize) -> Result<String, Mistake> {
@@ -107,8 +112,8 @@ pub enum Argument<'a> {
 pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope: &Scope) -> Result<Asked, Mistake> {
     let percentile = PERCENTILES.contains(&name);
     let metric = name.strip_prefix("load_").unwrap_or(name);
-    if !percentile && !metrics().any(|known| known == metric) {
-        let known = metrics().chain(PERCENTILES);
+    if !percentile && metric_info(metric).is_none() {
+        let known = METRICS.iter().chain(CHARGED).map(|info| info.name).chain(PERCENTILES);
         let remedy = rumba_core::nearest(name, known)
             .map_or_else(|| "docs/results.md lists the metrics".to_owned(), |near| format!("did you mean `{near}`?"));
         return Err(Mistake::new(at, format!("there is no metric `{name}`"), remedy));
@@ -122,7 +127,7 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
         (true, [(place, Argument::Text(engine)), (_, Argument::Text(op)), (of_count, Argument::Number(count))]) => {
             ((*place, *engine), Some(*op), Some((*of_count, *count)))
         }
-        _ => return Err(not_given(name, at, percentile)),
+        _ => return Err(not_given(name, at, percentile, scope.any())),
     };
     Ok(Asked {
         engine: scope.engine(engine.1, engine.0)?,
@@ -134,15 +139,11 @@ pub fn figure(name: &str, at: usize, arguments: &[(usize, Argument<'_>)], scope:
     })
 }
 
-fn metrics() -> impl Iterator<Item = &'static str> {
-    METRICS.iter().chain(CHARGED).map(|info| info.name)
-}
-
-fn not_given(name: &str, at: usize, percentile: bool) -> Mistake {
+fn not_given(name: &str, at: usize, percentile: bool, engine: &str) -> Mistake {
     let remedy = if percentile {
-        format!("write {name}(\"innodb\", \"get_node\"): the engine, then the type of operation")
+        format!("write {name}(\"{engine}\", \"OPERATION\"): the engine, then the type of operation")
     } else {
-        format!("write {name}(\"innodb\"), or {name}(\"innodb\", 16) for one number of clients")
+        format!("write {name}(\"{engine}\"), or {name}(\"{engine}\", 16) for one number of clients")
     };
     Mistake::new(at, format!("{name} is not given what it takes"), remedy)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
 use rumba_core::kv::{KeySpace, KvSession};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_lmdb::Lmdb;
@@ -32,7 +32,7 @@ pub fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfi
 }
 
 pub fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
-    Lmdb.open(dir, config, &SPACES).unwrap()
+    Lmdb.open(dir, config, Schema::KeyValue(&SPACES)).unwrap()
 }
 
 /// With a map that valgrind can map too (32 GiB at most).

@@ -100,7 +100,7 @@ fn memtables_of_all_key_spaces_share_a_limit() {
     let held = |config: &EngineConfig| {
         let dir = tempfile::tempdir().unwrap();
         let spaces = SPACE_NAMES.map(|name| KeySpace { name, scan_prefix: 0, derived: false });
-        let instance = RocksDb.open(dir.path(), config, &spaces).unwrap();
+        let instance = RocksDb.open(dir.path(), config, Schema::KeyValue(&spaces)).unwrap();
         // 375 KiB of memtable each: below the 512 KiB at which one is flushed for its own size.
         for space in 0..spaces.len() {
             load(&mut *session(&*instance), space, 0..2200);
@@ -122,7 +122,7 @@ fn memtables_of_all_key_spaces_share_a_limit() {
 fn memtables_that_wait_for_their_flush_lie_inside_the_cache_as_well() {
     let dir = tempfile::tempdir().unwrap();
     let spaces = [0, 1, 2, 3].map(|space| KeySpace { name: SPACE_NAMES[space], scan_prefix: 0, derived: false });
-    let instance = RocksDb.open(dir.path(), &config(), &spaces).unwrap();
+    let instance = RocksDb.open(dir.path(), &config(), Schema::KeyValue(&spaces)).unwrap();
     let mut session = session(&*instance);
     let mut most: f64 = 0.0;
     for rows in (0..40_000).step_by(1000) {
@@ -152,7 +152,7 @@ fn l0_is_left_alone_where_compaction_is_switched_off() {
 #[test]
 fn every_compression_stores_data_and_zstd_makes_files_smaller() {
     let mut sizes = BTreeMap::new();
-    for &compression in RocksDb.compressions() {
+    for &compression in RocksDb.info().compressions {
         let config = EngineConfig { compression: Some(compression.into()), ..config() };
         RocksDb.check(&config).unwrap();
         let lab = Lab::open(&config);
@@ -223,7 +223,7 @@ fn a_full_device_is_called_one_and_the_instance_still_closes() {
     for durability in [Durability::None, Durability::NoSync] {
         let tmpfs = Tmpfs::mount("16m");
         let config = EngineConfig { durability, ..config() };
-        let instance = RocksDb.open(tmpfs.0.path(), &config, &SPACES).unwrap();
+        let instance = RocksDb.open(tmpfs.0.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
         let mut session = session(&*instance);
         let value = [7u8; 4096];
         let mut row = 0u64;

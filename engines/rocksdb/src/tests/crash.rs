@@ -34,7 +34,8 @@ fn survivors(durability: Durability) -> [u64; 2] {
     let status = child.wait().unwrap();
     assert!(done && status.code().is_none(), "the child ended by itself: {status}");
 
-    let instance = RocksDb.open(dir.path(), &EngineConfig { durability, ..config() }, &SPACES).unwrap();
+    let instance =
+        RocksDb.open(dir.path(), &EngineConfig { durability, ..config() }, Schema::KeyValue(&SPACES)).unwrap();
     let mut session = session(&*instance);
     let counts = [NODE, INDEX]
         .map(|space| (0..COMMITS).filter(|number| get(&mut *session, space, &row(*number)).is_some()).count() as u64);
@@ -61,7 +62,8 @@ fn commit_and_wait() {
     let Some(dir) = std::env::var_os(DIRECTORY) else { return };
     let name = std::env::var(DURABILITY).unwrap();
     let (_, durability) = Durability::NAMES.into_iter().find(|(known, _)| *known == name).unwrap();
-    let instance = RocksDb.open(Path::new(&dir), &EngineConfig { durability, ..config() }, &SPACES).unwrap();
+    let instance =
+        RocksDb.open(Path::new(&dir), &EngineConfig { durability, ..config() }, Schema::KeyValue(&SPACES)).unwrap();
     let mut session = session(&*instance);
     for number in 0..COMMITS {
         session.begin().unwrap();

@@ -11,7 +11,7 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Session};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use tempfile::TempDir;
@@ -59,7 +59,7 @@ struct Lab {
 impl Lab {
     fn open(config: &EngineConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let instance = RocksDb.open(dir.path(), config, &SPACES).unwrap();
+        let instance = RocksDb.open(dir.path(), config, Schema::KeyValue(&SPACES)).unwrap();
         Self { instance: Some(instance), dir }
     }
 

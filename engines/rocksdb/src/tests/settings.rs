@@ -136,7 +136,7 @@ fn a_setting_that_rocksdb_changes_is_an_error_that_names_it() {
     let dir = tempfile::tempdir().unwrap();
     // Below 64 KiB RocksDB raises it (SanitizeOptions).
     let config = config_with([("write_buffer_size", Value::Int(1000)), ("arena_block_size", Value::Int(512))]);
-    let error = RocksDb.open(dir.path(), &config, &SPACES).err().unwrap();
+    let error = RocksDb.open(dir.path(), &config, Schema::KeyValue(&SPACES)).err().unwrap();
     assert!(error.to_string().contains("write_buffer_size: asked for 1000, RocksDB runs with 65536"), "{error}");
 }
 
@@ -160,7 +160,7 @@ fn the_table_of_names_is_what_the_library_writes() {
 
 #[test]
 fn every_listed_setting_is_known_and_its_default_is_accepted() {
-    for info in RocksDb.settings() {
+    for info in RocksDb.info().settings {
         assert!(names::find(info.name).is_some(), "{}", info.name);
     }
 }
@@ -168,7 +168,7 @@ fn every_listed_setting_is_known_and_its_default_is_accepted() {
 #[test]
 fn a_workload_without_key_spaces_can_be_opened() {
     let dir = tempfile::tempdir().unwrap();
-    let instance = RocksDb.open(dir.path(), &config(), &[]).unwrap();
+    let instance = RocksDb.open(dir.path(), &config(), Schema::KeyValue(&[])).unwrap();
     instance.settle().unwrap();
     instance.close().unwrap();
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Schema, Session};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;
@@ -34,7 +34,7 @@ pub fn text(value: &str) -> Value {
 }
 
 pub fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
-    Sqlite.open(dir, config, &[]).unwrap()
+    Sqlite.open(dir, config, Schema::BySession).unwrap()
 }
 
 pub fn open_with(settings: &[(&str, Value)]) -> (TempDir, Box<dyn Instance>) {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Schema, Session};
 use rumba_core::kv::Batch;
 use rumba_core::setting::Value;
 use rumba_engine_wiredtiger::WiredTiger;
@@ -107,7 +107,7 @@ fn fill_the_directory_of_the_environment() {
     } else {
         EngineConfig { cache: 8 << 20, ..unlogged() }
     };
-    let instance = WiredTiger.open(dir, &config, SPACES).unwrap();
+    let instance = WiredTiger.open(dir, &config, Schema::KeyValue(SPACES)).unwrap();
     println!("full: {}", fill(dir, &*instance));
     println!("closed: {:?}", instance.close());
 }

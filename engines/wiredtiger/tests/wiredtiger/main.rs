@@ -17,7 +17,7 @@ mod upkeep;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
 use rumba_core::kv::{Batch, KeySpace, KvSession};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_wiredtiger::WiredTiger;
@@ -60,7 +60,7 @@ impl Database {
     fn open(config: &EngineConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
         WiredTiger.check(config).unwrap();
-        let instance = WiredTiger.open(dir.path(), config, SPACES).unwrap();
+        let instance = WiredTiger.open(dir.path(), config, Schema::KeyValue(SPACES)).unwrap();
         Self { instance, dir }
     }
 

@@ -156,7 +156,7 @@ impl Upserted {
 
 /// What the schema depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Schema<'a> {
+pub struct Tables<'a> {
     /// What a table's definition ends with.
     pub table_options: &'a str,
     /// Into how many partitions `linktable` is divided where there are partitions; 0 for none.
@@ -168,7 +168,7 @@ pub struct Schema<'a> {
 /// What LinkBench says in one dialect.
 pub struct Text {
     /// Creates the tables, a statement each.
-    pub schema: fn(Schema<'_>) -> Vec<String>,
+    pub schema: fn(Tables<'_>) -> Vec<String>,
     /// Creates the secondary index.
     pub index: &'static str,
     /// The multigets that are prepared, the smallest first; one of fewer ids repeats its last id.
@@ -179,7 +179,7 @@ pub struct Text {
 
 impl Text {
     fn new(
-        schema: fn(Schema<'_>) -> Vec<String>,
+        schema: fn(Tables<'_>) -> Vec<String>,
         index: &'static str,
         multigets: &'static [Sql],
         statement: fn(Sql) -> String,
@@ -247,13 +247,23 @@ pub fn text(dialect: Dialect) -> Result<&'static Text, EngineError> {
         Dialect::Sqlite => Ok(SQLITE.get_or_init(sqlite::text)),
         Dialect::MySql => Ok(MYSQL.get_or_init(mysql::text)),
         Dialect::PostgreSql => Ok(POSTGRESQL.get_or_init(postgresql::text)),
-        other => Err(EngineError::failed("prepare", format!("linkbench has no statements in the dialect {other:?}"))),
+        other => Err(EngineError::failed("prepare", format!("linkbench has no statements in the dialect of {other}"))),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A dialect without statements came to light when the server had started.
+    #[test]
+    fn every_dialect_that_is_said_to_be_served_has_statements() {
+        for family in crate::FAMILIES {
+            if let rumba_core::engine::Family::Sql(dialect) = family {
+                assert!(text(*dialect).is_ok(), "{dialect}");
+            }
+        }
+    }
 
     #[test]
     fn every_statement_stands_at_its_number() {

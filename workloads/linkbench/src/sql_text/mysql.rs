@@ -1,7 +1,7 @@
 //! What LinkBench says to MySQL, MariaDB and what speaks like them, from MySQL
 //! 5.6 on: the published schema and statements.
 
-use super::{LINK_COLUMNS, Marks, Schema, Sql, Text};
+use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
 
 /// Few, because a server keeps memory for each statement of each client, and
 /// allows 16,382 of them by default: 1,024 clients with 15 statements.
@@ -12,8 +12,8 @@ pub fn text() -> Text {
 }
 
 /// The tables of both originals' READMEs. The table of links alone is divided.
-fn schema(schema: Schema<'_>) -> Vec<String> {
-    let Schema { table_options, partitions, .. } = schema;
+fn schema(tables: Tables<'_>) -> Vec<String> {
+    let Tables { table_options, partitions, .. } = tables;
     let partitions =
         if partitions == 0 { String::new() } else { format!(" PARTITION BY KEY (id1) PARTITIONS {partitions}") };
     vec![

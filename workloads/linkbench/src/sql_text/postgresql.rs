@@ -3,7 +3,7 @@
 //! `LinkStorePgsql`), in a database whose character set takes any byte but zero
 //! (LATIN1), as there.
 
-use super::{LINK_COLUMNS, Marks, Schema, Sql, Text};
+use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
 
 /// A server keeps memory for each statement of each client, and has no bound on how many.
 const MULTIGETS: &[Sql] =
@@ -14,8 +14,8 @@ pub fn text() -> Text {
 }
 
 /// Ids and times are `numeric(20)` as published: there is no unsigned integer of 64 bits.
-fn schema(schema: Schema<'_>) -> Vec<String> {
-    let Schema { table_options, partitions, next_node } = schema;
+fn schema(tables: Tables<'_>) -> Vec<String> {
+    let Tables { table_options, partitions, next_node } = tables;
     // Of a divided table each part has the options.
     let (divided, options) = match partitions {
         0 => ("", table_options),

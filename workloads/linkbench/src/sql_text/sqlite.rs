@@ -1,6 +1,6 @@
 //! What LinkBench says to SQLite.
 
-use super::{LINK_COLUMNS, Marks, Schema, Sql, Text};
+use super::{LINK_COLUMNS, Marks, Sql, Tables, Text};
 
 /// A multiget's statements cost SQLite nothing but their own memory.
 const MULTIGETS: &[Sql] =
@@ -12,7 +12,7 @@ pub fn text() -> Text {
 
 /// WITHOUT ROWID stores rows in the primary key, as the published runs' engines
 /// do. SQLite has neither table options nor partitions.
-fn schema(_: Schema<'_>) -> Vec<String> {
+fn schema(_: Tables<'_>) -> Vec<String> {
     [
         "CREATE TABLE nodetable (
             id INTEGER PRIMARY KEY, type INTEGER NOT NULL, version INTEGER NOT NULL,

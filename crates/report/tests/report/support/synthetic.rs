@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::claim::Claim;
-use rumba_core::engine::{Durability, EngineConfig, Gauge};
+use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{
     FORMAT, Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
@@ -15,7 +15,7 @@ use rumba_core::record::{
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::warning::Warning;
-use rumba_core::workload::Check;
+use rumba_core::workload::{Check, Short};
 
 /// What an imagined engine is like.
 #[derive(Clone, Copy, Debug)]
@@ -247,6 +247,23 @@ fn trial(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, random: 
     Trial { directory: format!("trials/{number:03}-{}", shape.name), record, intervals }
 }
 
+/// What tables call the main operations.
+const SHORT: [(&str, Short); 4] = [
+    ("update_node", Short::new("un", 1)),
+    ("get_node", Short::new("gn", 2)),
+    ("update_link", Short::new("ul", 3)),
+    ("get_links_list", Short::new("gl", 4)),
+];
+
+fn facts(s: &Shape) -> EngineFacts {
+    EngineFacts {
+        family: Family::KeyValue,
+        form: if s.server.is_some() { Form::Server } else { Form::BuiltIn },
+        keeps_data: s.engine != "null",
+        has_cache: s.engine != "lmdb",
+    }
+}
+
 fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases: Vec<PhaseRecord>) -> Record {
     let engine = EngineConfig {
         name: s.name.to_owned(),
@@ -268,6 +285,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         plan: TrialPlan {
             number,
             engine,
+            facts: Some(facts(s)),
             workload: "linkbench".to_owned(),
             workload_settings: Settings(workload_settings),
             clients,
@@ -458,6 +476,7 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             (percentile, at(percentile))
         });
         let stats = OpStats {
+            short: SHORT.iter().find(|(op, _)| *op == name).map(|(_, short)| short.clone()),
             count: (ops as f64 * share) as u64,
             errors: 0,
             retries: (ops as f64 * share / 9000.0) as u64,

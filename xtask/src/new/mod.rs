@@ -1,0 +1,207 @@
+//! `new engine NAME`, `new workload NAME`: a crate that builds, runs and conforms, from which one's own is made.
+//!
+//! Its code is the example of the document that says how it is done, which the tests compile, under another name.
+
+mod page;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Engine,
+    Workload,
+}
+
+impl Kind {
+    /// Its word in names of crates.
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Engine => "engine",
+            Kind::Workload => "workload",
+        }
+    }
+
+    /// Where such crates are, and their pages below `docs/`.
+    fn room(self) -> &'static str {
+        match self {
+            Kind::Engine => "engines",
+            Kind::Workload => "workloads",
+        }
+    }
+
+    /// The document with the example, and what the example is called.
+    fn example(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Engine => ("docs/adding-an-engine.md", "journal"),
+            Kind::Workload => ("docs/adding-a-workload.md", "points"),
+        }
+    }
+
+    /// The line of the registry's list.
+    fn list(self) -> &'static str {
+        match self {
+            Kind::Engine => "pub fn engines() ",
+            Kind::Workload => "pub fn workloads() ",
+        }
+    }
+}
+
+/// Why nothing was made.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+/// Writes the crate and its lines; returns the files.
+///
+/// # Errors
+/// A name that cannot be one or is taken; a file that is not as it was when this was written.
+pub fn make(root: &Path, kind: Kind, name: &str) -> Result<Vec<PathBuf>, Refusal> {
+    let files = files(root, kind, name)?;
+    for (path, text) in &files {
+        let path = root.join(path);
+        let at = |error: std::io::Error| Refusal(format!("{}: {error}", path.display()));
+        fs::create_dir_all(path.parent().unwrap_or(root)).map_err(at)?;
+        fs::write(&path, text).map_err(at)?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// What to do next.
+pub fn next(kind: Kind, name: &str) -> String {
+    let (room, (guide, _)) = (kind.room(), kind.example());
+    let (run, conforms) = match kind {
+        Kind::Engine => (
+            format!("target/debug/rumba run linkbench --engine {name} --set maxid1=10000 --set loop=1s"),
+            "cargo test --workspace --test conformance".to_owned(),
+        ),
+        Kind::Workload => (format!("target/debug/rumba run {name} --engine lmdb --set loop=1s"), String::new()),
+    };
+    let steps = ["cargo fmt".to_owned(), "cargo build --workspace".to_owned(), run, conforms];
+    let steps: String = steps.iter().filter(|step| !step.is_empty()).map(|step| format!("  {step}\n")).collect();
+    format!(
+        "It is there and works; see for yourself:\n{steps}Then make it yours: {room}/{name}/src/lib.rs, docs/{room}/{name}.md, \
+         a line in README.md. {guide} says what is expected."
+    )
+}
+
+/// The files with their whole content.
+fn files(root: &Path, kind: Kind, name: &str) -> Result<Vec<(PathBuf, String)>, Refusal> {
+    check_name(root, kind, name)?;
+    let read = |path: &str| {
+        fs::read_to_string(root.join(path)).map_err(|error| Refusal(format!("{}: {error}", root.join(path).display())))
+    };
+    let (word, room, (guide, of_example)) = (kind.word(), kind.room(), kind.example());
+    let package = format!("rumba-{word}-{name}");
+    let code =
+        code(kind, &read(guide)?, name).ok_or_else(|| Refusal(format!("{guide} has no example `{of_example}`")))?;
+    let changed = |path: &str, change: fn(&str, Kind, &str) -> Option<String>| {
+        let text =
+            change(&read(path)?, kind, name).ok_or_else(|| Refusal(format!("{path} has no place for {package}")))?;
+        Ok((PathBuf::from(path), text))
+    };
+    let page = match kind {
+        Kind::Engine => page::of_engine(name),
+        Kind::Workload => page::of_workload(name),
+    };
+    Ok(vec![
+        (PathBuf::from(format!("{room}/{name}/Cargo.toml")), manifest(kind, name)),
+        (PathBuf::from(format!("{room}/{name}/src/lib.rs")), code),
+        (PathBuf::from(format!("docs/{room}/{name}.md")), page),
+        changed("Cargo.toml", in_workspace)?,
+        changed("rumba/Cargo.toml", in_binary)?,
+        changed("rumba/src/registry.rs", in_registry)?,
+    ])
+}
+
+fn check_name(root: &Path, kind: Kind, name: &str) -> Result<(), Refusal> {
+    let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.bytes().all(is_inside) {
+        let what = "is no name: take small letters and digits, a letter first, as experiments will write it";
+        return Err(Refusal(format!("`{name}` {what}")));
+    }
+    let taken = ["engines", "workloads"].into_iter().find(|room| root.join(room).join(name).exists());
+    match taken {
+        Some(room) => {
+            Err(Refusal(format!("{room}/{name} is there already: take another name for the {}", kind.word())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The example's code under another name; what it does in `main` becomes a test.
+fn code(kind: Kind, guide: &str, name: &str) -> Option<String> {
+    let (_, of_example) = kind.example();
+    let (_, rest) = guide.split_once("```rust\n")?;
+    let (example, _) = rest.split_once("\n```")?;
+    let (library, main) = example.split_once("\nfn main() ")?;
+    if !library.contains(&format!("\"{of_example}\"")) {
+        return None;
+    }
+    let body: String = main.lines().map(|line| indented(line) + "\n").collect();
+    let test = format!(
+        "#[cfg(test)]\nmod tests {{\n    use super::*;\n\n    #[test]\n    fn it_does_what_its_guide_says() {}}}\n",
+        body.trim_start()
+    );
+    let head =
+        format!("//! The {} `{name}`. See `docs/{}/{name}.md`.\n#![deny(missing_docs)]\n\n", kind.word(), kind.room());
+    let renamed = |text: &str| text.replace(of_example, name).replace(&type_name(of_example), &type_name(name));
+    Some(format!("{head}{}\n{}", renamed(library), renamed(&test)))
+}
+
+fn indented(line: &str) -> String {
+    if line.is_empty() { String::new() } else { format!("    {line}") }
+}
+
+/// `btree` as a type: `Btree`.
+fn type_name(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+}
+
+fn manifest(kind: Kind, name: &str) -> String {
+    let word = kind.word();
+    let tests = if kind == Kind::Engine { "\n[dev-dependencies]\ntempfile.workspace = true\n" } else { "" };
+    format!(
+        "[package]\nname = \"rumba-{word}-{name}\"\ndescription = \"The {name} {word} for rumba\"\n\
+         version.workspace = true\nedition.workspace = true\nrust-version.workspace = true\n\
+         license.workspace = true\npublish.workspace = true\n\n[lints]\nworkspace = true\n\n\
+         [dependencies]\nrumba-core.workspace = true\n{tests}"
+    )
+}
+
+/// Behind the last crate of its kind.
+fn in_workspace(text: &str, kind: Kind, name: &str) -> Option<String> {
+    let (word, room) = (kind.word(), kind.room());
+    let line = format!("rumba-{word}-{name} = {{ path = \"{room}/{name}\" }}\n");
+    let last = text.rfind(&format!("\nrumba-{word}-"))? + 1;
+    let end = last + text[last..].find('\n')? + 1;
+    Some([&text[..end], &line, &text[end..]].concat())
+}
+
+/// In the order of the alphabet.
+fn in_binary(text: &str, kind: Kind, name: &str) -> Option<String> {
+    let package = format!("rumba-{}-{name}", kind.word());
+    let mut start = text.find("\n[dependencies]\n")? + "\n[dependencies]\n".len();
+    for line in text[start..].lines() {
+        if line.is_empty() || line > package.as_str() {
+            break;
+        }
+        start += line.len() + 1;
+    }
+    Some([&text[..start], &format!("{package}.workspace = true\n"), &text[start..]].concat())
+}
+
+/// At the end of its list.
+fn in_registry(text: &str, kind: Kind, name: &str) -> Option<String> {
+    let entry = format!("Box::new(rumba_{}_{name}::{})", kind.word(), type_name(name));
+    let start = text.find(kind.list())?;
+    let end = start + text[start..].find("]\n}")?;
+    let (before, after) = (&text[..end], &text[end..]);
+    Some(match before.strip_suffix(",\n    ") {
+        Some(lines) => format!("{lines},\n        {entry},\n    {after}"),
+        None => format!("{before}, {entry}{after}"),
+    })
+}

@@ -1,0 +1,85 @@
+//! What a newcomer would lose: a crate that is the compiled example, and every line that it needs elsewhere.
+
+use std::path::Path;
+
+use super::{Kind, Refusal, code, files, make, type_name};
+use crate::root;
+use crate::tidy;
+
+fn text(kind: Kind, name: &str, path: &str) -> String {
+    let files = files(root(), kind, name).unwrap();
+    files.into_iter().find(|(made, _)| made == Path::new(path)).unwrap().1
+}
+
+#[test]
+fn the_code_is_the_compiled_example_under_another_name() {
+    for (kind, path) in [(Kind::Engine, "engines/quill/src/lib.rs"), (Kind::Workload, "workloads/quill/src/lib.rs")] {
+        let (guide, name) = kind.example();
+        let guide = std::fs::read_to_string(root().join(guide)).unwrap();
+        let made = text(kind, "quill", path);
+        assert!(!made.contains(name) && !made.contains(&type_name(name)), "{kind:?}");
+        let library = made.split("#[cfg(test)]").next().unwrap().split_once("missing_docs)]\n\n").unwrap().1;
+        let again = library.replace("quill", name).replace("Quill", &type_name(name));
+        assert!(guide.contains(again.trim_end()), "{kind:?}: it is not what the tests compile");
+        assert_eq!(code(kind, "a page without an example", "quill"), None);
+    }
+}
+
+#[test]
+fn every_line_that_it_needs_elsewhere_is_there_once_and_in_its_place() {
+    for (kind, package, entry) in [
+        (Kind::Engine, "rumba-engine-quill", "Box::new(rumba_engine_quill::Quill)"),
+        (Kind::Workload, "rumba-workload-quill", "Box::new(rumba_workload_quill::Quill)"),
+    ] {
+        for (path, wanted) in [("Cargo.toml", package), ("rumba/Cargo.toml", package), ("rumba/src/registry.rs", entry)]
+        {
+            let (before, after) = (std::fs::read_to_string(root().join(path)).unwrap(), text(kind, "quill", path));
+            assert_eq!(after.matches(wanted).count(), 1, "{path}");
+            assert_eq!(after.lines().filter(|line| !before.contains(line)).count(), 1, "{path} changes elsewhere");
+            if path.ends_with(".toml") {
+                after.parse::<toml_edit::DocumentMut>().unwrap();
+            }
+        }
+        let binary = text(kind, "quill", "rumba/Cargo.toml");
+        let own: Vec<&str> = binary.lines().filter(|line| line.starts_with("rumba-") && !line.contains("{")).collect();
+        let of_binary = &own[..own.iter().position(|line| line.starts_with("rumba-workload")).unwrap()];
+        assert!(of_binary.is_sorted(), "{of_binary:?}");
+    }
+}
+
+#[test]
+fn a_name_that_is_taken_or_none_is_refused_and_nothing_is_written() {
+    for name in ["", "My", "my-engine", "1st", "../x"] {
+        let Err(Refusal(why)) = files(root(), Kind::Engine, name) else { panic!("{name} is taken for a name") };
+        assert!(why.contains("is no name"), "{why}");
+    }
+    for kind in [Kind::Engine, Kind::Workload] {
+        assert!(files(root(), kind, "linkbench").unwrap_err().0.contains("is there already"));
+    }
+}
+
+/// In a house of the files that it reads and writes.
+#[test]
+fn what_is_made_is_in_order() {
+    let house = tempfile::tempdir().unwrap();
+    for path in [
+        "Cargo.toml",
+        "rumba/Cargo.toml",
+        "rumba/src/registry.rs",
+        Kind::Engine.example().0,
+        Kind::Workload.example().0,
+    ] {
+        let copy = house.path().join(path);
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::copy(root().join(path), copy).unwrap();
+    }
+    make(house.path(), Kind::Engine, "quill").unwrap();
+    make(house.path(), Kind::Workload, "pencil").unwrap();
+    assert!(make(house.path(), Kind::Workload, "quill").unwrap_err().0.contains("engines/quill"));
+    let report = tidy::check(house.path()).unwrap();
+    let of_made = |found: &&tidy::Finding| {
+        found.file.to_string_lossy().contains("quill") || found.file.to_string_lossy().contains("pencil")
+    };
+    let found: Vec<String> = report.findings.iter().filter(of_made).map(ToString::to_string).collect();
+    assert_eq!(found, [""; 0]);
+}

@@ -1,0 +1,75 @@
+//! The generic crates name no engine and no workload: what they need to know of one, it tells them by a trait or in
+//! its record. Comments and tests may.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Finding, Text};
+
+/// The crates that know engines and workloads as traits or records alone.
+const GENERIC: [&str; 4] = ["crates/core/src", "crates/lab/src", "crates/report/src", "crates/statistics/src"];
+
+/// A dialect is called like the engine whose it is; it is a language, and this file lists them.
+const DIALECTS: &str = "crates/core/src/sql.rs";
+
+/// A word of Rust's own, which only a text makes the name of an engine.
+const OF_THE_LANGUAGE: &str = "null";
+
+/// The lines of generic crates that name an engine or a workload of this house.
+pub fn check(files: &[Text]) -> Vec<Finding> {
+    let names = names(files);
+    let generic = |file: &&Text| GENERIC.iter().any(|of| file.path.starts_with(of)) && !is_tests(&file.path);
+    let sources = files.iter().filter(|file| file.extension() == "rs" && file.path != Path::new(DIALECTS));
+    sources.filter(generic).flat_map(|file| check_file(file, &names)).collect()
+}
+
+fn check_file(file: &Text, names: &BTreeSet<String>) -> Vec<Finding> {
+    let code = file.content.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
+    code.filter_map(|(index, line)| {
+        let name = named(line, names)?;
+        let what = format!(
+            "names `{name}`; a generic crate knows engines and workloads by what they tell: EngineInfo, OpInfo, a counter's \
+             name (an example in a message can say NAME)"
+        );
+        Some(file.finding(index + 1, what))
+    })
+    .collect()
+}
+
+/// The first name in a line of code.
+fn named(line: &str, names: &BTreeSet<String>) -> Option<String> {
+    let code = line.split_once("//").map_or(line, |(code, _)| code);
+    let words = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').map(str::to_ascii_lowercase);
+    // Of `mysql_page` too, but not of what only contains the name.
+    let mut parts = words.flat_map(|word| word.split('_').map(str::to_owned).chain([word.clone()]).collect::<Vec<_>>());
+    let is_meant = |word: &str| word != OF_THE_LANGUAGE || code.contains(&format!("\"{OF_THE_LANGUAGE}\""));
+    parts.find(|part| names.contains(part) && is_meant(part))
+}
+
+/// What the crates of engines and workloads are called, and the names that engines give themselves.
+fn names(files: &[Text]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files {
+        let parts: Vec<&str> = file.path.iter().filter_map(|part| part.to_str()).collect();
+        let ["engines" | "workloads", name, rest @ ..] = parts.as_slice() else { continue };
+        if *rest == ["Cargo.toml"] {
+            names.insert((*name).to_owned());
+        }
+        names.extend(registered(&file.content));
+    }
+    names
+}
+
+/// The names in the values of `EngineInfo` of a source.
+fn registered(content: &str) -> impl Iterator<Item = String> {
+    let after = content.split("EngineInfo {").skip(1);
+    after.filter_map(|value| Some(value.trim_start().strip_prefix("name: \"")?.split_once('"')?.0.to_owned()))
+}
+
+fn is_tests(path: &Path) -> bool {
+    let is_of_tests = |part: &str| {
+        let stem = part.trim_end_matches(".rs");
+        ["tests", "testing"].contains(&stem) || stem.ends_with("_tests")
+    };
+    path.iter().filter_map(|part| part.to_str()).any(is_of_tests)
+}
