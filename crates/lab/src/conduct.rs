@@ -17,10 +17,11 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
+use crate::engine_files::EngineFiles;
 use crate::harness::Harness;
-use crate::kept::Kept;
+use crate::kept::Stock;
 use crate::limits::{Enforcement, LimitError};
-use crate::prepare::Stock;
+use crate::prepare::Prepared;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
@@ -50,16 +51,12 @@ pub trait Watch {
 
 /// What an experiment needs to be conducted.
 pub struct Conduct<'a> {
-    /// Its name.
-    pub experiment: &'a str,
-    /// Those of its trials that are to run, in order.
-    pub trials: &'a [TrialPlan],
+    /// It, with those of its trials that are to run.
+    pub prepared: &'a Prepared,
     /// How many trials it has in all.
     pub planned: usize,
     /// Where results go.
     pub results: &'a ResultsDir,
-    /// Where data directories are made.
-    pub data_base: &'a Path,
     /// Lists them, so that they are found after a kill.
     pub managed: &'a provision::Ledger,
     /// Makes the command that runs [`crate::trial::child::serve`].
@@ -116,14 +113,14 @@ impl Conduct<'_> {
     /// # Errors
     /// When nothing more can be run or written.
     pub fn run(&self, mut stock: Stock, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
-        let mut outcome = Outcome::default();
-        for (number, trial) in self.trials.iter().enumerate() {
+        let (mut outcome, trials) = (Outcome::default(), self.prepared.trials());
+        for (number, trial) in trials.iter().enumerate() {
             if self.stops.load(Relaxed) > 0 {
                 outcome.interrupted = true;
                 break;
             }
             if self.results.trouble().is_some() {
-                outcome.not_begun = self.trials.len() - number;
+                outcome.not_begun = trials.len() - number;
                 break;
             }
             watch.begins(trial, self.planned);
@@ -136,7 +133,7 @@ impl Conduct<'_> {
             }
             watch.ended(&record);
             // A load that was just made has its trials before it.
-            stock.release(|load| self.trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
+            stock.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
         Ok(outcome)
@@ -157,10 +154,11 @@ impl Conduct<'_> {
             watch.event(trial, &Event::Warning(warning.clone()));
             writer.take(Event::Warning(warning));
         });
-        let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
-        let volume = self.data_base.join(volume_name(&name));
+        let owner = Owner::this_process(&self.prepared.experiment().name, trial.number)
+            .map_err(io("looking at this process"))?;
+        let volume = self.prepared.data_base().join(crate::plan::volume_name(trial));
         let mut limited = Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed)?;
-        let base = limited.storage_dir().unwrap_or(self.data_base);
+        let base = limited.storage_dir().unwrap_or(self.prepared.data_base());
         let mut data = DataDir::create(&base.join(&name), &owner, self.managed)?;
         let copied = self.copy_in(start, &data, trial, watch);
         limited.throttle()?;
@@ -184,7 +182,7 @@ impl Conduct<'_> {
             return Ok(Attempt::NotStarted(start::cause_of(writer.status())));
         }
         writer.condition("data", start.words());
-        let mut kept = Kept::of(&order.data_dir);
+        let mut engine_files = EngineFiles::of(&order.data_dir);
         let provisioned = match (trial.part, writer.status(), left) {
             // Data that took longer to load than was measured is whole all the same.
             (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
@@ -201,8 +199,8 @@ impl Conduct<'_> {
             // The data goes before the last write: the disk may have been full of it.
             _ => data.remove(),
         };
-        kept.write(writer.directory());
-        if let Some(warning) = not_kept(&kept.problems) {
+        engine_files.write(writer.directory());
+        if let Some(warning) = not_kept(&engine_files.problems) {
             writer.take(Event::Warning(warning));
         }
         remove_if_empty(&log);
@@ -322,11 +320,6 @@ enum Attempt {
     Ended(Box<Record>),
     /// The copy that it was to start from could not be made or opened: why.
     NotStarted(String),
-}
-
-/// The directory below the base that holds a trial's limited storage.
-pub fn volume_name(trial: &str) -> String {
-    format!("{trial}.storage")
 }
 
 /// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.

@@ -18,8 +18,8 @@ use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
-use rumba_lab::plan;
-use rumba_lab::prepare::Stock;
+use rumba_lab::kept::Stock;
+use rumba_lab::prepare::{Admitted, Allowed};
 use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
@@ -189,15 +189,15 @@ impl Place {
             ..Overrides::default()
         };
         let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
-        let trials = plan::plan(&experiment, &registry());
+        let admitted = Admitted::new(experiment, &self.dir.join("data"), Allowed::default()).unwrap();
+        let trials = admitted.plan(&registry());
+        let prepared = admitted.prepare(trials, &registry()).unwrap();
         let claim = Claim::new(&self.dir.join("results")).unwrap();
-        let results = ResultsDir::create(claim, &experiment, &trials, Default::default(), Vec::new()).unwrap();
+        let results = ResultsDir::create(claim, &prepared).unwrap();
         let conduct = Conduct {
-            experiment: "test",
-            trials: &trials,
-            planned: trials.len(),
+            prepared: &prepared,
+            planned: prepared.trials().len(),
             results: &results,
-            data_base: &self.dir.join("data"),
             managed: &self.ledger(),
             child: &|| {
                 let mut command = Command::new(std::env::current_exe()?);

@@ -17,6 +17,8 @@ mod run;
 mod set;
 mod source;
 mod take;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt;
 use std::ops::Deref;
