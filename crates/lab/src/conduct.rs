@@ -1,14 +1,15 @@
 //! Conducts an experiment: each trial in a process of its own, its events
 //! folded into files as they come.
 
+mod events;
 mod start;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
@@ -26,6 +27,7 @@ use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
+use events::{Unreadable, events_of};
 use start::{Left, Start};
 
 /// How often a trial is looked at, whatever it tells.
@@ -272,46 +274,67 @@ impl Conduct<'_> {
         mark: &str,
         log: &Path,
         take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
-    ) -> std::io::Result<ExitStatus> {
+    ) -> Result<ExitStatus, Broken> {
         let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
         command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(std::fs::File::create(log)?).spawn()?;
+        self.pass_on(&mut child, order, take).inspect_err(|_| {
+            // It may have ended by itself; then there is nothing to kill, and nobody else waits for it.
+            let _ = child.kill().and_then(|()| child.wait());
+        })
+    }
+
+    fn pass_on(
+        &self,
+        child: &mut Child,
+        order: &Order,
+        take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
+    ) -> Result<ExitStatus, Broken> {
         if let Some(mut stdin) = child.stdin.take() {
             // A process that died before reading says so by its exit.
-            let _ = stdin.write_all(&serde_json::to_vec(order)?);
+            let _ = stdin.write_all(&serde_json::to_vec(order).map_err(std::io::Error::from)?);
         }
-        let lines = lines_of(&mut child);
+        let Some(stdout) = child.stdout.take() else { return Ok(child.wait()?) };
+        let events = events_of(stdout);
         let mut asked: Option<Instant> = None;
         let mut goes_on = true;
         let mut look = Instant::now() + LOOK;
         loop {
-            match lines.recv_timeout(look.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
-                    if let Ok(event) = serde_json::from_str(&line) {
-                        goes_on &= take(Some(event), &mut child)?;
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => return child.wait(),
+            match events.recv_timeout(look.saturating_duration_since(Instant::now())) {
+                Ok(event) => goes_on &= take(Some(event.map_err(Broken::Unreadable)?), child)?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also between events that come more often: short intervals tell of a trial in which nothing ends.
             if Instant::now() >= look {
                 look = Instant::now() + LOOK;
                 if asked.is_none() {
-                    goes_on &= take(None, &mut child)?;
+                    goes_on &= take(None, child)?;
                 }
             }
             let stops = self.stops.load(Relaxed);
             if (stops > 0 || !goes_on) && asked.is_none() {
                 asked = Some(Instant::now());
-                signal(&child, rustix::process::Signal::TERM);
+                signal(child, rustix::process::Signal::TERM);
             }
             if stops > 1 || asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
                 child.kill()?;
             }
         }
     }
+}
+
+/// Why a trial's process did not come to an end of its own.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("the trial's process could not be run: {0}")]
+    NotRun(#[from] std::io::Error),
+    /// What it measured may have been in the line.
+    #[error(
+        "what the trial's process tells cannot be read, so that it was ended: {0}; run it again, and report it if it comes back"
+    )]
+    Unreadable(Unreadable),
 }
 
 /// How an attempt to run a trial ended.
@@ -341,20 +364,6 @@ fn tell_of_memory(limited: &Enforcement, anonymous_bytes: f64, writer: &mut Tria
     }
 }
 
-fn lines_of(child: &mut Child) -> Receiver<String> {
-    let (sender, lines) = channel();
-    if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    lines
-}
-
 fn signal(child: &Child, signal: rustix::process::Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
         // It may have ended meanwhile; it is not reaped yet, so the pid is still its own.
@@ -363,9 +372,13 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 }
 
 /// Names the cause when a process ended without saying how.
-fn finish(end: std::io::Result<ExitStatus>, log: &Path, writer: &mut TrialWriter) {
+fn finish(end: Result<ExitStatus, Broken>, log: &Path, writer: &mut TrialWriter) {
     let cause = match end {
-        Err(error) => format!("the trial's process could not be run: {error}"),
+        Err(broken @ Broken::Unreadable(_)) => {
+            // Whatever it has told of its end before.
+            return writer.take(Event::Failed { phase: writer.phase(), cause: broken.to_string() });
+        }
+        Err(broken @ Broken::NotRun(_)) => broken.to_string(),
         Ok(status) => match status.signal() {
             Some(9) => "the trial's process was killed (signal 9): by a user, or by the kernel for lack of memory \
                         (see dmesg)"

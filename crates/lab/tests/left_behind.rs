@@ -4,6 +4,7 @@
 //! The engine starts a real process as its server, one that would outlive it.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineError, Family, Instance, KEPT, Session};
 use rumba_core::event::Event;
 use rumba_core::kv::KeySpace;
-use rumba_core::record::{Record, Status, TrialPlan};
+use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
@@ -27,6 +28,9 @@ use rumba_lab::store::{self, Claim, ResultsDir};
 
 const FAILS: &str = "RUMBA_TEST_FAILS";
 const PLACE: &str = "RUMBA_TEST_PLACE";
+
+/// Runs a command with its standard output in another place, where no other words than its own go.
+const RUN: &str = "exec \"$0\" \"$@\" 3>&1 > /dev/null";
 
 /// An engine whose server does not become ready.
 struct Unready;
@@ -140,6 +144,11 @@ fn registry() -> Registry {
 #[test]
 #[ignore = "run by the other tests, as their trial"]
 fn the_trial() {
+    // Whoever runs a trial reads events alone, and what runs tests says that it does.
+    // SAFETY: `RUN` has made it, and nobody else knows of it.
+    let events = unsafe { OwnedFd::from_raw_fd(3) };
+    rustix::stdio::dup2_stdout(&events).unwrap();
+    drop(events);
     rumba_lab::trial::child::serve(&registry()).unwrap();
 }
 
@@ -183,6 +192,19 @@ impl Place {
     }
 
     fn run(&self, fails: bool) -> Record {
+        self.run_by(&|| {
+            let mut command = Command::new("sh");
+            command.args(["-c", RUN]).arg(std::env::current_exe()?);
+            command.args(["--ignored", "--exact", "--nocapture", "the_trial"]);
+            if fails {
+                command.env(FAILS, "yes");
+            }
+            Ok(command)
+        })
+    }
+
+    /// Runs the trial in the process of a command.
+    fn run_by(&self, child: &dyn Fn() -> std::io::Result<Command>) -> Record {
         let overrides = Overrides {
             engines: vec!["unready".to_owned()],
             set: vec!["clients=1".to_owned(), "repeats=1".to_owned()],
@@ -199,14 +221,7 @@ impl Place {
             planned: prepared.trials().len(),
             results: &results,
             managed: &self.ledger(),
-            child: &|| {
-                let mut command = Command::new(std::env::current_exe()?);
-                command.args(["--ignored", "--exact", "--nocapture", "the_trial"]);
-                if fails {
-                    command.env(FAILS, "yes");
-                }
-                Ok(command)
-            },
+            child,
             harness: &Harness::default(),
             stops: &AtomicUsize::new(0),
         };
@@ -261,6 +276,29 @@ fn a_killed_trial_leaves_its_servers_log_and_no_server() {
     let Status::Failed { cause, .. } = record.status else { panic!("{:?}", record.status) };
     assert!(cause.contains("signal 9"), "{cause}");
     place.assert_tidy();
+}
+
+/// Before, the line was passed over, and the trial counted as done without what it had told.
+#[test]
+fn a_trial_that_tells_what_nobody_can_read_is_ended_and_has_failed() {
+    let place = Place::new();
+    let pid = place.dir.join("pid");
+    let tells = format!(
+        r#"cat > /dev/null; echo $$ > {}; echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
+           echo '{{"event":"finished"}}'; echo '{{"event":"phase-ended"'; exec sleep 1000"#,
+        pid.display()
+    );
+    let record = place.run_by(&|| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &tells]);
+        Ok(command)
+    });
+    let Status::Failed { phase, cause } = record.status else { panic!("{:?}", record.status) };
+    assert_eq!(phase, PhaseKind::Load);
+    assert!(cause.contains("cannot be read") && cause.contains("line 3 is no event"), "{cause}");
+    assert!(!is_alive(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap()), "the trial works on");
+    assert!(!place.trial("data").exists(), "its data is still there");
+    assert!(place.ledger().leftovers().unwrap().is_empty());
 }
 
 /// The run of the next test.
