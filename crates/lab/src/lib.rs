@@ -10,6 +10,7 @@ mod engine_files;
 pub mod harness;
 pub mod host;
 pub mod kept;
+pub mod leftovers;
 pub mod limits;
 pub mod meter;
 mod parity;

@@ -20,6 +20,7 @@ use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::Stock;
+use rumba_lab::leftovers;
 use rumba_lab::prepare::{Admitted, Allowed};
 use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
@@ -236,7 +237,7 @@ impl Place {
         let kept = std::fs::read_to_string(self.trial("results/trials").join("error.log")).unwrap();
         assert!(!is_alive(kept.parse().unwrap()), "its server works on");
         assert!(!self.trial("data").exists(), "its data is still there");
-        assert!(self.ledger().leftovers().unwrap().is_empty());
+        assert!(leftovers::find(&self.ledger()).unwrap().is_empty());
     }
 }
 
@@ -298,7 +299,7 @@ fn a_trial_that_tells_what_nobody_can_read_is_ended_and_has_failed() {
     assert!(cause.contains("cannot be read") && cause.contains("line 3 is no event"), "{cause}");
     assert!(!is_alive(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap()), "the trial works on");
     assert!(!place.trial("data").exists(), "its data is still there");
-    assert!(place.ledger().leftovers().unwrap().is_empty());
+    assert!(leftovers::find(&place.ledger()).unwrap().is_empty());
 }
 
 /// The run of the next test.
@@ -324,7 +325,7 @@ fn a_killed_runs_server_is_ended_when_the_leftovers_are_cleaned() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(is_alive(server), "this server outlives its trial: nothing asked the kernel to end it");
-    let leftovers = place.ledger().leftovers().unwrap();
+    let leftovers = leftovers::find(&place.ledger()).unwrap();
     assert_eq!(leftovers.len(), 1);
     place.ledger().clean(&leftovers[0]).unwrap();
     assert!(!is_alive(server), "its server works on");

@@ -18,7 +18,7 @@ use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{Claim, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{plan, provision};
+use rumba_lab::{leftovers, plan, provision};
 use rumba_report::TableOptions;
 use signal_hook::consts::SIGQUIT;
 
@@ -116,7 +116,7 @@ fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
 
 /// Removes what killed runs have left behind; their gigabytes may be needed now.
 pub fn clean_leftovers(managed: &provision::Ledger) {
-    for leftover in managed.leftovers().unwrap_or_default() {
+    for leftover in leftovers::find(managed).unwrap_or_default() {
         match managed.clean(&leftover) {
             Ok(()) => tell(&format!("removed what a killed run left behind: {leftover}")),
             Err(error) => tell(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),

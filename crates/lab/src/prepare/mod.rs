@@ -57,8 +57,7 @@ impl Admitted {
         let notices = experiment.left_out.iter().cloned().chain(few).chain(tight.iter().map(placed)).collect();
         let tight = tight.iter().map(|shortage| told(&shortage.mistake, shortage.mistake.problem.clone()));
         let known = unlimited.into_iter().chain(tight).collect();
-        // Where the working directory is later is nobody's business.
-        let data_base = std::path::absolute(data_base).unwrap_or_else(|_| data_base.to_owned());
+        let data_base = data_base.to_owned();
         Ok(Self { experiment: Experiment { engines, ..experiment }, data_base, notices, known })
     }
 
@@ -84,7 +83,7 @@ impl Admitted {
     pub fn check(&self, trials: &[TrialPlan], registry: &Registry) -> Result<(), Refusal> {
         for trial in trials {
             provision::DataDir::check(&self.data_base.join(plan::directory(trial)))?;
-            provision::VolumeDir::check(&self.data_base.join(plan::volume_name(trial)))?;
+            limits::VolumeDir::check(&self.data_base.join(plan::volume_name(trial)))?;
         }
         room::check(&self.experiment, trials, &self.data_base, registry)
     }
@@ -106,6 +105,8 @@ impl Admitted {
         let mut warnings = facts.warnings();
         warnings.extend(experiment.left_out.iter().cloned().chain(known));
         warnings.extend(plan::warnings(&experiment, memory, registry));
+        // A run may go on from another working directory.
+        let data_base = std::path::absolute(&data_base).unwrap_or(data_base);
         Ok(Prepared { experiment, trials, data_base, conditions, warnings })
     }
 }
