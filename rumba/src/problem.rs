@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
 use rumba_core::printable::{printable, printable_in_place};
 use rumba_lab::limits::LimitError;
+use rumba_lab::prepare::Refusal;
 use rumba_lab::provision::ProvisionError;
 use rumba_lab::spec::{Origin, SpecError, without_passwords};
 use rumba_lab::store::ClaimError;
@@ -78,6 +79,19 @@ impl From<LimitError> for Problem {
     fn from(error: LimitError) -> Self {
         // Likewise.
         Self { message: error.to_string(), remedy: None, source: None, exit: MISTAKE }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let message = refusal.to_string();
+        match refusal {
+            Refusal::Spec(error) => error.into(),
+            Refusal::Limit(error) => error.into(),
+            Refusal::Provision(error) => error.into(),
+            Refusal::Unenforceable { remedy, .. } => Self::mistake(message, remedy),
+            Refusal::NoRoom { remedy, .. } => Self::mistake(message, remedy),
+        }
     }
 }
 

@@ -110,7 +110,7 @@ fn the_experiment_in_the_readme_is_read() {
     let experiment = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let place = Place::new();
     std::fs::write(place.path("readme.toml"), experiment).unwrap();
-    let output = place.rumba(&["run", "readme.toml", "--dry-run"]).output().unwrap();
+    let output = place.rumba(&["run", "readme.toml", "--dry-run", "--allow-unlimited"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     assert!(text(&output).contains("21 trials"), "{}", text(&output));
 }

@@ -1,14 +1,15 @@
 //! Conducts an experiment: each trial in a process of its own, its events
 //! folded into files as they come.
 
+mod events;
 mod start;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
@@ -17,14 +18,16 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
+use crate::engine_files::EngineFiles;
 use crate::harness::Harness;
-use crate::kept::Kept;
+use crate::kept::Stock;
 use crate::limits::{Enforcement, LimitError};
-use crate::prepare::Stock;
+use crate::prepare::Prepared;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::child::Order;
+use events::{Unreadable, events_of};
 use start::{Left, Start};
 
 /// How often a trial is looked at, whatever it tells.
@@ -50,16 +53,12 @@ pub trait Watch {
 
 /// What an experiment needs to be conducted.
 pub struct Conduct<'a> {
-    /// Its name.
-    pub experiment: &'a str,
-    /// Those of its trials that are to run, in order.
-    pub trials: &'a [TrialPlan],
+    /// It, with those of its trials that are to run.
+    pub prepared: &'a Prepared,
     /// How many trials it has in all.
     pub planned: usize,
     /// Where results go.
     pub results: &'a ResultsDir,
-    /// Where data directories are made.
-    pub data_base: &'a Path,
     /// Lists them, so that they are found after a kill.
     pub managed: &'a provision::Ledger,
     /// Makes the command that runs [`crate::trial::child::serve`].
@@ -116,14 +115,14 @@ impl Conduct<'_> {
     /// # Errors
     /// When nothing more can be run or written.
     pub fn run(&self, mut stock: Stock, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
-        let mut outcome = Outcome::default();
-        for (number, trial) in self.trials.iter().enumerate() {
+        let (mut outcome, trials) = (Outcome::default(), self.prepared.trials());
+        for (number, trial) in trials.iter().enumerate() {
             if self.stops.load(Relaxed) > 0 {
                 outcome.interrupted = true;
                 break;
             }
             if self.results.trouble().is_some() {
-                outcome.not_begun = self.trials.len() - number;
+                outcome.not_begun = trials.len() - number;
                 break;
             }
             watch.begins(trial, self.planned);
@@ -136,7 +135,7 @@ impl Conduct<'_> {
             }
             watch.ended(&record);
             // A load that was just made has its trials before it.
-            stock.release(|load| self.trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
+            stock.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
         Ok(outcome)
@@ -157,10 +156,11 @@ impl Conduct<'_> {
             watch.event(trial, &Event::Warning(warning.clone()));
             writer.take(Event::Warning(warning));
         });
-        let owner = Owner::this_process(self.experiment, trial.number).map_err(io("looking at this process"))?;
-        let volume = self.data_base.join(volume_name(&name));
+        let owner = Owner::this_process(&self.prepared.experiment().name, trial.number)
+            .map_err(io("looking at this process"))?;
+        let volume = self.prepared.data_base().join(crate::plan::volume_name(trial));
         let mut limited = Enforcement::prepare(&trial.engine.limits, &volume, &owner, self.managed)?;
-        let base = limited.storage_dir().unwrap_or(self.data_base);
+        let base = limited.storage_dir().unwrap_or(self.prepared.data_base());
         let mut data = DataDir::create(&base.join(&name), &owner, self.managed)?;
         let copied = self.copy_in(start, &data, trial, watch);
         limited.throttle()?;
@@ -184,7 +184,7 @@ impl Conduct<'_> {
             return Ok(Attempt::NotStarted(start::cause_of(writer.status())));
         }
         writer.condition("data", start.words());
-        let mut kept = Kept::of(&order.data_dir);
+        let mut engine_files = EngineFiles::of(&order.data_dir);
         let provisioned = match (trial.part, writer.status(), left) {
             // Data that took longer to load than was measured is whole all the same.
             (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
@@ -201,8 +201,8 @@ impl Conduct<'_> {
             // The data goes before the last write: the disk may have been full of it.
             _ => data.remove(),
         };
-        kept.write(writer.directory());
-        if let Some(warning) = not_kept(&kept.problems) {
+        engine_files.write(writer.directory());
+        if let Some(warning) = not_kept(&engine_files.problems) {
             writer.take(Event::Warning(warning));
         }
         remove_if_empty(&log);
@@ -274,40 +274,49 @@ impl Conduct<'_> {
         mark: &str,
         log: &Path,
         take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
-    ) -> std::io::Result<ExitStatus> {
+    ) -> Result<ExitStatus, Broken> {
         let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
         command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(std::fs::File::create(log)?).spawn()?;
+        self.pass_on(&mut child, order, take).inspect_err(|_| {
+            // It may have ended by itself; then there is nothing to kill, and nobody else waits for it.
+            let _ = child.kill().and_then(|()| child.wait());
+        })
+    }
+
+    fn pass_on(
+        &self,
+        child: &mut Child,
+        order: &Order,
+        take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
+    ) -> Result<ExitStatus, Broken> {
         if let Some(mut stdin) = child.stdin.take() {
             // A process that died before reading says so by its exit.
-            let _ = stdin.write_all(&serde_json::to_vec(order)?);
+            let _ = stdin.write_all(&serde_json::to_vec(order).map_err(std::io::Error::from)?);
         }
-        let lines = lines_of(&mut child);
+        let Some(stdout) = child.stdout.take() else { return Ok(child.wait()?) };
+        let events = events_of(stdout);
         let mut asked: Option<Instant> = None;
         let mut goes_on = true;
         let mut look = Instant::now() + LOOK;
         loop {
-            match lines.recv_timeout(look.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
-                    if let Ok(event) = serde_json::from_str(&line) {
-                        goes_on &= take(Some(event), &mut child)?;
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => return child.wait(),
+            match events.recv_timeout(look.saturating_duration_since(Instant::now())) {
+                Ok(event) => goes_on &= take(Some(event.map_err(Broken::Unreadable)?), child)?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(child.wait()?),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             // Also between events that come more often: short intervals tell of a trial in which nothing ends.
             if Instant::now() >= look {
                 look = Instant::now() + LOOK;
                 if asked.is_none() {
-                    goes_on &= take(None, &mut child)?;
+                    goes_on &= take(None, child)?;
                 }
             }
             let stops = self.stops.load(Relaxed);
             if (stops > 0 || !goes_on) && asked.is_none() {
                 asked = Some(Instant::now());
-                signal(&child, rustix::process::Signal::TERM);
+                signal(child, rustix::process::Signal::TERM);
             }
             if stops > 1 || asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
                 child.kill()?;
@@ -316,17 +325,24 @@ impl Conduct<'_> {
     }
 }
 
+/// Why a trial's process did not come to an end of its own.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("the trial's process could not be run: {0}")]
+    NotRun(#[from] std::io::Error),
+    /// What it measured may have been in the line.
+    #[error(
+        "what the trial's process tells cannot be read, so that it was ended: {0}; run it again, and report it if it comes back"
+    )]
+    Unreadable(Unreadable),
+}
+
 /// How an attempt to run a trial ended.
 enum Attempt {
     /// It ran, whatever came of it.
     Ended(Box<Record>),
     /// The copy that it was to start from could not be made or opened: why.
     NotStarted(String),
-}
-
-/// The directory below the base that holds a trial's limited storage.
-pub fn volume_name(trial: &str) -> String {
-    format!("{trial}.storage")
 }
 
 /// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.
@@ -348,20 +364,6 @@ fn tell_of_memory(limited: &Enforcement, anonymous_bytes: f64, writer: &mut Tria
     }
 }
 
-fn lines_of(child: &mut Child) -> Receiver<String> {
-    let (sender, lines) = channel();
-    if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    lines
-}
-
 fn signal(child: &Child, signal: rustix::process::Signal) {
     if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
         // It may have ended meanwhile; it is not reaped yet, so the pid is still its own.
@@ -370,9 +372,13 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 }
 
 /// Names the cause when a process ended without saying how.
-fn finish(end: std::io::Result<ExitStatus>, log: &Path, writer: &mut TrialWriter) {
+fn finish(end: Result<ExitStatus, Broken>, log: &Path, writer: &mut TrialWriter) {
     let cause = match end {
-        Err(error) => format!("the trial's process could not be run: {error}"),
+        Err(broken @ Broken::Unreadable(_)) => {
+            // Whatever it has told of its end before.
+            return writer.take(Event::Failed { phase: writer.phase(), cause: broken.to_string() });
+        }
+        Err(broken @ Broken::NotRun(_)) => broken.to_string(),
         Ok(status) => match status.signal() {
             Some(9) => "the trial's process was killed (signal 9): by a user, or by the kernel for lack of memory \
                         (see dmesg)"

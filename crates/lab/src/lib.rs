@@ -1,14 +1,16 @@
 //! The lab: the way of the data from an experiment's file to its results.
 //! It knows engines and workloads only as traits.
 //!
-//! [`spec`] → [`plan`] → [`provision`] → [`trial`] (load, settle, run, drain,
-//! verify) → [`store`]. [`conduct`] takes an experiment along
+//! [`spec`] → [`plan`] → [`prepare`] → [`provision`] → [`trial`] (load, settle, run,
+//! drain, verify) → [`store`]. [`conduct`] takes an experiment along
 //! this way, each trial in a process of its own.
 
 pub mod conduct;
+mod engine_files;
 pub mod harness;
 pub mod host;
-mod kept;
+pub mod kept;
+pub mod leftovers;
 pub mod limits;
 pub mod meter;
 mod parity;

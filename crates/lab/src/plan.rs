@@ -6,7 +6,6 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
-use rumba_core::workload::Bound;
 use rumba_statistics::LEAST_REPEATS;
 
 use crate::parity;
@@ -103,14 +102,18 @@ pub fn directory(trial: &TrialPlan) -> String {
     }
 }
 
+/// The name of the directory that holds a trial's limited storage.
+pub fn volume_name(trial: &TrialPlan) -> String {
+    format!("{}.storage", directory(trial))
+}
+
 /// How the data compares with each engine's cache, and where misses are served from.
 pub fn data_over_cache(
     experiment: &Experiment,
-    bound: &dyn Bound,
     memory_bytes: Option<u64>,
     registry: &Registry,
 ) -> Vec<(String, String)> {
-    let data = bound.expected_logical_bytes();
+    let data = experiment.bound.expected_logical_bytes();
     let label = |cache: u64, memory: Option<u64>| match memory {
         _ if data <= cache => "cached",
         Some(memory) if data <= memory => {
@@ -141,15 +144,10 @@ fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
 
 /// What breaks parity between the engines, or makes all their numbers mean
 /// less than they seem to.
-pub fn warnings(
-    experiment: &Experiment,
-    bound: &dyn Bound,
-    memory_bytes: Option<u64>,
-    registry: &Registry,
-) -> Vec<Warning> {
+pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Vec<Warning> {
     let engines = &experiment.engines;
     let mut warnings = parity::warnings(engines, registry);
-    let data = bound.expected_logical_bytes();
+    let data = experiment.bound.expected_logical_bytes();
     let most = engines.iter().filter_map(|engine| memory_of(engine, memory_bytes)).max();
     if let Some(memory) = most.filter(|memory| *memory > data) {
         warnings.push(Warning::new(

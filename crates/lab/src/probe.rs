@@ -5,16 +5,13 @@
 //! an experiment may well compare them.
 
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rumba_core::engine::{Engine, EngineConfig, Missing};
 use rumba_core::setting::SettingError;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::Registry;
-
-/// Makes the command that runs [`serve`].
-pub type Child = fn() -> io::Result<Command>;
+use crate::registry::{Child, Registry};
 
 /// Why a configuration cannot run.
 #[derive(Clone, Debug, Serialize, Deserialize)]

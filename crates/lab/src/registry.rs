@@ -1,10 +1,14 @@
 //! The engines and workloads that are known, by name. The binary fills it.
 
+use std::io;
+use std::process::Command;
+
 use rumba_core::engine::Engine;
 use rumba_core::server::Catalogue;
 use rumba_core::workload::Workload;
 
-use crate::probe::Child;
+/// Makes the command that runs [`crate::probe::serve`].
+pub type Child = fn() -> io::Result<Command>;
 
 /// The known engines and workloads.
 #[derive(Default)]

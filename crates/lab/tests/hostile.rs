@@ -17,9 +17,9 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use rumba_lab::provision::{
-    DataDir, Ledger, LoopDevice, MARK_VARIABLE, Owner, ProvisionError, THROTTLES, Throttled, VolumeDir,
-};
+use rumba_lab::leftovers;
+use rumba_lab::limits::{LoopDevice, THROTTLES, Throttled, VolumeDir};
+use rumba_lab::provision::{DataDir, Ledger, MARK_VARIABLE, Owner, ProvisionError};
 use serde_json::json;
 
 /// A user that no system has.
@@ -240,12 +240,12 @@ fn a_leftover_that_a_stranger_has_put_something_in_the_place_of_stays_listed() {
     fs::write(precious.join("data/file"), SECRET).unwrap();
     let path = base.join("001-x-c1-r1");
     std::mem::forget(DataDir::create(&path, &ended_owner(), &yard.ledger).unwrap());
-    assert!(yard.ledger.leftovers().unwrap()[0].doubt.is_none());
+    assert!(leftovers::find(&yard.ledger).unwrap()[0].doubt.is_none());
     fs::set_permissions(&base, Permissions::from_mode(0o777)).unwrap();
     yard.stranger(&base, "mv 001-x-c1-r1 moved; ln -s ../precious 001-x-c1-r1");
     for mode in [0o777, 0o755] {
         fs::set_permissions(&base, Permissions::from_mode(mode)).unwrap();
-        let leftovers = yard.ledger.leftovers().unwrap();
+        let leftovers = leftovers::find(&yard.ledger).unwrap();
         let doubt = leftovers[0].doubt.clone().unwrap();
         assert!(doubt.contains(if mode == 0o777 { "mode 0777" } else { "it is a link" }), "{doubt}");
         yard.ledger.clean(&leftovers[0]).unwrap_err();
@@ -253,7 +253,7 @@ fn a_leftover_that_a_stranger_has_put_something_in_the_place_of_stays_listed() {
     }
     fs::remove_file(&path).unwrap();
     fs::rename(base.join("moved"), &path).unwrap();
-    yard.ledger.clean(&yard.ledger.leftovers().unwrap()[0]).unwrap();
+    yard.ledger.clean(&leftovers::find(&yard.ledger).unwrap()[0]).unwrap();
     assert!(!path.exists());
     yard.assert_unharmed();
 }

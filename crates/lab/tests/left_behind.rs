@@ -4,6 +4,7 @@
 //! The engine starts a real process as its server, one that would outlive it.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
@@ -13,14 +14,15 @@ use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
 };
 use rumba_core::event::Event;
-use rumba_core::record::{Record, Status, TrialPlan};
+use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
-use rumba_lab::plan;
-use rumba_lab::prepare::Stock;
+use rumba_lab::kept::Stock;
+use rumba_lab::leftovers;
+use rumba_lab::prepare::{Admitted, Allowed};
 use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
@@ -28,6 +30,9 @@ use rumba_lab::store::{self, Claim, ResultsDir};
 
 const FAILS: &str = "RUMBA_TEST_FAILS";
 const PLACE: &str = "RUMBA_TEST_PLACE";
+
+/// Runs a command with its standard output in another place, where no other words than its own go.
+const RUN: &str = "exec \"$0\" \"$@\" 3>&1 > /dev/null";
 
 /// An engine whose server does not become ready.
 struct Unready;
@@ -140,6 +145,11 @@ fn registry() -> Registry {
 #[test]
 #[ignore = "run by the other tests, as their trial"]
 fn the_trial() {
+    // Whoever runs a trial reads events alone, and what runs tests says that it does.
+    // SAFETY: `RUN` has made it, and nobody else knows of it.
+    let events = unsafe { OwnedFd::from_raw_fd(3) };
+    rustix::stdio::dup2_stdout(&events).unwrap();
+    drop(events);
     rumba_lab::trial::child::serve(&registry()).unwrap();
 }
 
@@ -183,30 +193,36 @@ impl Place {
     }
 
     fn run(&self, fails: bool) -> Record {
+        self.run_by(&|| {
+            let mut command = Command::new("sh");
+            command.args(["-c", RUN]).arg(std::env::current_exe()?);
+            command.args(["--ignored", "--exact", "--nocapture", "the_trial"]);
+            if fails {
+                command.env(FAILS, "yes");
+            }
+            Ok(command)
+        })
+    }
+
+    /// Runs the trial in the process of a command.
+    fn run_by(&self, child: &dyn Fn() -> std::io::Result<Command>) -> Record {
         let overrides = Overrides {
             engines: vec!["unready".to_owned()],
             set: vec!["clients=1".to_owned(), "repeats=1".to_owned()],
             ..Overrides::default()
         };
         let experiment = spec::of_workload("nothing", &overrides, &registry()).unwrap();
-        let trials = plan::plan(&experiment, &registry());
+        let admitted = Admitted::new(experiment, &self.dir.join("data"), Allowed::default()).unwrap();
+        let trials = admitted.plan(&registry());
+        let prepared = admitted.prepare(trials, &registry()).unwrap();
         let claim = Claim::new(&self.dir.join("results")).unwrap();
-        let results = ResultsDir::create(claim, &experiment, &trials, Default::default(), Vec::new()).unwrap();
+        let results = ResultsDir::create(claim, &prepared).unwrap();
         let conduct = Conduct {
-            experiment: "test",
-            trials: &trials,
-            planned: trials.len(),
+            prepared: &prepared,
+            planned: prepared.trials().len(),
             results: &results,
-            data_base: &self.dir.join("data"),
             managed: &self.ledger(),
-            child: &|| {
-                let mut command = Command::new(std::env::current_exe()?);
-                command.args(["--ignored", "--exact", "--nocapture", "the_trial"]);
-                if fails {
-                    command.env(FAILS, "yes");
-                }
-                Ok(command)
-            },
+            child,
             harness: &Harness::default(),
             stops: &AtomicUsize::new(0),
         };
@@ -221,7 +237,7 @@ impl Place {
         let kept = std::fs::read_to_string(self.trial("results/trials").join("error.log")).unwrap();
         assert!(!is_alive(kept.parse().unwrap()), "its server works on");
         assert!(!self.trial("data").exists(), "its data is still there");
-        assert!(self.ledger().leftovers().unwrap().is_empty());
+        assert!(leftovers::find(&self.ledger()).unwrap().is_empty());
     }
 }
 
@@ -263,6 +279,29 @@ fn a_killed_trial_leaves_its_servers_log_and_no_server() {
     place.assert_tidy();
 }
 
+/// Before, the line was passed over, and the trial counted as done without what it had told.
+#[test]
+fn a_trial_that_tells_what_nobody_can_read_is_ended_and_has_failed() {
+    let place = Place::new();
+    let pid = place.dir.join("pid");
+    let tells = format!(
+        r#"cat > /dev/null; echo $$ > {}; echo '{{"event":"phase-started","phase":"load","seconds":null,"rows":1}}'
+           echo '{{"event":"finished"}}'; echo '{{"event":"phase-ended"'; exec sleep 1000"#,
+        pid.display()
+    );
+    let record = place.run_by(&|| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &tells]);
+        Ok(command)
+    });
+    let Status::Failed { phase, cause } = record.status else { panic!("{:?}", record.status) };
+    assert_eq!(phase, PhaseKind::Load);
+    assert!(cause.contains("cannot be read") && cause.contains("line 3 is no event"), "{cause}");
+    assert!(!is_alive(std::fs::read_to_string(pid).unwrap().trim().parse().unwrap()), "the trial works on");
+    assert!(!place.trial("data").exists(), "its data is still there");
+    assert!(leftovers::find(&place.ledger()).unwrap().is_empty());
+}
+
 /// The run of the next test.
 #[test]
 #[ignore = "run by another test, as its run"]
@@ -286,7 +325,7 @@ fn a_killed_runs_server_is_ended_when_the_leftovers_are_cleaned() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(is_alive(server), "this server outlives its trial: nothing asked the kernel to end it");
-    let leftovers = place.ledger().leftovers().unwrap();
+    let leftovers = leftovers::find(&place.ledger()).unwrap();
     assert_eq!(leftovers.len(), 1);
     place.ledger().clean(&leftovers[0]).unwrap();
     assert!(!is_alive(server), "its server works on");

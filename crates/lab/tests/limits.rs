@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use rumba_core::limits::{Backing, Limits, StorageLimit};
 use rumba_lab::host::{block, diskstats};
+use rumba_lab::leftovers;
 use rumba_lab::limits::{self, Enforcement, LimitError};
 use rumba_lab::provision::ProvisionError;
 use support::*;
@@ -213,7 +214,7 @@ fn two_runs_at_once_have_their_own_and_leave_the_others_alone() {
     assert_ne!(first.device(), second.device());
     let (kept, number) = (second.storage_dir().unwrap().to_owned(), second.device().unwrap().number.clone());
     fs::write(kept.join("rows"), "rows").unwrap();
-    assert_eq!(host.ledger.leftovers().unwrap(), [], "what a living process has made is never a leftover");
+    assert!(leftovers::find(&host.ledger).unwrap().is_empty(), "what a living process has made is never a leftover");
     first.end().unwrap();
     assert_eq!(fs::read_to_string(kept.join("rows")).unwrap(), "rows");
     if let Some(throttles) = throttles() {
@@ -253,12 +254,12 @@ fn a_killed_run_leaves_nothing_that_is_not_found_and_removed() {
         let before = throttles();
         let mut run = holder(&host, backing);
         let server = number_said(run.stdout.take().unwrap());
-        assert_eq!(host.ledger.leftovers().unwrap(), [], "it lives");
+        assert!(leftovers::find(&host.ledger).unwrap().is_empty(), "it lives");
         run.kill().unwrap();
         run.wait().unwrap();
         assert!(!has_ended(server), "the server that works on the volume outlives the kill");
         assert!(fs::read_to_string("/proc/self/mounts").unwrap().contains(&host.shown()), "so does the mount");
-        let leftovers = host.ledger.leftovers().unwrap();
+        let leftovers = leftovers::find(&host.ledger).unwrap();
         let shown: Vec<String> = leftovers.iter().map(ToString::to_string).collect();
         println!("{shown:#?}");
         assert!(shown.len() == 2 && shown[0].starts_with("control group"), "processes go before what they hold");
@@ -282,7 +283,7 @@ fn a_kill_at_any_step_is_cleaned_by_the_next_run_at_the_same_place() {
         let mut said = String::new();
         run.stdout.take().unwrap().read_to_string(&mut said).unwrap_or_default();
         run.wait().unwrap();
-        let leftovers = host.ledger.leftovers().unwrap();
+        let leftovers = leftovers::find(&host.ledger).unwrap();
         println!("killed after {milliseconds} ms: {} things left", leftovers.len());
         leftovers.iter().for_each(|leftover| host.ledger.clean(leftover).unwrap());
         host.assert_nothing_left();

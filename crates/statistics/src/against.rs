@@ -8,13 +8,14 @@ use rumba_core::comparison::{
 };
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::METRICS;
-use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, MAIN_SHARE, SAME_MARGIN};
+use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, SAME_MARGIN};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::units::{counted, show_bytes};
 use rumba_core::written::{WRITTEN, metrics_of_figures};
 
 use crate::ratios::{discover, ratio};
+use crate::relative::{is_main, p99s};
 use crate::summary::summarise;
 
 /// Compares `other` with `base`, engine by engine (by the name in the
@@ -189,23 +190,6 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Ve
         push(&format!("{op}.p99_ms"), "ms", main, base_p99, other_p99);
     }
     all
-}
-
-/// The 99th percentiles of the response times that both have, by type of operation.
-pub(crate) fn p99s<'a>(
-    base: &'a PhaseFigures,
-    other: &'a PhaseFigures,
-) -> impl Iterator<Item = (&'a str, &'a Figure, &'a Figure)> {
-    base.op_types.iter().filter_map(|(op, figures)| {
-        Some((op.as_str(), figures.response.get("p99_ms")?, other.op_types.get(op)?.response.get("p99_ms")?))
-    })
-}
-
-/// Whether a type of operation is one of the main ones: [`MAIN_SHARE`] of all.
-pub(crate) fn is_main(figures: &PhaseFigures, op: &str) -> bool {
-    let count = |figures: &rumba_core::comparison::OpFigures| figures.count.median.value().unwrap_or(0.0);
-    let all: f64 = figures.op_types.values().map(count).sum();
-    figures.op_types.get(op).is_some_and(|op| count(op) >= MAIN_SHARE * all)
 }
 
 /// The conditions of the host and of each engine that are not the same.

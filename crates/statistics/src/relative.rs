@@ -1,9 +1,8 @@
 //! The engines of one run against each other.
 
-use rumba_core::comparison::{PhaseFigures, Relative, RelativeRow, Row, metric_info};
-use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
+use rumba_core::comparison::{Figure, OpFigures, PhaseFigures, Relative, RelativeRow, Row, metric_info};
+use rumba_core::ratio::{Change, HEADLINE_RUN, MAIN_SHARE, Ratio};
 
-use crate::against::{is_main, p99s};
 use crate::ratios::{discover, ratio};
 
 /// What is set against the baseline beside the headlines.
@@ -52,6 +51,23 @@ fn ratios(base: &PhaseFigures, other: &PhaseFigures) -> Vec<Ratio> {
     }
     discover(all.iter_mut());
     all
+}
+
+/// The 99th percentiles of the response times that both have, by type of operation.
+pub fn p99s<'a>(
+    base: &'a PhaseFigures,
+    other: &'a PhaseFigures,
+) -> impl Iterator<Item = (&'a str, &'a Figure, &'a Figure)> {
+    base.op_types.iter().filter_map(|(op, figures)| {
+        Some((op.as_str(), figures.response.get("p99_ms")?, other.op_types.get(op)?.response.get("p99_ms")?))
+    })
+}
+
+/// Whether a type of operation is one of the main ones: [`MAIN_SHARE`] of all.
+pub fn is_main(figures: &PhaseFigures, op: &str) -> bool {
+    let count = |figures: &OpFigures| figures.count.median.value().unwrap_or(0.0);
+    let all: f64 = figures.op_types.values().map(count).sum();
+    figures.op_types.get(op).is_some_and(|op| count(op) >= MAIN_SHARE * all)
 }
 
 #[cfg(test)]

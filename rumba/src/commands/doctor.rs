@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use rumba_lab::host;
 use rumba_lab::provision::{Ledger, Leftover};
+use rumba_lab::{host, leftovers};
 use serde_json::json;
 
 use crate::cli::DoctorArgs;
@@ -14,14 +14,16 @@ pub fn run(args: &DoctorArgs) -> super::Result {
     let facts = host::Facts::gather(&args.data_dir);
     let managed = Ledger::of_user()?;
     let (mut cleaned, mut left) = (Vec::new(), Vec::new());
-    for leftover in &managed.leftovers()? {
+    for leftover in &leftovers::find(&managed)? {
         match treat(leftover, &managed, args.clean) {
             Ok(()) => cleaned.push(leftover.to_string()),
             Err(stays) => left.push(stays),
         }
     }
     // What such an entry lists cannot be cleaned, so that it is left, too.
-    left.extend(managed.unreadable()?.iter().map(|problem| Left { what: problem.to_string(), remedy: None }));
+    left.extend(
+        leftovers::unreadable(&managed)?.iter().map(|problem| Left { what: problem.to_string(), remedy: None }),
+    );
     if args.json {
         let left: Vec<&String> = left.iter().map(|left| &left.what).collect();
         return super::print_json(&json!({

@@ -6,15 +6,14 @@ use std::path::Path;
 use rumba_core::record::{Record, Status, TrialPart, TrialPlan};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_lab::prepare::{KeptData, Origin, Stock};
+use rumba_lab::kept::{KeptData, Origin, Stock};
+use rumba_lab::prepare::{Admitted, Allowed, Prepared};
 use rumba_lab::registry::Registry;
-use rumba_lab::spec::{self, Experiment, Overrides};
+use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
-use rumba_lab::{host, plan, provision};
+use rumba_lab::{plan, provision};
 
-use super::run::{
-    Run, clean_leftovers, conduct, enforce, logical_bytes, refuse_too_small, refuse_unmanaged, show, versions,
-};
+use super::run::{clean_leftovers, conduct, show, versions};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
@@ -30,14 +29,16 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     })?;
     let read = super::report::read(directory)?;
     refuse_other_rumba(&read)?;
-    let mut experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
-    enforce(&mut experiment, &resume.data_base, resume.allow_unlimited || args.options.allow_unlimited)?;
-    refuse_changed(&experiment, &resume, registry)?;
+    let experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
+    // The run that began has said what memory is tight, and was let through.
+    let allowed = Allowed { unlimited: resume.allow_unlimited || args.options.allow_unlimited, tight_memory: true };
+    let admitted = Admitted::new(experiment, &resume.data_base, allowed)?;
+    refuse_changed(&admitted, &resume, registry)?;
     let records = read.trials.iter().map(|trial| (trial.record.plan.number, &trial.record)).collect();
     let standing = Standing { records, retry_failed: args.retry_failed };
     let managed = provision::Ledger::of_user()?;
     // Before leftovers are removed: what a killed run has kept is one, and of use.
-    let stock = adopt(&experiment.name, &resume, &standing, directory, &managed)?;
+    let stock = adopt(&admitted.experiment().name, &resume, &standing, directory, &managed)?;
     clean_leftovers(&managed);
     let trials = plan::rest(
         &resume.plans,
@@ -45,20 +46,17 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
         |load| stock.has(load),
         |load| standing.was_started_from(load),
     );
-    if trials.is_empty() {
+    let prepared = admitted.prepare(trials, registry)?;
+    if prepared.trials().is_empty() {
         tell("all trials have been run; --retry-failed runs those again that failed");
     } else {
-        refuse_unmanaged(&resume.data_base, &trials)?;
-        let logical = logical_bytes(&experiment, registry)?;
-        refuse_too_small(&experiment, &trials, logical, &resume.data_base, registry)?;
-        resume.update(&trials);
-        let warnings = changed_host(&read, &resume.data_base).into_iter().collect();
+        resume.update(prepared.trials());
+        let warnings = changed_host(&read, &prepared).into_iter().collect();
         results.goes_on(&resume, warnings).map_err(|error| {
             Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
         })?;
     }
-    let run = Run { experiment: &experiment.name, trials: &trials, resume: &resume, results: &results };
-    let outcome = conduct(&args.options, &run, stock, &managed)?;
+    let outcome = conduct(&args.options, &prepared, &resume, &results, stock, &managed)?;
     show(&args.options, &results, outcome)
 }
 
@@ -102,9 +100,9 @@ fn refuse_other_rumba(read: &Results) -> Result<(), Problem> {
 }
 
 /// Refuses to go on with another experiment or other engines than those that the finished trials ran.
-fn refuse_changed(experiment: &Experiment, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
+fn refuse_changed(admitted: &Admitted, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
     let remedy = "put it back as it was, or run the experiment anew into another directory";
-    let planned = plan::plan(experiment, registry);
+    let planned = admitted.plan(registry);
     let same = |(now, then): (&TrialPlan, &TrialPlan)| {
         // A load that was made again has taken the place of the first.
         TrialPlan { loaded_by: then.loaded_by, ..now.clone() } == *then
@@ -112,7 +110,7 @@ fn refuse_changed(experiment: &Experiment, resume: &Resume, registry: &Registry)
     if planned.len() != resume.planned || !planned.iter().zip(&resume.plans).all(same) {
         return Err(Problem::mistake("experiment.toml no longer plans the trials that were begun", remedy));
     }
-    let now = versions(experiment, registry);
+    let now = versions(admitted.experiment(), registry);
     for (engine, then) in &resume.versions {
         if now.get(engine) != Some(then) {
             let here = now.get(engine).map_or("none", String::as_str);
@@ -158,8 +156,8 @@ fn adopt(
 }
 
 /// Warns when the host is not what it was when the run began. Load comes and goes.
-fn changed_host(read: &Results, data_base: &Path) -> Option<Warning> {
-    let now = host::Facts::gather(data_base).conditions();
+fn changed_host(read: &Results, prepared: &Prepared) -> Option<Warning> {
+    let now = prepared.conditions();
     let differs = |name: &&String| *name != "load_average_at_start" && read.conditions.get(*name) != now.get(*name);
     let changed: Vec<String> = now.keys().filter(differs).cloned().collect();
     (!changed.is_empty()).then(|| {

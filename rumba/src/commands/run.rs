@@ -10,15 +10,15 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::record::{TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_core::warning::Warning;
-use rumba_core::workload::Bound;
-use rumba_lab::conduct::{Conduct, Outcome, volume_name};
+use rumba_lab::conduct::{Conduct, Outcome};
 use rumba_lab::harness::Harness;
-use rumba_lab::prepare::Stock;
+use rumba_lab::kept::Stock;
+use rumba_lab::prepare::{Admitted, Allowed, Prepared, TIMES_DATA};
 use rumba_lab::registry::Registry;
-use rumba_lab::spec::{self, Experiment, Overrides, Shortage};
+use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{Claim, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{host, limits, plan, provision};
+use rumba_lab::{leftovers, plan, provision};
 use rumba_report::TableOptions;
 use signal_hook::consts::SIGQUIT;
 
@@ -28,11 +28,6 @@ use crate::progress::{Progress, tell};
 
 /// The exit code of what was interrupted.
 pub const INTERRUPTED: u8 = 130;
-/// How much larger a database may get than its logical bytes before a run that
-/// fits only its logical bytes would fill the device: B-trees after random
-/// inserts, with their log, stay below three.
-const ROOM: u64 = 3;
-
 /// Reads the experiment, runs its trials, shows the results.
 pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     if let Some(directory) = &args.resume {
@@ -47,46 +42,52 @@ pub fn overrides(options: &RunOptions) -> Overrides {
 }
 
 /// Runs the trials of an experiment, shows the results.
-pub fn run_experiment(mut experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
+pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
     if args.check && experiment.claims.is_empty() {
         return Err(Problem::mistake(
             "there is no claim to check",
             "add a [[claim]] to the experiment, or leave out --check",
         ));
     }
-    say_left_out(&experiment);
-    if let Some(Warning { message, remedy, .. }) = plan::few_repeats(&experiment) {
-        tell(&format!("warning: {message} ({remedy})"));
-    }
-    let tight = refuse_short_of_memory(&experiment, args.allow_tight_memory)?;
     if args.dry_run {
-        return dry_run(&experiment, &plan::plan(&experiment, registry), logical_bytes(&experiment, registry)?);
+        return dry_run(experiment, args, registry);
     }
     let claim = match &args.out {
         Some(out) => Claim::new(out)?,
         None => Claim::named(Path::new("results"), &experiment.name)?,
     };
     let out = claim.path().to_owned();
-    let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
-    let mut warnings = enforce(&mut experiment, &data_base, args.allow_unlimited)?;
-    warnings.extend(tight);
-    let plans = plan::plan(&experiment, registry);
-    refuse_unmanaged(&data_base, &plans)?;
+    let admitted = admit(experiment, &out, args)?;
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
-    let results = prepare(&experiment, &plans, claim, &data_base, registry, warnings)?;
+    let trials = admitted.plan(registry);
+    let prepared = admitted.prepare(trials, registry)?;
+    let results = ResultsDir::create(claim, &prepared)?;
     let resume = Resume {
-        planned: plans.len(),
-        data_base: std::path::absolute(&data_base).unwrap_or_else(|_| data_base.clone()),
-        versions: versions(&experiment, registry),
+        planned: prepared.trials().len(),
+        data_base: prepared.data_base().to_owned(),
+        versions: versions(prepared.experiment(), registry),
         allow_unlimited: args.allow_unlimited,
-        plans,
+        plans: prepared.trials().to_vec(),
     };
     let noted = results.note(&resume);
     noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
-    let run = Run { experiment: &experiment.name, trials: &resume.plans, resume: &resume, results: &results };
-    let outcome = conduct(args, &run, Stock::default(), &managed)?;
+    let outcome = conduct(args, &prepared, &resume, &results, Stock::default(), &managed)?;
     show(args, &results, outcome)
+}
+
+/// Admits an experiment whose results go to this directory; says what the user must know before the first trial.
+fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitted, Problem> {
+    let data_base = experiment.run.data_dir.clone().unwrap_or_else(|| out.join("data"));
+    let allowed = Allowed { unlimited: args.allow_unlimited, tight_memory: args.allow_tight_memory };
+    let admitted = Admitted::new(experiment, &data_base, allowed)?;
+    for Warning { code, message, remedy } in admitted.notices() {
+        match code.as_str() {
+            "engine-left-out" => tell(&format!("{message}; {remedy}")),
+            _ => tell(&format!("warning: {message} ({remedy})")),
+        }
+    }
+    Ok(admitted)
 }
 
 /// The engines' versions, as far as they are known before they run.
@@ -113,63 +114,9 @@ fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
     Ok(spec::read_file(path, &overrides, registry)?)
 }
 
-/// Says before the first trial which optional engines will be missing.
-fn say_left_out(experiment: &Experiment) {
-    for Warning { message, remedy, .. } in &experiment.left_out {
-        tell(&format!("{message}; {remedy}"));
-    }
-}
-
-/// Refuses a limit of memory that an engine was measured not to run in, unless the user allows it; says at once what
-/// is tight, and returns it for the results.
-fn refuse_short_of_memory(experiment: &Experiment, allowed: bool) -> Result<Vec<Warning>, Problem> {
-    let mut tight = Vec::new();
-    for Shortage { mistake, is_impossible } in &experiment.shortages {
-        if *is_impossible && !allowed {
-            let remedy = format!("{}; or add --allow-tight-memory to run nevertheless", mistake.remedy);
-            return Err(spec::SpecError { remedy, ..mistake.clone() }.into());
-        }
-        let place = mistake.place().map(|place| format!("{place}: ")).unwrap_or_default();
-        tell(&format!("warning: {place}{} ({})", mistake.problem, mistake.remedy));
-        tight.push(Warning::new("memory-tight", &mistake.problem, &mistake.remedy));
-    }
-    Ok(tight)
-}
-
-/// Refuses limits that this host cannot enforce; or, where the user allows it,
-/// takes them out of the experiment and returns what to warn of.
-pub fn enforce(experiment: &mut Experiment, data_base: &Path, allow_unlimited: bool) -> Result<Vec<Warning>, Problem> {
-    let mut unlimited = Vec::new();
-    for engine in &mut experiment.engines {
-        let (enforced, warnings) = limits::enforceable(&engine.limits, data_base)?;
-        if let Some(warning) = warnings.first().filter(|_| !allow_unlimited) {
-            let remedy = format!("{}; or add --allow-unlimited to run without this limit", warning.remedy);
-            return Err(Problem::mistake(format!("{}: {}", engine.name, warning.message), remedy));
-        }
-        limits::check(&enforced, data_base)?;
-        engine.limits = enforced;
-        for warning in warnings {
-            if !unlimited.contains(&warning) {
-                unlimited.push(warning);
-            }
-        }
-    }
-    Ok(unlimited)
-}
-
-/// Refuses data directories that hold something that rumba did not create, before anything is created.
-pub fn refuse_unmanaged(base: &Path, trials: &[TrialPlan]) -> Result<(), Problem> {
-    for trial in trials {
-        let directory = plan::directory(trial);
-        provision::DataDir::check(&base.join(&directory))?;
-        provision::VolumeDir::check(&base.join(volume_name(&directory)))?;
-    }
-    Ok(())
-}
-
 /// Removes what killed runs have left behind; their gigabytes may be needed now.
 pub fn clean_leftovers(managed: &provision::Ledger) {
-    for leftover in managed.leftovers().unwrap_or_default() {
+    for leftover in leftovers::find(managed).unwrap_or_default() {
         match managed.clean(&leftover) {
             Ok(()) => tell(&format!("removed what a killed run left behind: {leftover}")),
             Err(error) => tell(&format!("left behind by a killed run: {leftover}, and it stays: {error}")),
@@ -177,135 +124,22 @@ pub fn clean_leftovers(managed: &provision::Ledger) {
     }
 }
 
-fn prepare(
-    experiment: &Experiment,
-    trials: &[TrialPlan],
-    claim: Claim,
-    data_base: &Path,
-    registry: &Registry,
-    known: Vec<Warning>,
-) -> Result<ResultsDir, Problem> {
-    let bound = bound(experiment, registry)?;
-    refuse_too_small(experiment, trials, bound.expected_logical_bytes(), data_base, registry)?;
-    let facts = host::Facts::gather(data_base);
-    let mut conditions = facts.conditions();
-    conditions.extend(experiment.memory_needs.iter().cloned());
-    conditions.insert("data, logical".to_owned(), show_bytes(bound.expected_logical_bytes() as f64));
-    let mut warnings = facts.warnings();
-    warnings.extend(experiment.left_out.clone());
-    warnings.extend(known);
-    warnings.extend(plan::warnings(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
-    conditions.extend(plan::data_over_cache(experiment, bound.as_ref(), facts.machine.usable_memory_bytes(), registry));
-    Ok(ResultsDir::create(claim, experiment, trials, conditions, warnings)?)
-}
-
-/// The experiment's workload with its settings taken.
-fn bound(experiment: &Experiment, registry: &Registry) -> Result<Box<dyn Bound>, Problem> {
-    let workload = registry.workload(&experiment.workload);
-    let workload = workload.ok_or_else(|| Problem::failure("the workload is gone", "report this"))?;
-    let bound = workload.bind(&experiment.workload_settings);
-    bound.map_err(|error| Problem::mistake(error.to_string(), error.remedy))
-}
-
-/// About how many bytes of rows the experiment's data has.
-pub fn logical_bytes(experiment: &Experiment, registry: &Registry) -> Result<u64, Problem> {
-    Ok(bound(experiment, registry)?.expected_logical_bytes())
-}
-
-/// Refuses data that would not fit where it is to be.
-pub fn refuse_too_small(
-    experiment: &Experiment,
-    trials: &[TrialPlan],
-    logical: u64,
-    data_base: &Path,
-    registry: &Registry,
-) -> Result<(), Problem> {
-    let keeps_data =
-        |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
-    let keeping: Vec<&EngineConfig> = experiment.engines.iter().filter(keeps_data).collect();
-    for engine in &keeping {
-        let Some(storage) = &engine.limits.storage else { continue };
-        if storage.size_bytes < logical.saturating_mul(ROOM) {
-            return Err(Problem::mistake(
-                format!(
-                    "{}: limits.storage.size is {}; this data set may need {} ({} of rows, and engines take up to {ROOM} times that)",
-                    engine.name,
-                    show_bytes(storage.size_bytes as f64),
-                    show_bytes(logical.saturating_mul(ROOM) as f64),
-                    show_bytes(logical as f64)
-                ),
-                "set limits.storage.size to \"data*4\", or lower maxid1",
-            ));
-        }
-    }
-    // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
-    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
-    let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
-        _ if experiment.run.keep_data && !keeping.is_empty() => trials.len() as u64 - loads,
-        true => 1,
-        false => 0,
-    };
-    if loads + working > 0 {
-        refuse_full(data_base, logical, loads, working)?;
-    }
-    Ok(())
-}
-
-/// Refuses a volume that has no room for so many databases that are kept and that are at work.
-fn refuse_full(data_base: &Path, logical: u64, kept: u64, working: u64) -> Result<(), Problem> {
-    let needed = logical.saturating_mul(kept + working).saturating_mul(ROOM);
-    let of_each = match kept {
-        0 => String::new(),
-        _ => format!("; {kept} kept for the repeats and {working} at work"),
-    };
-    match provision::free_bytes(data_base) {
-        Ok(free) if free < needed => Err(Problem::mistake(
-            format!(
-                "the volume of {} has {} free; this data set may need {} ({} of rows, and engines take up to {ROOM} times that{of_each})",
-                data_base.display(),
-                show_bytes(free as f64),
-                show_bytes(needed as f64),
-                show_bytes(logical as f64)
-            ),
-            if kept > 0 {
-                "lower maxid1, set run.data_dir to a larger volume, or repeats_from = \"load\", which keeps nothing"
-            } else {
-                "lower maxid1, or set run.data_dir to a larger volume"
-            },
-        )),
-        // Unknown free space is no reason to refuse: the engine will say when it is full.
-        _ => Ok(()),
-    }
-}
-
-/// What is to be conducted.
-pub struct Run<'a> {
-    /// The experiment's name.
-    pub experiment: &'a str,
-    /// The trials to run.
-    pub trials: &'a [TrialPlan],
-    /// All there are, and where their data goes.
-    pub resume: &'a Resume,
-    /// Where results go.
-    pub results: &'a ResultsDir,
-}
-
-/// Runs trials; `stock` is the data of earlier loads that they start from.
+/// Runs prepared trials; `stock` is the data of earlier loads that they start from.
 pub fn conduct(
     args: &RunOptions,
-    run: &Run<'_>,
+    prepared: &Prepared,
+    resume: &Resume,
+    results: &ResultsDir,
     stock: Stock,
     managed: &provision::Ledger,
 ) -> Result<Outcome, Problem> {
     let stops = count_stops()?;
-    let harness = run.trials.first().map(|first| Harness::measure(&|| super::own("harness"), first));
+    let harness = prepared.trials().first().map(|first| Harness::measure(&|| super::own("harness"), first));
     let mut progress = Progress::new(args.quiet);
     let conduct = Conduct {
-        experiment: run.experiment,
-        trials: run.trials,
-        planned: run.resume.plans.len(),
-        results: run.results,
-        data_base: &run.resume.data_base,
+        prepared,
+        planned: resume.plans.len(),
+        results,
         managed,
         child: &|| super::own("trial"),
         harness: &harness.unwrap_or_default(),
@@ -314,7 +148,7 @@ pub fn conduct(
     let outcome = conduct.run(stock, &mut progress);
     progress.finish();
     outcome.map_err(|error| {
-        let kept = run.results.path().display();
+        let kept = results.path().display();
         let go_on = format!("what was measured until then is in {kept}; `rumba run --resume {kept}` goes on");
         Problem::failure(error.to_string(), go_on)
     })
@@ -388,7 +222,16 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     })
 }
 
-fn dry_run(experiment: &Experiment, trials: &[TrialPlan], logical: u64) -> super::Result {
+/// Shows what would run; and fails as the run would, where that is known before its first trial.
+fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
+    let trials = plan::plan(&experiment, registry);
+    show_plan(&experiment, &trials);
+    let out = args.out.clone().unwrap_or_else(|| Path::new("results").join(&experiment.name));
+    admit(experiment, &out, args)?.check(&trials, registry)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
     let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
     say!("{}: {}", experiment.name, counted(trials.len(), "trial"));
     for trial in trials {
@@ -421,10 +264,9 @@ fn dry_run(experiment: &Experiment, trials: &[TrialPlan], logical: u64) -> super
     let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count();
     if loads > 0 {
         let databases = if loads == 1 { "database is" } else { "databases are" };
-        let rows = show_bytes(logical as f64);
+        let rows = show_bytes(experiment.bound.expected_logical_bytes() as f64);
         say!(
-            "{loads} {databases} kept beside the one at work, each of {rows} of rows (engines take up to {ROOM} times that)"
+            "{loads} {databases} kept beside the one at work, each of {rows} of rows (engines take up to {TIMES_DATA} times that)"
         );
     }
-    Ok(ExitCode::SUCCESS)
 }

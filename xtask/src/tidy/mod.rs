@@ -1,7 +1,9 @@
 //! Whether the house is in order. Each rule is a file and yields findings.
 
 mod arrows;
+mod folders;
 mod links;
+mod named;
 mod names;
 mod sources;
 #[cfg(test)]
@@ -66,9 +68,11 @@ impl Text {
 /// # Errors
 /// When a directory cannot be read.
 pub fn check(root: &Path) -> io::Result<Report> {
-    let mut files = Vec::new();
-    collect(root, Path::new(""), &mut files)?;
+    let (mut files, mut paths) = (Vec::new(), Vec::new());
+    collect(root, Path::new(""), &mut files, &mut paths)?;
     let mut findings = arrows::check(&files);
+    findings.extend(folders::check(&files));
+    findings.extend(named::check(&files, &paths));
     findings.extend(sources::check_core(&files));
     findings.extend(warnings::check(&files));
     findings.extend(names::check(&files));
@@ -85,7 +89,8 @@ pub fn check(root: &Path) -> io::Result<Report> {
 /// What is made and not kept: .git, and the directories that .gitignore names.
 const MADE: [&str; 5] = [".git", "target", "results", "node_modules", "dist"];
 
-fn collect(root: &Path, below: &Path, files: &mut Vec<Text>) -> io::Result<()> {
+/// Finds the files below a directory: the paths of all, and the text of those that are text.
+fn collect(root: &Path, below: &Path, files: &mut Vec<Text>, paths: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
         let path = below.join(entry.file_name());
@@ -95,11 +100,12 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<Text>) -> io::Result<()> {
             continue;
         }
         if kind.is_dir() {
-            collect(root, &path, files)?;
-        } else if kind.is_file()
-            && let Ok(content) = String::from_utf8(fs::read(entry.path())?)
-        {
-            files.push(Text { path, content });
+            collect(root, &path, files, paths)?;
+        } else if kind.is_file() {
+            paths.push(path.clone());
+            if let Ok(content) = String::from_utf8(fs::read(entry.path())?) {
+                files.push(Text { path, content });
+            }
         }
     }
     Ok(())

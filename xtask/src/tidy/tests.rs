@@ -172,7 +172,8 @@ fn a_crate_outside_the_rooms_is_found() {
 #[test]
 fn a_source_of_more_than_600_lines_is_found_and_a_document_is_not() {
     let (most, more) = ("x\n".repeat(600), "x\n".repeat(601));
-    let found = findings(&[("a.rs", &most), ("web/b.ts", &more), ("scripts/setup", &more), ("README.md", &more)]);
+    let readme = format!("{more}b.ts setup");
+    let found = findings(&[("a.rs", &most), ("web/b.ts", &more), ("scripts/setup", &more), ("README.md", &readme)]);
     assert_eq!(
         found,
         [
@@ -241,8 +242,8 @@ fn traces_of_a_machine_are_found_in_any_text() {
     let host = concat!("\"resolved\": \"https://registry.", "npmjs.org/uplot.tgz\"");
     let path = concat!("run `", "/wo", "rk/main/x`");
     assert_eq!(findings(&[("web/package-lock.json", host)]).len(), 1);
-    assert_eq!(findings(&[("docs/a.md", path)]).len(), 1);
-    assert_eq!(findings(&[("docs/a.md", concat!("see docs", "/wo", "rk/x and $DIR", "/wo", "rk/x"))]).len(), 0);
+    assert_eq!(findings(&[("a.md", path)]).len(), 1);
+    assert_eq!(findings(&[("a.md", concat!("see docs", "/wo", "rk/x and $DIR", "/wo", "rk/x"))]).len(), 0);
 }
 
 #[test]
@@ -278,10 +279,93 @@ fn a_warning_without_a_rank_is_found() {
     let ranking = ("crates/core/src/warning.rs", "    row(\"known\", Rank::Note, &[]),\n");
     let make = concat!("Warning::", "new(");
     let source = format!("fn f() {{\n    {make}\n        \"known\", a, b);\n    {make}\"new-one\", a, b);\n}}\n");
-    let found = findings(&[ranking, ("crates/lab/src/a.rs", &source)]);
+    let found = findings(&[ranking, ("crates/report/src/a.rs", &source)]);
     assert_eq!(
         found,
-        ["crates/lab/src/a.rs:4: the warning `new-one` has no rank in crates/core/src/warning.rs"],
+        ["crates/report/src/a.rs:4: the warning `new-one` has no rank in crates/core/src/warning.rs"],
         "a known one, and one in a test, are not"
     );
+}
+
+/// The findings in one file of lab.
+fn of_lab(path: &str, content: &str) -> Vec<String> {
+    let files = [("crates/lab/src/lib.rs", "#[cfg(test)]\nmod doubles;\n"), (path, content)];
+    findings(&files)
+}
+
+#[test]
+fn a_folder_of_lab_that_uses_what_comes_later_is_found() {
+    let later = "//! See [`crate::trial`].\nuse crate::{host::Facts, trial};\n";
+    assert_eq!(
+        of_lab("crates/lab/src/limits/group.rs", later),
+        ["crates/lab/src/limits/group.rs:2: `limits` uses `trial`; it may use host, provision"]
+    );
+    assert_eq!(
+        of_lab("crates/lab/src/host.rs", "fn a() {\n    crate::run::b();\n}\n"),
+        ["crates/lab/src/host.rs:2: `host` uses `run`; it may use no other"]
+    );
+    let in_tests = "#[cfg(test)]\nmod tests {\n    use crate::conduct;\n}\n";
+    assert_eq!(of_lab("crates/lab/src/host/mod.rs", in_tests), [""; 0]);
+    assert_eq!(of_lab("crates/lab/src/doubles.rs", "use crate::conduct;\n"), [""; 0], "it is there for tests alone");
+    let found = of_lab("crates/lab/src/attic.rs", "");
+    assert!(found.len() == 1 && found[0].contains("`attic` has no place among lab's folders"), "{found:?}");
+}
+
+#[test]
+fn the_folders_of_lab_use_one_another_in_one_direction() {
+    let mut before: Vec<&str> = Vec::new();
+    for (folder, used) in super::folders::MAY_USE {
+        for used in *used {
+            assert!(before.contains(used), "{folder} may use {used}, which comes later");
+        }
+        before.push(folder);
+    }
+}
+
+#[test]
+fn a_source_that_no_module_declares_is_found() {
+    let crate_of = |root: &str, more: &[(&str, &str)]| {
+        let manifest = manifest("rumba-engine-a", "");
+        let own = [("engines/a/Cargo.toml", manifest.as_str()), ("engines/a/src/lib.rs", root)];
+        findings(&[&own[..], more].concat())
+    };
+    let of_crate = [
+        ("engines/a/src/b.rs", "pub mod c;\n"),
+        ("engines/a/src/b/c.rs", ""),
+        ("engines/a/src/d/mod.rs", ""),
+        ("engines/a/src/e.rs", ""),
+        ("engines/a/tests/f.rs", "mod common;\n"),
+        ("engines/a/tests/common/mod.rs", ""),
+        ("engines/a/examples/g.rs", ""),
+    ];
+    assert_eq!(crate_of("mod b;\n#[cfg(test)]\nmod d;\n#[path = \"e.rs\"]\nmod other;\n", &of_crate), [""; 0]);
+    assert_eq!(
+        crate_of("mod bc;\n", &[("engines/a/src/b.rs", ""), ("engines/a/src/bc.rs", ""), ("engines/a/src/b/d.rs", "")]),
+        [
+            "engines/a/src/b/d.rs:1: no `mod` declares it, so that nobody compiles it: declare it or remove it",
+            "engines/a/src/b.rs:1: no `mod` declares it, so that nobody compiles it: declare it or remove it",
+        ]
+    );
+}
+
+#[test]
+fn a_document_an_experiment_a_script_or_a_part_of_the_page_that_nobody_names_is_found() {
+    let readme = "[a](docs/a.md), scripts/setup-all, `rumba reproduce tiers`\n";
+    let main = "import { chart } from \"./chart\";\nimport \"./style.css\";\n";
+    let found = findings(&[
+        ("README.md", readme),
+        ("docs/a.md", "docs/a.md"),
+        ("docs/b.md", "b.md names itself"),
+        ("scripts/setup", ""),
+        ("experiments/tiers.toml", ""),
+        ("experiments/tier.toml", ""),
+        ("web/index.html", "<script src=\"/src/main.ts\">"),
+        ("web/src/main.ts", main),
+        ("web/src/chart.ts", ""),
+        ("web/src/charts.ts", ""),
+        ("web/src/style.css", ""),
+    ]);
+    let unnamed = ["docs/b.md", "experiments/tier.toml", "scripts/setup", "web/src/charts.ts"];
+    let expected = unnamed.map(|path| format!("{path}:1: no other file names it: link it, use it or remove it"));
+    assert_eq!(found, expected);
 }

@@ -6,7 +6,7 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
 use super::{Attempt, Conduct, ConductError, Watch, io};
-use crate::prepare::{Contents, Found, KeptData, Origin, PrepareError, Stock};
+use crate::kept::{Contents, CopyError, Found, KeptData, Origin, Stock};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
@@ -138,15 +138,15 @@ impl Conduct<'_> {
         to: &DataDir,
         trial: &TrialPlan,
         watch: &mut dyn Watch,
-    ) -> Result<(), PrepareError> {
+    ) -> Result<(), CopyError> {
         let Start::Copy { data, .. } = start else { return Ok(()) };
         watch.copies(trial, data.allocated_bytes());
         data.copy(&to.engine_dir(), self.stops)
     }
 
     /// Records that a trial had nothing to start from.
-    pub(super) fn not_started(&self, cause: &PrepareError, writer: &mut TrialWriter) {
-        if matches!(cause, PrepareError::Interrupted) {
+    pub(super) fn not_started(&self, cause: &CopyError, writer: &mut TrialWriter) {
+        if matches!(cause, CopyError::Interrupted) {
             return writer.interrupted();
         }
         let words = if cause.asks_for_another_load() { cause.to_string() } else { format!("{NO_COPY}: {cause}") };
@@ -215,8 +215,9 @@ impl Conduct<'_> {
 
     /// A place beside the volumes.
     fn home(&self, trial: &TrialPlan, directory: &str) -> Result<DataDir, String> {
-        let owner = Owner::this_process(self.experiment, trial.number).map_err(|error| error.to_string())?;
-        let home = DataDir::create(&self.data_base.join(directory), &owner, self.managed);
+        let owner =
+            Owner::this_process(&self.prepared.experiment().name, trial.number).map_err(|error| error.to_string())?;
+        let home = DataDir::create(&self.prepared.data_base().join(directory), &owner, self.managed);
         home.map_err(|error| error.to_string())
     }
 }

@@ -8,9 +8,9 @@ use rumba_core::limits::{Backing, Limits, StorageLimit};
 use rumba_core::units::show_bytes;
 use rustix::fs::{Access, access};
 
-use super::cgroup::{self, Tree, Version};
+use super::control_group::{self, Tree, Version};
 use super::error::{LimitError, MEMORY, STORAGE};
-use super::scope;
+use super::volume::{LOOP_CONTROL, THROTTLES};
 use crate::host::parse::meminfo_bytes;
 use crate::provision;
 
@@ -76,7 +76,7 @@ impl Means {
             is_root: rustix::process::geteuid().is_root(),
             memory: memory(),
             throttle: throttle(),
-            has_loop_devices: Path::new(provision::LOOP_CONTROL).exists(),
+            has_loop_devices: Path::new(LOOP_CONTROL).exists(),
             mkfs: program("mkfs.ext4"),
             disk_bytes: provision::free_bytes(volumes)?,
             memory_bytes: available_memory(),
@@ -117,7 +117,7 @@ impl Means {
         }
         if !self.has_loop_devices {
             return refuse(
-                format!("{} is missing", provision::LOOP_CONTROL),
+                format!("{} is missing", LOOP_CONTROL),
                 "load the module (`modprobe loop`), or start the container with access to the host's loop devices",
             );
         }
@@ -167,16 +167,16 @@ impl Means {
 }
 
 fn memory() -> MemoryMeans {
-    let Some(tree) = cgroup::tree_of("memory") else {
+    let Some(tree) = control_group::tree_of("memory") else {
         return MemoryMeans::None("this host has no memory controller of control groups".into());
     };
     let parent = match tree.version {
         Version::One => Some(tree.own.clone()),
-        Version::Two => cgroup::parent_with(&tree, &["memory"]),
+        Version::Two => control_group::parent_with(&tree, &["memory"]),
     };
     match parent {
         Some(parent) if may_make_groups(&tree, &parent) => MemoryMeans::Group { version: tree.version, parent },
-        _ if scope::is_offered(tree.version) => MemoryMeans::Scope,
+        _ if control_group::is_offered(tree.version) => MemoryMeans::Scope,
         Some(parent) => MemoryMeans::None(format!("no control group can be made below {}", parent.display())),
         None => MemoryMeans::None(format!(
             "every control group between {} and {} holds processes, so that none can hand its memory controller down",
@@ -195,22 +195,22 @@ fn may_make_groups(tree: &Tree, parent: &Path) -> bool {
 }
 
 fn throttle() -> ThrottleMeans {
-    let one = cgroup::tree_of("blkio").filter(|tree| tree.version == Version::One);
+    let one = control_group::tree_of("blkio").filter(|tree| tree.version == Version::One);
     if let Some(tree) = one {
         let groups: Vec<PathBuf> = if tree.own == tree.root { vec![tree.root] } else { vec![tree.root, tree.own] };
         return match groups
             .iter()
-            .flat_map(|group| provision::THROTTLES.map(|file| group.join(file)))
+            .flat_map(|group| THROTTLES.map(|file| group.join(file)))
             .find(|file| access(file, Access::WRITE_OK).is_err())
         {
             None => ThrottleMeans::Groups(groups),
             Some(file) => ThrottleMeans::None(format!("{} cannot be written", file.display())),
         };
     }
-    let Some(tree) = cgroup::tree_of("io") else {
+    let Some(tree) = control_group::tree_of("io") else {
         return ThrottleMeans::None("this host has no controller of block I/O (blkio or io)".into());
     };
-    match cgroup::parent_with(&tree, &["io", "memory"]) {
+    match control_group::parent_with(&tree, &["io", "memory"]) {
         Some(parent) if may_make_groups(&tree, &parent) => ThrottleMeans::IoMax(parent),
         _ => ThrottleMeans::None("no control group with a controller of block I/O can be made here".into()),
     }

@@ -6,16 +6,10 @@
 //! undoes everything. What a kill -9 leaves, `rumba doctor --clean` and the next
 //! run find in the ledger.
 
-mod aligned;
-mod calibration;
-mod cgroup;
+mod control_group;
 mod error;
 mod evict;
-mod group;
 mod means;
-mod scope;
-mod share;
-mod throttle;
 mod volume;
 
 use std::path::Path;
@@ -27,20 +21,20 @@ use rumba_core::metric::Metric;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
-pub use cgroup::Version;
-pub(crate) use cgroup::tree_of;
+pub(crate) use control_group::tree_of;
+pub use control_group::{MemoryPressure, MemoryReading, Version};
 pub use error::LimitError;
 pub use evict::{Evicted, evict};
-pub use group::{MemoryPressure, MemoryReading};
 pub use means::{Means, MemoryMeans, ThrottleMeans};
+pub use volume::{LoopDevice, THROTTLES, Throttled, VolumeDir};
 
-use crate::provision::{Ledger, LoopDevice, Owner, VolumeDir};
+use crate::provision::{Kind, Ledger, Owner};
+use control_group::{Group, Scope};
 use error::{MEMORY, STORAGE, refused};
-use group::Group;
-use scope::Scope;
-use share::Share;
-use throttle::Throttle;
-use volume::Volume;
+use volume::{Share, Throttle, Volume};
+
+/// What of the ledger's kinds is made here.
+pub const KINDS: [Kind; 2] = [control_group::KIND, volume::KIND];
 
 /// How long throttled storage is measured at each depth: the throttle lets requests through in bursts, and it takes
 /// several of them.
@@ -91,7 +85,7 @@ pub fn enforceable(limits: &Limits, volumes: &Path) -> Result<(Limits, Vec<Warni
 /// # Errors
 /// When the directory's filesystem has no direct I/O or no room.
 pub fn calibrate(dir: &Path, storage: &StorageLimit) -> std::io::Result<Vec<CalibrationPoint>> {
-    calibration::measure(dir, if storage.is_throttled() { CALIBRATION } else { UNTHROTTLED })
+    volume::measure(dir, if storage.is_throttled() { CALIBRATION } else { UNTHROTTLED })
 }
 
 /// Warns of storage that is slower than what it was to emulate.

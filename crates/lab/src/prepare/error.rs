@@ -1,70 +1,37 @@
-//! Why data cannot be kept, or a copy of it not be had.
+//! Why an experiment is not admitted.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use crate::limits::LimitError;
+use crate::provision::ProvisionError;
+use crate::spec::SpecError;
 
-use rumba_core::units::show_bytes;
-
-/// Why data cannot be kept, or a copy of it not be had.
+/// Why an experiment is not admitted, and what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub enum PrepareError {
-    /// What is to be copied cannot be read, or is not what was kept: another load may help.
-    #[error("{path} of the kept data {problem}")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
+pub enum Refusal {
+    /// A mistake at a place of the experiment: memory in which an engine was measured not to run.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A limit that this host cannot enforce.
+    #[error("{engine}: {problem}")]
+    Unenforceable {
+        /// The engine whose limit it is.
+        engine: String,
+        /// The limit, and what is missing.
         problem: String,
+        /// What would work instead.
+        remedy: String,
     },
-    /// There is no room for the copy.
-    #[error(
-        "a copy of the kept data takes {} and {path} has {} free; lower maxid1, or use a larger volume (run.data_dir, \
-         limits.storage.size)", show_bytes(*needed as f64), show_bytes(*free as f64)
-    )]
+    /// A limit cannot be met, or the host not be asked.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// A data directory cannot be had.
+    #[error(transparent)]
+    Provision(#[from] ProvisionError),
+    /// The data does not fit where it is to be.
+    #[error("{problem}")]
     NoRoom {
-        /// Where it was to be.
-        path: PathBuf,
-        /// What it takes, bytes.
-        needed: u64,
-        /// What is free, bytes.
-        free: u64,
+        /// What is there and what is needed.
+        problem: String,
+        /// What would work instead.
+        remedy: &'static str,
     },
-    /// The filesystem has shared the blocks of a copy although they were written.
-    #[error(
-        "the filesystem shares blocks of {path} with other files (deduplication?): an engine's writes to them would \
-         be copies on write, and cost what they cost nowhere else; set run.data_dir to a volume that does not, or \
-         repeats_from = \"load\""
-    )]
-    Shared {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The user has asked to stop.
-    #[error("the copy was interrupted")]
-    Interrupted,
-    /// The copy cannot be written.
-    #[error("{path}: {cause}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        cause: io::Error,
-    },
-}
-
-impl PrepareError {
-    /// Whether loading again may help.
-    pub fn asks_for_another_load(&self) -> bool {
-        matches!(self, PrepareError::Damaged { .. })
-    }
-}
-
-/// What was read could not be.
-pub(super) fn reading(path: &Path) -> impl Fn(io::Error) -> PrepareError + '_ {
-    |cause| PrepareError::Damaged { path: path.to_owned(), problem: format!("cannot be read: {cause}") }
-}
-
-/// What was written could not be.
-pub(super) fn writing(path: &Path) -> impl Fn(io::Error) -> PrepareError + '_ {
-    |cause| PrepareError::Io { path: path.to_owned(), cause }
 }

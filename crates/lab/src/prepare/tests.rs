@@ -1,190 +1,94 @@
-//! What a user would lose: the data itself, its holes, or the truth about it.
+//! What a user would lose who is let in without a look: hours until a full disk, or somebody's files.
 
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
-
-use rumba_core::engine::KEPT;
-use rumba_core::workload::State;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::*;
-use crate::provision::{DataDir, Ledger, Owner};
+use crate::spec::testing::{PaperLoad, registry, with_load};
+use crate::spec::{self, Overrides};
 
-static GO: AtomicUsize = AtomicUsize::new(0);
+/// 1 GiB of rows, one load and two trials that start from it.
+const EXPERIMENT: &str = r#"
+name = "tiers"
+[workload.linkbench]
+[run]
+clients = 1
+repeats = 2
+[[engine]]
+use = "rocksdb"
+"#;
 
-struct Host {
-    root: tempfile::TempDir,
-    ledger: Ledger,
+/// An experiment with more lines at its end.
+fn read(more: &str, registry: &Registry) -> Experiment {
+    spec::read_text("e.toml", &format!("{EXPERIMENT}{more}"), &Overrides::default(), registry).unwrap()
 }
 
-impl Host {
-    fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let ledger = Ledger::at(&root.path().join("state")).unwrap();
-        Self { root, ledger }
-    }
+/// Whatever this host enforces.
+const ANY: Allowed = Allowed { unlimited: true, tight_memory: false };
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.path().canonicalize().unwrap().join(name)
-    }
-
-    /// A data directory with what engines leave: small and large files, holes, directories, modes.
-    fn loaded(&self) -> DataDir {
-        let owner = Owner::this_process("test", 1).unwrap();
-        let dir = DataDir::create(&self.path("load"), &owner, &self.ledger).unwrap();
-        let data = dir.engine_dir();
-        fs::create_dir_all(data.join("a/b/empty")).unwrap();
-        fs::create_dir(data.join(KEPT)).unwrap();
-        fs::write(data.join(KEPT).join("error.log"), "ready").unwrap();
-        fs::write(data.join("nothing"), "").unwrap();
-        fs::write(data.join("a/b/small"), "row").unwrap();
-        fs::set_permissions(data.join("a/b/small"), fs::Permissions::from_mode(0o640)).unwrap();
-        let large: Vec<u8> = (0..3_000_001u32).flat_map(|number| number.to_le_bytes()).collect();
-        fs::write(data.join("large"), large).unwrap();
-        let sparse = fs::File::create(data.join("sparse")).unwrap();
-        sparse.set_len(1 << 40).unwrap();
-        sparse.write_all_at(&[7; 5000], 3 << 30).unwrap();
-        sparse.write_all_at(b"end", (1 << 40) - 3).unwrap();
-        dir
-    }
-
-    fn kept(&self) -> KeptData {
-        KeptData::keep(self.loaded(), origin(), State::from([("rows".into(), 7)]), &GO).unwrap()
-    }
-
-    fn target(&self) -> PathBuf {
-        let target = self.path("copy");
-        fs::create_dir(&target).unwrap();
-        target
-    }
-}
-
-fn origin() -> Origin {
-    Origin { results: "/results".into(), trial: "001-x-load".into(), started: "2020-01-01T00:00:00Z".into() }
-}
-
-/// The share of a file's pages that are in the page cache.
-fn cached(path: &Path) -> f64 {
-    let file = fs::File::open(path).unwrap();
-    let bytes = file.metadata().unwrap().len() as usize;
-    let mut pages = vec![0u8; bytes.div_ceil(4096)];
-    // SAFETY: the mapping is of the file's length and is only asked about; `pages` has a byte for each page.
-    unsafe {
-        use std::os::fd::AsRawFd;
-        let map = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
-        assert_ne!(map, libc::MAP_FAILED);
-        assert_eq!(libc::mincore(map, bytes, pages.as_mut_ptr()), 0);
-        libc::munmap(map, bytes);
-    }
-    pages.iter().filter(|page| **page & 1 == 1).count() as f64 / pages.len() as f64
+fn refusal<T>(admitted: Result<T, Refusal>) -> String {
+    admitted.map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
-fn a_copy_is_complete_with_its_holes_and_its_modes() {
-    let host = Host::new();
-    let (kept, target) = (host.kept(), host.target());
-    kept.copy(&target, &GO).unwrap();
-    let from = host.path("load/data");
-    for file in ["nothing", "a/b/small", "large"] {
-        assert!(fs::read(from.join(file)).unwrap() == fs::read(target.join(file)).unwrap(), "{file}");
-    }
-    assert!(target.join("a/b/empty").is_dir());
-    assert_eq!(fs::metadata(target.join("a/b/small")).unwrap().mode() & 0o777, 0o640);
-    assert!(!target.join(KEPT).exists(), "the log of another instance is not this one's");
-    let sparse = fs::File::open(target.join("sparse")).unwrap();
-    assert_eq!(sparse.metadata().unwrap().len(), 1 << 40);
-    assert!(sparse.metadata().unwrap().blocks() < 256, "a terabyte of holes stays holes");
-    let mut bytes = [0; 5001];
-    sparse.read_exact_at(&mut bytes, 3 << 30).unwrap();
-    assert_eq!((bytes[0], bytes[4999], bytes[5000]), (7, 7, 0));
-    sparse.read_exact_at(&mut bytes[..3], (1 << 40) - 3).unwrap();
-    assert_eq!(&bytes[..3], b"end");
+fn a_workload_is_bound_once_however_many_ask_for_it() {
+    let (base, load) = (tempfile::tempdir().unwrap(), PaperLoad::default());
+    let bound = Arc::clone(&load.bound);
+    let registry = with_load(load);
+    let admitted = Admitted::new(read("", &registry), base.path(), ANY).unwrap();
+    let trials = admitted.plan(&registry);
+    let prepared = admitted.prepare(trials, &registry).unwrap();
+    assert_eq!(prepared.trials().len(), 3);
+    assert_eq!(prepared.conditions()["data, logical"], "1.00 GiB");
+    assert_eq!(bound.load(Relaxed), 1);
 }
 
 #[test]
-fn a_copy_has_blocks_of_its_own_and_is_not_in_the_page_cache() {
-    let host = Host::new();
-    let (kept, target) = (host.kept(), host.target());
-    kept.copy(&target, &GO).unwrap();
-    let (from, to) = (host.path("load/data/large"), target.join("large"));
-    assert!(!is_shared(&fs::File::open(&to).unwrap()).unwrap());
-    if rustix::fs::statfs(&to).unwrap().f_type == 0x0102_1994 {
-        return; // A tmpfs is the page cache.
-    }
-    for file in [from, to] {
-        assert!(cached(&file) < 0.01, "{}: {} is cached", file.display(), cached(&file));
+fn a_directory_that_rumba_did_not_make_is_refused_before_anything_is_made() {
+    let (base, registry) = (tempfile::tempdir().unwrap(), registry());
+    let admitted = Admitted::new(read("", &registry), base.path(), ANY).unwrap();
+    let trials = admitted.plan(&registry);
+    admitted.check(&trials, &registry).unwrap();
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0, "a look touches nothing");
+    for name in [plan::directory(&trials[2]), plan::volume_name(&trials[0])] {
+        let foreign = base.path().join(name);
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("ibdata1"), "somebody's").unwrap();
+        assert!(refusal(admitted.check(&trials, &registry)).contains("was not made by rumba"));
+        fs::remove_dir_all(foreign).unwrap();
     }
 }
 
 #[test]
-fn what_is_no_longer_what_was_kept_is_not_started_from() {
-    type Harm = fn(&Path);
-    let harms: [Harm; 4] = [
-        |data| {
-            fs::OpenOptions::new().write(true).open(data.join("large")).unwrap().write_all_at(b"x", 9_000_000).unwrap()
-        },
-        |data| fs::remove_file(data.join("a/b/small")).unwrap(),
-        |data| fs::write(data.join("a/b/small"), "rows").unwrap(),
-        |data| {
-            fs::OpenOptions::new().write(true).open(data.join("sparse")).unwrap().write_all_at(b"x", 1 << 35).unwrap()
-        },
-    ];
-    for (number, harm) in harms.iter().enumerate() {
-        let host = Host::new();
-        let (kept, target) = (host.kept(), host.target());
-        harm(&host.path("load/data"));
-        let error = kept.copy(&target, &GO).unwrap_err();
-        assert!(error.asks_for_another_load(), "harm {number}: {error}");
-    }
+fn storage_that_the_data_would_fill_is_refused_with_what_it_may_need() {
+    let (base, registry) = (tempfile::tempdir().unwrap(), registry());
+    let sized = |size: &str| read(&format!("[limits]\nstorage = {{ size = \"{size}\" }}\n"), &registry);
+    let check =
+        |experiment: &Experiment| room::check(experiment, &plan::plan(experiment, &registry), base.path(), &registry);
+    let words = refusal(check(&sized("data*2")));
+    assert!(words.contains("limits.storage.size is 2.00 GiB; this data set may need 3.00 GiB"), "{words}");
+    let enough = sized("data*3");
+    let trials = plan::plan(&enough, &registry);
+    // Without the load, which is kept on the disk: how much is free there is the host's matter.
+    room::check(&enough, &trials[1..], base.path(), &registry).unwrap();
+    let none = sized("data*2");
+    room::check(&none, &[], base.path(), &registry).unwrap();
 }
 
 #[test]
-fn a_copy_that_cannot_be_written_is_no_reason_to_load_again() {
-    let host = Host::new();
-    let (kept, target) = (host.kept(), host.target());
-    fs::write(target.join("large"), "foreign").unwrap();
-    let error = kept.copy(&target, &GO).unwrap_err();
-    assert!(!error.asks_for_another_load() && error.to_string().contains("large"), "{error}");
-}
-
-#[test]
-fn a_wish_to_stop_ends_a_copy() {
-    let host = Host::new();
-    let (kept, target) = (host.kept(), host.target());
-    assert!(matches!(kept.copy(&target, &AtomicUsize::new(1)), Err(PrepareError::Interrupted)));
-}
-
-#[test]
-fn a_link_is_not_kept_because_its_copy_would_lead_to_the_original() {
-    let host = Host::new();
-    let dir = host.loaded();
-    symlink("/etc", dir.engine_dir().join("a/link")).unwrap();
-    let error = KeptData::keep(dir, origin(), State::new(), &GO).unwrap_err();
-    assert!(error.to_string().contains("is a link"), "{error}");
-    assert!(!host.path("load").exists(), "what cannot be kept is removed");
-}
-
-#[test]
-fn kept_data_is_gone_when_dropped_and_adopted_only_by_its_own_results() {
-    let host = Host::new();
-    drop(host.kept());
-    assert!(!host.path("load").exists());
-    let owner = Owner::this_process("test", 1).unwrap();
-    for (is_own, origin_of_later) in [(true, origin()), (false, Origin { results: "/others".into(), ..origin() })] {
-        // Left by a process that has ended: of an earlier boot.
-        let mut dead = Owner::this_process("test", 1).unwrap();
-        dead.process.boot_id = "an earlier one".to_owned();
-        let dir = DataDir::create(&host.path("load"), &dead, &host.ledger).unwrap();
-        fs::write(dir.engine_dir().join("table"), "rows").unwrap();
-        std::mem::forget(KeptData::keep(dir, origin(), State::from([("rows".into(), 7)]), &GO).unwrap());
-        let adopted = KeptData::adopt(&host.path("load"), &origin_of_later, &owner, &host.ledger).unwrap();
-        assert_eq!(adopted.is_some(), is_own);
-        if let Some(kept) = adopted {
-            assert_eq!(kept.state().get("rows"), Some(&7));
-            kept.remove().unwrap();
-        }
-        assert!(!host.path("load").exists(), "of others' data nothing stays");
-    }
-    assert!(KeptData::adopt(&host.path("load"), &origin(), &owner, &host.ledger).unwrap().is_none());
+fn memory_in_which_an_engine_cannot_run_is_refused_at_its_line_or_told_where_it_is_let_through() {
+    let (base, registry) = (tempfile::tempdir().unwrap(), registry());
+    // The need is 100 MiB, half as much again as the cache, and 6 MiB of clients.
+    let experiment = || read("cache = \"64MiB\"\nlimits.memory = \"128MiB\"\n", &registry);
+    let Err(Refusal::Spec(mistake)) = Admitted::new(experiment(), base.path(), ANY) else { panic!("it was let in") };
+    assert_eq!(mistake.place().as_deref(), Some("e.toml:10:17"));
+    assert!(mistake.remedy.contains("--allow-tight-memory"), "{}", mistake.remedy);
+    let admitted = Admitted::new(experiment(), base.path(), Allowed { tight_memory: true, ..ANY }).unwrap();
+    let [tight] = admitted.notices() else { panic!("{:?}", admitted.notices()) };
+    assert!(tight.code == "memory-tight" && tight.message.starts_with("e.toml:10:17: "), "{tight:?}");
+    let trials = admitted.plan(&registry);
+    let prepared = admitted.prepare(trials, &registry).unwrap();
+    let told = prepared.warnings().iter().find(|warning| warning.code == "memory-tight").unwrap();
+    assert!(told.message.starts_with("limits.memory"), "a reader of the results has no file: {told:?}");
 }

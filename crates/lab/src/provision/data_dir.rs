@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::checked_dir::{CheckedDir, READABLE, remove_empty};
 use super::error::ProvisionError;
-use super::ledger::{Ledger, Registration, Thing};
+use super::ledger::{Kind, Ledger, Registration};
 use super::marker::{self, Marker};
 use super::owner::{Life, Owner};
 use super::tenants;
 use super::trust::Objection;
+
+/// A data directory, as the ledger lists it.
+pub const KIND: Kind = Kind { name: "data-directory", words: "data directory", is_owned, clean };
 
 /// Where the engine's data is, below the directory.
 const ENGINE: &str = "data";
@@ -62,8 +65,7 @@ impl DataDir {
         }
         // Registered before it is marked: a kill in between leaves an entry
         // without a directory, which is harmless, and never the reverse.
-        let thing = Thing::DataDirectory { path: path.to_owned() };
-        let registration = ledger.register(&thing, owner)?;
+        let registration = ledger.register(&KIND, path, owner)?;
         let marker = Marker::new(path.to_owned(), owner.clone(), made);
         marker.write()?;
         // From here on, dropping it undoes it.
@@ -84,7 +86,7 @@ impl DataDir {
         let path = dir.path();
         refuse_unless_leftover(path, &leftover)?;
         tenants::end(&tenants::mark(path, &leftover.owner), path)?;
-        let registration = ledger.register(&Thing::DataDirectory { path: path.to_owned() }, owner)?;
+        let registration = ledger.register(&KIND, path, owner)?;
         let marker = Marker::new(path.to_owned(), owner.clone(), leftover.made);
         marker.write()?;
         Ok(Some(Self { marker, id: dir.id()?, registration, keep: false, removed: false }))
@@ -164,7 +166,7 @@ impl Drop for DataDir {
 
 /// Removes what a dead process left of a data directory. What has been taken by
 /// another process, or removed, meanwhile is let be.
-pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
+fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return Ok(()) };
     match Marker::read(&dir)? {
         Some(marker) if marker.owner == *owner && !marker.kept => {
@@ -179,14 +181,14 @@ pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
 ///
 /// # Errors
 /// When that cannot be told, because its marker is no marker or somebody else's.
-pub fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
+fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
     let Some(dir) = CheckedDir::at(path)? else { return Ok(false) };
     Ok(Marker::read(&dir)?.is_some_and(|marker| marker.owner == *owner && !marker.kept))
 }
 
 /// Makes the directory and what is missing above it; returns its path without
 /// links, and what was made, innermost first.
-pub(super) fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
+pub fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
     let (dir, mut made) = CheckedDir::make(path, READABLE)?;
     if made.len() == 1 {
         made.extend(made_for_neighbours(dir.path()));
@@ -206,7 +208,7 @@ fn made_for_neighbours(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Refuses a directory that may not be taken; returns the marker of a leftover.
-pub(super) fn may_take(dir: &CheckedDir) -> Result<Option<Marker>, ProvisionError> {
+pub fn may_take(dir: &CheckedDir) -> Result<Option<Marker>, ProvisionError> {
     let marker = Marker::read(dir)?;
     match &marker {
         Some(leftover) => refuse_unless_leftover(dir.path(), leftover)?,
@@ -216,7 +218,7 @@ pub(super) fn may_take(dir: &CheckedDir) -> Result<Option<Marker>, ProvisionErro
 }
 
 /// A directory that was there a moment ago, with other processes that look at it held off.
-pub(super) fn lock(path: &Path) -> Result<(CheckedDir, std::fs::File), ProvisionError> {
+pub fn lock(path: &Path) -> Result<(CheckedDir, std::fs::File), ProvisionError> {
     CheckedDir::lock(path)?.ok_or_else(|| ProvisionError::NotADirectory { path: path.to_owned() })
 }
 

@@ -110,7 +110,7 @@ pub enum ProvisionError {
 
 impl ProvisionError {
     /// Says what is wrong with a file or directory of rumba's own.
-    pub(super) fn managed(path: &Path, objection: Objection) -> Self {
+    pub(crate) fn managed(path: &Path, objection: Objection) -> Self {
         Self::untrusted(path, objection, "remove it if nobody needs it, or name another directory")
     }
 

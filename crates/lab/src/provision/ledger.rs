@@ -12,60 +12,28 @@ use serde::{Deserialize, Serialize};
 use super::checked_dir::{CheckedDir, PRIVATE};
 use super::error::{Doing, ProvisionError};
 use super::owner::{Life, Owner};
-use super::{control_group, data_dir, volume};
+
+/// A kind of thing that is listed. Whoever makes such things says here how one is recognised and undone; the ledger
+/// itself knows none of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name in entries: `data-directory`.
+    pub name: &'static str,
+    /// How a person calls it: `data directory`.
+    pub words: &'static str,
+    /// Whether the thing at a path is still there and still this owner's; an error where that cannot be told.
+    pub is_owned: fn(&Path, &Owner) -> Result<bool, ProvisionError>,
+    /// Undoes the thing at a path, if it is still there and still this owner's.
+    pub clean: fn(&Path, &Owner) -> Result<(), ProvisionError>,
+}
 
 /// Something on the host that a run made and must undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-#[non_exhaustive]
-pub enum Thing {
-    /// A data directory.
-    DataDirectory {
-        /// Where it is, absolute and without links.
-        path: PathBuf,
-    },
-    /// A control group with the processes in it.
-    ControlGroup {
-        /// Its directory.
-        path: PathBuf,
-    },
-    /// A filesystem of its own: mounts, loop device, throttles, file.
-    Volume {
-        /// The directory that holds it, absolute and without links.
-        path: PathBuf,
-    },
-}
-
-impl fmt::Display for Thing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Thing::DataDirectory { path } => write!(f, "data directory {}", path.display()),
-            Thing::ControlGroup { path } => write!(f, "control group {}", path.display()),
-            Thing::Volume { path } => write!(f, "throttled filesystem {}", path.display()),
-        }
-    }
-}
-
-impl Thing {
-    /// Whether it is still there and still this owner's.
-    ///
-    /// # Errors
-    /// When that cannot be told: then it stays listed, for the user to look at.
-    fn is_owned(&self, owner: &Owner) -> Result<bool, ProvisionError> {
-        match self {
-            Thing::DataDirectory { path } => data_dir::is_owned(path, owner),
-            Thing::Volume { path } => volume::is_owned(path, owner),
-            Thing::ControlGroup { path } => Ok(control_group::is_owned(path, owner)),
-        }
-    }
-
-    fn clean(&self, owner: &Owner) -> Result<(), ProvisionError> {
-        match self {
-            Thing::DataDirectory { path } => data_dir::clean(path, owner),
-            Thing::ControlGroup { path } => control_group::clean(path, owner),
-            Thing::Volume { path } => volume::clean(path, owner),
-        }
-    }
+struct Thing {
+    /// The name of its kind.
+    kind: String,
+    /// Where it is, absolute and without links.
+    path: PathBuf,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,10 +50,11 @@ const UNFINISHED: &str = ".new";
 const LONGEST: u64 = 64 << 10;
 
 /// Something managed whose owner has ended without undoing it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Leftover {
-    /// What it is.
-    pub thing: Thing,
+    kind: Kind,
+    /// Where it is.
+    pub path: PathBuf,
     /// Whose it was.
     pub owner: Owner,
     /// Why rumba cannot tell whether it still is, and what to do; it is not cleaned then.
@@ -96,7 +65,7 @@ pub struct Leftover {
 
 impl fmt::Display for Leftover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, left by {}", self.thing, self.owner)
+        write!(f, "{} {}, left by {}", self.kind.words, self.path.display(), self.owner)
     }
 }
 
@@ -155,49 +124,54 @@ impl Ledger {
     ///
     /// # Errors
     /// When the entry cannot be written.
-    pub fn register(&self, thing: &Thing, owner: &Owner) -> Result<Registration, ProvisionError> {
+    pub fn register(&self, kind: &Kind, path: &Path, owner: &Owner) -> Result<Registration, ProvisionError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         // Process and start time make the name this process's own; the number sorts as text.
         let name = format!("{}-{}-{number:08}", owner.process.pid, owner.process.start_ticks);
         let (entry, unfinished) = (format!("{name}{ENTRY}"), format!("{name}{UNFINISHED}"));
-        let json = serde_json::to_vec_pretty(&Entry { thing: thing.clone(), owner: owner.clone() });
+        let thing = Thing { kind: kind.name.to_owned(), path: path.to_owned() };
+        let json = serde_json::to_vec_pretty(&Entry { thing, owner: owner.clone() });
         let json = json.map_err(Into::into).doing("write", &self.dir.path().join(&entry))?;
         self.dir.write(&entry, &unfinished, &json)?;
         Ok(Registration { dir: self.dir.clone(), entry: Some(entry) })
     }
 
-    /// What ended processes left behind, the last made first. Entries whose
-    /// thing is gone are struck off.
+    /// What ended processes left behind of these kinds, the last made first. Entries whose
+    /// thing is gone are struck off; those of other kinds are let be.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn leftovers(&self) -> Result<Vec<Leftover>, ProvisionError> {
+    pub fn leftovers(&self, kinds: &[Kind]) -> Result<Vec<Leftover>, ProvisionError> {
         let mut leftovers = Vec::new();
         for entry in self.entries()? {
             // An entry may be struck off, or be half written, by another process at this moment.
-            let Ok(Some(Entry { thing, owner })) = self.read(&entry) else { continue };
+            let Ok(Some((kind, Entry { thing, owner }))) = self.read(&entry, kinds) else { continue };
             if owner.process.life() != Life::Ended {
                 continue;
             }
-            match thing.is_owned(&owner) {
-                Ok(false) => self.dir.remove_file(&entry)?,
-                Ok(true) => leftovers.push(Leftover { thing, owner, doubt: None, entry }),
-                Err(doubt) => leftovers.push(Leftover { thing, owner, doubt: Some(doubt.to_string()), entry }),
-            }
+            let doubt = match (kind.is_owned)(&thing.path, &owner) {
+                Ok(false) => {
+                    self.dir.remove_file(&entry)?;
+                    continue;
+                }
+                Ok(true) => None,
+                Err(doubt) => Some(doubt.to_string()),
+            };
+            leftovers.push(Leftover { kind, path: thing.path, owner, doubt, entry });
         }
         // Timestamps in RFC 3339 sort as text; what was made last may depend on what was made first.
         leftovers.sort_by(|a, b| b.owner.created.cmp(&a.owner.created).then_with(|| b.entry.cmp(&a.entry)));
         Ok(leftovers)
     }
 
-    /// Entries that cannot be understood, each with what to do: whatever they list is not cleaned.
+    /// Entries that cannot be understood, or are of none of these kinds, each with what to do: whatever they list is not cleaned.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn unreadable(&self) -> Result<Vec<ProvisionError>, ProvisionError> {
+    pub fn unreadable(&self, kinds: &[Kind]) -> Result<Vec<ProvisionError>, ProvisionError> {
         let finished = self.entries()?.into_iter().filter(|entry| entry.ends_with(ENTRY));
-        Ok(finished.filter_map(|entry| self.read(&entry).err()).collect())
+        Ok(finished.filter_map(|entry| self.read(&entry, kinds).err()).collect())
     }
 
     /// The names of all entries.
@@ -205,13 +179,18 @@ impl Ledger {
         Ok(self.dir.names()?.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }
 
-    /// An entry, if it is still there.
-    fn read(&self, entry: &str) -> Result<Option<Entry>, ProvisionError> {
+    /// An entry and the kind of what it lists, if it is still there.
+    fn read(&self, entry: &str, kinds: &[Kind]) -> Result<Option<(Kind, Entry)>, ProvisionError> {
         let Some(json) = self.dir.read(entry, LONGEST)? else { return Ok(None) };
-        serde_json::from_slice(&json).map(Some).map_err(|error| ProvisionError::Marker {
+        let wrong = |reason: String| ProvisionError::Marker {
             path: self.dir.path().join(entry),
-            reason: format!("not an entry of this rumba's ledger: {error}"),
-        })
+            reason: format!("not an entry of this rumba's ledger: {reason}"),
+        };
+        let read: Entry = serde_json::from_slice(&json).map_err(|error| wrong(error.to_string()))?;
+        match kinds.iter().find(|kind| kind.name == read.thing.kind) {
+            Some(kind) => Ok(Some((*kind, read))),
+            None => Err(wrong(format!("it lists a `{}`, which nobody here knows", read.thing.kind))),
+        }
     }
 
     /// Undoes what was left behind.
@@ -219,7 +198,7 @@ impl Ledger {
     /// # Errors
     /// What could not be undone; it stays listed.
     pub fn clean(&self, leftover: &Leftover) -> Result<(), ProvisionError> {
-        leftover.thing.clean(&leftover.owner)?;
+        (leftover.kind.clean)(&leftover.path, &leftover.owner)?;
         self.dir.remove_file(&leftover.entry)
     }
 }

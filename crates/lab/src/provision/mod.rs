@@ -11,31 +11,29 @@
 //! by descriptors (`checked_dir`).
 
 mod checked_dir;
-mod control_group;
 mod data_dir;
 mod error;
 mod ledger;
-mod loop_device;
 mod marker;
 mod owner;
 mod tenants;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod volume;
 
-pub use control_group::ControlGroup;
-pub use data_dir::DataDir;
+pub use data_dir::{DataDir, KIND as DATA_DIRECTORY};
 pub use error::ProvisionError;
-pub use ledger::{Ledger, Leftover, Registration, Thing};
-pub use loop_device::{CONTROL as LOOP_CONTROL, LoopDevice};
+pub use ledger::{Kind, Ledger, Leftover, Registration};
 pub use owner::{Life, Owner, ProcessId};
 pub use tenants::VARIABLE as MARK_VARIABLE;
-pub use volume::{Layout, THROTTLES, Throttled, VolumeDir};
 
 use std::path::Path;
 
+pub(crate) use checked_dir::{CheckedDir, READABLE, remove_empty};
+pub(crate) use data_dir::{lock, make, may_take};
 pub(crate) use error::Doing;
+pub(crate) use marker::{Marker, NAME as MARKER};
+pub(crate) use trust::Objection;
 
 /// The bytes that this user may still fill on the filesystem of a path, which
 /// need not exist yet.

@@ -38,6 +38,10 @@ impl Host {
         path
     }
 
+    fn leftovers(&self) -> Vec<Leftover> {
+        self.ledger.leftovers(&[DATA_DIRECTORY]).unwrap()
+    }
+
     fn entries(&self) -> usize {
         fs::read_dir(self.path("state/managed")).unwrap().count()
     }
@@ -117,7 +121,7 @@ fn a_running_trials_directory_is_refused_and_untouched() {
     let error = host.create("data").unwrap_err();
     assert!(matches!(error, ProvisionError::InUse { .. }), "{error}");
     assert!(error.to_string().contains("trial 1 of quickstart"), "{error}");
-    assert!(host.ledger.leftovers().unwrap().is_empty());
+    assert!(host.leftovers().is_empty());
     assert!(dir.engine_dir().join("table").exists());
 }
 
@@ -128,7 +132,7 @@ fn another_containers_directory_is_refused() {
     elsewhere.process.pid_namespace = "pid:[1]".to_owned();
     let dir = DataDir::create(&host.path("data"), &elsewhere, &host.ledger).unwrap();
     assert!(matches!(host.create("data").unwrap_err(), ProvisionError::OutOfSight { .. }));
-    assert!(host.ledger.leftovers().unwrap().is_empty());
+    assert!(host.leftovers().is_empty());
     drop(dir);
 }
 
@@ -138,7 +142,7 @@ fn a_dead_trials_directory_is_cleaned_and_taken() {
     let path = host.leave("data");
     let dir = host.create("data").unwrap();
     assert_eq!(fs::read_dir(dir.engine_dir()).unwrap().count(), 0);
-    assert!(host.ledger.leftovers().unwrap().is_empty(), "it is this process's now");
+    assert!(host.leftovers().is_empty(), "it is this process's now");
     drop(dir);
     assert!(!path.exists(), "the directory that the dead trial made goes as well");
     assert_eq!(host.entries(), 0);
@@ -148,12 +152,12 @@ fn a_dead_trials_directory_is_cleaned_and_taken() {
 fn what_a_kill_left_is_found_and_cleaned() {
     let host = Host::new();
     let path = host.leave("data");
-    let leftovers = host.ledger.leftovers().unwrap();
+    let leftovers = host.leftovers();
     assert_eq!(leftovers.len(), 1);
-    assert_eq!(leftovers[0].thing.to_string(), format!("data directory {}", path.display()));
+    assert!(leftovers[0].to_string().starts_with(&format!("data directory {}, ", path.display())), "{}", leftovers[0]);
     host.ledger.clean(&leftovers[0]).unwrap();
     assert!(!path.exists());
-    assert!(host.ledger.leftovers().unwrap().is_empty());
+    assert!(host.leftovers().is_empty());
     assert_eq!(host.entries(), 0);
 }
 
@@ -161,7 +165,7 @@ fn what_a_kill_left_is_found_and_cleaned() {
 fn a_leftover_that_another_run_took_meanwhile_is_let_be() {
     let host = Host::new();
     host.leave("data");
-    let leftovers = host.ledger.leftovers().unwrap();
+    let leftovers = host.leftovers();
     let dir = host.create("data").unwrap();
     host.ledger.clean(&leftovers[0]).unwrap();
     assert!(dir.engine_dir().exists());
@@ -172,7 +176,7 @@ fn files_that_a_user_put_beside_the_data_stay() {
     let host = Host::new();
     let path = host.leave("data");
     fs::write(path.join("notes"), "mine").unwrap();
-    for leftover in host.ledger.leftovers().unwrap() {
+    for leftover in host.leftovers() {
         host.ledger.clean(&leftover).unwrap();
     }
     assert_eq!(fs::read_to_string(path.join("notes")).unwrap(), "mine");
@@ -189,7 +193,7 @@ fn nothing_beyond_a_link_is_removed() {
     let other = host.leave("other");
     fs::remove_dir_all(other.join("data")).unwrap();
     symlink(host.path("precious"), other.join("data")).unwrap();
-    for leftover in host.ledger.leftovers().unwrap() {
+    for leftover in host.leftovers() {
         // Whether a link in the place of the data is removed or refused: not followed.
         let _ = host.ledger.clean(&leftover);
     }
@@ -216,7 +220,7 @@ fn kept_data_is_neither_cleaned_nor_taken_by_a_later_run() {
     fs::write(dir.engine_dir().join("table"), "rows").unwrap();
     dir.keep().unwrap();
     drop(dir);
-    assert!(host.ledger.leftovers().unwrap().is_empty());
+    assert!(host.leftovers().is_empty());
     let error = host.create("data").unwrap_err();
     assert!(matches!(error, ProvisionError::Kept { .. }), "{error}");
     assert_eq!(fs::read_to_string(host.path("data/data/table")).unwrap(), "rows");
@@ -271,9 +275,9 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
     fs::create_dir(&path).unwrap();
     // Registered, and killed while the marker was being written.
     let owner = ended_owner();
-    let _registration = host.ledger.register(&Thing::DataDirectory { path: path.clone() }, &owner).unwrap();
+    let _registration = host.ledger.register(&DATA_DIRECTORY, &path, &owner).unwrap();
     fs::write(path.join(".rumba.new"), "half a mark").unwrap();
-    assert!(host.ledger.leftovers().unwrap().is_empty(), "it was never marked");
+    assert!(host.leftovers().is_empty(), "it was never marked");
     assert_eq!(host.entries(), 0);
     host.create("data").unwrap().remove().unwrap();
     // Marked, and killed before the engine's directory was made.
@@ -308,7 +312,7 @@ fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
         let path = host.leave("data");
         fs::write(path.join(".rumba"), text).unwrap();
         for _ in 0..2 {
-            let leftovers = host.ledger.leftovers().unwrap();
+            let leftovers = host.leftovers();
             assert_eq!((leftovers.len(), host.entries()), (1, 1), "{text}");
             let doubt = leftovers[0].doubt.clone().unwrap();
             assert!(doubt.contains("not a marker") && doubt.contains("remove the directory yourself"), "{doubt}");
@@ -317,7 +321,7 @@ fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
             assert!(path.join("data/table").exists(), "what is not understood is not touched");
         }
         fs::remove_dir_all(&path).unwrap();
-        assert!(host.ledger.leftovers().unwrap().is_empty());
+        assert!(host.leftovers().is_empty());
         assert_eq!(host.entries(), 0);
     }
 }
@@ -326,54 +330,24 @@ fn data_whose_marker_went_bad_stays_listed_until_it_is_gone() {
 fn an_entry_that_cannot_be_read_is_told() {
     let host = Host::new();
     host.leave("data");
-    assert!(host.ledger.unreadable().unwrap().is_empty());
+    assert!(host.ledger.unreadable(&[DATA_DIRECTORY]).unwrap().is_empty());
     let entry = fs::read_dir(host.path("state/managed")).unwrap().next().unwrap().unwrap().path();
     fs::write(&entry, "").unwrap();
-    assert!(host.ledger.leftovers().unwrap().is_empty(), "nobody knows of what");
-    let unreadable = host.ledger.unreadable().unwrap();
+    assert!(host.leftovers().is_empty(), "nobody knows of what");
+    let unreadable = host.ledger.unreadable(&[DATA_DIRECTORY]).unwrap();
     assert_eq!(unreadable.len(), 1);
     assert!(unreadable[0].to_string().contains(entry.to_str().unwrap()), "{unreadable:?}");
 }
 
 #[test]
-fn a_plain_directory_is_no_control_group_whatever_is_written_there() {
-    // Before, the processes whose numbers a file in it held were killed.
+fn what_is_of_a_kind_that_nobody_here_knows_is_told_and_let_be() {
     let host = Host::new();
-    let mut bystander = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-    let owner = ended_owner();
-    let path = host.path(&format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
-    fs::create_dir(&path).unwrap();
-    fs::write(path.join("cgroup.procs"), format!("{}\n", bystander.id())).unwrap();
-    let _registration = host.ledger.register(&Thing::ControlGroup { path: path.clone() }, &owner).unwrap();
-    for leftover in host.ledger.leftovers().unwrap() {
-        let _ = host.ledger.clean(&leftover);
-    }
-    let lives = bystander.try_wait().unwrap().is_none();
-    bystander.kill().unwrap();
-    bystander.wait().unwrap();
-    assert!(lives, "it was killed");
-    assert!(path.join("cgroup.procs").exists());
-    assert_eq!(host.entries(), 0, "there is no such group");
-}
-
-#[test]
-fn a_note_of_what_is_no_loop_device_is_refused_and_nothing_is_written() {
-    let host = Host::new();
-    let (path, group) = (host.path("volume"), host.path("group"));
-    fs::create_dir(&path).unwrap();
-    fs::create_dir(&group).unwrap();
-    fs::write(host.path("precious"), "mine").unwrap();
-    THROTTLES.iter().for_each(|throttle| symlink(host.path("precious"), group.join(throttle)).unwrap());
-    let owner = ended_owner();
-    let _registration = host.ledger.register(&Thing::Volume { path: path.clone() }, &owner).unwrap();
-    Marker::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
-    let device = LoopDevice { node: host.path("precious"), number: "7:0".to_owned() };
-    let note = serde_json::to_vec(&Throttled { device, groups: vec![group] }).unwrap();
-    fs::write(path.join("device.json"), note).unwrap();
-    let leftovers = host.ledger.leftovers().unwrap();
-    let error = host.ledger.clean(&leftovers[0]).unwrap_err().to_string();
-    assert!(error.contains("device.json") && error.contains("is no loop device"), "{error}");
-    assert_eq!(fs::read_to_string(host.path("precious")).unwrap(), "mine");
+    let path = host.leave("data");
+    assert_eq!(host.ledger.leftovers(&[]).unwrap().len(), 0);
+    let unreadable = host.ledger.unreadable(&[]).unwrap();
+    assert!(unreadable[0].to_string().contains("lists a `data-directory`"), "{unreadable:?}");
+    assert!(path.join("data/table").exists());
+    assert_eq!((host.entries(), host.leftovers().len()), (1, 1), "it stays listed for those who know it");
 }
 
 #[test]
@@ -384,7 +358,7 @@ fn directories_that_are_not_above_are_not_removed_whatever_the_marker_says() {
     let mut marker: serde_json::Value = serde_json::from_slice(&fs::read(path.join(".rumba")).unwrap()).unwrap();
     marker["made"] = serde_json::json!([path, host.path("empty")]);
     fs::write(path.join(".rumba"), marker.to_string()).unwrap();
-    let leftovers = host.ledger.leftovers().unwrap();
+    let leftovers = host.leftovers();
     assert!(leftovers[0].doubt.as_ref().unwrap().contains("not above it"), "{leftovers:?}");
     host.ledger.clean(&leftovers[0]).unwrap_err();
     assert!(host.path("empty").is_dir());

@@ -60,7 +60,7 @@ impl Schedule {
     }
 
     /// The queues of so many clients, by the client or one for all; none for a closed loop.
-    fn queues(&self, clients: u32) -> Vec<Arc<Queue>> {
+    pub(crate) fn queues(&self, clients: u32) -> Vec<Arc<Queue>> {
         let Some(rate) = self.rate else { return Vec::new() };
         match self.queue {
             QueueKind::Shared => vec![Arc::new(Queue::new(rate, seed_of(self.seed, 0)))],
@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// When a client's operations are due.
-    fn due(&self, queues: &[Arc<Queue>], client: u32) -> Due {
+    pub(crate) fn due(&self, queues: &[Arc<Queue>], client: u32) -> Due {
         let own = || queues.get(client as usize).or(queues.first());
         match own() {
             Some(queue) => Due::AtArrival { queue: queue.clone(), taken_ns: None },

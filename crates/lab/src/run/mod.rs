@@ -23,7 +23,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod timers;
+pub mod timers;
 mod woken;
 
 pub use choice::Driving;

@@ -147,11 +147,10 @@ impl ClientPace {
             if due_ns <= now_ns {
                 return Poll::Ready(true);
             }
-            let wait = Duration::from_nanos(due_ns - now_ns);
-            if wait_for(Wait::Until(Instant::now() + wait)) {
+            if wait_for(Wait::Until(self.clock.instant(due_ns, now_ns))) {
                 return Poll::Pending;
             }
-            std::thread::sleep(wait.min(NAP));
+            std::thread::sleep(Duration::from_nanos(due_ns - now_ns).min(NAP));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The clients' clock, and the moment from which nothing is begun any more.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use quanta::Clock;
 
@@ -10,6 +11,8 @@ use quanta::Clock;
 pub struct RunClock {
     clock: Clock,
     epoch: u64,
+    /// When it started, where its time is not the system's but a test's.
+    simulated_from: Option<Instant>,
 }
 
 impl RunClock {
@@ -17,7 +20,23 @@ impl RunClock {
     pub fn start() -> Self {
         let clock = Clock::new();
         let epoch = clock.raw();
-        Self { clock, epoch }
+        Self { clock, epoch, simulated_from: None }
+    }
+
+    /// A clock that somebody else sets, such as `quanta::Clock::mock`'s: nothing that is paced by it sleeps, whoever
+    /// drives it sets the time that is waited for. That is `start` and the nanoseconds since the clients' start.
+    pub fn simulated(clock: Clock, start: Instant) -> Self {
+        let epoch = clock.raw();
+        Self { clock, epoch, simulated_from: Some(start) }
+    }
+
+    /// When it will say `at_ns`, as drivers are told of waits; it says `now_ns`.
+    pub fn instant(&self, at_ns: u64, now_ns: u64) -> Instant {
+        match self.simulated_from {
+            Some(start) => start + Duration::from_nanos(at_ns),
+            // From now: the time-stamp counter and the system's clock drift apart.
+            None => Instant::now() + Duration::from_nanos(at_ns - now_ns),
+        }
     }
 
     /// What it says.

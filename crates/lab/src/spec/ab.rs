@@ -8,7 +8,7 @@ use rumba_core::pair::{self, Pair};
 use rumba_core::setting::Value;
 use rumba_statistics::LEAST_REPEATS;
 
-use super::build;
+use super::engines;
 use super::error::{Origin, SpecError};
 use super::node::{self, Node, Table, Tree};
 use super::run::{self, RUN_KEYS};
@@ -284,11 +284,11 @@ fn combine(base: &Side, other: &Side, pairs: &[Pair], registry: &Registry) -> Re
 fn entries(side: &Side, prefix: &str, registry: &Registry) -> Result<Vec<(String, Node)>, SpecError> {
     let nodes = side.root.get("engine").map(take::list).unwrap_or_default();
     let entry = |node: &Node| {
-        let mut own = build::whole_engine(&side.root, node.table("engine")?, registry)?;
+        let mut own = engines::whole_engine(&side.root, node.table("engine")?, registry)?;
         let (Some(name), Some(used)) =
             (own.get("name").or_else(|| own.get("use")).cloned(), own.get("use").or_else(|| own.get("name")).cloned())
         else {
-            return Err(build::unnamed(node));
+            return Err(engines::unnamed(node));
         };
         let name = take::text("name", &name)?.to_owned();
         own.insert("name".to_owned(), text(&format!("{prefix}{name}")));

@@ -1,36 +1,22 @@
 //! The tree becomes an [`Experiment`]; every key is known, every value checked
 //! against the engine and the workload that it is for.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Missing};
-use rumba_core::limits::Limits;
+use rumba_core::engine::EngineConfig;
 use rumba_core::memory::MemoryUse;
 use rumba_core::pair::Pair;
-use rumba_core::setting::{SettingError, Settings, Value};
-use rumba_core::warning::Warning;
+use rumba_core::setting::Settings;
 
 use super::claim::claims;
+use super::engines::{Asked, Engines, engines};
 use super::error::{Origin, SpecError};
-use super::memory::{self, Fitted};
 use super::node::{Node, Table, Tree};
 use super::run::run;
-use super::{Experiment, ab, clients, expand, limits, names, set, take};
-use crate::probe::{Refusal, probe};
+use super::{BoundWorkload, Experiment, ab, clients, memory, names, take};
 use crate::registry::Registry;
 
 const TOP_KEYS: &[&str] = &["name", "source", "workload", "run", "limits", "common", "engine", "ab", "claim"];
-/// The keys of `[common]`, which are also keys of each `[[engine]]`.
-pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
-/// The keys of an `[[engine]]`.
-pub const ENGINE_KEYS: &[&str] =
-    &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
-
-const DEFAULT_CACHE: u64 = 64 << 20;
-
-/// What to add where no engine is given.
-const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
 
 /// Builds the experiment.
 ///
@@ -41,17 +27,16 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     take::only(table, "an experiment", TOP_KEYS)?;
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
-    let (workload, workload_settings, data_bytes) = workload(table, root, registry)?;
+    let (workload, workload_settings, bound) = workload(table, root, registry)?;
     let run = run(table.get("run"))?;
     let work = MemoryUse {
-        data_bytes,
+        data_bytes: bound.expected_logical_bytes(),
         loaders: run.load_clients,
         clients: run.clients.iter().copied().max().unwrap_or_default(),
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
     let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
-    let bound = registry.workload(&workload).and_then(|known| known.bind(&workload_settings).ok());
-    clients::refuse_too_many(table, &run, &fitted, bound.map_or(0, |bound| bound.ops().len()), registry)?;
+    clients::refuse_too_many(table, &run, &fitted, bound.ops().len(), registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
@@ -66,6 +51,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         source,
         workload,
         workload_settings,
+        bound,
         engines,
         left_out,
         shortages,
@@ -98,31 +84,16 @@ fn as_run<'a>(root: &Node, entries: Vec<Node>, pairs: &[Pair], claims: impl Iter
 }
 
 fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
-    let node = required(table, "name", root, "name = \"my-experiment\"")?;
+    let node = take::required(table, "name", root, "name = \"my-experiment\"")?;
     let name = take::text("name", node)?;
     names::of_experiment(name, &node.origin)?;
     Ok(name.to_owned())
 }
 
-fn required<'a>(table: &'a Table, key: &str, at: &Node, example: &str) -> Result<&'a Node, SpecError> {
-    table
-        .get(key)
-        .ok_or_else(|| SpecError::new(&at.origin, format!("`{key}` is missing"), format!("add for example: {example}")))
-}
-
-/// What every engine of an experiment is read with.
-struct Asked<'a> {
-    wanted: &'a [String],
-    workload: &'a str,
-    /// The work that memory is for; the workload's data is
-    /// [`rumba_core::workload::Bound::expected_logical_bytes`].
-    work: MemoryUse,
-    registry: &'a Registry,
-}
-
-/// The workload's name, its settings, and the bytes of its data.
-fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings, u64), SpecError> {
-    let node = required(table, "workload", root, "[workload.NAME], with one of those that `rumba workloads` lists")?;
+/// The workload's name, its settings, and what they make of it.
+fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings, BoundWorkload), SpecError> {
+    let node =
+        take::required(table, "workload", root, "[workload.NAME], with one of those that `rumba workloads` lists")?;
     let workloads = node.table("workload")?;
     let mut entries = workloads.iter();
     let (Some((name, body)), None) = (entries.next(), entries.next()) else {
@@ -141,292 +112,10 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, 
         )
     })?;
     let body = body.table(&format!("workload.{name}"))?;
-    let settings = settings(body)?.as_described(workload.settings());
+    let settings = take::settings(body)?.as_described(workload.settings());
     let bound = settings
         .check(name, workload.settings())
         .and_then(|()| workload.bind(&settings))
-        .map_err(|error| at_setting(error, body, root))?;
-    Ok((name.clone(), settings, bound.expected_logical_bytes()))
-}
-
-fn settings(table: &Table) -> Result<Settings, SpecError> {
-    let mut settings = BTreeMap::new();
-    for (key, node) in table {
-        match &node.tree {
-            // `log.file_max = 1` in TOML is a table; its leaves are dotted names.
-            Tree::Table(inner) => {
-                for (rest, value) in self::settings(inner)?.0 {
-                    settings.insert(format!("{key}.{rest}"), value);
-                }
-            }
-            _ => {
-                settings.insert(key.clone(), take::scalar(key, node)?.clone());
-            }
-        }
-    }
-    Ok(Settings(settings))
-}
-
-/// Puts an engine's or workload's complaint at the place where the setting was written.
-fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError {
-    let mut place = None;
-    let mut tables = vec![table];
-    let (first, rest) = error.key.split_once('.').unwrap_or((&error.key, ""));
-    if let Some(Tree::Table(settings)) = table.get("settings").map(|node| &node.tree) {
-        tables.push(settings);
-    }
-    for table in tables {
-        place = place.or_else(|| table.get(&error.key)).or_else(|| table.get(first));
-        if let Some(Tree::Table(inner)) = table.get(first).map(|node| &node.tree) {
-            place = inner.get(rest).or(place);
-        }
-    }
-    let unknown = error.problem.contains("no setting of this name");
-    let origin = place.map_or(&fallback.origin, |node| if unknown { &node.key_origin } else { &node.origin });
-    SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
-}
-
-/// An engine that does not run because what it needs is not here: its name, and what to say of it.
-type LeftOut = (String, Warning);
-
-/// The engines of an experiment.
-struct Engines {
-    fitted: Vec<Fitted>,
-    left_out: Vec<LeftOut>,
-    /// The `[[engine]]`s that make these and no others.
-    entries: Vec<Node>,
-}
-
-/// An `[[engine]]` with all that it has of `[common]` and `[limits]`.
-///
-/// # Errors
-/// A key or a table that has no place there.
-pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Result<Table, SpecError> {
-    let mut whole = match experiment.get("common") {
-        Some(node) => node.table("common")?.clone(),
-        None => Table::new(),
-    };
-    take::only(&whole, "[common]", COMMON_KEYS)?;
-    take::only(own, "an [[engine]]", ENGINE_KEYS)?;
-    if !own_engine(own, registry).is_none_or(|engine| engine.info().form == Form::Server) {
-        // What all servers share is not a list of variants of an embedded engine.
-        whole.remove("server");
-    }
-    whole.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
-    if let Some(limits) = limits::of_engine(experiment.get("limits"), own.get("limits"))? {
-        whole.insert("limits".to_owned(), limits);
-    }
-    Ok(whole)
-}
-
-/// The `[[engine]]` that makes this variant of one, and no other.
-fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
-    let mut table = variant.table.clone();
-    let used = table.get("use").or_else(|| table.get("name")).cloned();
-    table.extend(used.map(|used| ("use".to_owned(), used)));
-    let name = Node::at(Tree::Scalar(Value::Text(name.to_owned())), at.origin.clone());
-    table.insert("name".to_owned(), name);
-    Node { tree: Tree::Table(table), ..at.clone() }
-}
-
-fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
-    let Asked { wanted, registry, .. } = *asked;
-    let node = required(table, "engine", root, ADD_ENGINE)?;
-    let Tree::List(nodes) = &node.tree else {
-        return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
-    };
-    let (mut engines, mut left_out, mut entries): (Vec<Fitted>, Vec<LeftOut>, Vec<Node>) = Default::default();
-    for node in nodes {
-        let own = node.table("engine")?;
-        let variants = expand::expand(&whole_engine(table, own, registry)?)?;
-        let mut kept = Vec::new();
-        for variant in &variants {
-            let (base, name) = engine_name(variant, node)?;
-            if set::keeps(wanted, &base, &name) {
-                kept.push((variant, name));
-            }
-        }
-        if kept.len() == variants.len() {
-            entries.push(node.clone());
-        } else {
-            entries.extend(kept.iter().map(|(variant, name)| alone(variant, name, node)));
-        }
-        for (variant, name) in kept {
-            let fitted = match engine(variant, name, node, asked)? {
-                Made::Runs(fitted) => *fitted,
-                Made::LeftOut(engine) => {
-                    left_out.push(engine);
-                    continue;
-                }
-            };
-            if engines.iter().any(|known| known.config.name == fitted.config.name) {
-                return Err(SpecError::new(
-                    own.get("name").map_or(&node.origin, |name| &name.origin),
-                    format!("two engines are called `{}`", fitted.config.name),
-                    "give each [[engine]] a name of its own",
-                ));
-            }
-            engines.push(fitted);
-        }
-    }
-    let made = || engines.iter().map(|fitted| &fitted.config.name).chain(left_out.iter().map(|(name, _)| name));
-    let missed = wanted.iter().find(|wanted| !made().any(|name| names(name, wanted)));
-    if let Some(name) = missed {
-        let made: Vec<&str> = made().map(String::as_str).collect();
-        return Err(SpecError::new(
-            &set::option_of(wanted),
-            format!("the experiment has no engine `{name}`"),
-            format!("its lists make: {}", made.join(", ")),
-        ));
-    }
-    match (engines.is_empty(), left_out.first()) {
-        (false, _) => Ok(Engines { fitted: engines, left_out, entries }),
-        (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
-        (true, None) => Err(SpecError::new(&node.origin, "there is no engine", format!("add {ADD_ENGINE}"))),
-    }
-}
-
-/// The engine that an entry is about, if that is plain.
-fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine> {
-    match &own.get("use").or_else(|| own.get("name"))?.tree {
-        Tree::Scalar(Value::Text(name)) => registry.engine(name),
-        _ => None,
-    }
-}
-
-/// Whether a wanted name is this engine's, or that of the entry it was made from.
-fn names(engine: &str, wanted: &str) -> bool {
-    engine == wanted || engine.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// The name of the engine's entry, and of this variant of it.
-fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String), SpecError> {
-    let named = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
-    let base = take::text("name", named)?.to_owned();
-    let name = [std::slice::from_ref(&base), variant.suffix.as_slice()].concat().join(".");
-    names::of_engine(if base.is_empty() { &base } else { &name }, &named.origin)?;
-    Ok((base, name))
-}
-
-/// The mistake of an `[[engine]]` without `name` and `use`.
-pub fn unnamed(node: &Node) -> SpecError {
-    SpecError::new(
-        &node.origin,
-        "an [[engine]] does not say which it is",
-        "add a line use = \"NAME\": `rumba engines` lists them",
-    )
-}
-
-/// What comes of an `[[engine]]`.
-enum Made {
-    Runs(Box<Fitted>),
-    LeftOut(LeftOut),
-}
-
-fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<Made, SpecError> {
-    let Asked { workload, work, registry, .. } = *asked;
-    let data_bytes = work.data_bytes;
-    let table = &variant.table;
-    let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
-    let engine_name = take::text("use", used)?;
-    let engine = registry.engine(engine_name).ok_or_else(|| {
-        SpecError::new(
-            &used.origin,
-            format!("there is no engine `{engine_name}`"),
-            format!("{} (`rumba engines` lists them)", Registry::suggest(engine_name, &registry.engine_names())),
-        )
-    })?;
-    let own = match table.get("settings") {
-        Some(node) => settings(node.table("settings")?)?.as_described(engine.info().settings),
-        None => Settings::default(),
-    };
-    let mut config = EngineConfig {
-        name,
-        engine: engine_name.to_owned(),
-        cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node, data_bytes))?,
-        durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
-        compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
-        library: table.get("library").map(|node| library(engine, node)).transpose()?,
-        server: table.get("server").map(|node| server(engine, node)).transpose()?,
-        limits: table.get("limits").map_or(Ok(Limits::default()), |node| limits::limits(node, data_bytes))?,
-        settings: own,
-    };
-    has_adapter(engine, workload, used, registry)?;
-    let fit = memory::fit(engine, &mut config, table, work);
-    let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
-    match probe(engine, &config, registry.probe) {
-        Ok(()) => Ok(Made::Runs(Box::new(Fitted { config, fit }))),
-        Err(Refusal::Missing(missing)) if optional => Ok(Made::LeftOut(left_out(config.name, missing))),
-        Err(Refusal::Missing(missing)) => {
-            Err(at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used)))
-        }
-        Err(Refusal::Setting(error)) => Err(at_setting(error, table, node)),
-    }
-}
-
-fn left_out(name: String, missing: Missing) -> LeftOut {
-    let warning = Warning::new(
-        "engine-left-out",
-        format!("{name} is left out, and the claims about it: {}", missing.what),
-        format!("install it to have it compared: {}", missing.install),
-    );
-    (name, warning)
-}
-
-fn durability(node: &Node) -> Result<Durability, SpecError> {
-    let text = take::text("durability", node)?;
-    let known = Durability::NAMES.map(|(name, _)| name);
-    Durability::NAMES.iter().find(|(name, _)| *name == text).map(|(_, durability)| *durability).ok_or_else(|| {
-        SpecError::new(&node.origin, format!("durability `{text}` is not known"), Registry::suggest(text, &known))
-    })
-}
-
-fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
-    let text = take::text("compression", node)?;
-    let info = engine.info();
-    if info.compressions.contains(&text) {
-        return Ok(text.to_owned());
-    }
-    Err(SpecError::new(
-        &node.origin,
-        format!("{} cannot compress with `{text}`", info.name),
-        format!("it knows: {}", info.compressions.join(", ")),
-    ))
-}
-
-fn library(engine: &dyn Engine, node: &Node) -> Result<PathBuf, SpecError> {
-    if engine.info().form == Form::Library {
-        return take::text("library", node).map(PathBuf::from);
-    }
-    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.info().name), "take the line out"))
-}
-
-fn server(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
-    if engine.info().form == Form::Server {
-        return take::text("server", node).map(str::to_owned);
-    }
-    Err(SpecError::new(&node.origin, format!("{} is no server", engine.info().name), "take the line out"))
-}
-
-fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {
-    let remedy = match config.library {
-        Some(_) => format!("correct the path, or leave library out and install the usual one: {}", missing.install),
-        None => format!("install it: {}", missing.install),
-    };
-    SpecError::new(&at.origin, format!("{} cannot run here: {}", config.name, missing.what), remedy)
-}
-
-/// Refuses an engine whose sessions the workload cannot use.
-fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
-    let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
-    let info = engine.info();
-    if families.contains(&info.family) {
-        return Ok(());
-    }
-    let served: Vec<String> = families.iter().map(Family::to_string).collect();
-    Err(SpecError::new(
-        &at.origin,
-        format!("{workload} does not serve {}, whose sessions speak {}", info.name, info.family),
-        format!("take the engine out, or choose one of those that {workload} serves: {}", served.join(", ")),
-    ))
+        .map_err(|error| take::at_setting(error, body, root))?;
+    Ok((name.clone(), settings, BoundWorkload(Arc::from(bound))))
 }

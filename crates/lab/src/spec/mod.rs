@@ -6,6 +6,7 @@ mod build;
 mod build_text;
 mod claim;
 mod clients;
+mod engines;
 mod error;
 mod expand;
 mod limits;
@@ -16,8 +17,13 @@ mod run;
 mod set;
 mod source;
 mod take;
+#[cfg(test)]
+pub(crate) mod testing;
 
+use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rumba_core::claim::Claim;
 use rumba_core::engine::EngineConfig;
@@ -25,6 +31,7 @@ use rumba_core::pair::Pair;
 use rumba_core::record::{DriverKind, QueueKind};
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
+use rumba_core::workload::Bound;
 
 pub use ab::{of_files, pairs_of};
 pub use claim::{claims_of, source_of, without_claims};
@@ -48,6 +55,8 @@ pub struct Experiment {
     pub workload: String,
     /// The workload's settings.
     pub workload_settings: Settings,
+    /// The workload with these settings taken.
+    pub bound: BoundWorkload,
     /// The engines, lists expanded, in order.
     pub engines: Vec<EngineConfig>,
     /// A warning of each optional engine that cannot run here.
@@ -64,6 +73,32 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// The whole experiment as TOML, command-line options merged in.
     pub as_run: String,
+}
+
+/// A workload with its settings taken, once and for all who ask in this process.
+#[derive(Clone)]
+pub struct BoundWorkload(Arc<dyn Bound>);
+
+impl Deref for BoundWorkload {
+    type Target = dyn Bound;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref()
+    }
+}
+
+impl fmt::Debug for BoundWorkload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a workload of {} rows", self.expected_rows())
+    }
+}
+
+/// As far as it can be told; the name and the settings that made it stand beside it.
+impl PartialEq for BoundWorkload {
+    fn eq(&self, other: &Self) -> bool {
+        let data = |bound: &Self| (bound.expected_rows(), bound.expected_logical_bytes());
+        data(self) == data(other)
+    }
 }
 
 /// What the repeats of an engine start from.

@@ -2,7 +2,7 @@
 
 use rumba_core::setting::Value;
 
-use super::build::{COMMON_KEYS, ENGINE_KEYS};
+use super::engines::{COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
 use super::limits::LIMIT_KEYS;
 use super::node::{Node, Table, Tree, from_value};

@@ -1,6 +1,8 @@
 //! Takes typed values out of a table, each mistake at its place.
 
-use rumba_core::setting::Value;
+use std::collections::BTreeMap;
+
+use rumba_core::setting::{SettingError, Settings, Value};
 use rumba_core::units::{parse_bytes, parse_duration};
 
 use super::error::SpecError;
@@ -137,4 +139,49 @@ pub fn number(key: &str, node: &Node) -> Result<f64, SpecError> {
         Value::Float(number) => Ok(*number),
         _ => Err(wrong(key, node, "a number")),
     }
+}
+
+/// What must be there; the mistake shows an example of it.
+pub fn required<'a>(table: &'a Table, key: &str, within: &Node, example: &str) -> Result<&'a Node, SpecError> {
+    table.get(key).ok_or_else(|| {
+        SpecError::new(&within.origin, format!("`{key}` is missing"), format!("add for example: {example}"))
+    })
+}
+
+/// The settings of an engine or a workload.
+pub fn settings(table: &Table) -> Result<Settings, SpecError> {
+    let mut settings = BTreeMap::new();
+    for (key, node) in table {
+        match &node.tree {
+            // `log.file_max = 1` in TOML is a table; its leaves are dotted names.
+            Tree::Table(inner) => {
+                for (rest, value) in self::settings(inner)?.0 {
+                    settings.insert(format!("{key}.{rest}"), value);
+                }
+            }
+            _ => {
+                settings.insert(key.clone(), scalar(key, node)?.clone());
+            }
+        }
+    }
+    Ok(Settings(settings))
+}
+
+/// Puts an engine's or workload's complaint at the place where the setting was written.
+pub fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecError {
+    let mut place = None;
+    let mut tables = vec![table];
+    let (first, rest) = error.key.split_once('.').unwrap_or((&error.key, ""));
+    if let Some(Tree::Table(settings)) = table.get("settings").map(|node| &node.tree) {
+        tables.push(settings);
+    }
+    for table in tables {
+        place = place.or_else(|| table.get(&error.key)).or_else(|| table.get(first));
+        if let Some(Tree::Table(inner)) = table.get(first).map(|node| &node.tree) {
+            place = inner.get(rest).or(place);
+        }
+    }
+    let unknown = error.problem.contains("no setting of this name");
+    let origin = place.map_or(&fallback.origin, |node| if unknown { &node.key_origin } else { &node.origin });
+    SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
 }

@@ -29,7 +29,7 @@ pub use write::TrialWriter;
 use room::{Held, Room};
 
 use crate::plan;
-use crate::spec::Experiment;
+use crate::prepare::Prepared;
 
 /// What `experiment.json` holds: everything about an experiment but its trials' results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,25 +68,20 @@ fn directory_name(experiment: &str) -> String {
 }
 
 impl ResultsDir {
-    /// Makes a results directory of one that was claimed.
+    /// Makes the results directory of a prepared experiment of one that was claimed.
     ///
     /// # Errors
     /// When it cannot be written, or its disk has no room; nothing is left in it then.
-    pub fn create(
-        mut claim: Claim,
-        experiment: &Experiment,
-        trials: &[TrialPlan],
-        conditions: BTreeMap<String, String>,
-        warnings: Vec<Warning>,
-    ) -> Result<Self, ClaimError> {
+    pub fn create(mut claim: Claim, prepared: &Prepared) -> Result<Self, ClaimError> {
+        let (experiment, trials) = (prepared.experiment(), prepared.trials());
         let meta = Meta {
             format: FORMAT,
             name: experiment.name.clone(),
             source: experiment.source.clone(),
             started: timestamp(jiff::Timestamp::now()),
             rumba: env!("CARGO_PKG_VERSION").to_owned(),
-            conditions,
-            warnings,
+            conditions: prepared.conditions().clone(),
+            warnings: prepared.warnings().to_vec(),
             trials: trials.iter().map(plan::directory).collect(),
         };
         let path = claim.path();

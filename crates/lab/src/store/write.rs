@@ -61,6 +61,11 @@ impl TrialWriter {
         &self.directory
     }
 
+    /// The phase that it is in, as far as it has told.
+    pub fn phase(&self) -> PhaseKind {
+        self.phase
+    }
+
     /// Takes an event.
     pub fn take(&mut self, event: Event) {
         match event {

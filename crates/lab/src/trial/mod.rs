@@ -12,6 +12,8 @@ mod outbox;
 mod phases;
 mod remarks;
 mod room;
+#[cfg(test)]
+mod simulated;
 mod span;
 mod suspended;
 mod sync;

@@ -107,9 +107,7 @@ impl Trial<'_> {
     /// Warmup and loops: the clients run through, each span begins where the one before ended.
     fn operate(&mut self) -> Step<()> {
         let run = self.job.plan.run.clone();
-        let mut phases = vec![(PhaseKind::Warmup, run.warmup_s)];
-        phases.extend((1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s)));
-        phases.retain(|(_, seconds)| *seconds > 0.0);
+        let phases = spans(&run);
         self.phase = phases[0].0;
         // Not the load's seed: the clients' choices shall not repeat the loaders'.
         let seed = run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -261,6 +259,12 @@ impl Trial<'_> {
         end?;
         wrong.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
     }
+}
+
+/// The phases through which clients run, with the seconds that each is to last.
+pub(super) fn spans(run: &RunPlan) -> Vec<(PhaseKind, f64)> {
+    let loops = (1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s));
+    std::iter::once((PhaseKind::Warmup, run.warmup_s)).chain(loops).filter(|(_, seconds)| *seconds > 0.0).collect()
 }
 
 /// Who serves the arrivals. A client of a server waits for it, and another that is free can serve meanwhile; over an

@@ -131,6 +131,12 @@ impl Span {
     }
 }
 
+/// When the interval ends that begins at `from`, in a span until then. A last sliver of one is no interval of its own.
+pub fn interval_end(from: Instant, interval: Duration, until: Option<Instant>) -> Instant {
+    let next = from + interval;
+    until.map_or(next, |until| if next + interval / 10 > until { until } else { next })
+}
+
 /// Whether clients run through it: a thread of a server that ends takes its
 /// count of context switches with it, and these threads live on.
 fn is_run(phase: PhaseKind) -> bool {
@@ -231,9 +237,7 @@ impl Trial<'_> {
     ) -> Step<()> {
         let interval = Duration::from_secs_f64(self.job.plan.run.interval_s);
         loop {
-            let next = span.ended + interval;
-            // A last sliver of an interval is no interval of its own.
-            let next = until.map_or(next, |until| if next + interval / 10 > until { until } else { next });
+            let next = interval_end(span.ended, interval, until);
             let waited = self.wait(running, next);
             if span.is_last && until.is_some_and(|until| next >= until) {
                 // Before anything else is looked at: what became due meanwhile would be in no phase.

@@ -111,7 +111,7 @@ pub fn throttled(backing: Backing) -> StorageLimit {
 /// All throttles of version 1's outermost group; `None` where there is no version 1.
 pub fn throttles() -> Option<String> {
     let root = Path::new("/sys/fs/cgroup/blkio");
-    rumba_lab::provision::THROTTLES.iter().map(|file| fs::read_to_string(root.join(file)).ok()).collect()
+    rumba_lab::limits::THROTTLES.iter().map(|file| fs::read_to_string(root.join(file)).ok()).collect()
 }
 
 /// This binary, running one of the ignored tests within limits.

@@ -67,8 +67,7 @@ fn without_repeats_there_are_as_many_as_a_verdict_needs() {
     assert_eq!(ab(&plain, &plain, &[], &[]).unwrap().run.repeats, 4);
     assert_eq!(ab(&plain, &plain, &[], &["repeats=6"]).unwrap().run.repeats, 6);
     let warned = |experiment: &Experiment| {
-        let bound = PaperLoad.bind(&Settings::default()).unwrap();
-        let warnings = plan::warnings(experiment, bound.as_ref(), None, &registry());
+        let warnings = plan::warnings(experiment, None, &registry());
         warnings.iter().any(|warning| warning.code == "few-repeats")
     };
     assert!(warned(&ab(GOOD, GOOD, &[], &[]).unwrap()), "two repeats decide nothing");

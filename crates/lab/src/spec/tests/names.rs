@@ -16,7 +16,7 @@ fn a_name_that_no_directory_can_have_is_refused_at_its_line() {
     let longest = "x".repeat(200 - ".16k".len());
     let experiment = named(&longest).unwrap();
     let trials = crate::plan::plan(&experiment, &registry());
-    let directory = crate::conduct::volume_name(&crate::plan::directory(trials.last().unwrap()));
+    let directory = crate::plan::volume_name(trials.last().unwrap());
     std::fs::create_dir(tempfile::tempdir().unwrap().path().join(directory)).unwrap();
     named(&format!("{longest}x")).unwrap_err();
     let long = GOOD.replace("name = \"tiers\"", &format!("name = \"{}\"", "t".repeat(201)));

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use rumba_core::limits::StorageLimit;
 
-use super::error::{LimitError, STORAGE, refused};
+use super::loop_device::LoopDevice;
 use super::throttle::Throttle;
-use crate::provision::LoopDevice;
+use crate::limits::error::{LimitError, STORAGE, refused};
 
 /// How often the budget is divided anew: half a slice of the kernel's throttle, which lets a slice's operations
 /// through as soon as they come. Divided more rarely, a burst of the other direction waits for its share longer than

@@ -9,9 +9,10 @@ use std::process::Command;
 
 use rumba_core::metric::Metric;
 
-use super::cgroup::{self, Version};
-use super::error::{LimitError, MEMORY, refused};
-use crate::provision::{ControlGroup, Ledger, Owner};
+use super::owned::ControlGroup;
+use super::tree::{self, Version};
+use crate::limits::error::{LimitError, MEMORY, refused};
+use crate::provision::{Ledger, Owner};
 
 /// What a memory group says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +163,7 @@ impl Group {
 /// run's groups beside ours may need them, and they cost nothing.
 fn hand_down(parent: &Path, controllers: &[&str]) -> Result<(), LimitError> {
     let file = parent.join("cgroup.subtree_control");
-    let handed = cgroup::words(&file);
+    let handed = tree::words(&file);
     for controller in controllers.iter().filter(|controller| !handed.iter().any(|word| word == *controller)) {
         fs::write(&file, format!("+{controller}"))
             .map_err(refused(MEMORY, format!("hand the controller {controller} down from {}", parent.display())))?;

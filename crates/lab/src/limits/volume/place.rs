@@ -19,16 +19,16 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use serde::{Deserialize, Serialize};
 
-use super::checked_dir::{CheckedDir, READABLE, remove_empty};
-use super::control_group;
-use super::data_dir::{lock, make, may_take};
-use super::error::{Doing, ProvisionError};
-use super::ledger::{Ledger, Registration, Thing};
 use super::loop_device::{self, LoopDevice};
-use super::marker::{self, Marker};
-use super::owner::Owner;
-use super::trust::Objection;
 use crate::host::mounts;
+use crate::limits::control_group;
+use crate::provision::{
+    CheckedDir, DataDir, Doing, Kind, Ledger, MARKER, Marker, Objection, Owner, ProvisionError, READABLE, Registration,
+    lock, make, may_take, remove_empty,
+};
+
+/// A filesystem of its own, as the ledger lists it: mounts, loop device, throttles, file.
+pub const KIND: Kind = Kind { name: "volume", words: "throttled filesystem", is_owned, clean };
 
 /// How long a filesystem may stay in use after the processes on it were ended.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -94,13 +94,13 @@ impl VolumeDir {
     /// # Errors
     /// As [`VolumeDir::create`].
     pub fn check(path: &Path) -> Result<(), ProvisionError> {
-        super::DataDir::check(path)
+        DataDir::check(path)
     }
 
     /// Makes the place, or undoes a volume whose owner has ended and takes its place.
     ///
     /// # Errors
-    /// As [`super::DataDir::create`].
+    /// As [`DataDir::create`].
     pub fn create(path: &Path, owner: &Owner, ledger: &Ledger) -> Result<Self, ProvisionError> {
         let (path, made) = make(path)?;
         Self::take(&path, owner, ledger, made.clone()).inspect_err(|_| remove_empty(&made))
@@ -113,7 +113,7 @@ impl VolumeDir {
             undo(&layout, &dir)?;
             made = leftover.made;
         }
-        let registration = ledger.register(&Thing::Volume { path: path.to_owned() }, owner)?;
+        let registration = ledger.register(&KIND, path, owner)?;
         Marker::new(path.to_owned(), owner.clone(), made).write()?;
         // From here on, dropping it undoes it.
         let volume = Self { layout, registration, removed: false };
@@ -168,7 +168,7 @@ impl Drop for VolumeDir {
 }
 
 /// Undoes what a dead process left of a volume.
-pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
+fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let layout = Layout::of(path);
     // Where even the directory is gone, the device may not be.
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return detach(&layout) };
@@ -183,7 +183,7 @@ pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
 ///
 /// # Errors
 /// When that cannot be told, because its marker is no marker or somebody else's.
-pub fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
+fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
     let marker = CheckedDir::at(path)?.as_ref().map(Marker::read).transpose()?.flatten();
     Ok(marker.map_or_else(|| is_there(&Layout::of(path)), |marker| marker.owner == *owner && !marker.kept))
 }
@@ -205,7 +205,7 @@ fn remove_unmarked(layout: &Layout, dir: &CheckedDir) -> Result<(), ProvisionErr
 
 fn remove(layout: &Layout, dir: &CheckedDir, marker: &Marker) -> Result<(), ProvisionError> {
     undo(layout, dir)?;
-    dir.remove_file(marker::NAME)?;
+    dir.remove_file(MARKER)?;
     remove_empty(&marker.made);
     Ok(())
 }

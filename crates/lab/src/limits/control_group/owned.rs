@@ -12,9 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::error::{Doing, ProvisionError};
-use super::ledger::{Ledger, Registration, Thing};
-use super::owner::Owner;
+use crate::provision::{Doing, Kind, Ledger, Owner, ProvisionError, Registration};
 
 /// How long killed processes may take to leave their group.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,6 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The filesystems of control groups, by their numbers in `linux/magic.h`.
 const CGROUP: u64 = 0x0027_e0eb;
 const CGROUP2: u64 = 0x6367_7270;
+
+/// A control group with the processes in it, as the ledger lists it.
+pub const KIND: Kind =
+    Kind { name: "control-group", words: "control group", is_owned: |path, owner| Ok(is_owned(path, owner)), clean };
 
 /// A control group that this process has made. It is undone when dropped.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl ControlGroup {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("{}{number}", prefix(owner)));
-        let registration = ledger.register(&Thing::ControlGroup { path: path.clone() }, owner)?;
+        let registration = ledger.register(&KIND, &path, owner)?;
         let mut group = Self { path, registration, removed: true };
         if let Err(error) = fs::create_dir(&group.path) {
             group.registration.strike()?;
@@ -106,13 +108,13 @@ pub fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Whether a group is there and is this owner's.
-pub fn is_owned(path: &Path, owner: &Owner) -> bool {
+fn is_owned(path: &Path, owner: &Owner) -> bool {
     let named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix(owner)));
     named && open(path).is_ok_and(|group| group.is_some())
 }
 
 /// Removes a group that an owner who has ended has left, and ends the processes in it.
-pub fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
+fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     if is_owned(path, owner) { remove(path) } else { Ok(()) }
 }
 

@@ -10,7 +10,7 @@ use rumba_core::engine::KEPT;
 use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 use serde::{Deserialize, Serialize};
 
-use super::error::{PrepareError, reading, writing};
+use super::error::{CopyError, reading, writing};
 use super::shared::is_shared;
 use crate::provision::free_bytes;
 
@@ -47,7 +47,7 @@ impl Contents {
     ///
     /// # Errors
     /// What cannot be read; a link, which might lead out of the directory; the user's wish to stop.
-    pub fn of(directory: &Path, stops: &AtomicUsize) -> Result<Self, PrepareError> {
+    pub fn of(directory: &Path, stops: &AtomicUsize) -> Result<Self, CopyError> {
         let mut contents = Self::default();
         contents.list(directory, Path::new(""))?;
         for note in &mut contents.files {
@@ -58,7 +58,7 @@ impl Contents {
         Ok(contents)
     }
 
-    fn list(&mut self, directory: &Path, below: &Path) -> Result<(), PrepareError> {
+    fn list(&mut self, directory: &Path, below: &Path) -> Result<(), CopyError> {
         let here = directory.join(below);
         let mut entries: Vec<_> =
             fs::read_dir(&here).and_then(Iterator::collect::<io::Result<_>>).map_err(reading(&here))?;
@@ -75,7 +75,7 @@ impl Contents {
                 self.files.push(FileNote { path, mode, bytes: metadata.len(), crc32: 0 });
             } else if metadata.is_symlink() {
                 let problem = "is a link, which a copy would lead to the same place".to_owned();
-                return Err(PrepareError::Damaged { path: entry.path(), problem });
+                return Err(CopyError::Damaged { path: entry.path(), problem });
             }
         }
         Ok(())
@@ -85,12 +85,12 @@ impl Contents {
     /// returns, the copy is on the device and neither is in the page cache.
     ///
     /// # Errors
-    /// [`PrepareError::Damaged`] when what is there is not what was read then; no
+    /// [`CopyError::Damaged`] when what is there is not what was read then; no
     /// room; what cannot be written; the user's wish to stop.
-    pub fn copy(&self, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), PrepareError> {
+    pub fn copy(&self, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
         let (needed, free) = (self.allocated_bytes, free_bytes(to).unwrap_or(u64::MAX));
         if free < needed {
-            return Err(PrepareError::NoRoom { path: to.to_owned(), needed, free });
+            return Err(CopyError::NoRoom { path: to.to_owned(), needed, free });
         }
         for (path, mode) in &self.directories {
             let path = to.join(path);
@@ -105,8 +105,8 @@ impl Contents {
     }
 }
 
-fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), PrepareError> {
-    let damaged = |problem: &str| PrepareError::Damaged { path: from.to_owned(), problem: problem.to_owned() };
+fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
+    let damaged = |problem: &str| CopyError::Damaged { path: from.to_owned(), problem: problem.to_owned() };
     let source = File::open(from).map_err(reading(from))?;
     if source.metadata().map_err(reading(from))?.len() != note.bytes {
         return Err(damaged("is not as long as it was"));
@@ -120,7 +120,7 @@ fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Re
     target.set_permissions(Permissions::from_mode(note.mode)).map_err(writing(to))?;
     settle(&target).map_err(writing(to))?;
     match is_shared(&target).map_err(writing(to))? {
-        true => Err(PrepareError::Shared { path: to.to_owned() }),
+        true => Err(CopyError::Shared { path: to.to_owned() }),
         false => Ok(()),
     }
 }
@@ -139,7 +139,7 @@ fn transfer(
     bytes: u64,
     target: Option<(&File, &Path)>,
     stops: &AtomicUsize,
-) -> Result<u32, PrepareError> {
+) -> Result<u32, CopyError> {
     let mut sum = crc32fast::Hasher::new();
     let mut buffer = vec![0; WINDOW as usize];
     let (mut at, mut unsynced) = (0, 0);
@@ -147,7 +147,7 @@ fn transfer(
     settle(source).map_err(reading(path))?;
     while let Some(data) = seek_to(source, SeekFrom::Data(at)).map_err(reading(path))? {
         if stops.load(Relaxed) > 0 {
-            return Err(PrepareError::Interrupted);
+            return Err(CopyError::Interrupted);
         }
         let start = data / WINDOW * WINDOW;
         let end = bytes.min(start + WINDOW);

@@ -16,24 +16,24 @@ const ALL: u64 = 64 << 20;
 /// The files, in memory: they are written once the data is gone, because the
 /// disk may be full of it.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct EngineFiles {
     files: Vec<(String, Vec<u8>)>,
     /// Why a file is not among them, for a person.
     pub problems: Vec<String>,
 }
 
-impl Kept {
+impl EngineFiles {
     /// The plain files directly in the directory [`KEPT`] of an instance's; none
     /// when there is no such directory. Links are not followed.
     pub fn of(instance_dir: &Path) -> Self {
-        let mut kept = Self::default();
+        let mut found = Self::default();
         let dir = instance_dir.join(KEPT);
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return kept,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return found,
             Err(error) => {
-                kept.problems.push(format!("{}: {error}", dir.display()));
-                return kept;
+                found.problems.push(format!("{}: {error}", dir.display()));
+                return found;
             }
         };
         let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -44,13 +44,13 @@ impl Kept {
             match contents(&path, LONGEST.min(room)) {
                 Ok(Some(bytes)) => {
                     room = room.saturating_sub(bytes.len() as u64);
-                    kept.files.push((name, bytes));
+                    found.files.push((name, bytes));
                 }
                 Ok(None) => {}
-                Err(error) => kept.problems.push(format!("{name}: {error}")),
+                Err(error) => found.problems.push(format!("{name}: {error}")),
             }
         }
-        kept
+        found
     }
 
     /// Writes the files into a trial's results; what is there already stays as it is.
@@ -114,7 +114,7 @@ mod tests {
         symlink("/etc/passwd", kept.join("link")).unwrap();
         fs::create_dir(kept.join("directory")).unwrap();
         fs::write(results.path().join("record.json"), "the record").unwrap();
-        let mut files = Kept::of(dir.path());
+        let mut files = EngineFiles::of(dir.path());
         fs::remove_dir_all(dir.path()).unwrap();
         files.write(results.path());
         assert_eq!(fs::read_to_string(results.path().join("error.log")).unwrap(), "ready for connections");
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn an_instance_without_such_a_directory_keeps_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let kept = Kept::of(dir.path());
-        assert!(kept.files.is_empty() && kept.problems.is_empty());
+        let found = EngineFiles::of(dir.path());
+        assert!(found.files.is_empty() && found.problems.is_empty());
     }
 }

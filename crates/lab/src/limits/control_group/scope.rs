@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::cgroup::Version;
+use super::tree::Version;
 use crate::provision::Owner;
 
 /// A scope that a trial's process is started in.

@@ -10,9 +10,11 @@ use rumba_core::units::show_bytes;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, mount};
 
-use super::error::{LimitError, STORAGE, refused};
+use super::loop_device::LoopDevice;
+use super::place::{Throttled, VolumeDir};
 use super::throttle::Throttle;
-use crate::provision::{Ledger, LoopDevice, Owner, Throttled, VolumeDir};
+use crate::limits::error::{LimitError, STORAGE, refused};
+use crate::provision::{Ledger, Owner};
 
 /// Room in the tmpfs beside the image itself.
 const TMPFS_ROOM_BYTES: u64 = 1 << 20;

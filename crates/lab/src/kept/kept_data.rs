@@ -9,7 +9,7 @@ use rumba_core::workload::State;
 use serde::{Deserialize, Serialize};
 
 use super::copy::Contents;
-use super::error::{PrepareError, writing};
+use super::error::{CopyError, writing};
 use crate::provision::{DataDir, Ledger, Owner, ProvisionError};
 
 /// Which load has left it.
@@ -45,7 +45,7 @@ impl KeptData {
     ///
     /// # Errors
     /// What cannot be read, or noted; then the data is removed.
-    pub fn keep(dir: DataDir, origin: Origin, state: State, stops: &AtomicUsize) -> Result<Self, PrepareError> {
+    pub fn keep(dir: DataDir, origin: Origin, state: State, stops: &AtomicUsize) -> Result<Self, CopyError> {
         let contents = Contents::of(&dir.engine_dir(), stops)?;
         let note = Note { origin, state, contents };
         write_whole(&dir.note(), &note).map_err(writing(&dir.note()))?;
@@ -62,7 +62,7 @@ impl KeptData {
         origin: Origin,
         state: State,
         stops: &AtomicUsize,
-    ) -> Result<Self, PrepareError> {
+    ) -> Result<Self, CopyError> {
         let contents = Contents::of(from, stops)?;
         contents.copy(from, &dir.engine_dir(), stops)?;
         let note = Note { origin, state, contents };
@@ -86,7 +86,7 @@ impl KeptData {
     ///
     /// # Errors
     /// See [`Contents::copy`].
-    pub fn copy(&self, to: &Path, stops: &AtomicUsize) -> Result<(), PrepareError> {
+    pub fn copy(&self, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
         self.contents.copy(&self.dir.engine_dir(), to, stops)
     }
 

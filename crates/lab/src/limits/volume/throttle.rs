@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use rumba_core::limits::StorageLimit;
 
-use super::error::{LimitError, STORAGE, refused};
-use crate::provision::{LoopDevice, THROTTLES};
+use super::loop_device::LoopDevice;
+use super::place::THROTTLES;
+use crate::limits::error::{LimitError, STORAGE, refused};
 
 /// Where the rates of a device are written.
 #[derive(Clone, Debug)]

@@ -1,0 +1,38 @@
+//! What a user would lose who has files that look like a control group: the processes that they name.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use super::KIND;
+use crate::provision::{Ledger, Owner, ProcessId};
+
+fn ended_owner() -> Owner {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let process = ProcessId::of(child.id()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Owner { process, ..Owner::this_process("quickstart", 1).unwrap() }
+}
+
+#[test]
+fn a_plain_directory_is_no_control_group_whatever_is_written_there() {
+    // Before, the processes whose numbers a file in it held were killed.
+    let root = tempfile::tempdir().unwrap();
+    let place = root.path().canonicalize().unwrap();
+    let ledger = Ledger::at(&place.join("state")).unwrap();
+    let mut bystander = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let owner = ended_owner();
+    let path = place.join(&format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("cgroup.procs"), format!("{}\n", bystander.id())).unwrap();
+    let _registration = ledger.register(&KIND, &path, &owner).unwrap();
+    for leftover in ledger.leftovers(&[KIND]).unwrap() {
+        let _ = ledger.clean(&leftover);
+    }
+    let lives = bystander.try_wait().unwrap().is_none();
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+    assert!(lives, "it was killed");
+    assert!(path.join("cgroup.procs").exists());
+    assert_eq!(fs::read_dir(place.join("state/managed")).unwrap().count(), 0, "there is no such group");
+}

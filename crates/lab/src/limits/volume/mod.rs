@@ -1,0 +1,19 @@
+//! Volumes: a filesystem of its own for a trial, on a loop device over a file; how it is throttled, and how it is
+//! undone however far it came.
+
+mod aligned;
+mod calibration;
+mod loop_device;
+mod mounted;
+mod place;
+mod share;
+#[cfg(test)]
+mod tests;
+mod throttle;
+
+pub use calibration::measure;
+pub use loop_device::{CONTROL as LOOP_CONTROL, LoopDevice};
+pub use mounted::Volume;
+pub use place::{KIND, THROTTLES, Throttled, VolumeDir};
+pub use share::Share;
+pub use throttle::Throttle;

@@ -1,0 +1,38 @@
+//! What a user would lose whose files a note of a volume names as its device.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use super::{KIND, LoopDevice, THROTTLES, Throttled};
+use crate::provision::{Ledger, Marker, Owner, ProcessId};
+
+fn ended_owner() -> Owner {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let process = ProcessId::of(child.id()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Owner { process, ..Owner::this_process("quickstart", 1).unwrap() }
+}
+
+#[test]
+fn a_note_of_what_is_no_loop_device_is_refused_and_nothing_is_written() {
+    let root = tempfile::tempdir().unwrap();
+    let place = root.path().canonicalize().unwrap();
+    let ledger = Ledger::at(&place.join("state")).unwrap();
+    let (path, group) = (place.join("volume"), place.join("group"));
+    fs::create_dir(&path).unwrap();
+    fs::create_dir(&group).unwrap();
+    fs::write(place.join("precious"), "mine").unwrap();
+    THROTTLES.iter().for_each(|throttle| symlink(place.join("precious"), group.join(throttle)).unwrap());
+    let owner = ended_owner();
+    let _registration = ledger.register(&KIND, &path, &owner).unwrap();
+    Marker::new(path.clone(), owner, vec![path.clone()]).write().unwrap();
+    let device = LoopDevice { node: place.join("precious"), number: "7:0".to_owned() };
+    let note = serde_json::to_vec(&Throttled { device, groups: vec![group] }).unwrap();
+    fs::write(path.join("device.json"), note).unwrap();
+    let leftovers = ledger.leftovers(&[KIND]).unwrap();
+    let error = ledger.clean(&leftovers[0]).unwrap_err().to_string();
+    assert!(error.contains("device.json") && error.contains("is no loop device"), "{error}");
+    assert_eq!(fs::read_to_string(place.join("precious")).unwrap(), "mine");
+}

@@ -1,0 +1,292 @@
+//! The `[[engine]]`s: lists become engines, each whole with what `[common]` and `[limits]` say, and checked
+//! against its own library or server.
+
+use std::path::PathBuf;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Missing};
+use rumba_core::limits::Limits;
+use rumba_core::memory::MemoryUse;
+use rumba_core::setting::{Settings, Value};
+use rumba_core::warning::Warning;
+
+use super::error::SpecError;
+use super::memory::{self, Fitted};
+use super::node::{Node, Table, Tree};
+use super::{expand, limits, names, set, take};
+use crate::probe::{Refusal, probe};
+use crate::registry::Registry;
+
+/// The keys of `[common]`, which are also keys of each `[[engine]]`.
+pub const COMMON_KEYS: &[&str] = &["cache", "durability", "compression", "server"];
+/// The keys of an `[[engine]]`.
+pub const ENGINE_KEYS: &[&str] =
+    &["name", "use", "optional", "cache", "durability", "compression", "library", "server", "limits", "settings"];
+
+const DEFAULT_CACHE: u64 = 64 << 20;
+
+/// What to add where no engine is given.
+const ADD_ENGINE: &str = "[[engine]] with a line use = \"NAME\", one of those that `rumba engines` lists";
+
+/// What every engine of an experiment is read with.
+pub struct Asked<'a> {
+    /// The engines that the command line names; all of the experiment if it names none.
+    pub wanted: &'a [String],
+    /// The workload's name.
+    pub workload: &'a str,
+    /// The work that memory is for; the workload's data is
+    /// [`rumba_core::workload::Bound::expected_logical_bytes`].
+    pub work: MemoryUse,
+    /// The engines and workloads that are known.
+    pub registry: &'a Registry,
+}
+
+/// An engine that does not run because what it needs is not here: its name, and what to say of it.
+pub type LeftOut = (String, Warning);
+
+/// The engines of an experiment.
+pub struct Engines {
+    /// Those that run.
+    pub fitted: Vec<Fitted>,
+    /// Those that do not.
+    pub left_out: Vec<LeftOut>,
+    /// The `[[engine]]`s that make these and no others.
+    pub entries: Vec<Node>,
+}
+
+/// An `[[engine]]` with all that it has of `[common]` and `[limits]`.
+///
+/// # Errors
+/// A key or a table that has no place there.
+pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Result<Table, SpecError> {
+    let mut whole = match experiment.get("common") {
+        Some(node) => node.table("common")?.clone(),
+        None => Table::new(),
+    };
+    take::only(&whole, "[common]", COMMON_KEYS)?;
+    take::only(own, "an [[engine]]", ENGINE_KEYS)?;
+    if !own_engine(own, registry).is_none_or(|engine| engine.info().form == Form::Server) {
+        // What all servers share is not a list of variants of an embedded engine.
+        whole.remove("server");
+    }
+    whole.extend(own.iter().map(|(key, node)| (key.clone(), node.clone())));
+    if let Some(limits) = limits::of_engine(experiment.get("limits"), own.get("limits"))? {
+        whole.insert("limits".to_owned(), limits);
+    }
+    Ok(whole)
+}
+
+/// The `[[engine]]` that makes this variant of one, and no other.
+fn alone(variant: &expand::Variant, name: &str, at: &Node) -> Node {
+    let mut table = variant.table.clone();
+    let used = table.get("use").or_else(|| table.get("name")).cloned();
+    table.extend(used.map(|used| ("use".to_owned(), used)));
+    let name = Node::at(Tree::Scalar(Value::Text(name.to_owned())), at.origin.clone());
+    table.insert("name".to_owned(), name);
+    Node { tree: Tree::Table(table), ..at.clone() }
+}
+
+/// The engines of an experiment, lists expanded, those that are not wanted left away.
+///
+/// # Errors
+/// The first mistake, at its place.
+pub fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines, SpecError> {
+    let Asked { wanted, registry, .. } = *asked;
+    let node = take::required(table, "engine", root, ADD_ENGINE)?;
+    let Tree::List(nodes) = &node.tree else {
+        return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
+    };
+    let (mut engines, mut left_out, mut entries): (Vec<Fitted>, Vec<LeftOut>, Vec<Node>) = Default::default();
+    for node in nodes {
+        let own = node.table("engine")?;
+        let variants = expand::expand(&whole_engine(table, own, registry)?)?;
+        let mut kept = Vec::new();
+        for variant in &variants {
+            let (base, name) = engine_name(variant, node)?;
+            if set::keeps(wanted, &base, &name) {
+                kept.push((variant, name));
+            }
+        }
+        if kept.len() == variants.len() {
+            entries.push(node.clone());
+        } else {
+            entries.extend(kept.iter().map(|(variant, name)| alone(variant, name, node)));
+        }
+        for (variant, name) in kept {
+            let fitted = match engine(variant, name, node, asked)? {
+                Made::Runs(fitted) => *fitted,
+                Made::LeftOut(engine) => {
+                    left_out.push(engine);
+                    continue;
+                }
+            };
+            if engines.iter().any(|known| known.config.name == fitted.config.name) {
+                return Err(SpecError::new(
+                    own.get("name").map_or(&node.origin, |name| &name.origin),
+                    format!("two engines are called `{}`", fitted.config.name),
+                    "give each [[engine]] a name of its own",
+                ));
+            }
+            engines.push(fitted);
+        }
+    }
+    let made = || engines.iter().map(|fitted| &fitted.config.name).chain(left_out.iter().map(|(name, _)| name));
+    let missed = wanted.iter().find(|wanted| !made().any(|name| names(name, wanted)));
+    if let Some(name) = missed {
+        let made: Vec<&str> = made().map(String::as_str).collect();
+        return Err(SpecError::new(
+            &set::option_of(wanted),
+            format!("the experiment has no engine `{name}`"),
+            format!("its lists make: {}", made.join(", ")),
+        ));
+    }
+    match (engines.is_empty(), left_out.first()) {
+        (false, _) => Ok(Engines { fitted: engines, left_out, entries }),
+        (true, Some((_, warning))) => Err(SpecError::new(&node.origin, &warning.message, &warning.remedy)),
+        (true, None) => Err(SpecError::new(&node.origin, "there is no engine", format!("add {ADD_ENGINE}"))),
+    }
+}
+
+/// The engine that an entry is about, if that is plain.
+fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine> {
+    match &own.get("use").or_else(|| own.get("name"))?.tree {
+        Tree::Scalar(Value::Text(name)) => registry.engine(name),
+        _ => None,
+    }
+}
+
+/// Whether a wanted name is this engine's, or that of the entry it was made from.
+fn names(engine: &str, wanted: &str) -> bool {
+    engine == wanted || engine.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// The name of the engine's entry, and of this variant of it.
+fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String), SpecError> {
+    let named = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
+    let base = take::text("name", named)?.to_owned();
+    let name = [std::slice::from_ref(&base), variant.suffix.as_slice()].concat().join(".");
+    names::of_engine(if base.is_empty() { &base } else { &name }, &named.origin)?;
+    Ok((base, name))
+}
+
+/// The mistake of an `[[engine]]` without `name` and `use`.
+pub fn unnamed(node: &Node) -> SpecError {
+    SpecError::new(
+        &node.origin,
+        "an [[engine]] does not say which it is",
+        "add a line use = \"NAME\": `rumba engines` lists them",
+    )
+}
+
+/// What comes of an `[[engine]]`.
+enum Made {
+    Runs(Box<Fitted>),
+    LeftOut(LeftOut),
+}
+
+fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_>) -> Result<Made, SpecError> {
+    let Asked { workload, work, registry, .. } = *asked;
+    let data_bytes = work.data_bytes;
+    let table = &variant.table;
+    let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
+    let engine_name = take::text("use", used)?;
+    let engine = registry.engine(engine_name).ok_or_else(|| {
+        SpecError::new(
+            &used.origin,
+            format!("there is no engine `{engine_name}`"),
+            format!("{} (`rumba engines` lists them)", Registry::suggest(engine_name, &registry.engine_names())),
+        )
+    })?;
+    let own = match table.get("settings") {
+        Some(node) => take::settings(node.table("settings")?)?.as_described(engine.info().settings),
+        None => Settings::default(),
+    };
+    let mut config = EngineConfig {
+        name,
+        engine: engine_name.to_owned(),
+        cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node, data_bytes))?,
+        durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
+        compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,
+        library: table.get("library").map(|node| library(engine, node)).transpose()?,
+        server: table.get("server").map(|node| server(engine, node)).transpose()?,
+        limits: table.get("limits").map_or(Ok(Limits::default()), |node| limits::limits(node, data_bytes))?,
+        settings: own,
+    };
+    has_adapter(engine, workload, used, registry)?;
+    let fit = memory::fit(engine, &mut config, table, work);
+    let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
+    match probe(engine, &config, registry.probe) {
+        Ok(()) => Ok(Made::Runs(Box::new(Fitted { config, fit }))),
+        Err(Refusal::Missing(missing)) if optional => Ok(Made::LeftOut(left_out(config.name, missing))),
+        Err(Refusal::Missing(missing)) => {
+            Err(at_missing(&missing, &config, table.get("library").or(table.get("server")).unwrap_or(used)))
+        }
+        Err(Refusal::Setting(error)) => Err(take::at_setting(error, table, node)),
+    }
+}
+
+fn left_out(name: String, missing: Missing) -> LeftOut {
+    let warning = Warning::new(
+        "engine-left-out",
+        format!("{name} is left out, and the claims about it: {}", missing.what),
+        format!("install it to have it compared: {}", missing.install),
+    );
+    (name, warning)
+}
+
+fn durability(node: &Node) -> Result<Durability, SpecError> {
+    let text = take::text("durability", node)?;
+    let known = Durability::NAMES.map(|(name, _)| name);
+    Durability::NAMES.iter().find(|(name, _)| *name == text).map(|(_, durability)| *durability).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("durability `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
+fn compression(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
+    let text = take::text("compression", node)?;
+    let info = engine.info();
+    if info.compressions.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    Err(SpecError::new(
+        &node.origin,
+        format!("{} cannot compress with `{text}`", info.name),
+        format!("it knows: {}", info.compressions.join(", ")),
+    ))
+}
+
+fn library(engine: &dyn Engine, node: &Node) -> Result<PathBuf, SpecError> {
+    if engine.info().form == Form::Library {
+        return take::text("library", node).map(PathBuf::from);
+    }
+    Err(SpecError::new(&node.origin, format!("{} loads no library", engine.info().name), "take the line out"))
+}
+
+fn server(engine: &dyn Engine, node: &Node) -> Result<String, SpecError> {
+    if engine.info().form == Form::Server {
+        return take::text("server", node).map(str::to_owned);
+    }
+    Err(SpecError::new(&node.origin, format!("{} is no server", engine.info().name), "take the line out"))
+}
+
+fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError {
+    let remedy = match config.library {
+        Some(_) => format!("correct the path, or leave library out and install the usual one: {}", missing.install),
+        None => format!("install it: {}", missing.install),
+    };
+    SpecError::new(&at.origin, format!("{} cannot run here: {}", config.name, missing.what), remedy)
+}
+
+/// Refuses an engine whose sessions the workload cannot use.
+fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
+    let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
+    let info = engine.info();
+    if families.contains(&info.family) {
+        return Ok(());
+    }
+    let served: Vec<String> = families.iter().map(Family::to_string).collect();
+    Err(SpecError::new(
+        &at.origin,
+        format!("{workload} does not serve {}, whose sessions speak {}", info.name, info.family),
+        format!("take the engine out, or choose one of those that {workload} serves: {}", served.join(", ")),
+    ))
+}

@@ -1,0 +1,157 @@
+//! Engines and a workload that exist on paper, for the tests of what comes before anything runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use rumba_core::engine::{
+    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing, Schema,
+    Session,
+};
+use rumba_core::memory::MemoryNeed;
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::sql::Dialect;
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
+
+use crate::registry::Registry;
+
+/// An engine that is only ever asked whether it would accept its settings.
+struct Paper {
+    info: EngineInfo,
+    missing: bool,
+}
+
+const ENGINE_SETTINGS: &[SettingInfo] = &[
+    SettingInfo { name: "page_size", kind: Kind::Bytes, default: "16k", help: "" },
+    SettingInfo { name: "log.file_max", kind: Kind::Bytes, default: "100MB", help: "" },
+];
+
+impl Engine for Paper {
+    fn info(&self) -> &EngineInfo {
+        &self.info
+    }
+    fn availability(&self, _asked: Asked<'_>) -> Availability {
+        let missing =
+            self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
+        Availability { version: Some("1".into()), source: "paper".into(), missing }
+    }
+    fn memory_need(&self, _: &EngineConfig) -> Option<MemoryNeed> {
+        // Base 100 MiB, the cache half as much again, 1 MiB for each client.
+        (self.info.name == "rocksdb").then(|| MemoryNeed::of("rocksdb 100 1.5 0 2 1", "rocksdb")).flatten()
+    }
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        config.settings.check(self.info.name, ENGINE_SETTINGS)
+    }
+    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        Err(EngineError::failed("open", "paper does not open"))
+    }
+    fn reopens(&self, _: &EngineConfig) -> bool {
+        self.info.name == "rocksdb"
+    }
+}
+
+/// A workload that is only ever planned with; it counts how often it is bound.
+#[derive(Clone, Default)]
+pub struct PaperLoad {
+    /// How often.
+    pub bound: Arc<AtomicUsize>,
+}
+
+const WORKLOAD_SETTINGS: &[SettingInfo] =
+    &[SettingInfo { name: "maxid1", kind: Kind::Int(1, 1_000_000_000), default: "1000", help: "" }];
+
+impl Workload for PaperLoad {
+    fn name(&self) -> &'static str {
+        "linkbench"
+    }
+    fn about(&self) -> &'static str {
+        "on paper"
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        WORKLOAD_SETTINGS
+    }
+    fn families(&self) -> &'static [Family] {
+        &[Family::KeyValue, Family::Sql(Dialect::Sqlite)]
+    }
+    fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        self.bound.fetch_add(1, Relaxed);
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Bound for PaperLoad {
+    fn schema(&self, _: Family) -> Schema<'_> {
+        Schema::BySession
+    }
+    fn ops(&self) -> &'static [OpInfo] {
+        &[]
+    }
+    fn load_stages(&self) -> &'static [LoadStage] {
+        &[]
+    }
+    fn expected_rows(&self) -> u64 {
+        0
+    }
+    fn expected_logical_bytes(&self) -> u64 {
+        1 << 30
+    }
+    fn conditions(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn loader(&self, _: usize, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Err(EngineError::failed("loader", "paper does not load"))
+    }
+    fn logical_bytes(&self) -> u64 {
+        0
+    }
+    fn state(&self) -> State {
+        State::new()
+    }
+    fn restore(&self, _: &State) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Err(EngineError::failed("client", "paper does not run"))
+    }
+    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Engines and a workload on paper.
+pub fn registry() -> Registry {
+    with_load(PaperLoad::default())
+}
+
+/// The same with this workload.
+pub fn with_load(load: PaperLoad) -> Registry {
+    let paper = |name, family, form| {
+        let info = EngineInfo {
+            name,
+            about: "on paper",
+            family,
+            form,
+            keeps_data: true,
+            has_cache: true,
+            compressions: &["none", "zstd"],
+            settings: ENGINE_SETTINGS,
+        };
+        Box::new(Paper { info, missing: name == "absent" }) as Box<dyn Engine>
+    };
+    Registry {
+        engines: vec![
+            paper("rocksdb", Family::KeyValue, Form::Library),
+            paper("sqlite", Family::Sql(Dialect::Sqlite), Form::BuiltIn),
+            paper("innodb", Family::Sql(Dialect::MySql), Form::Server),
+            paper("myrocks", Family::KeyValue, Form::Server),
+            paper("absent", Family::KeyValue, Form::BuiltIn),
+        ],
+        workloads: vec![Box::new(load)],
+        catalogues: Vec::new(),
+        probe: None,
+    }
+}

@@ -1,0 +1,298 @@
+//! Runs on a clock that the test sets: every time in them is known to the nanosecond, and none is waited for.
+//!
+//! The clients' paces, queues and counts are the real ones, and so are the bounds of phases and intervals, the cut at
+//! the end and the statistics. In the place of threads, of epoll and of `Running` there is one queue of timers; there
+//! are no meters, and what `Trial` tells is not part of it.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::os::fd::RawFd;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use quanta::{Clock, Mock};
+use rumba_core::engine::EngineError;
+use rumba_core::record::{DriverKind, OpStats, PhaseKind, QueueKind, RunPlan};
+use rumba_core::wait::{Driver, Wait, drive_with, wait_for};
+use rumba_core::worker::{Client, Op, OpKind, Worker};
+use rumba_core::workload::OpInfo;
+
+use super::phases::spans;
+use super::span::interval_end;
+use crate::run::cells::{Cells, Collector, Counts};
+use crate::run::cut::cut;
+use crate::run::driver::Schedule;
+use crate::run::hand::Hand;
+use crate::run::pace::ClientPace;
+use crate::run::queue::Queue;
+use crate::run::stats::op_stats;
+use crate::run::stop::{RunClock, Stop};
+use crate::run::tail::Tail;
+use crate::run::timers::Timers;
+
+const OPS: &[OpInfo] = &[OpInfo { name: "get", short: None }];
+const MS: u64 = 1_000_000;
+/// What a get takes.
+const SERVICE_NS: u64 = MS;
+/// A get that does not come back while the test looks.
+const STUCK_NS: u64 = 3_600_000 * MS;
+/// How long is waited for what is open at the end.
+const BACKLOG: Duration = Duration::from_millis(200);
+
+/// A key-value engine on the test's clock: each get takes as long as the next, but one.
+struct MockEngine {
+    clock: RunClock,
+    gets: u64,
+    /// The number of the get that does not come back.
+    stuck_at: Option<u64>,
+}
+
+impl MockEngine {
+    async fn get(&mut self) {
+        self.gets += 1;
+        let takes_ns = if self.stuck_at == Some(self.gets) { STUCK_NS } else { SERVICE_NS };
+        let end_ns = self.clock.now_ns() + takes_ns;
+        let clock = &self.clock;
+        poll_fn(|_| {
+            let now_ns = clock.now_ns();
+            if now_ns >= end_ns {
+                return Poll::Ready(());
+            }
+            assert!(wait_for(Wait::Until(clock.instant(end_ns, now_ns))), "the simulation drives this client");
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Worker for MockEngine {
+    fn draw(&mut self) -> Option<OpKind> {
+        Some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        self.get().await;
+        Ok(Op { rows: 1, ..Op::default() })
+    }
+}
+
+#[derive(Default)]
+struct Heard(Cell<Option<Wait>>);
+
+impl Driver for Heard {
+    fn wait(&self, wait: Wait) {
+        self.0.set(Some(wait));
+    }
+
+    fn forget(&self, _: RawFd) {}
+}
+
+type Run = Pin<Box<dyn Future<Output = Result<(), EngineError>>>>;
+
+/// Clients on the test's clock.
+struct Simulation {
+    mock: Arc<Mock>,
+    start: Instant,
+    clock: RunClock,
+    heard: Rc<Heard>,
+    clients: Vec<Option<Run>>,
+    timers: Timers,
+    stop: Arc<Stop>,
+    collector: Collector,
+    hands: Vec<Arc<Hand>>,
+    queues: Vec<Arc<Queue>>,
+}
+
+impl Simulation {
+    /// So many clients; the last gets stuck at this of its operations.
+    fn new(count: u32, schedule: Schedule, stuck_at: Option<u64>) -> Self {
+        let ((source, mock), start) = (Clock::mock(), Instant::now());
+        let clock = RunClock::simulated(source, start);
+        let (cells, stop) = (Arc::new(Cells::new(OPS.len())), Arc::<Stop>::default());
+        let hands: Vec<Arc<Hand>> = (0..count).map(|_| Arc::default()).collect();
+        let queues = schedule.queues(count);
+        let client = |number: u32| -> Option<Run> {
+            let stuck_at = stuck_at.filter(|_| number + 1 == count);
+            let mut engine = MockEngine { clock: clock.clone(), gets: 0, stuck_at };
+            let (hand, due) = (hands[number as usize].clone(), schedule.due(&queues, number));
+            let mut pace = ClientPace::new(clock.clone(), cells.clone(), stop.clone(), hand, due);
+            Some(Box::pin(async move { Client::run(&mut engine, &mut pace).await }))
+        };
+        let clients = (0..count).map(client).collect();
+        let collector = Collector::new(vec![cells.clone()], OPS.len());
+        let (heard, timers) = (Rc::default(), Timers::default());
+        let mut all = Self { mock, start, clock, heard, clients, timers, stop, collector, hands, queues };
+        (0..count as usize).for_each(|client| all.poll(client));
+        all
+    }
+
+    fn poll(&mut self, client: usize) {
+        let Some(run) = &mut self.clients[client] else { return };
+        let _driven = drive_with(self.heard.clone());
+        match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(end) => {
+                end.unwrap();
+                self.clients[client] = None;
+            }
+            Poll::Pending => match self.heard.0.take() {
+                Some(Wait::Until(time)) => self.timers.add(time, client, 0),
+                other => panic!("{other:?}"),
+            },
+        }
+    }
+
+    /// Lets all happen that happens until then, in its order; what happens just then is within.
+    fn run_until(&mut self, until: Instant) {
+        while let Some(next) = self.timers.first().filter(|next| *next <= until) {
+            self.set(next);
+            let due = self.timers.take_due(|| next);
+            due.iter().for_each(|timer| self.poll(timer.client));
+            self.timers.recycle(due);
+        }
+        self.set(until);
+    }
+
+    fn set(&self, now: Instant) {
+        let ns = (now - self.start).as_nanos() as u64;
+        self.mock.increment(ns - self.mock.value());
+    }
+}
+
+/// An interval: its phase, its bounds in milliseconds since the start, and its operations.
+type Told = (PhaseKind, u128, u128, u64);
+
+/// What comes of a run.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    intervals: Vec<Told>,
+    /// The operations of each phase.
+    phases: Vec<(PhaseKind, u64)>,
+    /// The last phase with its tail.
+    last: OpStats,
+    tail: (u64, u64, u64),
+    longest_ns: Option<u64>,
+}
+
+fn plan() -> RunPlan {
+    RunPlan {
+        load_clients: 1,
+        driver: DriverKind::Auto,
+        warmup_s: 1.0,
+        warmup_most_s: None,
+        loops: 2,
+        loop_s: 1.0,
+        rate: None,
+        queue: None,
+        backlog_s: BACKLOG.as_secs_f64(),
+        seed: 7,
+        verify: false,
+        keep_data: false,
+        interval_s: 0.3,
+        stall_s: 0.0,
+    }
+}
+
+/// Takes the clients through all phases of a plan.
+fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
+    let (interval, start) = (Duration::from_secs_f64(plan.interval_s), clients.start);
+    let (mut intervals, mut phases, mut ended) = (Vec::new(), Vec::new(), start);
+    let mut last = Counts::new(OPS.len());
+    let spans = spans(plan);
+    for (number, (phase, seconds)) in spans.iter().copied().enumerate() {
+        let until = ended + Duration::from_secs_f64(seconds);
+        last = Counts::new(OPS.len());
+        while ended < until {
+            let next = interval_end(ended, interval, Some(until));
+            clients.run_until(next);
+            if number + 1 == spans.len() && next >= until {
+                clients.stop.set_at(clients.clock.now_ns());
+            }
+            let counts = clients.collector.collect();
+            intervals.push((phase, (ended - start).as_millis(), (next - start).as_millis(), counts.ops()));
+            last.merge(&counts);
+            ended = next;
+        }
+        phases.push((phase, last.ops()));
+    }
+    let end_ns = clients.clock.now_ns();
+    clients.run_until(ended + BACKLOG);
+    clients.stop.set();
+    let now_ns = clients.clock.now_ns();
+    let (counts, censored) = cut(&mut clients.collector, &clients.hands, &clients.queues, end_ns, || now_ns);
+    let tail = Tail::new(BACKLOG, counts, censored);
+    let told = tail.told();
+    let last = op_stats(OPS, &last, Some(&tail)).remove("get").unwrap();
+    let longest_ns = tail.censored.longest_ns();
+    Outcome { intervals, phases, last, tail: (told.ended, told.open, told.not_begun), longest_ns }
+}
+
+fn is_near(ms: Option<f64>, expected: f64) -> bool {
+    // The buckets are known to better than 0.8%.
+    ms.is_some_and(|ms| (ms / expected - 1.0).abs() < 0.008)
+}
+
+#[test]
+fn a_closed_loop_has_exactly_the_operations_that_its_service_time_allows() {
+    let closed = || run(&plan(), Simulation::new(4, Schedule::closed(7), None));
+    let outcome = closed();
+    let (warmup, one, two) = (PhaseKind::Warmup, PhaseKind::Loop(1), PhaseKind::Loop(2));
+    // Four clients, a get each millisecond. Of a second three intervals of 300 ms leave 100.
+    let second = |phase, from: u128| {
+        [(0, 300, 1200), (300, 600, 1200), (600, 900, 1200), (900, 1000, 400)]
+            .map(|(start, end, ops)| (phase, from + start, from + end, ops))
+    };
+    assert_eq!(outcome.intervals, [second(warmup, 0), second(one, 1000), second(two, 2000)].concat());
+    assert_eq!(outcome.phases, [(warmup, 4000), (one, 4000), (two, 4000)]);
+    // Each client was in a get when the end came, and had it after another millisecond.
+    assert_eq!((outcome.tail, outcome.longest_ns), ((4, 0, 0), None));
+    let times = &outcome.last.response;
+    assert!(is_near(times.p50_ms.value(), 1.0) && is_near(times.p99_ms.value(), 1.0), "{times:?}");
+    assert_eq!((times.mean_ms.value(), times.max_ms.value()), (Some(1.0), Some(1.0)));
+    assert_eq!(outcome, closed(), "the same again, to the last digit");
+}
+
+#[test]
+fn an_operation_that_does_not_come_back_is_open_at_the_end_with_what_it_has_taken() {
+    let outcome = run(&plan(), Simulation::new(4, Schedule::closed(7), Some(2_501)));
+    // The last client is in its 2,501st get from 2.5 s on; the others go on.
+    let ops: Vec<u64> = outcome.intervals[8..].iter().map(|(.., ops)| *ops).collect();
+    assert_eq!(ops, [1200, 3 * 300 + 200, 900, 300]);
+    assert_eq!((outcome.tail, outcome.longest_ns), ((3, 1, 0), Some(700 * MS)));
+    assert_eq!((outcome.last.count, outcome.last.open), (3500, 1));
+    let times = &outcome.last.response;
+    assert!(is_near(times.p99_ms.value(), 1.0), "it lies below what the open one has taken: {times:?}");
+    assert_eq!(times.max_ms.value(), None, "nobody knows how long it will be");
+}
+
+#[test]
+fn an_open_loops_arrivals_that_wait_for_a_stuck_client_count_as_not_begun() {
+    const RATE: f64 = 400.0;
+    let schedule = Schedule::open(RATE, QueueKind::Shared, 7);
+    // What must come of it, by hand: one client serves the arrivals in their order, each for a millisecond.
+    let arrivals = schedule.queues(1)[0].left_ns().take_while(|due| *due < 3_000 * MS).collect::<Vec<u64>>();
+    let (mut free_ns, mut responses) = (0, Vec::new());
+    for due in &arrivals {
+        free_ns = free_ns.max(*due) + SERVICE_NS;
+        responses.push((free_ns, free_ns - due));
+    }
+    let served_until = |ns: u64| responses.iter().filter(|(end, _)| *end <= ns).count() as u64;
+
+    let outcome = run(&plan(), Simulation::new(1, schedule, None));
+    let expected = [1_000 * MS, 2_000 * MS, 3_000 * MS].map(served_until);
+    let ops: Vec<u64> = outcome.phases.iter().map(|(_, ops)| *ops).collect();
+    assert_eq!(ops, [expected[0], expected[1] - expected[0], expected[2] - expected[1]]);
+    assert_eq!(outcome.tail, (arrivals.len() as u64 - expected[2], 0, 0), "the backlog is served");
+    let in_last = responses.iter().filter(|(end, _)| *end > 2_000 * MS).map(|(_, ns)| *ns);
+    assert_eq!(outcome.last.response.max_ms.value(), in_last.max().map(|ns| ns as f64 / 1e6));
+    assert_eq!(outcome.last.service.max_ms.value(), Some(1.0), "waiting is no service");
+
+    let stuck = expected[1] + 100;
+    let outcome = run(&plan(), Simulation::new(1, schedule, Some(stuck)));
+    let stuck_due = arrivals[stuck as usize - 1];
+    assert_eq!(outcome.phases[2].1, stuck - 1 - expected[1]);
+    assert_eq!(outcome.tail, (0, 1, arrivals.len() as u64 - stuck));
+    assert_eq!(outcome.longest_ns, Some(3_200 * MS - stuck_due), "since it was due, not since it was begun");
+}

@@ -1,0 +1,114 @@
+//! Which of lab's own folders may use which: one direction, no way back.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Text};
+
+/// Where they are.
+const LAB: &str = "crates/lab/src";
+
+/// Each folder or file of lab, and what it may use. Those that are used stand before those that use them.
+pub(super) const MAY_USE: &[(&str, &[&str])] = &[
+    // What is known of the host, of engines and of workloads.
+    ("host", &[]),
+    ("registry", &[]),
+    ("probe", &["registry"]),
+    // What is made on the host, and undone.
+    ("provision", &["host"]),
+    ("limits", &["host", "provision"]),
+    ("leftovers", &["limits", "provision"]),
+    ("kept", &["provision"]),
+    ("engine_files", &[]),
+    // What is measured, and who does the work.
+    ("meter", &["host"]),
+    ("run", &["host", "limits", "meter"]),
+    ("harness", &["meter", "registry", "run"]),
+    // From the experiment's file to what is admitted. How many clients there is room for, their drivers know.
+    ("spec", &["host", "probe", "registry", "run"]),
+    ("parity", &["registry"]),
+    ("plan", &["parity", "registry", "spec"]),
+    ("prepare", &["host", "limits", "plan", "provision", "registry", "spec"]),
+    // A trial, and whoever watches it and writes it down.
+    ("trial", &["host", "limits", "meter", "registry", "run"]),
+    ("stall", &["host", "limits"]),
+    ("store", &["harness", "plan", "prepare", "spec"]),
+    (
+        "conduct",
+        &["engine_files", "harness", "kept", "limits", "plan", "prepare", "provision", "stall", "store", "trial"],
+    ),
+];
+
+/// Every `crate::…` of every file of lab, but of its tests: they may set up what comes later.
+pub fn check(files: &[Text]) -> Vec<Finding> {
+    let tests = test_modules(files);
+    let of_lab = files.iter().filter(|file| file.extension() == "rs" && file.path.starts_with(LAB));
+    of_lab
+        .filter(|file| !tests.iter().any(|test| file.path.starts_with(test) || file.path == test.with_extension("rs")))
+        .filter_map(|file| Some((file, folder(&file.path)?)))
+        .flat_map(|(file, own)| wrong_uses(file, &own))
+        .collect()
+}
+
+/// The folder, or the file of the same name: `spec` of `spec/mod.rs`. What ties them together has none.
+fn folder(path: &Path) -> Option<String> {
+    let first = path.strip_prefix(LAB).ok()?.iter().next()?.to_str()?;
+    let name = first.strip_suffix(".rs").unwrap_or(first);
+    (name != "lib").then(|| name.to_owned())
+}
+
+fn wrong_uses(file: &Text, own: &str) -> Vec<Finding> {
+    let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == own) else {
+        let what =
+            format!("`{own}` has no place among lab's folders: xtask/src/tidy/folders.rs says what each may use");
+        return vec![file.finding(1, what)];
+    };
+    let mut findings = Vec::new();
+    for (number, line) in lines_of_code(&file.content) {
+        for used in used(line) {
+            let is_known = MAY_USE.iter().any(|(name, _)| *name == used);
+            if is_known && used != own && !allowed.contains(&used) {
+                let may = if allowed.is_empty() { "no other".to_owned() } else { allowed.join(", ") };
+                findings.push(file.finding(number, format!("`{own}` uses `{used}`; it may use {may}")));
+            }
+        }
+    }
+    findings
+}
+
+/// The lines with their numbers, without comments and the tests at the end.
+fn lines_of_code(content: &str) -> impl Iterator<Item = (usize, &str)> {
+    let code = content.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = code.lines().enumerate().map(|(index, line)| (index + 1, line));
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The folders that a line names: of `crate::a::b` and of `crate::{a, b::c}`.
+fn used(line: &str) -> Vec<&str> {
+    let name = |text: &str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    line.match_indices("crate::")
+        .flat_map(|(at, found)| {
+            let rest = &line[at + found.len()..];
+            match rest.strip_prefix('{') {
+                Some(list) => list.split('}').next().unwrap_or_default().split(',').map(str::trim).collect(),
+                None => vec![rest],
+            }
+        })
+        .map(|path| &path[..name(path)])
+        .collect()
+}
+
+/// The modules that are there for tests alone, without their ending: `crates/lab/src/spec/tests`.
+fn test_modules(files: &[Text]) -> BTreeSet<PathBuf> {
+    let mut modules = BTreeSet::new();
+    for file in files.iter().filter(|file| file.path.starts_with(LAB)) {
+        let stem = file.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let within =
+            if matches!(stem, "mod" | "lib") { file.path.with_file_name("") } else { file.path.with_extension("") };
+        for declared in file.content.split("#[cfg(test)]\n").skip(1) {
+            let name = declared.lines().next().and_then(|line| line.split("mod ").nth(1)?.strip_suffix(';'));
+            modules.extend(name.map(|name| within.join(name)));
+        }
+    }
+    modules
+}

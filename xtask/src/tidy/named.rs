@@ -1,0 +1,104 @@
+//! Every file is named by another: a source by the `mod` that makes it part of its crate, a document, an experiment, a
+//! script or a part of the page by whoever reads, runs or links it. What nobody names, nobody compiles, runs or finds.
+
+use std::path::{Path, PathBuf};
+
+use super::{Finding, Text};
+
+/// Where a file must be named, sources apart.
+const NAMED_THERE: [&str; 5] = ["docs", "experiments", "scripts", "web", "engines/mysql/profiles"];
+/// What tools find by its name.
+const FOUND_BY_TOOLS: [&str; 6] =
+    ["package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", "index.html", ".npmrc"];
+
+/// Files that nobody names; `all` are the paths of all files, of text or not.
+pub fn check(files: &[Text], all: &[PathBuf]) -> Vec<Finding> {
+    let sources = all.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let of_crates = sources.filter(|path| is_in_crate(path, files));
+    let undeclared = of_crates.filter(|path| !is_root(path, files) && !is_declared(path, files)).map(|path| {
+        let what = "no `mod` declares it, so that nobody compiles it: declare it or remove it";
+        Finding { file: path.clone(), line: 1, what: what.to_owned() }
+    });
+    let others = all.iter().filter(|path| NAMED_THERE.iter().any(|there| path.starts_with(there)));
+    let unnamed = others.filter(|path| !is_named(path, files)).map(|path| Finding {
+        file: path.clone(),
+        line: 1,
+        what: "no other file names it: link it, use it or remove it".to_owned(),
+    });
+    undeclared.chain(unnamed).collect()
+}
+
+fn is_in_crate(path: &Path, files: &[Text]) -> bool {
+    files.iter().any(|file| {
+        file.path.ends_with("Cargo.toml") && file.path.parent().is_some_and(|folder| path.starts_with(folder))
+    })
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn stem(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+}
+
+/// Whether Cargo finds a source by itself, or is told of it.
+fn is_root(path: &Path, files: &[Text]) -> bool {
+    let above = path.parent().unwrap_or(Path::new(""));
+    let is_target = matches!(name(path), "lib.rs" | "main.rs" | "build.rs")
+        || ["tests", "examples", "benches", "bin"]
+            .iter()
+            .any(|folder| above.ends_with(folder) && name(path) != "mod.rs");
+    let told = |file: &&Text| file.path.ends_with("Cargo.toml") && file.content.contains(&format!("{}\"", name(path)));
+    is_target && !is_within_source(above)
+        || files.iter().filter(told).any(|file| path.starts_with(file.path.with_file_name("")))
+}
+
+/// Whether a folder is one of a crate's modules, such as `spec/tests`, and not one of Cargo's.
+fn is_within_source(folder: &Path) -> bool {
+    let parts: Vec<&str> = folder.iter().filter_map(|part| part.to_str()).collect();
+    parts.iter().position(|part| *part == "src").is_some_and(|at| parts[at + 1..].iter().any(|part| *part != "bin"))
+}
+
+/// Whether a file that may do so declares a source as its module, or names its file.
+fn is_declared(path: &Path, files: &[Text]) -> bool {
+    let (module, folder) = match name(path) {
+        "mod.rs" => (path.parent().map(stem).unwrap_or_default(), path.parent().and_then(Path::parent)),
+        _ => (stem(path), path.parent()),
+    };
+    let folder = folder.unwrap_or(Path::new(""));
+    let may_declare = |file: &&Text| {
+        // `a/mod.rs` and `a.rs` declare what is in `a`; of Cargo's folders every target does.
+        let is_beside = file.path.parent() == Some(folder) && is_root(&file.path, files);
+        is_beside || file.path == folder.join("mod.rs") || file.path == folder.with_extension("rs")
+    };
+    let declaration = format!("mod {module};");
+    let declares = |file: &Text| {
+        let mut found = file.content.match_indices(&declaration);
+        found.any(|(at, _)| file.content[..at].ends_with([' ', '\n']) || at == 0)
+    };
+    let quoted = format!("{}\"", name(path));
+    let names = |file: &&Text| file.extension() == "rs" && file.path != path && file.content.contains(&quoted);
+    files.iter().filter(may_declare).any(declares) || files.iter().any(|file| names(&file))
+}
+
+/// Whether another file has the name of this one: whole, or as sources import and experiments are called.
+fn is_named(path: &Path, files: &[Text]) -> bool {
+    if FOUND_BY_TOOLS.contains(&name(path)) || name(path).ends_with(".test.mjs") {
+        return true;
+    }
+    let is_called = path.starts_with("experiments") || path.starts_with("docs/experiments");
+    let imported = format!("/{}\"", stem(path));
+    files.iter().filter(|file| file.path != path).any(|file| {
+        has_word(&file.content, name(path))
+            || (path.starts_with("web") && file.content.contains(&imported))
+            || (is_called && has_word(&file.content, stem(path)))
+    })
+}
+
+/// Whether a name stands by itself, and not within a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(part_of_name) && !text[at + word.len()..].starts_with(part_of_name))
+}
