@@ -160,7 +160,7 @@ pub struct RunOptions {
     /// With --check: a claim that was true in its only repeat is good enough
     #[arg(long, requires = "check")]
     pub accept_seen_once: bool,
-    /// Print the trials that would run, and run nothing
+    /// Print the trials that would run, or why they would not, and run nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print the results as JSON instead of tables

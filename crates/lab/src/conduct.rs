@@ -20,7 +20,7 @@ use rumba_core::workload::State;
 
 use crate::engine_files::EngineFiles;
 use crate::harness::Harness;
-use crate::kept::Stock;
+use crate::kept::KeptLoads;
 use crate::limits::{Enforcement, LimitError};
 use crate::prepare::Prepared;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
@@ -109,12 +109,12 @@ fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ConductError {
 }
 
 impl Conduct<'_> {
-    /// Runs all trials; a failed one does not stop the next. `stock` is the data
+    /// Runs all trials; a failed one does not stop the next. `kept_loads` is the data
     /// of earlier loads that trials start from.
     ///
     /// # Errors
     /// When nothing more can be run or written.
-    pub fn run(&self, mut stock: Stock, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
+    pub fn run(&self, mut kept_loads: KeptLoads, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
         let (mut outcome, trials) = (Outcome::default(), self.prepared.trials());
         for (number, trial) in trials.iter().enumerate() {
             if self.stops.load(Relaxed) > 0 {
@@ -126,7 +126,7 @@ impl Conduct<'_> {
                 break;
             }
             watch.begins(trial, self.planned);
-            let record = self.trial(trial, &mut stock, watch)?;
+            let record = self.trial(trial, &mut kept_loads, watch)?;
             match &record.status {
                 Status::Done => outcome.done += 1,
                 Status::Suspended { .. } => outcome.suspended += 1,
@@ -135,7 +135,7 @@ impl Conduct<'_> {
             }
             watch.ended(&record);
             // A load that was just made has its trials before it.
-            stock.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
+            kept_loads.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
         }
         outcome.interrupted |= self.stops.load(Relaxed) > 0;
         Ok(outcome)
@@ -146,7 +146,7 @@ impl Conduct<'_> {
         &self,
         trial: &TrialPlan,
         start: &Start<'_>,
-        stock: &mut Stock,
+        kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
     ) -> Result<Attempt, ConductError> {
         let name = crate::plan::directory(trial);
@@ -191,7 +191,7 @@ impl Conduct<'_> {
                 // What is copied off a volume is no part of what is measured.
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 let left = Left { data, state, started: writer.started() };
-                self.keep(trial, left, limited.storage_dir().is_some(), stock, watch)
+                self.keep(trial, left, limited.storage_dir().is_some(), kept_loads, watch)
             }
             _ if trial.run.keep_data && trial.part != TrialPart::Load && limited.storage_dir().is_some() => {
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));

@@ -20,7 +20,7 @@ use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
-use rumba_lab::kept::Stock;
+use rumba_lab::kept::KeptLoads;
 use rumba_lab::leftovers;
 use rumba_lab::prepare::{Admitted, Allowed};
 use rumba_lab::provision::Ledger;
@@ -226,7 +226,7 @@ impl Place {
             harness: &Harness::default(),
             stops: &AtomicUsize::new(0),
         };
-        let outcome = conduct.run(Stock::default(), &mut Deaf).unwrap();
+        let outcome = conduct.run(KeptLoads::default(), &mut Deaf).unwrap();
         assert_eq!((outcome.failed, outcome.done), (1, 0));
         let read = store::read(results.path()).unwrap();
         read.trials.into_iter().next().unwrap().record

@@ -5,44 +5,53 @@ pub use rumba_core::units::counted;
 /// Figures below this lie below what a short run can measure: no winner, no ratio to them.
 pub const RESOLUTION: f64 = 0.01;
 
-/// Fixed decimals; what would round to zero without being zero says so: `<0.01`.
-pub fn fixed(value: f64, decimals: usize) -> String {
-    let least = 10f64.powi(-(decimals as i32));
-    if value > 0.0 && value < least / 2.0 {
-        return format!("<{least:.decimals$}");
-    }
+/// So many decimals, a tie away from zero as in the page: `format!` alone would make 12 of 12.5 and 14 of 13.5.
+fn decimals(value: f64, decimals: usize) -> String {
+    let scale = 10f64.powi(decimals as i32);
+    // Halves of the last digit that a binary number can be exactly; no other number is a tie.
+    let can_be_tie = (value * 2f64.powi(decimals as i32 + 1)).fract() == 0.0;
+    let value = if can_be_tie { (value * scale).round() / scale } else { value };
     format!("{value:.decimals$}")
+}
+
+/// Fixed decimals; what would round to zero without being zero says so: `<0.01`.
+pub fn fixed(value: f64, digits: usize) -> String {
+    let least = 10f64.powi(-(digits as i32));
+    if value > 0.0 && value < least / 2.0 {
+        return format!("<{least:.digits$}");
+    }
+    decimals(value, digits)
 }
 
 /// Two to three significant digits, for numbers of unknown size.
 pub fn significant(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.01 => format!("{value:.2}"),
-        size if size >= 0.0001 => format!("{value:.4}"),
+        size if size >= 100.0 => decimals(value, 0),
+        size if size >= 10.0 => decimals(value, 1),
+        size if size >= 0.01 => decimals(value, 2),
+        size if size >= 0.0001 => decimals(value, 4),
         _ => format!("{value:.1e}"),
     }
 }
 
 /// Milliseconds with the two digits that a percentile deserves: `0.0046`, `0.62`, `2.1`, `13`.
 pub fn milliseconds(value: f64) -> String {
-    let decimals = match value {
+    let digits = match value {
         ms if ms >= 10.0 => 0,
         ms if ms >= 1.0 => 1,
         ms if ms >= 0.1 => 2,
         ms if ms >= 0.01 => 3,
         _ => 4,
     };
-    fixed(value, decimals)
+    fixed(value, digits)
 }
 
 /// A ratio: two decimals, three digits when it is far from one.
 pub fn ratio(value: f64) -> String {
     match value {
-        ratio if ratio >= 100.0 => format!("{ratio:.0}"),
-        ratio if ratio >= 10.0 => format!("{ratio:.1}"),
+        ratio if ratio >= 100.0 => decimals(ratio, 0),
+        ratio if ratio >= 10.0 => decimals(ratio, 1),
         ratio => fixed(ratio, 2),
     }
 }
@@ -50,8 +59,8 @@ pub fn ratio(value: f64) -> String {
 /// A share in percent: `3.1%`; beyond tenfold only that it is.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
-        percent if percent < 10.0 => format!("{percent:.1}%"),
-        percent if percent <= 1000.0 => format!("{percent:.0}%"),
+        percent if percent < 10.0 => format!("{}%", decimals(percent, 1)),
+        percent if percent <= 1000.0 => format!("{}%", decimals(percent, 0)),
         _ => ">1000%".to_owned(),
     }
 }
@@ -94,16 +103,39 @@ impl SizeUnit {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+
+    /// What numbers look like, for the tables and for the page: `web/test/format.test.mjs` reads the same. The page puts
+    /// thin spaces between thousands, which are left out there.
+    const CASES: &str = include_str!("../../../web/test/formats.json");
+
+    fn check(cases: &Value, what: &str, show: impl Fn(f64) -> String) {
+        let cases = cases[what].as_array().unwrap();
+        assert!(!cases.is_empty(), "{what}");
+        for case in cases {
+            assert_eq!(show(case[0].as_f64().unwrap()), case[1].as_str().unwrap(), "{what} of {}", case[0]);
+        }
+    }
+
+    #[test]
+    fn tables_and_page_show_the_same_numbers_alike() {
+        let cases: Value = serde_json::from_str(CASES).unwrap();
+        check(&cases, "significant", significant);
+        check(&cases, "milliseconds", milliseconds);
+        check(&cases, "ratio", ratio);
+        check(&cases, "percent", percent);
+        check(&cases, "repeats", |count| counted(count as usize, "repeat"));
+        check(&cases, "size_unit", |largest| SizeUnit::for_largest(largest).name.to_owned());
+        assert_eq!(cases["resolution"].as_f64(), Some(RESOLUTION));
+    }
 
     #[test]
     fn a_small_number_is_never_shown_as_zero() {
         assert_eq!(fixed(0.001, 2), "<0.01");
         assert_eq!(fixed(0.0, 2), "0.00");
         assert_eq!(fixed(0.006, 2), "0.01");
-        assert_eq!(significant(0.000_012), "1.2e-5");
-        assert_eq!(milliseconds(0.0046), "0.0046");
-        assert_eq!(milliseconds(0.00001), "<0.0001");
     }
 
     #[test]

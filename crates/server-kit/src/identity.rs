@@ -148,6 +148,7 @@ mod tests {
         fs::create_dir(dir.path().join("bin")).unwrap();
         fs::write(&program, "").unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let stranger = Identity { name: "stranger".into(), user: 4_294_967, group: 4_294_967 };
         let refused = stranger.require_way_to(&program).unwrap_err();
         assert!(refused.problem.contains(&format!("{} is not for everybody", dir.path().display())), "{refused:?}");

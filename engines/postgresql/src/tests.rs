@@ -48,11 +48,17 @@ fn figure(figures: &[rumba_core::engine::Gauge], name: &str) -> f64 {
     figures.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// The directory is one that nobody but who runs this may enter, as a trial's is: root's server is run by another.
+/// A directory that nobody but who runs this may enter, as a trial's is: root's server is run by another.
+fn private() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let own = std::fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new().permissions(own).tempdir().expect("a directory")
+}
+
 #[test]
 #[needs(PostgreSql)]
 fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = private();
     let mut config = config();
     config.settings.0.insert("fillfactor".into(), Value::Int(90));
     set(&mut config, "work_mem", "8MB");
@@ -91,7 +97,7 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
 #[test]
 #[needs(PostgreSql)]
 fn sessions_over_tcp_need_the_password_that_only_rumba_has() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = private();
     let mut config = config();
     config.settings.0.insert("tcp".into(), Value::Bool(true));
     let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");
@@ -122,7 +128,7 @@ fn a_setting_that_the_server_refuses_is_named_before_anything_is_created() {
 #[test]
 #[needs(PostgreSql)]
 fn a_server_that_does_not_start_tells_its_last_words() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = private();
     let mut config = config();
     set(&mut config, "shared_preload_libraries", "no_such_library");
     let error = PostgreSql.open(dir.path(), &config, Schema::BySession).err().expect("it cannot start").to_string();
@@ -132,7 +138,7 @@ fn a_server_that_does_not_start_tells_its_last_words() {
 #[test]
 #[needs(PostgreSql)]
 fn whatever_meets_the_end_of_a_server_tells_its_signal() {
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = private();
     let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
     let (mut first, mut second) = (sql(&*instance), sql(&*instance));
     first.run("CREATE TABLE t (id int PRIMARY KEY)").expect("a table");
@@ -190,7 +196,7 @@ fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
     set(&mut config, "full_page_writes", "off");
     assert!(PostgreSql.check(&config).is_err(), "the server has it on");
     config.settings.0.clear();
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = private();
     let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("taken");
     sql(&*instance).run("CREATE TABLE t (id int)").expect("a table");
     let second = PostgreSql.open(dir.path(), &config, Schema::BySession).err().expect("one at a time").to_string();
@@ -212,7 +218,7 @@ fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
 #[needs(PostgreSql, Root)]
 fn root_runs_the_server_as_another_user() {
     use std::os::unix::fs::MetadataExt;
-    let dir = tempfile::tempdir().expect("a directory");
+    let dir = private();
     let mut config = config();
     set(&mut config, "os_user", "nobody");
     let instance = PostgreSql.open(dir.path(), &config, Schema::BySession).expect("a server");

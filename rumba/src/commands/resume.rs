@@ -6,7 +6,7 @@ use std::path::Path;
 use rumba_core::record::{Record, Status, TrialPart, TrialPlan};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_lab::kept::{KeptData, Origin, Stock};
+use rumba_lab::kept::{KeptData, KeptLoads, Origin};
 use rumba_lab::prepare::{Admitted, Allowed, Prepared};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
@@ -38,12 +38,12 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     let standing = Standing { records, retry_failed: args.retry_failed };
     let managed = provision::Ledger::of_user()?;
     // Before leftovers are removed: what a killed run has kept is one, and of use.
-    let stock = adopt(&admitted.experiment().name, &resume, &standing, directory, &managed)?;
+    let kept_loads = adopt(&admitted.experiment().name, &resume, &standing, directory, &managed)?;
     clean_leftovers(&managed);
     let trials = plan::rest(
         &resume.plans,
         |trial| standing.is_settled(trial),
-        |load| stock.has(load),
+        |load| kept_loads.has(load),
         |load| standing.was_started_from(load),
     );
     let prepared = admitted.prepare(trials, registry)?;
@@ -56,7 +56,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
             Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
         })?;
     }
-    let outcome = conduct(&args.options, &prepared, &resume, &results, stock, &managed)?;
+    let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed)?;
     show(&args.options, &results, outcome)
 }
 
@@ -132,8 +132,8 @@ fn adopt(
     standing: &Standing<'_>,
     directory: &Path,
     managed: &provision::Ledger,
-) -> Result<Stock, Problem> {
-    let mut stock = Stock::default();
+) -> Result<KeptLoads, Problem> {
+    let mut kept_loads = KeptLoads::default();
     let results = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let is_wanted =
         |load: u32| resume.plans.iter().any(|plan| plan.loaded_by == Some(load) && !standing.is_settled(plan));
@@ -149,10 +149,10 @@ fn adopt(
         })?;
         if let Some(data) = KeptData::adopt(&place, &origin, &owner, managed)? {
             tell(&format!("trial {} need not load again: its data is still here", load.number));
-            stock.put(load.number, data);
+            kept_loads.put(load.number, data);
         }
     }
-    Ok(stock)
+    Ok(kept_loads)
 }
 
 /// Warns when the host is not what it was when the run began. Load comes and goes.

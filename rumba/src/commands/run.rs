@@ -12,7 +12,7 @@ use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_core::warning::Warning;
 use rumba_lab::conduct::{Conduct, Outcome};
 use rumba_lab::harness::Harness;
-use rumba_lab::kept::Stock;
+use rumba_lab::kept::KeptLoads;
 use rumba_lab::prepare::{Admitted, Allowed, Prepared, TIMES_DATA};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
@@ -72,7 +72,7 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     };
     let noted = results.note(&resume);
     noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
-    let outcome = conduct(args, &prepared, &resume, &results, Stock::default(), &managed)?;
+    let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed)?;
     show(args, &results, outcome)
 }
 
@@ -124,13 +124,13 @@ pub fn clean_leftovers(managed: &provision::Ledger) {
     }
 }
 
-/// Runs prepared trials; `stock` is the data of earlier loads that they start from.
+/// Runs prepared trials; `kept_loads` is the data of earlier loads that they start from.
 pub fn conduct(
     args: &RunOptions,
     prepared: &Prepared,
     resume: &Resume,
     results: &ResultsDir,
-    stock: Stock,
+    kept_loads: KeptLoads,
     managed: &provision::Ledger,
 ) -> Result<Outcome, Problem> {
     let stops = count_stops()?;
@@ -145,7 +145,7 @@ pub fn conduct(
         harness: &harness.unwrap_or_default(),
         stops: &stops,
     };
-    let outcome = conduct.run(stock, &mut progress);
+    let outcome = conduct.run(kept_loads, &mut progress);
     progress.finish();
     outcome.map_err(|error| {
         let kept = results.path().display();

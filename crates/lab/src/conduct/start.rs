@@ -6,7 +6,7 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
 use super::{Attempt, Conduct, ConductError, Watch, io};
-use crate::kept::{Contents, CopyError, Found, KeptData, Origin, Stock};
+use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
@@ -80,16 +80,16 @@ impl Conduct<'_> {
     pub(super) fn trial(
         &self,
         trial: &TrialPlan,
-        stock: &mut Stock,
+        kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
     ) -> Result<Record, ConductError> {
         let Some(load) = trial.loaded_by.filter(|_| trial.part == TrialPart::Run) else {
-            return self.whole(trial, &Start::Nothing, stock, watch);
+            return self.whole(trial, &Start::Nothing, kept_loads, watch);
         };
-        let why = match stock.find(load) {
+        let why = match kept_loads.find(load) {
             Found::Here(data) => {
-                // Nothing is put into stock by a trial that starts from it.
-                match self.attempt(trial, &Start::Copy { load, data }, &mut Stock::default(), watch)? {
+                // Nothing is kept by a trial that starts from it.
+                match self.attempt(trial, &Start::Copy { load, data }, &mut KeptLoads::default(), watch)? {
                     Attempt::Ended(record) => return Ok(*record),
                     Attempt::NotStarted(why) => why,
                 }
@@ -98,7 +98,7 @@ impl Conduct<'_> {
             Found::Failed(why) => return self.without_data(trial, load, why),
         };
         let whole = TrialPlan { part: TrialPart::Whole, loaded_by: None, ..trial.clone() };
-        self.whole(&whole, &Start::Again { load, why }, stock, watch)
+        self.whole(&whole, &Start::Again { load, why }, kept_loads, watch)
     }
 
     /// Runs a trial that loads.
@@ -106,13 +106,13 @@ impl Conduct<'_> {
         &self,
         trial: &TrialPlan,
         start: &Start<'_>,
-        stock: &mut Stock,
+        kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
     ) -> Result<Record, ConductError> {
-        match self.attempt(trial, start, stock, watch)? {
+        match self.attempt(trial, start, kept_loads, watch)? {
             Attempt::Ended(record) => {
                 if let (TrialPart::Load, Status::Failed { cause, .. }) = (trial.part, &record.status) {
-                    stock.fail(trial.number, cause.clone());
+                    kept_loads.fail(trial.number, cause.clone());
                 }
                 Ok(*record)
             }
@@ -161,7 +161,7 @@ impl Conduct<'_> {
         trial: &TrialPlan,
         left: Left,
         is_on_volume: bool,
-        stock: &mut Stock,
+        kept_loads: &mut KeptLoads,
         watch: &mut dyn Watch,
     ) -> Result<(), ProvisionError> {
         let directory = crate::plan::directory(trial);
@@ -180,9 +180,9 @@ impl Conduct<'_> {
         match kept {
             Ok(kept) => {
                 watch.copies(trial, kept.allocated_bytes());
-                stock.put(trial.number, kept);
+                kept_loads.put(trial.number, kept);
             }
-            Err(why) => stock.lose(trial.number, why),
+            Err(why) => kept_loads.lose(trial.number, why),
         }
         Ok(())
     }

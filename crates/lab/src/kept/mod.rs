@@ -10,13 +10,13 @@
 mod copy;
 mod error;
 mod kept_data;
+mod kept_loads;
 mod shared;
-mod stock;
 #[cfg(test)]
 mod tests;
 
 pub use copy::Contents;
 pub use error::CopyError;
 pub use kept_data::{KeptData, Origin};
+pub use kept_loads::{Found, KeptLoads};
 pub use shared::is_shared;
-pub use stock::{Found, Stock};

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use super::kept_file::KeptFile;
+use super::proc_file::ProcFile;
 use crate::host::block::{self, Device};
 use crate::host::diskstats::{self, DeviceCounters};
 
 /// Reads one device.
 pub struct DeviceMeter {
     device: Device,
-    file: KeptFile,
+    file: ProcFile,
 }
 
 impl DeviceMeter {
     pub fn of(data_dir: &Path) -> Result<Self, String> {
-        Ok(Self { device: block::device_of(data_dir)?, file: KeptFile::open("/proc/diskstats")? })
+        Ok(Self { device: block::device_of(data_dir)?, file: ProcFile::open("/proc/diskstats")? })
     }
 
     pub fn read(&self) -> Result<DeviceCounters, String> {

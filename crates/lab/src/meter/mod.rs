@@ -9,7 +9,7 @@
 mod clock;
 mod cpu_roll;
 mod device;
-mod kept_file;
+mod proc_file;
 mod process;
 mod pulse;
 mod reading;

@@ -1,7 +1,7 @@
 //! A process's counters, and the host's CPU time.
 
 use super::clock;
-use super::kept_file::KeptFile;
+use super::proc_file::ProcFile;
 use crate::host::parse;
 
 /// Bytes between a process and storage (`/proc/PID/io`), all threads, those
@@ -19,12 +19,12 @@ pub struct IoCounters {
 }
 
 /// Reads `/proc/PID/io`.
-pub struct IoMeter(KeptFile);
+pub struct IoMeter(ProcFile);
 
 impl IoMeter {
     /// Of a process by its number, or of `self`.
     pub fn of(process: &str) -> Result<Self, String> {
-        let meter = Self(KeptFile::open(format!("/proc/{process}/io"))?);
+        let meter = Self(ProcFile::open(format!("/proc/{process}/io"))?);
         // Some sandboxes let it be opened and refuse to have it read.
         meter.read().map(|_| meter)
     }
@@ -40,12 +40,12 @@ fn parse_io(text: &str) -> Option<IoCounters> {
 }
 
 /// Reads the resident memory from `/proc/PID/statm`.
-pub struct ResidentMeter(KeptFile);
+pub struct ResidentMeter(ProcFile);
 
 impl ResidentMeter {
     /// Of a process by its number, or of `self`.
     pub fn of(process: &str) -> Result<Self, String> {
-        KeptFile::open(format!("/proc/{process}/statm")).map(Self)
+        ProcFile::open(format!("/proc/{process}/statm")).map(Self)
     }
 
     /// Resident bytes, shared pages included.
@@ -88,11 +88,11 @@ pub struct HostCpu {
 }
 
 /// Reads `/proc/stat`.
-pub struct HostCpuMeter(KeptFile);
+pub struct HostCpuMeter(ProcFile);
 
 impl HostCpuMeter {
     pub fn open() -> Result<Self, String> {
-        KeptFile::open("/proc/stat").map(Self)
+        ProcFile::open("/proc/stat").map(Self)
     }
 
     pub fn read(&self) -> Result<HostCpu, String> {

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use super::clock;
 use super::cpu_roll::{CpuRoll, Role};
-use super::kept_file::KeptFile;
+use super::proc_file::ProcFile;
 use crate::host::parse;
 
 /// Between two beats.
@@ -155,7 +155,7 @@ impl Log {
 /// A process whose stop suspends the measurement.
 struct Watched {
     who: String,
-    stat: KeptFile,
+    stat: ProcFile,
 }
 
 impl Watched {
@@ -170,19 +170,19 @@ impl Watched {
 /// Accounts of the kernel that are read at each beat.
 struct Accounts {
     /// The thread's own.
-    schedule: Option<KeptFile>,
-    pressure: Option<KeptFile>,
+    schedule: Option<ProcFile>,
+    pressure: Option<ProcFile>,
 }
 
 impl Accounts {
     /// Of the calling thread.
     fn open() -> Self {
-        let open = |path: &str| KeptFile::open(path).ok();
+        let open = |path: &str| ProcFile::open(path).ok();
         Self { schedule: open("/proc/thread-self/schedstat"), pressure: open("/proc/pressure/memory") }
     }
 
     fn now(&self) -> Beat {
-        let read = |file: &Option<KeptFile>| file.as_ref().and_then(|file| file.read().ok());
+        let read = |file: &Option<ProcFile>| file.as_ref().and_then(|file| file.read().ok());
         let passed = |time: Timespec| Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
         // Nanoseconds on the CPU, nanoseconds in the queue for one, and how often; Documentation/scheduler/sched-stats.rst.
         let schedule = read(&self.schedule).unwrap_or_default();
@@ -266,7 +266,7 @@ impl Pulse {
     /// Watches these processes from now on, and no others: each with its number and what it is to the trial.
     pub fn watch(&self, processes: impl IntoIterator<Item = (u32, &'static str)>) {
         let watched = processes.into_iter().filter_map(|(pid, what)| {
-            let stat = KeptFile::open(format!("/proc/{pid}/stat")).ok()?;
+            let stat = ProcFile::open(format!("/proc/{pid}/stat")).ok()?;
             let text = stat.read().ok()?;
             let name = text.rsplit_once(')')?.0.split_once('(')?.1;
             Some(Watched { who: format!("{what}, {name} (pid {pid}),"), stat })

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::Known;
 use super::clock::ProcessClock;
-use super::kept_file::KeptFile;
+use super::proc_file::ProcFile;
 use super::process::{self, IoCounters, IoMeter, ResidentMeter};
 use crate::host::parse;
 
@@ -161,7 +161,7 @@ struct Descendant {
 /// A process by its open files, which stay its own whatever becomes of its number.
 struct Process {
     pid: u32,
-    stat: KeptFile,
+    stat: ProcFile,
     clock: Option<ProcessClock>,
     io: Known<IoMeter>,
     resident: ResidentMeter,
@@ -175,7 +175,7 @@ struct Stat {
 
 impl Process {
     fn of(pid: u32) -> Result<Self, String> {
-        let stat = KeptFile::open(format!("/proc/{pid}/stat"))?;
+        let stat = ProcFile::open(format!("/proc/{pid}/stat"))?;
         let name = pid.to_string();
         let (io, resident) = (IoMeter::of(&name), ResidentMeter::of(&name)?);
         let process = Self { pid, stat, clock: ProcessClock::of(pid), io, resident };

@@ -7,7 +7,7 @@ use super::error::ProvisionError;
 use super::ledger::{Kind, Ledger, Registration};
 use super::marker::{self, Marker};
 use super::owner::{Life, Owner};
-use super::tenants;
+use super::stray_processes;
 use super::trust::Objection;
 
 /// A data directory, as the ledger lists it.
@@ -59,7 +59,7 @@ impl DataDir {
     fn take(path: &Path, owner: &Owner, ledger: &Ledger, mut made: Vec<PathBuf>) -> Result<Self, ProvisionError> {
         let (dir, _lock) = lock(path)?;
         if let Some(leftover) = may_take(&dir)? {
-            tenants::end(&tenants::mark(path, &leftover.owner), path)?;
+            stray_processes::end(&stray_processes::mark(path, &leftover.owner), path)?;
             remove_data(&dir)?;
             made = leftover.made;
         }
@@ -85,7 +85,7 @@ impl DataDir {
         let Some(leftover) = Marker::read(&dir)? else { return Ok(None) };
         let path = dir.path();
         refuse_unless_leftover(path, &leftover)?;
-        tenants::end(&tenants::mark(path, &leftover.owner), path)?;
+        stray_processes::end(&stray_processes::mark(path, &leftover.owner), path)?;
         let registration = ledger.register(&KIND, path, owner)?;
         let marker = Marker::new(path.to_owned(), owner.clone(), leftover.made);
         marker.write()?;
@@ -109,7 +109,7 @@ impl DataDir {
 
     /// What the processes of its trial carry in their environment, as [`super::MARK_VARIABLE`].
     pub fn mark(&self) -> String {
-        tenants::mark(&self.marker.path, &self.marker.owner)
+        stray_processes::mark(&self.marker.path, &self.marker.owner)
     }
 
     /// Waits until the processes that its trial has started have ended, and kills
@@ -118,7 +118,7 @@ impl DataDir {
     /// # Errors
     /// When one cannot be ended.
     pub fn vacate(&self) -> Result<(), ProvisionError> {
-        tenants::end(&self.mark(), self.path())
+        stray_processes::end(&self.mark(), self.path())
     }
 
     /// Keeps the data beyond the end of this process. It is then the user's: no
@@ -170,7 +170,7 @@ fn clean(path: &Path, owner: &Owner) -> Result<(), ProvisionError> {
     let Some((dir, _lock)) = CheckedDir::lock(path)? else { return Ok(()) };
     match Marker::read(&dir)? {
         Some(marker) if marker.owner == *owner && !marker.kept => {
-            tenants::end(&tenants::mark(path, owner), path)?;
+            stray_processes::end(&stray_processes::mark(path, owner), path)?;
             remove(&dir, &marker)
         }
         _ => Ok(()),

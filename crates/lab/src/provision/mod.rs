@@ -16,7 +16,7 @@ mod error;
 mod ledger;
 mod marker;
 mod owner;
-mod tenants;
+mod stray_processes;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -25,7 +25,7 @@ pub use data_dir::{DataDir, KIND as DATA_DIRECTORY};
 pub use error::ProvisionError;
 pub use ledger::{Kind, Ledger, Leftover, Registration};
 pub use owner::{Life, Owner, ProcessId};
-pub use tenants::VARIABLE as MARK_VARIABLE;
+pub use stray_processes::VARIABLE as MARK_VARIABLE;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::cells::{Collector, Counts};
-use super::hand::{Hand, Held};
+use super::in_flight::{InFlight, Stage};
 use super::queue::Queue;
 
 /// A client that counts an operation needs nanoseconds, unless the kernel has taken its core away.
@@ -51,16 +51,16 @@ impl Censored {
     }
 }
 
-/// Collects for the last time, and takes what every client has in hand in the
+/// Collects for the last time, and takes what every client has in flight in the
 /// same state: each operation is either in the counts or among what is open.
 pub fn cut(
     collector: &mut Collector,
-    hands: &[std::sync::Arc<Hand>],
+    in_flight: &[std::sync::Arc<InFlight>],
     queues: &[std::sync::Arc<Queue>],
     end_ns: u64,
     now_ns: impl Fn() -> u64,
 ) -> (Counts, Censored) {
-    let all = || hands.iter().map(|hand| hand.held()).collect::<Vec<_>>();
+    let all = || in_flight.iter().map(|client| client.now()).collect::<Vec<_>>();
     let mut counts = collector.collect();
     loop {
         let before = all();
@@ -73,8 +73,8 @@ pub fn cut(
         }
         counts.merge(&collector.collect());
         let after = all();
-        if before == after && !after.contains(&Held::Unsettled) {
-            after.iter().for_each(|held| waiting.add(held, end_ns, now));
+        if before == after && !after.contains(&Stage::Unsettled) {
+            after.iter().for_each(|stage| waiting.add(stage, end_ns, now));
             return (counts, waiting);
         }
         std::thread::sleep(UNSETTLED_NAP);
@@ -82,14 +82,14 @@ pub fn cut(
 }
 
 impl Censored {
-    fn add(&mut self, held: &Held, end_ns: u64, now_ns: u64) {
-        match *held {
-            Held::Nothing | Held::Unsettled => {}
-            Held::Arrival { intended_ns } if intended_ns < end_ns => {
+    fn add(&mut self, stage: &Stage, end_ns: u64, now_ns: u64) {
+        match *stage {
+            Stage::Nothing | Stage::Unsettled => {}
+            Stage::Arrival { intended_ns } if intended_ns < end_ns => {
                 self.add_not_begun(now_ns.saturating_sub(intended_ns))
             }
-            Held::Arrival { .. } => {}
-            Held::Operation { kind, intended_ns, started_ns } => self.open.push(Open {
+            Stage::Arrival { .. } => {}
+            Stage::Operation { kind, intended_ns, started_ns } => self.open.push(Open {
                 kind,
                 service_ns: now_ns.saturating_sub(started_ns),
                 response_ns: now_ns.saturating_sub(intended_ns),

@@ -14,7 +14,7 @@ use rumba_core::worker::{Client, ClientAddress};
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
 use super::cut::{Censored, cut};
-use super::hand::Hand;
+use super::in_flight::InFlight;
 use super::loops::{Loop, panicked};
 use super::pace::{ClientPace, Due, Turns};
 use super::queue::{Queue, seed_of, share_of};
@@ -109,7 +109,7 @@ pub struct Running {
     failure: Option<EngineError>,
     collector: Collector,
     clock: RunClock,
-    hands: Vec<Arc<Hand>>,
+    in_flight: Vec<Arc<InFlight>>,
     queues: Vec<Arc<Queue>>,
     /// When nothing more became due, by the clients' clock.
     end_ns: Option<u64>,
@@ -144,7 +144,7 @@ impl Made {
         let (tell_end, ends) = channel();
         let count = plan.driving.threads();
         let cells: Vec<_> = (0..count).map(|_| Arc::new(Cells::new(plan.kinds))).collect();
-        let hands: Vec<_> = (0..plan.clients).map(|_| Arc::<Hand>::default()).collect();
+        let in_flight: Vec<_> = (0..plan.clients).map(|_| Arc::<InFlight>::default()).collect();
         let queues = plan.schedule.queues(plan.clients);
         let (mut threads, mut starts) = (Vec::new(), Vec::new());
         let mut failure = None;
@@ -154,7 +154,7 @@ impl Made {
                 number,
                 plan: *plan,
                 cells: cells.clone(),
-                hands: hands.clone(),
+                in_flight: in_flight.clone(),
                 queues: queues.clone(),
                 stop: stop.clone(),
                 tell_made: tell_made.clone(),
@@ -179,7 +179,7 @@ impl Made {
         }
         drop((tell_made, tell_end));
         for end in made {
-            // Those that still make clients stop after the one at hand.
+            // Those that still make clients stop after the one in flight.
             end.unwrap_or_else(|error| {
                 stop.set();
                 failure.get_or_insert(error);
@@ -188,7 +188,7 @@ impl Made {
         let collector = Collector::new(cells, plan.kinds);
         let (active, clock) = (plan.clients as usize, RunClock::start());
         let running =
-            Running { stop, ends, threads, active, failure: None, collector, clock, hands, queues, end_ns: None };
+            Running { stop, ends, threads, active, failure: None, collector, clock, in_flight, queues, end_ns: None };
         match failure {
             None => Ok(Self { running, starts }),
             Some(error) => {
@@ -245,7 +245,7 @@ impl Running {
     }
 
     /// Asks the clients to end when all that is due by now has been served: in
-    /// a closed loop the operations at hand, in an open loop the arrivals until now, too.
+    /// a closed loop the operations in flight, in an open loop the arrivals until now, too.
     pub fn finish(&mut self) {
         let end_ns = self.clock.now_ns();
         self.stop.set_at(end_ns);
@@ -262,10 +262,10 @@ impl Running {
     pub fn cut(&mut self) -> (Counts, Censored) {
         self.stop();
         let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
-        cut(&mut self.collector, &self.hands, &self.queues, end_ns, || self.clock.now_ns())
+        cut(&mut self.collector, &self.in_flight, &self.queues, end_ns, || self.clock.now_ns())
     }
 
-    /// Asks the clients to end after the operation at hand.
+    /// Asks the clients to end after the operation in flight.
     pub fn stop(&self) {
         self.stop.set();
     }
@@ -294,7 +294,7 @@ struct Thread {
     number: u32,
     plan: Plan,
     cells: Arc<Cells>,
-    hands: Vec<Arc<Hand>>,
+    in_flight: Vec<Arc<InFlight>>,
     queues: Vec<Arc<Queue>>,
     stop: Arc<Stop>,
     tell_made: Sender<Result<(), EngineError>>,
@@ -313,7 +313,7 @@ impl Thread {
             Ok(ready) => ready,
             Err(error) => return tell(&self.tell_made, Err(error)),
         };
-        let Thread { plan, cells, hands, queues, stop, tell_made, started, tell_end, .. } = self;
+        let Thread { plan, cells, in_flight, queues, stop, tell_made, started, tell_end, .. } = self;
         cells.touch();
         tell(&tell_made, Ok(()));
         drop(tell_made);
@@ -324,8 +324,8 @@ impl Thread {
             wake_on_time();
         }
         let paced = clients.into_iter().map(|(ClientAddress { client: number, .. }, client)| {
-            let (hand, due) = (hands[number as usize].clone(), plan.schedule.due(&queues, number));
-            (client, ClientPace::new(clock.clone(), cells.clone(), stop.clone(), hand, due))
+            let (in_flight, due) = (in_flight[number as usize].clone(), plan.schedule.due(&queues, number));
+            (client, ClientPace::new(clock.clone(), cells.clone(), stop.clone(), in_flight, due))
         });
         match waits {
             Some(waits) => waits

@@ -10,7 +10,7 @@ use super::cells::Counts;
 use super::choice::Driving;
 use super::driver::{Running, Schedule, Waited};
 use super::queue::{Queue, seed_of};
-use super::testing::{Deed, Doer, drivers, made_for, wait_for_end};
+use super::testing::{Action, ScriptedClient, drivers, made_for, wait_for_end};
 
 const CLIENTS: u32 = 3;
 const RATE: f64 = 3_000.0;
@@ -35,7 +35,8 @@ fn start(driving: Driving, schedule: Schedule, gate: &Gate) -> Running {
     let gate = gate.clone();
     let make = move |_| {
         let gate = gate.clone();
-        Ok(Doer { log: Box::new(move || gate.pass()), ..Doer::new(&[Deed::Ask], u64::MAX) }.boxed())
+        Ok(ScriptedClient { log: Box::new(move || gate.pass()), ..ScriptedClient::new(&[Action::Ask], u64::MAX) }
+            .boxed())
     };
     made_for(driving, CLIENTS, schedule, make).unwrap().start()
 }
@@ -102,24 +103,28 @@ fn what_has_not_ended_at_the_deadline_is_counted_once_with_its_wait() {
         let end_ns = running.end_ns().unwrap();
         pause(60);
         let (counts, censored) = running.cut();
-        let at_hand = censored.open.len() as u64;
+        let in_flight = censored.open.len() as u64;
         // On a shared thread, some had asked before another held up the thread.
         let held_up = u64::from(driving.threads())..=u64::from(CLIENTS);
-        assert!(held_up.contains(&at_hand), "{driving:?}: {at_hand} operations are open");
-        let all = counts.ops() + at_hand + censored.not_begun;
+        assert!(held_up.contains(&in_flight), "{driving:?}: {in_flight} operations are open");
+        let all = counts.ops() + in_flight + censored.not_begun;
         assert_eq!(all, due_before(&schedule, end_ns), "{driving:?} {:?}", schedule.queue);
         let (shortest_ns, longest_ns) = censored.not_begun_ns.unwrap();
         assert!(shortest_ns >= 50_000_000 && shortest_ns < longest_ns, "{shortest_ns} {longest_ns}");
         assert!(censored.open.iter().all(|open| open.service_ns >= 100_000_000 && open.response_ns >= open.service_ns));
         gate.close(false);
         wait_for_end(&mut running);
-        assert_eq!(running.collect().ops(), at_hand, "after the deadline each ends what it had at hand, and no more");
+        assert_eq!(
+            running.collect().ops(),
+            in_flight,
+            "after the deadline each ends what it had in flight, and no more"
+        );
         running.join();
     }
 }
 
 #[test]
-fn a_closed_loop_ends_what_it_has_at_hand() {
+fn a_closed_loop_ends_what_it_has_in_flight() {
     for driving in drivers(CLIENTS) {
         let gate = Gate::default();
         let mut running = start(driving, Schedule::closed(7), &gate);
@@ -147,7 +152,8 @@ fn a_client_that_is_held_up_keeps_no_arrival_from_another_that_is_free() {
     let held = gate.clone();
     let make = move |client| {
         let gate = if client == 0 { held.clone() } else { Gate::default() };
-        Ok(Doer { log: Box::new(move || gate.pass()), ..Doer::new(&[Deed::Ask], u64::MAX) }.boxed())
+        Ok(ScriptedClient { log: Box::new(move || gate.pass()), ..ScriptedClient::new(&[Action::Ask], u64::MAX) }
+            .boxed())
     };
     let schedule = Schedule::open(300.0, QueueKind::Shared, 7);
     let mut running = made_for(Driving::Threads { threads: CLIENTS }, CLIENTS, schedule, make).unwrap().start();
@@ -159,7 +165,7 @@ fn a_client_that_is_held_up_keeps_no_arrival_from_another_that_is_free() {
         assert_eq!(running.wait(Instant::now() + Duration::from_millis(20)), Waited::Until);
     }
     let (counts, censored) = running.cut();
-    assert_eq!((censored.open.len(), censored.not_begun), (1, 0), "all but the one at hand was served by the others");
+    assert_eq!((censored.open.len(), censored.not_begun), (1, 0), "all but the one in flight was served by the others");
     assert!(counts.ops() > 50);
     gate.close(false);
     wait_for_end(&mut running);
@@ -172,8 +178,11 @@ fn clients_of_a_closed_loop_start_spread_over_its_first_second() {
     let log = starts.clone();
     let make = move |_| {
         let log = log.clone();
-        Ok(Doer { log: Box::new(move || log.lock().unwrap().push(Instant::now())), ..Doer::new(&[Deed::Ask], 1) }
-            .boxed())
+        Ok(ScriptedClient {
+            log: Box::new(move || log.lock().unwrap().push(Instant::now())),
+            ..ScriptedClient::new(&[Action::Ask], 1)
+        }
+        .boxed())
     };
     let schedule = Schedule::closed(7).spread_over(0.4);
     assert_eq!((schedule.spread_s, Schedule::closed(7).spread_over(60.0).spread_s), (0.2, 1.0));

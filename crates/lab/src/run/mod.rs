@@ -9,7 +9,8 @@ pub mod descriptors;
 pub mod driver;
 #[cfg(test)]
 mod end_tests;
-pub mod hand;
+
+pub mod in_flight;
 mod loops;
 pub mod pace;
 mod poller;

@@ -10,7 +10,7 @@ use rumba_core::wait::{Wait, wait_for};
 use rumba_core::worker::{Op, OpKind, Pace};
 
 use super::cells::Cells;
-use super::hand::Hand;
+use super::in_flight::InFlight;
 use super::queue::Queue;
 use super::stop::{RunClock, Stop};
 
@@ -41,12 +41,12 @@ pub struct ClientPace {
     clock: RunClock,
     cells: Arc<Cells>,
     stop: Arc<Stop>,
-    hand: Arc<Hand>,
+    in_flight: Arc<InFlight>,
     due: Due,
     sharing: Option<Sharing>,
     /// When the client became free.
     free_ns: u64,
-    /// The intended start of the operation at hand.
+    /// The intended start of the operation in flight.
     intended_ns: u64,
     /// Its actual start.
     started_ns: u64,
@@ -77,10 +77,10 @@ struct Sharing {
 }
 
 impl ClientPace {
-    /// A pace that records into `cells`, which are its thread's, and says in `hand`, which is its own, what it is at.
-    pub fn new(clock: RunClock, cells: Arc<Cells>, stop: Arc<Stop>, hand: Arc<Hand>, due: Due) -> Self {
+    /// A pace that records into `cells`, which are its thread's, and says in `in_flight`, which is its own, what it is at.
+    pub fn new(clock: RunClock, cells: Arc<Cells>, stop: Arc<Stop>, in_flight: Arc<InFlight>, due: Due) -> Self {
         let free_ns = clock.now_ns();
-        Self { clock, cells, stop, hand, due, sharing: None, free_ns, intended_ns: 0, started_ns: 0 }
+        Self { clock, cells, stop, in_flight, due, sharing: None, free_ns, intended_ns: 0, started_ns: 0 }
     }
 
     /// The pace of the only client of a closed loop, which nobody stops.
@@ -121,9 +121,9 @@ impl ClientPace {
             Some(taken_ns) => taken_ns,
             None if self.stop.is_set() => return Poll::Ready(false),
             None => {
-                self.hand.unsettled();
+                self.in_flight.unsettled();
                 let next_ns = queue.take_ns();
-                self.hand.has_arrival(next_ns);
+                self.in_flight.has_arrival(next_ns);
                 *taken_ns.insert(next_ns)
             }
         };
@@ -174,7 +174,7 @@ impl Pace for ClientPace {
     #[inline]
     fn start(&mut self, kind: OpKind) {
         self.started_ns = self.clock.now_ns();
-        self.hand.has_operation(kind, self.intended_ns, self.started_ns);
+        self.in_flight.has_operation(kind, self.intended_ns, self.started_ns);
     }
 
     #[inline]
@@ -183,9 +183,9 @@ impl Pace for ClientPace {
         // What the engine made it wait for is not the client's lateness: it could start when it was both due and free.
         let could_start_ns = self.intended_ns.max(self.free_ns);
         let late_ns = self.started_ns - could_start_ns;
-        self.hand.unsettled();
+        self.in_flight.unsettled();
         self.cells.record(kind, op, now_ns - self.started_ns, now_ns - self.intended_ns, late_ns);
-        self.hand.has_nothing();
+        self.in_flight.has_nothing();
         self.free_ns = now_ns;
     }
 }

@@ -66,7 +66,7 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Asks the clients to end after the operation at hand, whatever is due.
+    /// Asks the clients to end after the operation in flight, whatever is due.
     pub fn set(&self) {
         self.0.store(AT_ONCE, Relaxed);
     }
@@ -83,7 +83,7 @@ impl Stop {
         due_ns < self.0.load(Relaxed)
     }
 
-    /// Whether clients are to end after the operation at hand.
+    /// Whether clients are to end after the operation in flight.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.0.load(Relaxed) == AT_ONCE

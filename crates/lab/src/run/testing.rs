@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One operation of a test's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Action {
     /// A question and its answer.
     Ask,
     /// More than the connection takes at once, and its echo's length as the answer.
@@ -125,19 +125,19 @@ impl Drop for Connection {
     }
 }
 
-/// A client that does deeds in turn, so many in all.
-pub struct Doer {
-    pub deeds: Vec<Deed>,
+/// A client that does actions in turn, so many in all.
+pub struct ScriptedClient {
+    pub actions: Vec<Action>,
     pub left: u64,
     pub connection: Connection,
     /// Called at the start of each operation.
     pub log: Box<dyn FnMut() + Send>,
 }
 
-impl Doer {
+impl ScriptedClient {
     /// A client without a log.
-    pub fn new(deeds: &[Deed], left: u64) -> Self {
-        Self { deeds: deeds.to_vec(), left, connection: Connection::new(), log: Box::new(|| {}) }
+    pub fn new(actions: &[Action], left: u64) -> Self {
+        Self { actions: actions.to_vec(), left, connection: Connection::new(), log: Box::new(|| {}) }
     }
 
     /// As the drivers take it.
@@ -146,7 +146,7 @@ impl Doer {
     }
 }
 
-impl Worker for Doer {
+impl Worker for ScriptedClient {
     fn draw(&mut self) -> Option<OpKind> {
         self.left = self.left.checked_sub(1)?;
         Some(0)
@@ -154,20 +154,20 @@ impl Worker for Doer {
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
         (self.log)();
-        let deed = self.deeds[self.left as usize % self.deeds.len()];
-        match deed {
-            Deed::Ask => self.connection.ask(1, self.left as u8).await,
-            Deed::AskMuch => self.connection.ask(MUCH, self.left as u8).await,
-            Deed::Pause(pause) => sleep(pause).await,
-            Deed::BeWoken => be_woken().await,
-            Deed::WakeSelf => wake_self().await,
-            Deed::Nothing => {}
-            Deed::Reconnect => {
+        let action = self.actions[self.left as usize % self.actions.len()];
+        match action {
+            Action::Ask => self.connection.ask(1, self.left as u8).await,
+            Action::AskMuch => self.connection.ask(MUCH, self.left as u8).await,
+            Action::Pause(pause) => sleep(pause).await,
+            Action::BeWoken => be_woken().await,
+            Action::WakeSelf => wake_self().await,
+            Action::Nothing => {}
+            Action::Reconnect => {
                 self.connection = Connection::new();
                 self.connection.ask(1, 1).await;
             }
-            Deed::Fail => return Err(EngineError::failed("deed", "failed as told")),
-            Deed::Panic => panic!("as told"),
+            Action::Fail => return Err(EngineError::failed("action", "failed as told")),
+            Action::Panic => panic!("as told"),
         }
         Ok(Op { rows: 1, ..Op::default() })
     }
@@ -236,7 +236,7 @@ pub fn made_for(
 pub fn run(
     driving: Driving,
     clients: u32,
-    make: impl Fn(u32) -> Doer + Send + Sync + 'static,
+    make: impl Fn(u32) -> ScriptedClient + Send + Sync + 'static,
 ) -> (Counts, Option<EngineError>) {
     let mut running = made(driving, clients, None, move |client| Ok(make(client).boxed())).unwrap().start();
     assert_eq!(running.wait(Instant::now() + PATIENCE), Waited::AllEnded, "{driving:?}: a client waits for ever");

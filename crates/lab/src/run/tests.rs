@@ -10,14 +10,15 @@ use rumba_core::engine::EngineError;
 
 use super::choice::Driving;
 use super::queue::{Queue, seed_of};
-use super::testing::{Deed, Doer, drivers, made, run, wait_for_end};
+use super::testing::{Action, ScriptedClient, drivers, made, run, wait_for_end};
 
 const SHORT: Duration = Duration::from_micros(300);
 
 #[test]
 fn every_client_does_all_its_operations_and_each_is_counted_once() {
     for driving in drivers(12) {
-        let (counts, failure) = run(driving, 12, |_| Doer::new(&[Deed::Ask, Deed::Pause(SHORT), Deed::Ask], 150));
+        let (counts, failure) =
+            run(driving, 12, |_| ScriptedClient::new(&[Action::Ask, Action::Pause(SHORT), Action::Ask], 150));
         assert_eq!(failure, None);
         assert_eq!((counts.ops(), counts.rows()), (12 * 150, 12 * 150), "{driving:?}");
         assert_eq!(counts.kinds[0].response.buckets.iter().sum::<u64>(), 12 * 150);
@@ -27,7 +28,7 @@ fn every_client_does_all_its_operations_and_each_is_counted_once() {
 #[test]
 fn a_question_longer_than_the_connection_takes_at_once_waits_for_room_and_then_for_its_answer() {
     for driving in drivers(3) {
-        let (counts, failure) = run(driving, 3, |_| Doer::new(&[Deed::AskMuch, Deed::Ask], 8));
+        let (counts, failure) = run(driving, 3, |_| ScriptedClient::new(&[Action::AskMuch, Action::Ask], 8));
         assert_eq!((counts.ops(), failure), (3 * 8, None), "{driving:?}");
     }
 }
@@ -35,7 +36,8 @@ fn a_question_longer_than_the_connection_takes_at_once_waits_for_room_and_then_f
 #[test]
 fn connections_made_anew_under_old_numbers_are_heard() {
     for driving in drivers(6) {
-        let (counts, failure) = run(driving, 6, |_| Doer::new(&[Deed::Reconnect, Deed::Ask, Deed::Reconnect], 60));
+        let (counts, failure) =
+            run(driving, 6, |_| ScriptedClient::new(&[Action::Reconnect, Action::Ask, Action::Reconnect], 60));
         assert_eq!((counts.ops(), failure), (6 * 60, None), "{driving:?}");
     }
 }
@@ -46,7 +48,10 @@ fn clients_that_never_wait_take_turns_on_their_loop() {
     let log = order.clone();
     let (counts, _) = run(Driving::Loops { threads: 1 }, 3, move |client| {
         let log = log.clone();
-        Doer { log: Box::new(move || log.lock().unwrap().push(client)), ..Doer::new(&[Deed::Nothing], 50) }
+        ScriptedClient {
+            log: Box::new(move || log.lock().unwrap().push(client)),
+            ..ScriptedClient::new(&[Action::Nothing], 50)
+        }
     });
     assert_eq!(counts.ops(), 150);
     let order = order.lock().unwrap();
@@ -57,7 +62,7 @@ fn clients_that_never_wait_take_turns_on_their_loop() {
 fn a_stop_reaches_clients_that_wait_for_an_arrival() {
     for driving in drivers(4) {
         // An arrival in a hundred days on average: nothing else ends the wait.
-        let ask = |_| Ok(Doer::new(&[Deed::Ask], u64::MAX).boxed());
+        let ask = |_| Ok(ScriptedClient::new(&[Action::Ask], u64::MAX).boxed());
         let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
         running.stop();
         wait_for_end(&mut running);
@@ -67,9 +72,10 @@ fn a_stop_reaches_clients_that_wait_for_an_arrival() {
 }
 
 #[test]
-fn a_stop_ends_clients_after_the_operation_at_hand() {
+fn a_stop_ends_clients_after_the_operation_in_flight() {
     for driving in drivers(4) {
-        let endless = |_| Ok(Doer::new(&[Deed::Ask, Deed::Pause(SHORT), Deed::Nothing], u64::MAX).boxed());
+        let endless =
+            |_| Ok(ScriptedClient::new(&[Action::Ask, Action::Pause(SHORT), Action::Nothing], u64::MAX).boxed());
         let mut running = made(driving, 4, None, endless).unwrap().start();
         running.wait(Instant::now() + Duration::from_millis(20));
         running.stop();
@@ -88,7 +94,7 @@ fn arrivals_keep_their_times_and_their_order_and_none_is_skipped() {
         let make = move |client: u32| {
             let log = log.clone();
             let log = move || log[client as usize].lock().unwrap().push(Instant::now());
-            Ok(Doer { log: Box::new(log), ..Doer::new(&[Deed::Ask], OPS as u64) }.boxed())
+            Ok(ScriptedClient { log: Box::new(log), ..ScriptedClient::new(&[Action::Ask], OPS as u64) }.boxed())
         };
         let made = made(driving, 3, Some(3_000.0), make).unwrap();
         let before = Instant::now();
@@ -108,11 +114,11 @@ fn arrivals_keep_their_times_and_their_order_and_none_is_skipped() {
 
 #[test]
 fn a_client_that_fails_or_panics_stops_the_others_and_is_named() {
-    for (deed, words) in [(Deed::Fail, "failed as told"), (Deed::Panic, "panicked: as told")] {
+    for (action, words) in [(Action::Fail, "failed as told"), (Action::Panic, "panicked: as told")] {
         for driving in drivers(4) {
             let (_, failure) = run(driving, 4, move |client| {
-                let deeds = if client == 2 { [deed] } else { [Deed::Ask] };
-                Doer::new(&deeds, u64::MAX)
+                let actions = if client == 2 { [action] } else { [Action::Ask] };
+                ScriptedClient::new(&actions, u64::MAX)
             });
             assert!(failure.unwrap().to_string().contains(words), "{driving:?}");
         }
@@ -131,7 +137,7 @@ fn where_one_client_cannot_be_made_none_runs() {
             });
             match client {
                 3 => Err(EngineError::failed("connect", "refused")),
-                _ => Ok(Doer { log, ..Doer::new(&[Deed::Ask], 10) }.boxed()),
+                _ => Ok(ScriptedClient { log, ..ScriptedClient::new(&[Action::Ask], 10) }.boxed()),
             }
         });
         assert_eq!(end.err().unwrap().to_string(), "connect: refused", "{driving:?}");
@@ -154,22 +160,23 @@ fn clients_that_are_never_started_let_go_of_what_they_hold() {
         let holds = held.clone();
         let made = made(driving, 3, None, move |_| {
             let holds = holds.clone();
-            Ok(Doer { log: Box::new(move || drop(holds.clone())), ..Doer::new(&[Deed::Ask], 1) }.boxed())
+            Ok(ScriptedClient { log: Box::new(move || drop(holds.clone())), ..ScriptedClient::new(&[Action::Ask], 1) }
+                .boxed())
         });
         made.unwrap().abandon();
         assert_eq!(Arc::strong_count(&held), 1, "{driving:?}");
     }
 }
 
-fn any_deed() -> impl Strategy<Value = Deed> {
+fn any_action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        4 => Just(Deed::Ask),
-        1 => Just(Deed::AskMuch),
-        2 => (0u64..500).prop_map(|micros| Deed::Pause(Duration::from_micros(micros))),
-        1 => Just(Deed::BeWoken),
-        1 => Just(Deed::WakeSelf),
-        2 => Just(Deed::Nothing),
-        1 => Just(Deed::Reconnect),
+        4 => Just(Action::Ask),
+        1 => Just(Action::AskMuch),
+        2 => (0u64..500).prop_map(|micros| Action::Pause(Duration::from_micros(micros))),
+        1 => Just(Action::BeWoken),
+        1 => Just(Action::WakeSelf),
+        2 => Just(Action::Nothing),
+        1 => Just(Action::Reconnect),
     ]
 }
 
@@ -178,11 +185,11 @@ proptest! {
 
     #[test]
     fn whatever_clients_wait_for_in_whatever_order_all_come_to_their_end(
-        deeds in prop::collection::vec(prop::collection::vec(any_deed(), 1..8), 1..7),
+        actions in prop::collection::vec(prop::collection::vec(any_action(), 1..8), 1..7),
         which in 0usize..3,
     ) {
-        let clients = deeds.len() as u32;
-        let (counts, failure) = run(drivers(clients)[which], clients, move |client| Doer::new(&deeds[client as usize], 24));
+        let clients = actions.len() as u32;
+        let (counts, failure) = run(drivers(clients)[which], clients, move |client| ScriptedClient::new(&actions[client as usize], 24));
         prop_assert_eq!(failure, None);
         prop_assert_eq!(counts.ops(), u64::from(clients) * 24);
     }

@@ -4,7 +4,7 @@
 use rumba_core::limits::StorageLimit;
 use rumba_core::units::show_bytes;
 
-use super::vitals::{Process, Vitals};
+use super::snapshot::{Process, Snapshot};
 
 /// A group that holds this share of its limit has nothing left to give.
 const FULL: f64 = 0.95;
@@ -31,14 +31,14 @@ struct Rates<'a> {
 
 /// Two looks at a trial.
 pub struct Between<'a> {
-    first: &'a Vitals,
-    last: &'a Vitals,
+    first: &'a Snapshot,
+    last: &'a Snapshot,
     storage: Option<&'a StorageLimit>,
 }
 
 impl<'a> Between<'a> {
     /// What was seen from the first look to the last.
-    pub fn new(first: &'a Vitals, last: &'a Vitals, storage: Option<&'a StorageLimit>) -> Self {
+    pub fn new(first: &'a Snapshot, last: &'a Snapshot, storage: Option<&'a StorageLimit>) -> Self {
         Self { first, last, storage }
     }
 
@@ -169,11 +169,11 @@ impl<'a> Between<'a> {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::super::vitals::Device;
+    use super::super::snapshot::Device;
     use super::*;
     use crate::limits::MemoryPressure;
 
-    fn look(at: Instant) -> Vitals {
+    fn look(at: Instant) -> Snapshot {
         let process = Process {
             pid: 7,
             name: "mariadbd".to_owned(),
@@ -186,7 +186,7 @@ mod tests {
         };
         let device = Device { operations: 0, read_bytes: 0, write_bytes: 0, busy_ms: 0 };
         let memory = MemoryPressure { held_bytes: 50, limit_bytes: 100 };
-        Vitals {
+        Snapshot {
             at,
             processes: vec![process],
             memory: Some(memory),
@@ -195,9 +195,9 @@ mod tests {
         }
     }
 
-    fn cause(change: impl FnOnce(&mut Vitals), storage: Option<&StorageLimit>) -> String {
+    fn cause(change: impl FnOnce(&mut Snapshot), storage: Option<&StorageLimit>) -> String {
         let first = look(Instant::now());
-        let mut last = Vitals { at: first.at + Duration::from_secs(10), ..first.clone() };
+        let mut last = Snapshot { at: first.at + Duration::from_secs(10), ..first.clone() };
         change(&mut last);
         let between = Between::new(&first, &last, storage);
         assert!(between.figures().contains("mariadbd"), "{}", between.figures());
@@ -206,14 +206,15 @@ mod tests {
 
     #[test]
     fn each_cause_is_told_from_the_others() {
-        let full = |vitals: &mut Vitals| vitals.memory = Some(MemoryPressure { held_bytes: 99, limit_bytes: 100 });
-        let stopped = cause(|vitals| vitals.processes[0].state = 'T', None);
+        let full =
+            |snapshot: &mut Snapshot| snapshot.memory = Some(MemoryPressure { held_bytes: 99, limit_bytes: 100 });
+        let stopped = cause(|snapshot| snapshot.processes[0].state = 'T', None);
         assert!(stopped.starts_with("a stopped process: mariadbd (pid 7)"), "{stopped}");
-        let spins = |vitals: &mut Vitals| vitals.processes[0].system_s += 9.8;
-        let memory = cause(|vitals| [full(vitals), spins(vitals)].into_iter().collect(), None);
+        let spins = |snapshot: &mut Snapshot| snapshot.processes[0].system_s += 9.8;
+        let memory = cause(|snapshot| [full(snapshot), spins(snapshot)].into_iter().collect(), None);
         assert!(memory.starts_with("pressure of memory: the memory group"), "{memory}");
-        let faults = |vitals: &mut Vitals| vitals.processes[0].major_faults += 2000;
-        let memory = cause(|vitals| [full(vitals), faults(vitals)].into_iter().collect(), None);
+        let faults = |snapshot: &mut Snapshot| snapshot.processes[0].major_faults += 2000;
+        let memory = cause(|snapshot| [full(snapshot), faults(snapshot)].into_iter().collect(), None);
         assert!(memory.starts_with("pressure of memory"), "{memory}");
         let roomy = cause(spins, None);
         assert!(roomy.starts_with("mariadbd computes"), "a group that has room is not the cause: {roomy}");
@@ -226,14 +227,14 @@ mod tests {
         let storage = StorageLimit { iops: Some(1000), ..StorageLimit::unthrottled() };
         let served = |operations, busy_ms| {
             let device = Device { operations, read_bytes: 0, write_bytes: 0, busy_ms };
-            move |vitals: &mut Vitals| vitals.device = Some(device)
+            move |snapshot: &mut Snapshot| snapshot.device = Some(device)
         };
         assert!(cause(served(9_900, 0), Some(&storage)).contains("990 of 1000 operations/s"));
         assert!(cause(served(9_900, 0), None).starts_with("a lock"));
         assert!(cause(served(10, 9_900), None).contains("busy 99% of the time"));
         let slow = StorageLimit { write_bps: Some(1 << 20), ..StorageLimit::unthrottled() };
         let device = Device { operations: 10, read_bytes: 0, write_bytes: 10 << 20, busy_ms: 0 };
-        let written = cause(|vitals| vitals.device = Some(device), Some(&slow));
+        let written = cause(|snapshot| snapshot.device = Some(device), Some(&slow));
         assert!(written.contains("1.00 MiB/s of 1.00 MiB/s are written"), "{written}");
     }
 }

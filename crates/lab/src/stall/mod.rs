@@ -6,7 +6,7 @@
 //! and the load path has nothing of it to carry.
 
 mod cause;
-mod vitals;
+mod snapshot;
 
 use std::io;
 use std::path::Path;
@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::limits::Enforcement;
 use cause::Between;
-use vitals::{Place, Vitals};
+use snapshot::{Place, Snapshot};
 
 /// How long no operation may end before that is told.
 const NOTICE: Duration = Duration::from_secs(10);
@@ -64,8 +64,8 @@ struct Clock {
     looked: Instant,
     /// Whether the present silence has been told.
     told: bool,
-    first: Option<Vitals>,
-    last: Option<Vitals>,
+    first: Option<Snapshot>,
+    last: Option<Snapshot>,
     storage: Option<StorageLimit>,
 }
 
@@ -128,7 +128,7 @@ impl Clock {
     }
 
     /// Looks at the trial when it is time to.
-    fn look(&mut self, now: Instant, vitals: impl FnOnce() -> Vitals) -> Option<Said> {
+    fn look(&mut self, now: Instant, snapshot: impl FnOnce() -> Snapshot) -> Option<Said> {
         let asleep = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
         if asleep > ASLEEP {
             (self.progress, self.first, self.last) = (self.progress + asleep, None, None);
@@ -138,7 +138,7 @@ impl Clock {
         if silence < QUIET.min(self.notice / 2) || self.last.as_ref().is_some_and(|last| now < last.at + LOOK) {
             return None;
         }
-        let next = vitals();
+        let next = snapshot();
         let before = self.last.replace(next.clone());
         let first = self.first.get_or_insert_with(|| next.clone());
         if phase == PhaseKind::Load
@@ -216,7 +216,7 @@ impl StallWatch {
             return if stalled.since.elapsed() > LAST_WORDS { trial.kill().map(|()| None) } else { Ok(None) };
         }
         let place = self.place.get_or_insert_with(|| Place::new(trial.id(), data_dir));
-        match self.clock.look(Instant::now(), || Vitals::look(place, limited)) {
+        match self.clock.look(Instant::now(), || Snapshot::look(place, limited)) {
             None => Ok(None),
             Some(Said::Warning(warning)) => Ok(Some(warning)),
             Some(Said::Stalled(cause)) => {
@@ -237,7 +237,7 @@ impl StallWatch {
 /// Ends a trial's servers at once, so that its clients come back from them and
 /// what was measured is told; and asks the trial itself to stop.
 fn end(trial: u32) {
-    for pid in vitals::family(trial) {
+    for pid in snapshot::family(trial) {
         let signal = if pid == trial { Signal::TERM } else { Signal::KILL };
         if let Some(pid) = Pid::from_raw(pid as i32) {
             // One that has just ended needs no signal.

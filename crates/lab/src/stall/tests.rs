@@ -4,7 +4,7 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::metric::Metric;
 use rumba_core::record::{RunPlan, Spent};
 
-use super::vitals::Process;
+use super::snapshot::Process;
 use super::*;
 
 fn plan(stall_s: f64, rate: Option<f64>) -> TrialPlan {
@@ -71,7 +71,7 @@ impl Trial {
             threads: 1,
             at_locks: None,
         };
-        let look = |second| Vitals {
+        let look = |second| Snapshot {
             at: begun + Duration::from_secs(second),
             processes: vec![process(second)],
             memory: None,

@@ -25,7 +25,7 @@ use super::span::interval_end;
 use crate::run::cells::{Cells, Collector, Counts};
 use crate::run::cut::cut;
 use crate::run::driver::Schedule;
-use crate::run::hand::Hand;
+use crate::run::in_flight::InFlight;
 use crate::run::pace::ClientPace;
 use crate::run::queue::Queue;
 use crate::run::stats::op_stats;
@@ -102,7 +102,7 @@ struct Simulation {
     timers: Timers,
     stop: Arc<Stop>,
     collector: Collector,
-    hands: Vec<Arc<Hand>>,
+    in_flight: Vec<Arc<InFlight>>,
     queues: Vec<Arc<Queue>>,
 }
 
@@ -112,19 +112,19 @@ impl Simulation {
         let ((source, mock), start) = (Clock::mock(), Instant::now());
         let clock = RunClock::simulated(source, start);
         let (cells, stop) = (Arc::new(Cells::new(OPS.len())), Arc::<Stop>::default());
-        let hands: Vec<Arc<Hand>> = (0..count).map(|_| Arc::default()).collect();
+        let in_flight: Vec<Arc<InFlight>> = (0..count).map(|_| Arc::default()).collect();
         let queues = schedule.queues(count);
         let client = |number: u32| -> Option<Run> {
             let stuck_at = stuck_at.filter(|_| number + 1 == count);
             let mut engine = MockEngine { clock: clock.clone(), gets: 0, stuck_at };
-            let (hand, due) = (hands[number as usize].clone(), schedule.due(&queues, number));
-            let mut pace = ClientPace::new(clock.clone(), cells.clone(), stop.clone(), hand, due);
+            let (in_flight, due) = (in_flight[number as usize].clone(), schedule.due(&queues, number));
+            let mut pace = ClientPace::new(clock.clone(), cells.clone(), stop.clone(), in_flight, due);
             Some(Box::pin(async move { Client::run(&mut engine, &mut pace).await }))
         };
         let clients = (0..count).map(client).collect();
         let collector = Collector::new(vec![cells.clone()], OPS.len());
         let (heard, timers) = (Rc::default(), Timers::default());
-        let mut all = Self { mock, start, clock, heard, clients, timers, stop, collector, hands, queues };
+        let mut all = Self { mock, start, clock, heard, clients, timers, stop, collector, in_flight, queues };
         (0..count as usize).for_each(|client| all.poll(client));
         all
     }
@@ -221,7 +221,7 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     clients.run_until(ended + BACKLOG);
     clients.stop.set();
     let now_ns = clients.clock.now_ns();
-    let (counts, censored) = cut(&mut clients.collector, &clients.hands, &clients.queues, end_ns, || now_ns);
+    let (counts, censored) = cut(&mut clients.collector, &clients.in_flight, &clients.queues, end_ns, || now_ns);
     let tail = Tail::new(BACKLOG, counts, censored);
     let told = tail.told();
     let last = op_stats(OPS, &last, Some(&tail)).remove("get").unwrap();

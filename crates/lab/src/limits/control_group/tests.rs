@@ -22,7 +22,7 @@ fn a_plain_directory_is_no_control_group_whatever_is_written_there() {
     let ledger = Ledger::at(&place.join("state")).unwrap();
     let mut bystander = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let owner = ended_owner();
-    let path = place.join(&format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
+    let path = place.join(format!("rumba-{}-{}-0", owner.process.pid, owner.process.start_ticks));
     fs::create_dir(&path).unwrap();
     fs::write(path.join("cgroup.procs"), format!("{}\n", bystander.id())).unwrap();
     let _registration = ledger.register(&KIND, &path, &owner).unwrap();

@@ -11,7 +11,7 @@ use std::time::Instant;
 use crate::host::{block, parse};
 use crate::limits::{Enforcement, MemoryPressure};
 
-/// Where a trial's vitals are found.
+/// Where what a snapshot shows is found.
 #[derive(Debug)]
 pub struct Place {
     /// The trial's own process; what it has started is found below it.
@@ -31,7 +31,7 @@ impl Place {
 
 /// One look at everything; counters are cumulative.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Vitals {
+pub struct Snapshot {
     /// When it was.
     pub at: Instant,
     /// The trial's process and those below it.
@@ -78,7 +78,7 @@ pub struct Device {
     pub busy_ms: u64,
 }
 
-impl Vitals {
+impl Snapshot {
     /// Looks at everything now.
     pub fn look(place: &Place, limited: &Enforcement) -> Self {
         let pressure = fs::read_to_string("/proc/pressure/memory").ok();

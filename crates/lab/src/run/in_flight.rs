@@ -1,4 +1,4 @@
-//! What a client has in hand, for the one who counts at the end what is still open.
+//! What a client has in flight, for the one who counts at the end what is still open.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -14,20 +14,20 @@ const ARRIVAL: u32 = 2;
 const OPERATION: u32 = 3;
 
 /// Written by one client, on cache lines of its own. The order of the writes is
-/// a promise: who reads [`Held::Operation`] before and after he has collected the counts
-/// has not found that operation among them, and who reads [`Held::Nothing`] has.
+/// a promise: who reads [`Stage::Operation`] before and after he has collected the counts
+/// has not found that operation among them, and who reads [`Stage::Nothing`] has.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Hand {
+pub struct InFlight {
     stage: AtomicU32,
     kind: AtomicU32,
     intended_ns: AtomicU64,
     started_ns: AtomicU64,
 }
 
-/// What a client has in hand; times by the clients' clock.
+/// What a client has in flight; times by the clients' clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum Stage {
     /// Nothing.
     Nothing,
     /// Something that cannot be told at this moment.
@@ -48,7 +48,7 @@ pub enum Held {
     },
 }
 
-impl Hand {
+impl InFlight {
     /// The client is about to take an arrival, or to count an operation that has ended.
     #[inline]
     pub fn unsettled(&self) {
@@ -79,7 +79,7 @@ impl Hand {
     }
 
     /// What it has, read by another.
-    pub fn held(&self) -> Held {
+    pub fn now(&self) -> Stage {
         // What was collected before is no newer than what is read here.
         fence(Ordering::Acquire);
         let stage = self.stage.load(Ordering::Acquire);
@@ -87,13 +87,13 @@ impl Hand {
         let (kind, started_ns) = (self.kind.load(Ordering::Relaxed) as OpKind, self.started_ns.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
         if self.stage.load(Ordering::Relaxed) != stage {
-            return Held::Unsettled;
+            return Stage::Unsettled;
         }
         match stage {
-            NOTHING => Held::Nothing,
-            ARRIVAL => Held::Arrival { intended_ns },
-            OPERATION => Held::Operation { kind, intended_ns, started_ns },
-            _ => Held::Unsettled,
+            NOTHING => Stage::Nothing,
+            ARRIVAL => Stage::Arrival { intended_ns },
+            OPERATION => Stage::Operation { kind, intended_ns, started_ns },
+            _ => Stage::Unsettled,
         }
     }
 }

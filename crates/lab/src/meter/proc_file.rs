@@ -6,12 +6,12 @@ use std::os::unix::fs::FileExt;
 /// An open file whose text is made anew at each reading. A file of `/proc/PID`
 /// stays that process's: once it has ended, reading fails, even when another
 /// process has got its number meanwhile.
-pub struct KeptFile {
+pub struct ProcFile {
     path: String,
     file: File,
 }
 
-impl KeptFile {
+impl ProcFile {
     pub fn open(path: impl Into<String>) -> Result<Self, String> {
         let path = path.into();
         let file = File::open(&path).map_err(|error| format!("{path}: {error}"))?;

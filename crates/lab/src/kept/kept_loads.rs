@@ -17,7 +17,7 @@ enum Kept {
 
 /// The kept data of an experiment, by the number of the trial that loaded it.
 #[derive(Debug, Default)]
-pub struct Stock(BTreeMap<u32, Kept>);
+pub struct KeptLoads(BTreeMap<u32, Kept>);
 
 /// What there is of a load.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub enum Found<'a> {
     Failed(&'a str),
 }
 
-impl Stock {
+impl KeptLoads {
     /// Puts a load's data in.
     pub fn put(&mut self, load: u32, data: KeptData) {
         self.0.insert(load, Kept::Here(Box::new(data)));
