@@ -1,5 +1,5 @@
 //! Every engine answers LinkBench's operations as the in-memory oracle does: each of the registry that keeps its data
-//! and is no server. `mysql_servers` has those that are.
+//! and is no server. `servers` has those that are.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[allow(dead_code)] // Of it, the engines alone are wanted here.

@@ -35,13 +35,15 @@ tried! {
     innodb_of_mysql_9_7: "innodb" of "mysql@9.7";
     myrocks_of_mariadb_10_11: "myrocks" of "mariadb@10.11" needs MyRocks;
     myrocks_of_mariadb_11_8: "myrocks" of "mariadb@11.8";
+    postgresql_15: "postgresql" of "postgresql@15";
+    postgresql_18: "postgresql" of "postgresql@18";
 }
 
 #[test]
 fn every_server_of_the_catalogue_is_tried() {
     let place = Place::new();
     let mut catalogue = Vec::new();
-    for engine in ["innodb", "myrocks"] {
+    for engine in ["innodb", "myrocks", "postgresql"] {
         let output = place.rumba(&["engines", engine, "--json"]).output().unwrap();
         let told: Value = serde_json::from_slice(&output.stdout).unwrap();
         let servers = told["servers"].as_array().unwrap().iter();
@@ -125,6 +127,34 @@ fn a_list_of_page_sizes_makes_a_trial_of_each() {
     for (trial, bytes) in [("001-pages.4k-c2-r1", "4096"), ("002-pages.16k-c2-r1", "16384")] {
         assert_eq!(in_force(&place, trial, "innodb_page_size"), bytes);
     }
+}
+
+/// Repeats start from a copy of what was loaded, in a memory group and on a volume of its own where this host can.
+#[test]
+#[needs(PostgreSql, LoopDevice, MemoryGroup)]
+fn postgresql_starts_its_repeats_from_kept_data_under_limits() {
+    let place = Place::new();
+    let engine = "[[engine]]\nuse = \"postgresql\"\ncache = \"16MiB\"\nsettings.full_page_writes = [true, false]\n\
+                  [limits]\nmemory = \"192MiB\"\nstorage = { backing = \"file\", size = \"1GiB\" }\n";
+    let text_of = |engines: &str| {
+        format!(
+            "name = \"kept\"\n[workload.linkbench]\nmaxid1 = 2000\n[run]\nclients = [2]\nload_clients = 2\n\
+             warmup = \"200ms\"\nloops = 1\nloop = \"500ms\"\nrepeats = 2\nrepeats_from = \"kept\"\n{engines}"
+        )
+    };
+    std::fs::write(place.path("kept.toml"), text_of(engine)).unwrap();
+    let output = place.rumba(&["run", "kept.toml", "--out", "out"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials: Vec<_> = report["trials"].as_array().unwrap().iter().filter(|trial| trial["part"] != "load").collect();
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        let loops = phase(trial, "loops").unwrap();
+        let held = loops["rss_bytes"].as_f64().unwrap();
+        assert!(held < (192 << 20) as f64, "{held}: what its processes share counts once");
+        assert!(trial["charged"]["wal_kb_per_op"].as_f64().unwrap() > 0.0, "{}", trial["charged"]);
+    }
+    assert!(place.is_clean());
 }
 
 #[test]
