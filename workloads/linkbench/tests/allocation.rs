@@ -8,7 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use support::server::Server;
 use support::{address, bind, drive};
