@@ -92,7 +92,7 @@ impl Watch {
     /// The error that a client met, or the end of the server where that is behind it.
     #[cold]
     fn behind(&self, error: EngineError) -> EngineError {
-        if !matches!(error, EngineError::Failed { call: "connection", .. }) {
+        if !matches!(error, EngineError::Lost(_)) {
             return error;
         }
         let since = Instant::now();

@@ -8,7 +8,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Param, Row, Visit};
 use rusqlite::{Connection, OpenFlags, ffi};
 
@@ -192,7 +192,7 @@ impl Handle {
             );
             (code, if tail.is_null() { 0 } else { tail.offset_from(sql.as_ptr().cast()) })
         };
-        self.check(CALL, code).map_err(|error| with_statement(error, sql))?;
+        self.check(CALL, code).map_err(|error| error.followed_by(&format!(" in `{sql}`")))?;
         let raw = NonNull::new(raw).ok_or_else(|| EngineError::failed(CALL, "there is no statement in the text"))?;
         // SAFETY: the statement has just been prepared.
         let (parameters, is_read_only) =
@@ -302,7 +302,7 @@ impl Handle {
     #[cold]
     fn failure(&self, call: &'static str, code: c_int) -> EngineError {
         if let Some(conflict) = conflict(code) {
-            return EngineError::Conflict(conflict);
+            return conflict;
         }
         // SAFETY: the connection is open; the message is copied before the next call.
         let words = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.db())) }.to_string_lossy();
@@ -315,22 +315,21 @@ impl Handle {
             return EngineError::failed(call, error.to_string());
         };
         match conflict(code.extended_code) {
-            Some(conflict) => EngineError::Conflict(conflict),
+            Some(conflict) => conflict,
             None => self.classify(call, code.extended_code, &error.to_string()),
         }
     }
 
     fn classify(&self, call: &'static str, code: c_int, words: &str) -> EngineError {
-        let message = format!("{words} ({code})");
         // SAFETY: the connection is open.
         let errno = unsafe { ffi::sqlite3_system_errno(self.db()) };
         let kind = std::io::Error::from_raw_os_error(errno).kind();
         let is_full_device = matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         match code & 0xff {
-            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {message}")),
+            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
             // Growing the log's shared memory on a full device is an I/O error to SQLite.
-            ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {message}")),
-            _ => EngineError::Failed { call, message },
+            ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
+            _ => EngineError::refused(call, told(code), words),
         }
     }
 }
@@ -347,21 +346,20 @@ unsafe extern "C" fn on_busy(timeout_ms: *mut c_void, count: c_int) -> c_int {
     }
 }
 
-/// The words for a code that means "try the transaction again".
-fn conflict(code: c_int) -> Option<&'static str> {
-    match (code, code & 0xff) {
-        (ffi::SQLITE_BUSY_SNAPSHOT, _) => Some("SQLITE_BUSY_SNAPSHOT: another transaction wrote since this one read"),
-        (_, ffi::SQLITE_BUSY) => Some("SQLITE_BUSY: another transaction is writing"),
-        (_, ffi::SQLITE_LOCKED) => Some("SQLITE_LOCKED: a table is in use"),
-        _ => None,
-    }
+/// SQLite's own code, with what it tells beyond the first byte.
+fn told(code: c_int) -> ErrorCode {
+    ErrorCode::of_vendor(code.unsigned_abs())
 }
 
-fn with_statement(error: EngineError, sql: &str) -> EngineError {
-    match error {
-        EngineError::Failed { call, message } => EngineError::Failed { call, message: format!("{message} in `{sql}`") },
-        other => other,
-    }
+/// What a code that means "try the transaction again" tells.
+fn conflict(code: c_int) -> Option<EngineError> {
+    let why = match (code, code & 0xff) {
+        (ffi::SQLITE_BUSY_SNAPSHOT, _) => "SQLITE_BUSY_SNAPSHOT: another transaction wrote since this one read",
+        (_, ffi::SQLITE_BUSY) => "SQLITE_BUSY: another transaction is writing",
+        (_, ffi::SQLITE_LOCKED) => "SQLITE_LOCKED: a table is in use",
+        _ => return None,
+    };
+    Some(EngineError::Conflict { why, code: told(code) })
 }
 
 /// Whether a statement undoes a whole transaction (and not a savepoint).

@@ -6,7 +6,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::*;
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::setting::Value;
 use rumba_core::sql::{Dialect, Param};
 
@@ -148,7 +148,7 @@ fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
     assert_eq!(int(&mut *stale, "SELECT count(*) FROM t"), 0);
     other.run("INSERT INTO t (n) VALUES (1)").unwrap();
     let error = change(&mut *stale, "INSERT INTO t (n) VALUES (2)", &[]).unwrap_err();
-    assert!(matches!(error, EngineError::Conflict(why) if why.starts_with("SQLITE_BUSY_SNAPSHOT")), "{error:?}");
+    assert!(matches!(error, EngineError::Conflict { why, .. } if why.starts_with("SQLITE_BUSY_SNAPSHOT")), "{error:?}");
     stale.run("ROLLBACK").unwrap();
     stale.run("INSERT INTO t (n) VALUES (2)").unwrap();
     assert_eq!(int(&mut *other, "SELECT count(*) FROM t"), 2);
@@ -234,6 +234,7 @@ fn a_failed_statement_and_a_panic_in_the_visitor_leave_the_session_usable() {
     let error = execute(&mut *session, insert, &[], &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("UNIQUE constraint failed: t.id"), "{error}");
     assert!(!error.is_conflict(), "trying again would not help");
+    assert_eq!(error.code(), ErrorCode::of_vendor(1555), "SQLITE_CONSTRAINT_PRIMARYKEY");
     let select = session.prepare("SELECT id FROM t").unwrap();
     let panicked =
         catch_unwind(AssertUnwindSafe(|| execute(&mut *session, select, &[], &mut |_| panic!("the visitor")).unwrap()));

@@ -370,7 +370,7 @@ impl WireSession {
     /// already may only be said if nothing else of the call was done.
     fn fail(&mut self, failure: EngineError) {
         let failure = match failure {
-            EngineError::Duplicate if self.answer.affected > 0 => call_failed(
+            EngineError::Duplicate(_) if self.answer.affected > 0 => call_failed(
                 "submit_rows",
                 "a row with this key is there already, and rows before it are loaded: roll back, or load fewer at once",
             ),

@@ -3,7 +3,7 @@
 use std::slice::ChunksExact;
 use std::time::Instant;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::Param;
 
 use super::failure::call_failed;
@@ -326,7 +326,7 @@ fn put_row(out: &mut Vec<u8>, row: &[Param<'_>], backslashes: bool) {
 pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
     let skipped = counted(done.info, b"Skipped: ").unwrap_or(0);
     if skipped > 0 && done.affected == 0 {
-        return Some(EngineError::Duplicate);
+        return Some(EngineError::Duplicate(ErrorCode::NONE));
     }
     if done.affected == rows && done.warnings == 0 {
         return None;

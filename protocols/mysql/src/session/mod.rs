@@ -23,7 +23,7 @@ use crate::connection::Connection;
 use crate::query::query;
 
 use answers::Stage;
-use failure::{call_failed, wire_failed};
+use failure::call_failed;
 use outbox::{Kind, Outbox, Pending, Queue};
 use statement::Plan;
 
@@ -109,7 +109,7 @@ impl WireSession {
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target, options).map_err(|error| {
             // A server that is not there, or ended meanwhile, is told as where a connection is lost.
-            wire_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+            if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         Ok(Self {
             target: target.clone(),

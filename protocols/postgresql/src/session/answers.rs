@@ -3,7 +3,7 @@
 use std::io;
 use std::task::Poll;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, SqlState};
 use rumba_core::sql::{Answer, Visit};
 use rumba_core::wait::{Wait, wait_for};
 use rumba_transport::{Ready, TransportError};
@@ -277,7 +277,7 @@ impl PgSession {
         if refusal.is_fatal() || lost(&refusal.sqlstate) {
             return Err(PgError::refused(&refusal));
         }
-        let failure = usual(&refusal.sqlstate, pending.in_block, &self.options.counts)
+        let failure = usual(SqlState(refusal.sqlstate), pending.in_block, &self.options.counts)
             .unwrap_or_else(|| refused(&refusal, self.statements.get(pending.statement).map_or("", Plan::sql)));
         self.failure.get_or_insert(failure);
         // Without an answer of its own to the rest of the group, the server is ready after it.

@@ -28,7 +28,7 @@ use crate::codec::row::Column;
 use crate::connection::Connection;
 use crate::query::query;
 
-use failure::{call_failed, pg_failed};
+use failure::call_failed;
 use queue::{Kind, Pending, Queue};
 use statement::{Control, Plan, SYNC};
 
@@ -106,7 +106,7 @@ impl PgSession {
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target, options).map_err(|error| {
             // A server that is not there, or ended meanwhile, is told as where a connection is lost.
-            pg_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+            if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         Ok(Self {
             target: target.clone(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 
 /// What a server of one link finds, and what it was told.
@@ -107,9 +107,9 @@ impl SqlSession for ServerSession {
         let is_there = server.has_link;
         Poll::Ready(match text.as_str() {
             _ if server.conflicts.is_some_and(|conflicts| text.starts_with(conflicts)) => {
-                Err(EngineError::Conflict("deadlock"))
+                Err(EngineError::conflict("deadlock"))
             }
-            "INSERT linktable" if is_there => Err(EngineError::Duplicate),
+            "INSERT linktable" if is_there => Err(EngineError::Duplicate(ErrorCode::NONE)),
             "INSERT linktable (upsert)" if is_there => Ok(Answer::default()),
             "SELECT linktable (lock)" if !is_there => Ok(Answer::default()),
             _ if text.starts_with("SELECT") => {

@@ -62,7 +62,7 @@ impl Row for SqliteRow<'_> {
 
 fn wrong(error: rusqlite::Error) -> EngineError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => EngineError::Conflict("busy"),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => EngineError::conflict("busy"),
         _ => EngineError::failed("sqlite", error.to_string()),
     }
 }
