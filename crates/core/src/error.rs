@@ -54,6 +54,15 @@ impl fmt::Display for ErrorCode {
     }
 }
 
+/// A code behind other words, if there is one.
+struct Behind(ErrorCode);
+
+impl fmt::Display for Behind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == ErrorCode::NONE { Ok(()) } else { write!(f, ": {}", self.0) }
+    }
+}
+
 /// What an engine refused, with its own code and words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}: {code}: {words}")]
@@ -71,7 +80,7 @@ pub struct Refusal {
 pub enum EngineError {
     /// Another transaction stood in the way; rolling back and trying again may succeed.
     /// Carries no allocation: it happens on the load path.
-    #[error("conflict: {why}{}{code}", if *code == ErrorCode::NONE { "" } else { ": " })]
+    #[error("conflict: {why}{}", Behind(*code))]
     Conflict {
         /// What stood in the way.
         why: &'static str,
@@ -80,7 +89,7 @@ pub enum EngineError {
     },
     /// A row with this key is there already, and the statement did nothing. Whether its transaction goes on is told by
     /// [`crate::sql::SqlSession::survives_errors`]. Carries no allocation: it happens on the load path.
-    #[error("a row with this key is there already")]
+    #[error("a row with this key is there already{}", Behind(*.0))]
     Duplicate(ErrorCode),
     /// The connection was lost, the session has made a new one. Whether the
     /// operation at hand took effect is not known, so it is not tried again.
@@ -180,6 +189,8 @@ mod tests {
         let deadlock = EngineError::Conflict { why: "deadlock", code: ErrorCode::of_server(1213, *b"40001") };
         assert_eq!(deadlock.to_string(), "conflict: deadlock: server error 1213 (40001)");
         assert_eq!(EngineError::conflict("busy").to_string(), "conflict: busy");
+        let duplicate = EngineError::Duplicate(ErrorCode::of_server(0, *b"23505"));
+        assert_eq!(duplicate.to_string(), "a row with this key is there already: server error 23505");
     }
 
     #[test]

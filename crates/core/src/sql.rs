@@ -87,12 +87,20 @@ pub trait SqlSession: Send {
         ""
     }
 
-    /// How many statements may be submitted before the first answer is taken.
-    /// Beyond 1, a statement is executed even if the one before it fails; within a transaction a server may leave it
-    /// out instead, and its answer is then a failure.
+    /// How many statements may be submitted before the first answer is taken. What becomes of those behind one that
+    /// fails is told by [`SqlSession::survives_errors`].
     fn pipeline(&self) -> usize {
         1
     }
+
+    /// Whether a transaction goes on after a statement of it has failed with anything but a conflict or a full device: the statement did
+    /// nothing, those that were submitted behind it are carried out, and what the transaction did before can be
+    /// committed. Where it does not, all that follows fails as well, what was submitted already among it, until
+    /// the transaction is rolled back; it cannot be committed any more.
+    ///
+    /// Without a transaction around them, statements that were submitted one behind the other stand each for itself.
+    /// A conflict may have ended the transaction whatever is said here: it is rolled back in any case.
+    fn survives_errors(&self) -> bool;
 
     /// Prepares a statement for the life of the session.
     ///

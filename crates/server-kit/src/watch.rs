@@ -135,6 +135,10 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.session.pipeline()
     }
 
+    fn survives_errors(&self) -> bool {
+        self.session.survives_errors()
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare(sql))
     }

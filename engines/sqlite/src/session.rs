@@ -66,6 +66,10 @@ impl SqlSession for SqliteSession {
         Dialect::Sqlite
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.handle.prepare(sql).map(Statement)
     }

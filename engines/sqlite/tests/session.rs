@@ -140,6 +140,18 @@ fn a_second_writer_meets_a_conflict_and_succeeds_when_tried_again() {
 }
 
 #[test]
+fn a_transaction_goes_on_after_a_statement_of_it_has_failed() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    assert!(session.survives_errors());
+    session.run(TABLE).unwrap();
+    session.run("BEGIN; INSERT INTO t (id) VALUES (1)").unwrap();
+    assert!(change(&mut *session, "INSERT INTO t (id) VALUES (2), (1)", &[]).is_err());
+    session.run("INSERT INTO t (id) VALUES (3); COMMIT").unwrap();
+    assert_eq!(int(&mut *session, "SELECT sum(id) FROM t"), 4);
+}
+
+#[test]
 fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
     let (_dir, instance) = open();
     let (mut stale, mut other) = (session(&*instance), session(&*instance));

@@ -87,6 +87,10 @@ impl SqlSession for Ones {
         2
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, _: &str) -> Result<Statement, EngineError> {
         self.prepared += 1;
         Ok(Statement(self.prepared))

@@ -192,6 +192,10 @@ impl SqlSession for WireSession {
         PIPELINE
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
         match Plan::prepare(&mut self.connection, sql, self.options.text) {

@@ -179,6 +179,16 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
                 session.run("DELETE FROM line").unwrap();
             }
             assert!(answer(&mut session, 0).is_err(), "nothing is under way");
+            // A transaction goes on as well.
+            assert!(session.survives_errors());
+            session.run("BEGIN; INSERT INTO line VALUES (1)").unwrap();
+            for id in [1, 2] {
+                session.submit(insert, &[Param::Int(id)]).unwrap();
+            }
+            assert!(matches!(answer(&mut session, 0), Err(EngineError::Duplicate(_))));
+            assert_eq!(answer(&mut session, 0).unwrap().0.affected, 1);
+            session.run("COMMIT").unwrap();
+            assert_eq!(ints(&mut session, "SELECT count(*) FROM line").unwrap(), [2]);
         }
     }
 }

@@ -15,13 +15,12 @@ pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
 }
 
 /// Another transaction stood in the way, or the row is there already: what
-/// happens on the load path, and allocates nothing. A row that is there already
-/// is told as such only where it ended no transaction, for here it does.
-pub(super) fn usual(sqlstate: SqlState, in_block: bool, counts: &PgCounts) -> Option<EngineError> {
+/// happens on the load path, and allocates nothing.
+pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError> {
     let code = ErrorCode::of_server(0, sqlstate.0);
     let conflict = |why| Some(EngineError::Conflict { why, code });
     match &sqlstate.0 {
-        b"23505" if !in_block => Some(EngineError::Duplicate(code)),
+        b"23505" => Some(EngineError::Duplicate(code)),
         b"40P01" => {
             counts.deadlocks.fetch_add(1, Relaxed);
             conflict("deadlock")
@@ -42,7 +41,6 @@ pub(super) fn usual(sqlstate: SqlState, in_block: bool, counts: &PgCounts) -> Op
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
     let remedy = match &refusal.sqlstate {
-        b"23505" => "; an error ends the transaction here: INSERT … ON CONFLICT, or roll back",
         b"25P02" => "; a statement before failed, and nothing is taken until ROLLBACK",
         _ => "",
     };
@@ -66,12 +64,12 @@ mod tests {
     fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
         let counts = PgCounts::default();
         let conflict =
-            |sqlstate: &[u8; 5]| usual(SqlState(*sqlstate), true, &counts).is_some_and(|error| error.is_conflict());
+            |sqlstate: &[u8; 5]| usual(SqlState(*sqlstate), &counts).is_some_and(|error| error.is_conflict());
         assert!(conflict(b"40P01") && conflict(b"40001") && conflict(b"55P03"));
-        assert!(!conflict(b"42601") && !conflict(b"23505"));
+        assert!(!conflict(b"42601") && !conflict(b"23505"), "what is there is there after a rollback as well");
         let duplicate = SqlState(*b"23505");
         let code = ErrorCode::of_server(0, duplicate.0);
-        assert_eq!(usual(duplicate, false, &counts), Some(EngineError::Duplicate(code)));
+        assert_eq!(usual(duplicate, &counts), Some(EngineError::Duplicate(code)));
         assert_eq!(counts.deadlocks.load(Relaxed), 1);
         assert_eq!((counts.serialization_failures.into_inner(), counts.lock_timeouts.into_inner()), (1, 1));
     }

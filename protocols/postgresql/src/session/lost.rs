@@ -11,7 +11,6 @@ use rumba_transport::{CONNECT, Link, OnLost, Refused, Target};
 use super::failure::{call_failed, in_statement, usual};
 use super::{PgSession, SessionOptions};
 use crate::PgError;
-use crate::codec::message::Transaction;
 use crate::connection::Connection;
 use crate::query::query;
 
@@ -97,9 +96,8 @@ impl PgSession {
         if let PgError::Server { sqlstate, .. } = &error
             && !error.is_lost()
         {
-            let in_block = self.connection.transaction != Transaction::None;
             let named = || error.during(call).followed_by(&in_statement(sql));
-            return usual(*sqlstate, in_block, &self.options.counts).unwrap_or_else(named);
+            return usual(*sqlstate, &self.options.counts).unwrap_or_else(named);
         }
         self.lose(&error);
         match &self.link {

@@ -174,8 +174,7 @@ impl PgSession {
     #[inline]
     fn submitted(&mut self, statement: Statement, kind: Kind, control: Control) {
         let end = self.base + self.connection.send.len() as u64;
-        let in_block = self.in_block;
-        self.queue.push(Pending { statement: statement.0, kind, last: true, end, in_block });
+        self.queue.push(Pending { statement: statement.0, kind, last: true, end });
         match control {
             Control::Nothing => {}
             Control::Begin => self.in_block = true,
@@ -218,6 +217,10 @@ impl SqlSession for PgSession {
 
     fn pipeline(&self) -> usize {
         PIPELINE
+    }
+
+    fn survives_errors(&self) -> bool {
+        false
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {

@@ -74,6 +74,10 @@ impl SqlSession for ServerSession {
         self.pipeline
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.server.lock().unwrap().prepared.push(sql.to_owned());
         self.texts.push(beginning(sql));

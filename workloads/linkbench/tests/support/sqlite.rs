@@ -92,6 +92,10 @@ impl SqlSession for SqliteSession {
         Dialect::Sqlite
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.connection.prepare_cached(sql).map_err(wrong)?;
         self.statements.push(sql.to_owned());
