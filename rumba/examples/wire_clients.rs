@@ -15,7 +15,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{EngineError, Place};
+use rumba_core::engine::Place;
+use rumba_core::error::EngineError;
 use rumba_core::record::DriverKind;
 use rumba_core::sql::{Param, SqlSession, Statement};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};

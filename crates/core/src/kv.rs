@@ -1,11 +1,11 @@
 //! The key-value session family: ordered byte strings in key spaces, with
 //! transactions. The calls block; they are meant for embedded engines.
 
-use crate::engine::EngineError;
+use crate::error::EngineError;
 
 /// A table or index of a workload, as an engine sees it: a column family, a
 /// table, a named database. Sessions address it by its position in the list
-/// given to [`crate::engine::Engine::open`].
+/// that the engine was opened with.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpace {
     /// The name of the table or index.

@@ -8,6 +8,7 @@
 pub mod claim;
 pub mod comparison;
 pub mod engine;
+pub mod error;
 pub mod event;
 pub mod kv;
 pub mod limits;

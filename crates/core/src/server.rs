@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Availability, EngineError};
+use crate::engine::Availability;
+use crate::error::EngineError;
 
 /// A release of a server.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::EngineError;
+use crate::error::EngineError;
 
 /// Whose SQL a session speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use crate::engine::EngineError;
+use crate::error::EngineError;
 use crate::wait::without_driver;
 
 /// The index of an operation's type in [`crate::workload::Bound::ops`] or

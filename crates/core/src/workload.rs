@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{EngineError, Family, Schema, Session};
+use crate::engine::{Family, Schema, Session};
+use crate::error::EngineError;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::worker::{Client, ClientAddress};
 

@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance};
+use rumba_core::error::EngineError;
 use rumba_core::limits::Limits;
 use rumba_core::metric::Metric;
 use rumba_core::record::TrialPlan;

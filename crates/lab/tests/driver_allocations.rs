@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::record::QueueKind;
 use rumba_core::wait::{Wait, forget, sleep, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};

@@ -11,8 +11,9 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
 };
+use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::worker::{Client, Op, OpKind, Worker};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, io};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 /// The cache's directory: `RUMBA_CACHE`, or `rumba` in the user's cache directory.
 ///

@@ -1,6 +1,6 @@
 //! Why a server did not start: its last words, and the setting they are about.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 /// The last lines of a log that are not empty.
 pub fn last_lines(log: &str, count: usize) -> String {

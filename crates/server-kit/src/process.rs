@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
 /// Between two looks at a process that is about to start or to end.

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use rumba_core::engine::{Durability, EngineError};
+use rumba_core::engine::Durability;
+use rumba_core::error::EngineError;
 use rumba_core::units::parse_bytes;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! What is in force after the start, compared with what was asked for.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::units::parse_bytes;
 
 /// By how much a server may round a number that it was told.

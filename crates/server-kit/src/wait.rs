@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 /// How waiting is done.
 #[derive(Clone, Copy, Debug)]

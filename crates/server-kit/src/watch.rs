@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
 use crate::failure::{LogWords, tells_of_full_device};

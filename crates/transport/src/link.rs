@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::wait::{Wait, wait_for};
 
 /// How long one attempt to connect may take, setup included.

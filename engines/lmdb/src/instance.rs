@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lmdb_master_sys as ffi;
-use rumba_core::engine::{EngineError, Gauge, Instance, Session};
+use rumba_core::engine::{Gauge, Instance, Session};
+use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
 
 use crate::options::Options;

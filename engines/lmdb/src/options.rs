@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use lmdb_master_sys as ffi;
-use rumba_core::engine::{Durability, EngineConfig, EngineError};
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
 /// The map is at least this large by default, however small the device: a

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 
 use lmdb_master_sys as ffi;
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{KeySpace, Scan, SpaceId};
 use rumba_core::units::show_bytes;
 use rustix::io::Errno;

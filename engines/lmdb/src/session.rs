@@ -1,6 +1,6 @@
 //! One client's session: reads through snapshots, writes through the one writer.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{Reader, Writer};

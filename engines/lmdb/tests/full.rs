@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
-use rumba_core::engine::{Durability, EngineError};
+use rumba_core::engine::Durability;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession};
 use rumba_core::setting::Value;
 

@@ -4,7 +4,8 @@
 mod common;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, EngineError, Schema};
+use rumba_core::engine::{Durability, Engine, Schema};
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan};
 use rumba_core::setting::Value;
 use rumba_engine_lmdb::Lmdb;

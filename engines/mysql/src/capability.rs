@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::setting::{SettingError, Value};
 use rumba_core::units::parse_bytes;
 use rumba_protocol_mysql::{Admin, Rows, WireError};

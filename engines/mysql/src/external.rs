@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::setting::SettingError;
 use rumba_protocol_mysql::{Admin, Target, WireError};
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use rumba_server_kit::cache::{self, Draft};
 use rumba_server_kit::failure::full_or_failed;

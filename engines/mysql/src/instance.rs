@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rumba_core::engine::{EngineError, Gauge, Instance, MostClients, Place, Session};
+use rumba_core::engine::{Gauge, Instance, MostClients, Place, Session};
+use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
 
 use crate::connections;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{EngineError, KEPT};
+use rumba_core::engine::KEPT;
+use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
 
 use rumba_server_kit::cache;

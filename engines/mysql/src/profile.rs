@@ -1,6 +1,7 @@
 //! The profiles of these servers: `profiles/`.
 
-use rumba_core::engine::{Durability, EngineError};
+use rumba_core::engine::Durability;
+use rumba_core::error::EngineError;
 use rumba_server_kit::profile::{self, Filled, Needs};
 use rumba_server_kit::version::Version;
 

@@ -1,7 +1,7 @@
 //! What a trial asks of a server that others run, tried before anything is loaded: a privilege that the user lacks
 //! would otherwise end the trial after its load, or leave the schema full.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::setting::SettingError;
 use rumba_protocol_mysql::WireError;
 

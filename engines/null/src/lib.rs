@@ -7,8 +7,9 @@
 use std::path::Path;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
 };
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 

@@ -1,6 +1,7 @@
 //! The PostgreSQL servers that rumba can have.
 
-use rumba_core::engine::{Availability, EngineError};
+use rumba_core::engine::Availability;
+use rumba_core::error::EngineError;
 use rumba_core::server::{Catalogue, ServerInfo};
 use rumba_server_kit::install::Releases;
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::{Admin, OnLost, PgError, Rows, TransportError};
 
 use crate::external;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing, MostClients,
-    Schema, require_database,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, MostClients, Schema,
+    require_database,
 };
+use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::setting::SettingError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
 

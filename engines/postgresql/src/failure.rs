@@ -1,6 +1,6 @@
 //! How the server writes of errors in its log, and errors of the statements that rumba sends.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::PgError;
 use rumba_server_kit::failure::LogWords;
 

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_server_kit::cache::{self, Draft};
 use rumba_server_kit::failure::full_or_failed;
 use rumba_server_kit::identity::Identity;

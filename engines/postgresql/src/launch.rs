@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{EngineError, KEPT};
+use rumba_core::engine::KEPT;
+use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Secret, Target, Tls};
 use rumba_server_kit::cache;
 use rumba_server_kit::dsn::DATABASE;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_server_kit::version::Version;
 
 /// A server's software.

@@ -3,7 +3,7 @@
 //! Both vacuum the tables and write a checkpoint, on whosever server: neither changes a setting. What others' tables
 //! have put off on a server of the user's, the checkpoint writes too, since there is one for all.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use crate::control::Control;
 use crate::failure::{failed, is_denied};

@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::{Availability, EngineError, Missing};
+use rumba_core::engine::{Availability, Missing};
+use rumba_core::error::EngineError;
 
 use crate::db::Options;
 use crate::ffi::{self, Api, LoadError};

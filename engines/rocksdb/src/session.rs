@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rumba_core::engine::{Durability, EngineError};
+use rumba_core::engine::Durability;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::access::{ManyKeys, ReadOptions};

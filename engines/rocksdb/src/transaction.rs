@@ -5,7 +5,8 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rumba_core::engine::{Durability, EngineError};
+use rumba_core::engine::Durability;
+use rumba_core::error::EngineError;
 
 use crate::access::{Pinned, ReadOptions};
 use crate::db::{Database, Locking, check};

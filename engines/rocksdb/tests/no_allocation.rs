@@ -6,7 +6,8 @@ use rumba_testkit::allocations::{self, Counting};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Schema, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema, Session};
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_rocksdb::RocksDb;

@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 /// The budget of an instance.
 #[derive(Debug)]

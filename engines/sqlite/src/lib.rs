@@ -16,9 +16,9 @@ mod status;
 use std::path::Path;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Schema,
-    require_database,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
+use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;

@@ -1,6 +1,7 @@
 //! What an experiment asks of SQLite, as pragmas; and whether they took effect.
 
-use rumba_core::engine::{Durability, EngineConfig, EngineError};
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::units::show_bytes;
 

@@ -8,7 +8,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, Row, Visit};
 use rusqlite::{Connection, OpenFlags, ffi};
 

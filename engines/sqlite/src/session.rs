@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
 use crate::cache::Share;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, EngineError, Schema};
+use rumba_core::engine::{Durability, Engine, Schema};
+use rumba_core::error::EngineError;
 use rumba_core::sql::Param;
 use rumba_engine_sqlite::Sqlite;
 

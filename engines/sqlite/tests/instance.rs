@@ -6,7 +6,8 @@ mod common;
 use std::path::Path;
 
 use common::*;
-use rumba_core::engine::{Durability, Engine, EngineError, Instance, Schema};
+use rumba_core::engine::{Durability, Engine, Instance, Schema};
+use rumba_core::error::EngineError;
 use rumba_core::setting::Value;
 use rumba_core::sql::Param;
 use rumba_engine_sqlite::Sqlite;

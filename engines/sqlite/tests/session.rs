@@ -6,7 +6,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::*;
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::setting::Value;
 use rumba_core::sql::{Dialect, Param};
 

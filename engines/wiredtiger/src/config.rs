@@ -316,7 +316,7 @@ pub fn rehearse(library: &Arc<Library>, config: &EngineConfig) -> Result<(), Set
     open.retain(|name, _| !bystanders.iter().any(|start| name.starts_with(start)));
     open.insert("in_memory".into(), "true".into());
     let whole = |call: Call| {
-        move |error: rumba_core::engine::EngineError| {
+        move |error: rumba_core::error::EngineError| {
             let asked: Vec<&str> =
                 config.settings.0.keys().filter(|name| call_of(name) == call).map(String::as_str).collect();
             let key = if asked.is_empty() { "settings".to_owned() } else { asked.join(", ") };

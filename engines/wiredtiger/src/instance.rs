@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::{EngineError, Gauge, Instance, Session as AnySession};
+use rumba_core::engine::{Gauge, Instance, Session as AnySession};
+use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
 
 use crate::config::{Configs, Nested, creating, dotted};

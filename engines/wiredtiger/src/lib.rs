@@ -26,9 +26,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing,
-    Schema, require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema,
+    require_database,
 };
+use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;

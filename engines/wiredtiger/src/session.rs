@@ -1,6 +1,6 @@
 //! The key-value session over one WiredTiger session.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 
 use crate::raw::{CursorId, Session};

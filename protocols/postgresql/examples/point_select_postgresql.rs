@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::worker::block_on;
 use rumba_protocol_postgresql::{Address, PgSession, Secret, SessionOptions, Target, Tls};

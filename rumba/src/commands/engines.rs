@@ -4,7 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rumba_core::engine::{Asked, Availability, Engine, EngineError, Form};
+use rumba_core::engine::{Asked, Availability, Engine, Form};
+use rumba_core::error::EngineError;
 use rumba_core::server::ServerInfo;
 use rumba_lab::registry::Registry;
 use rumba_lab::trial::child::stop_signals;

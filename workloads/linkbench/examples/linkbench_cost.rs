@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rumba_core::engine::{EngineError, Family, Schema, Session};
+use rumba_core::engine::{Family, Schema, Session};
+use rumba_core::error::EngineError;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Short, State};

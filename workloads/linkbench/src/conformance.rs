@@ -5,7 +5,8 @@
 use std::fmt::Debug;
 
 use rand::SeedableRng;
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 
 use crate::distribution::{Random, below};
 use crate::graph::{

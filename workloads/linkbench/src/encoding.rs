@@ -4,7 +4,7 @@
 //! Values start with a fixed-width little-endian head, in which zeros are valid
 //! (the `null` engine answers with zeros), and end with the payload.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{KeySpace, SpaceId};
 
 use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};

@@ -5,7 +5,7 @@
 
 use std::future::Future;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 /// The type of every node.
 pub const NODE_TYPE: u32 = 2048;

@@ -3,7 +3,7 @@
 //! Locks are taken in one order everywhere: first the link, then its count;
 //! index entries belong to their link and need none of their own.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan};
 
 use crate::encoding::{self, COUNTS, INDEX, LINKS, NODES};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 
 use crate::choice::Graph;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 
 use crate::choice::{Choice, Graph};

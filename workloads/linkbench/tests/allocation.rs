@@ -7,7 +7,8 @@ mod support;
 use rumba_testkit::allocations::{self, Counting};
 use std::sync::{Arc, Mutex};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use support::server::Server;
 use support::{address, bind, drive};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 /// Descriptors that a trial has beside its connections, at most: meters, an
 /// engine's files, the loops' own.

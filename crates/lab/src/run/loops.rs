@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_core::worker::Client;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use super::choice::Driving;
 use super::queue::{Queue, seed_of};

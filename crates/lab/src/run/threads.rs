@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_core::worker::{Client, unparker};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineError, EngineInfo, Family, Form, Instance, Missing, Schema,
-    Session,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
+use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;

@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rumba_core::engine::{Engine, EngineError, Instance, Place};
+use rumba_core::engine::{Engine, Instance, Place};
+use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_core::warning::Warning;

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{EngineError, Instance, Place, Session};
+use rumba_core::engine::{Instance, Place, Session};
+use rumba_core::error::EngineError;
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, QueueKind, RunPlan, TrialPart};
 use rumba_core::units::counted;

@@ -1,6 +1,7 @@
 //! Whether there is room for the clients: looked at before the load, because what is found after it costs the load.
 
-use rumba_core::engine::{EngineError, Instance, Place};
+use rumba_core::engine::{Instance, Place};
+use rumba_core::error::EngineError;
 use rumba_core::record::TrialPart;
 
 use super::Job;

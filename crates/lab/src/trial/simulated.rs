@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quanta::{Clock, Mock};
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::record::{DriverKind, OpStats, PhaseKind, QueueKind, RunPlan};
 use rumba_core::wait::{Driver, Wait, drive_with, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};

@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use rumba_core::engine::{EngineError, Gauge, Place};
+use rumba_core::engine::{Gauge, Place};
+use rumba_core::error::EngineError;
 use rumba_core::warning::Warning;
 
 use crate::host::parse::meminfo_bytes;

@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rumba_core::engine::{Availability, EngineError, Missing};
+use rumba_core::engine::{Availability, Missing};
+use rumba_core::error::EngineError;
 use rumba_core::server::ServerInfo;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! The way to a server: one statement, its rows.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 /// Something that answers SQL.

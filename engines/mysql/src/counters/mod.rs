@@ -15,7 +15,7 @@ mod status;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 pub use ask::Ask;
 pub(crate) use ask::{failed, is_denied, query};

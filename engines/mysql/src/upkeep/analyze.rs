@@ -1,6 +1,6 @@
 //! `ANALYZE TABLE` for a whole schema.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, query};
 use crate::external::{quoted, text};

@@ -1,6 +1,6 @@
 //! Server variables that are changed for a while.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, Status, query};
 

@@ -1,6 +1,6 @@
 //! InnoDB: dirty pages, checkpoint age, history, changes buffered.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use super::globals::{self, Wanted};
 use crate::counters::{Ask, Server, debt, purge_is_done, query};

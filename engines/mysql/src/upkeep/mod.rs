@@ -14,7 +14,7 @@ mod rocksdb;
 mod tests;
 pub mod theirs;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, Kind, Server, query};
 pub use rumba_server_kit::wait::Patience;

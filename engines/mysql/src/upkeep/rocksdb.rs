@@ -1,6 +1,6 @@
 //! MyRocks: memtables, level 0, compaction that is due.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, Levels, Status, family_sums, query};
 use rumba_server_kit::wait::{self, Look, Patience};

@@ -4,7 +4,7 @@
 //! What is paid is the debt of the schema's tables. A page of undo or of the system's stays dirty until the server
 //! writes it by itself, as do other schemas' pages: nothing but a variable would hurry those.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use super::innodb::{HISTORY, open_transactions};
 use super::{analyze, rocksdb};

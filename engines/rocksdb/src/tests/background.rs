@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::setting::Value;
 
 use super::*;

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Schema, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
+use rumba_core::error::EngineError;
 use rumba_core::setting::{Settings, Value};
 use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
 use rumba_engine_sqlite::Sqlite;

@@ -5,7 +5,7 @@
 use std::ffi::c_int;
 use std::slice;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::Scan;
 
 use super::ffi;

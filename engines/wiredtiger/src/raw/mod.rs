@@ -1,5 +1,5 @@
 //! The library behind safe handles. All `unsafe` of this crate is in this
-//! folder; callers deal in bytes, strings and [`rumba_core::engine::EngineError`]s.
+//! folder; callers deal in bytes, strings and [`rumba_core::error::EngineError`]s.
 
 mod connection;
 mod cursor;

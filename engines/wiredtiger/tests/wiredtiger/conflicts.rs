@@ -1,6 +1,6 @@
 //! Two sessions that want the same row: a conflict, never a hang, never a lost update.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::kv::KvSession;
 
 use crate::{Database, config, get, put, unlogged};

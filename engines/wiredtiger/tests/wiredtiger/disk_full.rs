@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, EngineError, Instance, Schema, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
+use rumba_core::error::EngineError;
 use rumba_core::kv::Batch;
 use rumba_core::setting::Value;
 use rumba_engine_wiredtiger::WiredTiger;

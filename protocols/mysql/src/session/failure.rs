@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 
 use super::WireCounts;
 use crate::WireError;

@@ -3,7 +3,7 @@
 use std::slice::ChunksExact;
 use std::time::Instant;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::Param;
 
 use super::failure::call_failed;

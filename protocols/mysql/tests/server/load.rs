@@ -1,7 +1,7 @@
 //! Loading rows in each of the ways.
 
 use crate::support::{Server, ints, load};
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{LoadWay, SessionOptions, WireSession};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::support::{Server, answer, ask, ints};
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_mysql::{OnLost, SessionOptions, Target, WireCounts, WireSession};
 

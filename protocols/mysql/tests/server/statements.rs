@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::{Server, answer, ask, ints};
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession, Statement};
 use rumba_core::worker::block_on;
 use rumba_protocol_mysql::{Address, Admin, Secret, SessionOptions, Target, Tls, WireSession};

@@ -3,7 +3,7 @@
 use std::io;
 use std::task::Poll;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Visit};
 use rumba_core::wait::{Wait, wait_for};
 use rumba_transport::{Ready, TransportError};

@@ -3,7 +3,7 @@
 //! The rows go behind the statement without waiting for the server to ask for
 //! them: one that refuses the statement passes over them, as the protocol says.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::Param;
 
 use super::failure::call_failed;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Instant;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
 use rumba_transport::{CONNECT, Link, OnLost, Refused, Target};
 

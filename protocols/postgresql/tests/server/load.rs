@@ -1,6 +1,6 @@
 //! Rows by COPY.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 
 use crate::support::{answer, ask, ints, load, session, sessions, shared};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession};
 use rumba_protocol_postgresql::{OnLost, PgCounts, PgSession, SessionOptions, Target};
 use rumba_testkit::postgresql::PostgreSql;

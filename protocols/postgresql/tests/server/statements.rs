@@ -1,6 +1,6 @@
 //! Statements of every kind, prepared and as text, over both ways to the server.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession};
 use rumba_core::worker::block_on;
 use rumba_protocol_postgresql::codec::message::Transaction;

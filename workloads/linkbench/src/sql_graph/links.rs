@@ -1,7 +1,7 @@
 //! What is written to links: each is one transaction, or two where the
 //! originals take two.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param};
 
 use super::{SqlGraph, Statements, int, link_params, untold};

@@ -1,6 +1,6 @@
 //! The load over SQL: rows go in batches, in the session's best way.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession, Statement};
 
 use super::{Statements, int, link_params, node_params};

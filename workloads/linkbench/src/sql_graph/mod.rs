@@ -1,6 +1,6 @@
 //! The graph over SQL.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, Row, SqlSession};
 
 use crate::graph::{

@@ -1,6 +1,6 @@
 //! Full scans over SQL, in pages.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, Row};
 
 use super::{SqlGraph, bit, int, link_row, node_row};

@@ -1,6 +1,6 @@
 //! A session with LinkBench's statements prepared, and its transactions.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession, Statement, Visit};
 
 use crate::sql_text::{self, REORDERED_MOST, Sql, Text};

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::sql::Dialect;
 
 use crate::profile::WriteStyle;

@@ -1,6 +1,6 @@
 //! What the tables must hold: as many rows as were written, and no foreign ones.
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_core::workload::Check;
 
 use super::{PAGE, check, note};

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::kv::{KvSession, Scan, SpaceId};
 
 type Key = (SpaceId, Vec<u8>);

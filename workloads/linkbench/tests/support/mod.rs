@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
 use rumba_core::workload::{Bound, Workload};

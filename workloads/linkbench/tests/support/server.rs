@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 
 /// What a server of one link finds, and what it was told.

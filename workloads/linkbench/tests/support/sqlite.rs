@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::task::{Context, Poll};
 
-use rumba_core::engine::{EngineError, Session};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, ErrorCode};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rumba_core::engine::EngineError;
+use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Ask, Kind, Server};
