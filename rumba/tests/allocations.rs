@@ -1,8 +1,7 @@
 //! The harness allocates nothing per operation: what a user would lose is the
 //! engine's own figure, drowned in the allocator's.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,34 +15,8 @@ use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_workload_linkbench::LinkBench;
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed to the system's allocator unchanged; counting touches a thread-local number only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting;
 
 /// The real pace, which ends after some operations and counts what the rest of them allocate.
 struct Counted {
@@ -58,7 +31,7 @@ impl Pace for Counted {
         if self.warmup > 0 {
             self.warmup -= 1;
         } else {
-            self.before.get_or_insert_with(|| ALLOCATIONS.with(Cell::get));
+            self.before.get_or_insert_with(allocations::count);
             if self.left == 0 {
                 return Poll::Ready(false);
             }
@@ -97,6 +70,6 @@ fn nothing_is_allocated_per_operation() {
     let pace = ClientPace::alone(cells);
     let mut counted = Counted { pace, warmup: 20_000, left: 100_000, before: None };
     block_on(client.run(&mut counted)).unwrap();
-    let allocated = ALLOCATIONS.with(Cell::get) - counted.before.unwrap();
+    let allocated = allocations::count() - counted.before.unwrap();
     assert_eq!(allocated, 0, "allocations in 100,000 operations of the whole mix");
 }

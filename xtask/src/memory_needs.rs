@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The table.
 const TABLE: &str = "engines/memory-needs.txt";
 /// The builds: the name in the table, the engine, the server if it is one.
-const BUILDS: [(&str, &str, Option<&str>); 10] = [
+const BUILDS: [(&str, &str, Option<&str>); 12] = [
     ("rocksdb", "rocksdb", None),
     ("wiredtiger", "wiredtiger", None),
     ("lmdb", "lmdb", None),
@@ -25,6 +25,8 @@ const BUILDS: [(&str, &str, Option<&str>); 10] = [
     ("myrocks/mariadb-11.8", "myrocks", Some("mariadb@11.8")),
     ("innodb/mysql-5.6", "innodb", Some("mysql@5.6")),
     ("innodb/mysql-9.7", "innodb", Some("mysql@9.7")),
+    ("postgresql/postgresql-15", "postgresql", Some("postgresql@15")),
+    ("postgresql/postgresql-18", "postgresql", Some("postgresql@18")),
 ];
 /// A group in which nothing is short, MiB.
 const ROOMY: f64 = 3072.0;
@@ -42,7 +44,7 @@ const SEEN: f64 = 0.1;
 const HEAD: &str = "\
 # What each build needs beside its cache, MiB. Written by `cargo run -p xtask -- memory-needs`; the engines read it.
 #
-# processes    anonymous memory of all processes of the trial, most of what was seen once a second, with
+# processes    memory of all processes of the trial, anonymous and shared among them, most of what was seen once a second, with
 #              50,000 ids, 16 MiB of cache, one loader and one client; cache: with 48 MiB; data: with 200,000 ids;
 #              loaders: with 8; clients: with 64
 # group        the smallest memory group in which LinkBench (50,000 ids, 16 MiB of cache, 4 loaders, 16 clients)

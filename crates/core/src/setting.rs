@@ -134,6 +134,17 @@ impl Settings {
         self
     }
 
+    /// These, and what was not given at its default, where that is a value and no description. A default then
+    /// stands once: in the list.
+    #[must_use]
+    pub fn with_defaults(&self, infos: &[SettingInfo]) -> Self {
+        let mut whole = self.clone();
+        for info in infos.iter().filter(|info| self.get(info.name).is_none()) {
+            whole.0.extend(info.default_value().map(|value| (info.name.to_owned(), value)));
+        }
+        whole
+    }
+
     /// The value as given, if it was given.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
@@ -191,6 +202,19 @@ impl Settings {
 }
 
 impl SettingInfo {
+    /// The default as a value; `None` where it is a description, and of a text, which could be either.
+    pub fn default_value(&self) -> Option<Value> {
+        let text = || Value::Text(self.default.to_owned());
+        let value = match self.kind {
+            Kind::Bool => Value::Bool(self.default.parse().ok()?),
+            Kind::Int(..) => Value::Int(self.default.parse().ok()?),
+            Kind::Float(..) => Value::Float(self.default.parse().ok()?),
+            Kind::Bytes | Kind::Duration | Kind::Choice(_) => text(),
+            Kind::Text => return None,
+        };
+        self.check(&value).ok().map(|()| value)
+    }
+
     /// Checks one value against this setting's kind.
     ///
     /// # Errors
@@ -248,6 +272,17 @@ mod tests {
         let settings = one("profile", Value::Int(2011)).as_described(&infos);
         assert_eq!(settings.text("profile"), Some("2011"));
         settings.check("linkbench", &infos).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_given_has_its_default_unless_that_is_a_description() {
+        let more = [
+            SettingInfo { name: "sync", kind: Kind::Choice(&["on", "off"]), default: "on, but not here", help: "" },
+            SettingInfo { name: "share", kind: Kind::Float(0.0, 1.0), default: "0.25", help: "" },
+        ];
+        let settings = one("threads", Value::Int(7)).with_defaults(&[INFOS, &more].concat());
+        assert_eq!((settings.int("threads"), settings.bytes("page_size")), (Some(7), Some(4096)));
+        assert_eq!((settings.text("sync"), settings.float("share")), (None, Some(0.25)));
     }
 
     #[test]

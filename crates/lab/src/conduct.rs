@@ -226,7 +226,7 @@ impl Conduct<'_> {
         let (trial, log) = (&order.plan, writer.directory().join(LOG));
         let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
         let mut left = None;
-        let mut anonymous_bytes: f64 = 0.0;
+        let mut process_bytes: f64 = 0.0;
         let mut stall = StallWatch::new(trial);
         let end = self.process(command, order, mark, &log, &mut |told, child| {
             let warning = match &told {
@@ -234,7 +234,7 @@ impl Conduct<'_> {
                 None => stall.look(child, &order.data_dir, limited)?,
             };
             match &told {
-                Some(Event::Interval(_)) => anonymous_bytes = anonymous_bytes.max(anonymous_now(limited)),
+                Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
                 Some(Event::PhaseStarted { phase: PhaseKind::Verify, .. }) => {
                     limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
@@ -257,7 +257,7 @@ impl Conduct<'_> {
             writer.interrupted();
         }
         finish(end, &log, writer);
-        tell_of_memory(limited, anonymous_bytes, writer);
+        tell_of_memory(limited, process_bytes, writer);
         if let Some((phase, cause)) = stall.stalled() {
             writer.take(Event::Failed { phase, cause });
         }
@@ -346,21 +346,21 @@ enum Attempt {
 }
 
 /// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.
-fn anonymous_now(limited: &Enforcement) -> f64 {
-    limited.memory().and_then(|memory| memory.anonymous_bytes.value()).unwrap_or_default()
+fn held_by_processes(limited: &Enforcement) -> f64 {
+    limited.memory().and_then(|memory| memory.process_bytes.value()).unwrap_or_default()
 }
 
 /// The most memory that the group ever held, and its processes themselves as
 /// seen once a second; and that it was the kernel that ended the trial, where it was.
-fn tell_of_memory(limited: &Enforcement, anonymous_bytes: f64, writer: &mut TrialWriter) {
+fn tell_of_memory(limited: &Enforcement, process_bytes: f64, writer: &mut TrialWriter) {
     if let Some(why) = limited.verdict("cache") {
         writer.explained(&why);
     }
     if let Some(peak) = limited.memory().and_then(|memory| memory.peak_bytes.value()) {
         writer.condition("memory, peak of the group", show_bytes(peak));
     }
-    if anonymous_bytes > 0.0 {
-        writer.condition("memory, peak of the processes", show_bytes(anonymous_bytes));
+    if process_bytes > 0.0 {
+        writer.condition("memory, peak of the processes", show_bytes(process_bytes));
     }
 }
 

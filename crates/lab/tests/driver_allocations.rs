@@ -2,8 +2,7 @@
 //! a user would lose is the engine's own figure, drowned in the allocator's.
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use rumba_testkit::allocations::{self, Counting};
 use std::future::poll_fn;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
@@ -21,34 +20,8 @@ use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule, Waited};
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed to the system's allocator unchanged; counting touches a thread-local number only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting;
 
 /// Operations of a client, and those among them that warm up.
 const OPS: u64 = 2_000;
@@ -65,7 +38,7 @@ struct Asker {
 
 impl Worker for Asker {
     fn draw(&mut self) -> Option<OpKind> {
-        let now = ALLOCATIONS.with(Cell::get);
+        let now = allocations::count();
         if self.done == WARM {
             self.allocated_before = now;
         }
@@ -120,7 +93,7 @@ fn echoing() -> UnixStream {
 }
 
 /// Allocations that the busiest thread made over one client's operations after the first ones.
-fn allocations(driving: Driving, rate: Option<f64>) -> u64 {
+fn allocated(driving: Driving, rate: Option<f64>) -> u64 {
     const CLIENTS: u32 = 6;
     let allocated = Arc::new(AtomicU64::new(0));
     let most = allocated.clone();
@@ -141,8 +114,8 @@ fn allocations(driving: Driving, rate: Option<f64>) -> u64 {
 #[test]
 fn threads_allocate_nothing_per_operation() {
     let driving = Driving::Threads { threads: 6 };
-    assert_eq!(allocations(driving, None), 0);
-    assert_eq!(allocations(driving, Some(60_000.0)), 0);
+    assert_eq!(allocated(driving, None), 0);
+    assert_eq!(allocated(driving, Some(60_000.0)), 0);
 }
 
 #[test]
@@ -150,7 +123,7 @@ fn loops_allocate_a_few_times_at_most_when_clients_end_and_nothing_per_operation
     let driving = Driving::Loops { threads: 2 };
     for rate in [None, Some(60_000.0)] {
         // A client that ends tells so, and that allocates on the thread that others still use.
-        let allocated = allocations(driving, rate);
+        let allocated = allocated(driving, rate);
         assert!(allocated <= 6, "{allocated} allocations in some {} operations of a loop", 3 * (OPS - WARM));
     }
 }

@@ -227,6 +227,24 @@ fn a_child_that_ended_keeps_what_it_used_and_a_new_one_counts_once_it_is_found()
     server.reap();
 }
 
+/// A server that has a process for each client: those of a load come and go between two looks. They were in nobody's
+/// figure.
+#[test]
+fn children_that_came_and_went_between_two_readings_count_as_the_servers() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), false);
+    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let (start, started_s) = (meters.read(), server.used_s);
+    for order in ["new child", "work", "end child", "new child", "work", "end child"] {
+        server.say(order);
+        server.hear("done");
+    }
+    meters.look_for_descendants();
+    let spent = meters.read().since(&start);
+    let truth = cpu_s(&server.reap()) - started_s;
+    assert_within_2_percent("CPU seconds with children that came and went", &spent.server_cpu_s, truth);
+}
+
 /// The CPU of starting and ending a process alone, and no bytes.
 fn assert_grew_little(before: &Spent, after: &Spent) {
     let (before_s, after_s) = (before.server_cpu_s.value().unwrap(), after.server_cpu_s.value().unwrap());

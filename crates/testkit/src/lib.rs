@@ -17,6 +17,7 @@
 #![deny(missing_docs)]
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.
 
+pub mod allocations;
 mod need;
 pub mod postgresql;
 mod probe;

@@ -7,10 +7,6 @@ use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo};
 
-/// Reader slots by default. Each session holds one (64 bytes of the lock file);
-/// LMDB's own default of 126 is too few for a run with hundreds of clients.
-const MAX_READERS: u32 = 4096;
-
 /// The map is at least this large by default, however small the device: a
 /// sparse mapping costs address space alone, and a full device should be met first.
 const MAP_SIZE_MIN: u64 = 16 << 30;
@@ -33,6 +29,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: "max_readers",
         kind: Kind::Int(1, 1_000_000),
+        // Each takes 64 bytes of the lock file; LMDB's own 126 are too few for a run with hundreds of clients.
         default: "4096",
         help: "slots in the reader table; every session holds one",
     },
@@ -86,11 +83,10 @@ impl Options {
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
         refuse_common(config)?;
         config.settings.check("lmdb", SETTINGS)?;
-        let settings = &config.settings;
+        let settings = &config.settings.with_defaults(SETTINGS);
         let on = |name| {
-            // No promise to keep: writing through the map costs a quarter of the CPU per commit.
-            let default = name == "writemap" && config.durability == Durability::None;
-            settings.bool(name).unwrap_or(default)
+            // `writemap`: no promise to keep, and writing through the map costs a quarter of the CPU per commit.
+            settings.bool(name).unwrap_or(config.durability == Durability::None)
         };
         if settings.bytes("map_size") == Some(0) {
             return Err(SettingError::new("map_size", "a map of no bytes holds nothing", "a size such as 64GiB"));
@@ -135,7 +131,7 @@ impl Options {
         Ok(Self {
             flags,
             map_size: settings.bytes("map_size"),
-            max_readers: settings.int("max_readers").and_then(|n| u32::try_from(n).ok()).unwrap_or(MAX_READERS),
+            max_readers: settings.int("max_readers").and_then(|n| u32::try_from(n).ok()).unwrap_or_default(),
             durability: config.durability,
         })
     }

@@ -70,8 +70,9 @@ impl Engine for Null {
     }
 
     fn open(&self, _dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
-        let number = |key, default| config.settings.int(key).unwrap_or(default) as usize;
-        Ok(Box::new(NullInstance { value_bytes: number("value_bytes", 128), scan_rows: number("scan_rows", 4) }))
+        let settings = config.settings.with_defaults(SETTINGS);
+        let number = |key| settings.int(key).unwrap_or_default() as usize;
+        Ok(Box::new(NullInstance { value_bytes: number("value_bytes"), scan_rows: number("scan_rows") }))
     }
 }
 

@@ -52,6 +52,11 @@ const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'sta
     SettingInfo { name, kind, default, help }
 }
 
+/// The default of one of the settings, as it is listed.
+pub(crate) fn default_of(name: &str) -> &'static str {
+    SETTINGS.iter().find(|info| info.name == name).map_or("", |info| info.default)
+}
+
 const COMPRESSION_NAMES: [&str; COMPRESSIONS.len()] = {
     let mut names = [""; COMPRESSIONS.len()];
     let mut position = 0;

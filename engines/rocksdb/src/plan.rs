@@ -10,6 +10,7 @@ use rumba_core::setting::{SettingError, Value};
 use rumba_core::units::parse_bytes;
 
 use crate::db::{Locking, Options};
+use crate::engine::default_of;
 use crate::library::Library;
 use crate::memory::{self, Given, Split};
 use crate::names::{self, Group, Shape};
@@ -56,7 +57,7 @@ impl Plan {
             block_cache: 0,
             durability: config.durability,
             statistics: false,
-            locking: Locking { deadlock_detect: true, ..Locking::default() },
+            locking: Locking { deadlock_detect: default_of("deadlock_detect") == "true", ..Locking::default() },
             prefixes: true,
             options: BTreeMap::new(),
         };
@@ -203,8 +204,9 @@ impl Plan {
         self.put_default(Group::Family, "target_file_size_base", file.to_string());
         self.put_default(Group::Family, "max_bytes_for_level_base", file.saturating_mul(4).to_string());
         self.put_default(Group::Family, "level_compaction_dynamic_level_bytes", "true");
-        self.put_default(Group::Table, "filter_policy", bloom(&Value::Int(10)));
-        self.put_default(Group::Table, "cache_index_and_filter_blocks", "true");
+        self.put_default(Group::Table, "filter_policy", bloom(default_of("bloom_bits")));
+        let cached = "cache_index_and_filter_blocks";
+        self.put_default(Group::Table, cached, default_of(cached));
         self.put_default(Group::Table, "pin_l0_filter_and_index_blocks_in_cache", "true");
         self.put_default_history()
     }
@@ -234,7 +236,7 @@ impl Plan {
     }
 }
 
-fn bloom(bits: &Value) -> String {
+fn bloom(bits: impl std::fmt::Display) -> String {
     format!("bloomfilter:{bits}:false")
 }
 

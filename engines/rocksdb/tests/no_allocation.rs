@@ -2,7 +2,7 @@
 //! client spends there would be charged to the engine.
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use rumba_testkit::allocations::{self, Counting};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -17,24 +17,8 @@ thread_local! {
 }
 
 /// Counts this thread's allocations; RocksDB's own go past it, to malloc.
-struct Counting;
-
-// SAFETY: everything is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting;
 
 /// One of everything that a session does.
 fn everything(session: &mut dyn KvSession, other: &mut dyn KvSession, value: &mut Vec<u8>, batch: &Batch) {
@@ -86,11 +70,11 @@ fn nothing_on_the_load_path_allocates() {
     }
     let mut value = Vec::new();
     everything(&mut *session, &mut *other, &mut value, &batch);
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = allocations::count();
     for _ in 0..50 {
         everything(&mut *session, &mut *other, &mut value, &batch);
     }
-    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 0);
+    assert_eq!(allocations::count() - before, 0);
     drop((session, other));
     instance.close().unwrap();
 }

@@ -53,7 +53,8 @@ impl Engine for Sqlite {
 
     /// One writer at a time, readers of a snapshot.
     fn nature(&self, config: &EngineConfig) -> Nature {
-        let journal = config.settings.text("journal_mode").unwrap_or("wal");
+        let settings = config.settings.with_defaults(SETTINGS);
+        let journal = settings.text("journal_mode").unwrap_or_default();
         let has_log = !journal.eq_ignore_ascii_case("off") && !journal.eq_ignore_ascii_case("memory");
         Nature::new("SERIALIZABLE", has_log, Reads::Buffered)
     }

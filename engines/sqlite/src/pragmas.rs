@@ -8,9 +8,6 @@ use rumba_core::units::show_bytes;
 use crate::busy::{HANDLERS, OWN, SHORT};
 use crate::raw::Handle;
 
-/// How long rusqlite, and so many applications, wait for another writer.
-const BUSY_TIMEOUT_MS: u32 = 5000;
-
 /// The words of `PRAGMA synchronous`, at the positions by which SQLite reports them.
 const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
 const AUTO_VACUUM: [&str; 3] = ["none", "full", "incremental"];
@@ -80,6 +77,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     SettingInfo {
         name: BUSY_TIMEOUT,
         kind: Kind::Int(0, 2_147_483_647),
+        // As long as rusqlite, and so many applications, wait.
         default: "5000",
         help: "milliseconds to wait for another writer before a conflict",
     },
@@ -112,13 +110,13 @@ impl Pragmas {
     pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
         refuse_common(config)?;
         config.settings.check("sqlite", SETTINGS)?;
-        let settings = &config.settings;
-        let journal_mode = settings.text("journal_mode").unwrap_or("wal");
+        let settings = &config.settings.with_defaults(SETTINGS);
+        let journal_mode = settings.text("journal_mode").unwrap_or_default();
         refuse_journal(config.durability, journal_mode)?;
-        let locking_mode = settings.text("locking_mode").unwrap_or("normal");
-        let number = |name, default: i64| settings.int(name).unwrap_or(default).to_string();
-        let word = |name, words: &[&str]| position(words, settings.text(name).unwrap_or(words[0]));
-        let timeout_ms = settings.int(BUSY_TIMEOUT).and_then(|ms| u32::try_from(ms).ok()).unwrap_or(BUSY_TIMEOUT_MS);
+        let locking_mode = settings.text("locking_mode").unwrap_or_default();
+        let number = |name| settings.int(name).unwrap_or_default();
+        let word = |name, words: &[&str]| position(words, settings.text(name).unwrap_or_default());
+        let timeout_ms = u32::try_from(number(BUSY_TIMEOUT)).unwrap_or_default();
         // A synced write holds its lock for milliseconds, through which short pauses only burn CPU.
         let fitting = if config.durability == Durability::Sync { OWN } else { SHORT };
         let waits_shortly = settings.text(BUSY_HANDLER).unwrap_or(fitting) == SHORT;
@@ -131,8 +129,8 @@ impl Pragmas {
             ("auto_vacuum", word("auto_vacuum", &AUTO_VACUUM)),
             ("journal_mode", journal_mode.to_owned()),
             ("synchronous", synchronous(config, journal_mode)?),
-            ("mmap_size", settings.bytes("mmap_size").unwrap_or(0).to_string()),
-            ("wal_autocheckpoint", number("wal_autocheckpoint", 1000)),
+            ("mmap_size", settings.bytes("mmap_size").unwrap_or_default().to_string()),
+            ("wal_autocheckpoint", number("wal_autocheckpoint").to_string()),
             ("temp_store", word("temp_store", &TEMP_STORE)),
         ];
         Ok(Self {
@@ -200,7 +198,7 @@ fn in_words(name: &str, value: String) -> String {
 }
 
 fn page_size(settings: &Settings) -> Result<u64, SettingError> {
-    let size = settings.bytes("page_size").unwrap_or(4096);
+    let size = settings.bytes("page_size").unwrap_or_default();
     if size.is_power_of_two() && (512..=65536).contains(&size) {
         return Ok(size);
     }

@@ -4,46 +4,12 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use common::*;
 use rumba_core::sql::Param;
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is passed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
+use rumba_testkit::allocations::{self, Counting};
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
+static ALLOCATOR: Counting = Counting;
 
 #[test]
 fn a_warmed_up_session_allocates_nothing() {
@@ -69,7 +35,7 @@ fn a_warmed_up_session_allocates_nothing() {
             execute(&mut *session, range, &[id], &mut |row| sum += row.bytes(1).len()).unwrap();
         }
     };
-    assert!(allocations(|| round(100)) > 0, "the counter counts");
-    assert_eq!(allocations(|| round(1000)), 0);
+    assert!(allocations::during(|| round(100)) > 0, "the counter counts");
+    assert_eq!(allocations::during(|| round(1000)), 0);
     assert!(sum > 0);
 }

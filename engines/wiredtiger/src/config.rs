@@ -10,7 +10,7 @@ use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Value};
 
 use crate::raw::{Connection, INSTALL, Library, Session};
-use crate::settings::{Call, DECIDED_ELSEWHERE, SETTINGS, call_of};
+use crate::settings::{Call, DECIDED_ELSEWHERE, SETTINGS, call_of, default_of};
 
 /// The compressions, as the extensions name them.
 pub const COMPRESSIONS: &[&str] = &["none", "snappy", "zlib"];
@@ -229,10 +229,10 @@ fn defaults(config: &EngineConfig) -> Configs {
     let mut open: BTreeMap<String, String> = [
         ("cache_size", config.cache.to_string()),
         // A session per client, as MongoDB sets it; unused ones cost address space, not memory.
-        ("session_max", "20000".into()),
-        ("statistics", "(fast)".into()),
+        ("session_max", default_of("session_max").into()),
+        ("statistics", format!("({})", default_of("statistics"))),
         // MongoDB's interval.
-        ("checkpoint.wait", "60".into()),
+        ("checkpoint.wait", default_of("checkpoint.wait").into()),
         ("log.enabled", logged.to_string()),
         // With method `none` a commit writes its log record to the system, without a
         // sync: a killed process loses nothing. Not enabled, the record stays
@@ -242,12 +242,15 @@ fn defaults(config: &EngineConfig) -> Configs {
     .map(|(name, value)| (name.to_owned(), value))
     .into();
     if promises {
-        let method = if config.durability == Durability::Sync { "fsync" } else { "none" };
-        open.insert("transaction_sync.method".into(), method.into());
+        let method = "transaction_sync.method";
+        let synced = if config.durability == Durability::Sync { default_of(method) } else { "none" };
+        open.insert(method.into(), synced.into());
     }
     if logged {
         // MongoDB's bound, and the library's largest.
-        open.insert("checkpoint.log_size".into(), (2u64 << 30).to_string());
+        let size = "checkpoint.log_size";
+        let bytes = rumba_core::units::parse_bytes(default_of(size)).unwrap_or_default();
+        open.insert(size.into(), bytes.to_string());
     }
     let create = [
         ("key_format", "u"),

@@ -171,6 +171,12 @@ const ALL: [SettingInfo; OPEN.len() + CREATE.len()] = {
 /// Every setting that is passed on.
 pub static SETTINGS: &[SettingInfo] = &ALL;
 
+/// The default of a setting, without what the library's own is.
+pub fn default_of(name: &str) -> &'static str {
+    let default = SETTINGS.iter().find(|info| info.name == name).map_or("", |info| info.default);
+    default.split(" (library").next().unwrap_or_default()
+}
+
 /// The call that takes the setting of this name.
 pub fn call_of(name: &str) -> Call {
     if CREATE.iter().any(|info| info.name == name) { Call::Create } else { Call::Open }

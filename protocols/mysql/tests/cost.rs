@@ -6,8 +6,7 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,32 +15,8 @@ use rumba_core::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_protocol_mysql::{Address, SessionOptions, Target, Tls, WireSession};
 
-/// The system's allocator, which counts for each thread by itself.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size() as i64);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as i64);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: Counting = Counting;
 
 fn server(dir: &Path) -> NullServer {
     NullServer::start(&Config::new(Listen::Socket(dir.join("s")))).unwrap()
@@ -71,12 +46,12 @@ fn a_point_select_allocates_nothing() {
     for text in [false, true] {
         let (mut session, statement) = session(dir.path(), &SessionOptions { text, ..SessionOptions::default() });
         select(&mut session, statement, 0);
-        let before = ALLOCATIONS.get();
+        let before = allocations::count();
         for id in 0..SELECTS {
             select(&mut session, statement, id as i64);
         }
         // What runs a future makes one waker, which is not the session's.
-        assert_eq!(ALLOCATIONS.get() - before - SELECTS, 0, "text: {text}");
+        assert_eq!(allocations::count() - before - SELECTS, 0, "text: {text}");
     }
 }
 
@@ -87,7 +62,7 @@ fn a_session_at_rest_is_small() {
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     let options = SessionOptions::default();
-    let before = BYTES.get();
+    let before = allocations::bytes();
     let mut sessions = Vec::with_capacity(SESSIONS);
     for _ in 0..SESSIONS {
         let (mut session, statement) = session(dir.path(), &options);
@@ -96,7 +71,7 @@ fn a_session_at_rest_is_small() {
         }
         sessions.push(session);
     }
-    let each = (BYTES.get() - before) / SESSIONS as i64;
+    let each = (allocations::bytes() - before) / SESSIONS as i64;
     println!("a session takes {each} bytes");
     assert!(each <= MOST, "{each} bytes");
 }

@@ -21,6 +21,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "doublewrite",
     "small-server",
     "zlib-vs-zstd",
+    "three-trees",
 ];
 
 /// Lists the experiments, or runs one.

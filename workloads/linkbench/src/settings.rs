@@ -204,59 +204,60 @@ impl Config {
     /// The offending setting, and what would be accepted.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         // A number is a word here too for those who do not come through an experiment.
-        let settings = &settings.clone().as_described(SETTINGS);
-        settings.check("linkbench", SETTINGS)?;
+        let given = settings.clone().as_described(SETTINGS);
+        given.check("linkbench", SETTINGS)?;
+        let settings = &given.with_defaults(SETTINGS);
         let profile = if settings.text("profile") == Some("2011") { &PROFILE_2011 } else { &PROFILE_2017 };
-        let int = |name, default: u64| settings.int(name).map_or(default, |value| value as u64);
-        let float = |name, default| settings.float(name).unwrap_or(default);
-        let share = |name, default| float(name, default) / 100.0;
-        let (first, end) = (int("startid1", 1), int("maxid1", 1_000_001));
+        let int = |name| settings.int(name).unwrap_or_default() as u64;
+        let float = |name| settings.float(name).unwrap_or_default();
+        let share = |name| float(name) / 100.0;
+        let (first, end) = (int("startid1"), int("maxid1"));
         if end <= first {
             let remedy = format!("give a maxid1 above {first}: ids go from startid1 up to but not including maxid1");
             return Err(SettingError::new("maxid1", format!("{end} leaves no id after startid1 = {first}"), remedy));
         }
-        let (multiget_min, multiget_max) = (int("link_multiget_dist_min", 1), int("link_multiget_dist_max", 128));
+        let (multiget_min, multiget_max) = (int("link_multiget_dist_min"), int("link_multiget_dist_max"));
         if multiget_max < multiget_min {
             let problem = format!("{multiget_max} is below link_multiget_dist_min = {multiget_min}");
             let remedy = format!("give {multiget_min} or more");
             return Err(SettingError::new("link_multiget_dist_max", problem, remedy));
         }
-        let motif_length = int("motif_length", 512) as usize;
+        let motif_length = int("motif_length") as usize;
         Ok(Self {
             profile,
             first,
             ids: end - first,
             index_during_load: settings.text("index") != Some("after"),
-            partitions: int("partitions", 0),
+            partitions: int("partitions"),
             degree_cap: degree_cap(settings, profile.degrees, end - first)?,
-            link_types: int("link_type_count", 2),
-            list_limit: int("list_limit", 10_000),
-            max_retries: int("max_retries", 100) as u32,
+            link_types: int("link_type_count"),
+            list_limit: int("list_limit"),
+            max_retries: int("max_retries") as u32,
             mix: mix(settings, profile)?,
-            history: share("getlinklist_history", 0.3),
-            read_uncorrelated: share("read_uncorr_blend", 99.5),
-            write_uncorrelated: share("write_uncorr_blend", 95.0),
-            multiget_prob: float("link_multiget_dist_prob", 0.382),
+            history: share("getlinklist_history"),
+            read_uncorrelated: share("read_uncorr_blend"),
+            write_uncorrelated: share("write_uncorr_blend"),
+            multiget_prob: float("link_multiget_dist_prob"),
             multiget_min,
             multiget_max,
-            read_shape: float("read_shape", 0.8),
-            write_shape: float("write_shape", 0.741),
-            node_read_shape: float("node_read_shape", 0.625),
-            node_update_shape: float("node_update_shape", 0.606),
+            read_shape: float("read_shape"),
+            write_shape: float("write_shape"),
+            node_read_shape: float("node_read_shape"),
+            node_update_shape: float("node_update_shape"),
             link: PayloadShape {
-                median: float("link_datasize", profile.link_datasize),
+                median: settings.float("link_datasize").unwrap_or(profile.link_datasize),
                 cap: 255,
                 from: 32,
                 to: 100,
-                uniqueness: float("link_uniqueness", 0.225),
+                uniqueness: float("link_uniqueness"),
                 motif_length,
             },
             node: PayloadShape {
-                median: float("node_datasize", profile.node_datasize),
+                median: settings.float("node_datasize").unwrap_or(profile.node_datasize),
                 cap: 1 << 20,
                 from: 50,
                 to: 220,
-                uniqueness: float("node_uniqueness", 0.63),
+                uniqueness: float("node_uniqueness"),
                 motif_length,
             },
         })

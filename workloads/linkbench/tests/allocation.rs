@@ -4,8 +4,7 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use rumba_testkit::allocations::{self, Counting};
 use std::sync::{Arc, Mutex};
 
 use rumba_core::engine::Session;
@@ -13,37 +12,6 @@ use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use support::server::Server;
 use support::{address, bind, drive};
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes allocated less bytes freed.
-    static BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size() as i64);
-        // SAFETY: the caller's promises hold for the system's allocator too.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.set(BYTES.get() - layout.size() as i64);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + size as i64 - layout.size() as i64);
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -93,11 +61,11 @@ impl KvSession for Zeros {
 }
 
 /// The allocations of a run, over those of a run without operations.
-fn allocations(run: &mut dyn FnMut(u64)) -> u64 {
+fn allocated(run: &mut dyn FnMut(u64)) -> u64 {
     let mut measure = |ops| {
-        let before = ALLOCATIONS.get();
+        let before = allocations::count();
         run(ops);
-        ALLOCATIONS.get() - before
+        allocations::count() - before
     };
     // Buffers grow first.
     measure(20_000);
@@ -110,7 +78,7 @@ fn operations_allocate_nothing() {
     for profile in ["2011", "2017"] {
         let bound = bind(&[("profile", profile), ("maxid1", "100000")]);
         let mut client = bound.client(Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
-        let extra = allocations(&mut |ops| drop(drive(client.as_mut(), ops)));
+        let extra = allocated(&mut |ops| drop(drive(client.as_mut(), ops)));
         assert_eq!(extra, 0, "profile {profile}");
     }
 }
@@ -121,9 +89,9 @@ fn the_load_allocates_nothing() {
     let bound = bind(&[("maxid1", "400000000")]);
     let mut loader = bound.loader(0, Session::Kv(Box::new(Zeros)), address(0, 1), 7).unwrap();
     let mut load = |batches| {
-        let before = ALLOCATIONS.get();
+        let before = allocations::count();
         drive(loader.as_mut(), batches);
-        ALLOCATIONS.get() - before
+        allocations::count() - before
     };
     load(400);
     let grown = load(1000);
@@ -140,7 +108,7 @@ fn over_sql_too_operations_allocate_nothing() {
     for profile in ["2011", "2017"] {
         let (bound, server) = (bind(&[("profile", profile), ("maxid1", "100000")]), quiet());
         let mut client = bound.client(Server::session(&server, 2), address(0, 1), 7).unwrap();
-        let extra = allocations(&mut |ops| drop(drive(client.as_mut(), ops)));
+        let extra = allocated(&mut |ops| drop(drive(client.as_mut(), ops)));
         assert_eq!(extra, 0, "profile {profile}");
     }
 }
@@ -150,9 +118,9 @@ fn over_sql_too_the_load_allocates_nothing() {
     let (bound, server) = (bind(&[("maxid1", "400000000")]), quiet());
     let mut loader = bound.loader(0, Server::session(&server, 2), address(0, 1), 7).unwrap();
     let mut load = |batches| {
-        let before = ALLOCATIONS.get();
+        let before = allocations::count();
         drive(loader.as_mut(), batches);
-        ALLOCATIONS.get() - before
+        allocations::count() - before
     };
     load(400);
     let grown = load(1000);
@@ -163,13 +131,13 @@ fn over_sql_too_the_load_allocates_nothing() {
 fn a_thousand_clients_fit_beside_their_connections() {
     let (bound, server) = (bind(&[("maxid1", "1000000000")]), quiet());
     let sessions: Vec<Session> = (0..64).map(|_| Server::session(&server, 2)).collect();
-    let before = BYTES.get();
+    let before = allocations::bytes();
     let mut clients: Vec<_> =
         sessions.into_iter().zip(0..).map(|(session, at)| bound.client(session, address(at, 64), 7).unwrap()).collect();
     for client in &mut clients {
         drive(client.as_mut(), 2000);
     }
-    let each = (BYTES.get() - before) / 64;
+    let each = (allocations::bytes() - before) / 64;
     println!("{each} bytes per client");
     // Of these, 32 KiB are room for a payload, of which the first page is touched.
     assert!(each < 44 << 10, "{each} bytes per client");

@@ -50,6 +50,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("mariadb-pinned", clients::mariadb_pinned),
     ("mariadb-free", clients::mariadb_free),
     ("linkbench", linkbench::linkbench),
+    ("linkbench-postgresql", linkbench::postgresql),
     ("verdicts", verdicts::verdicts),
 ];
 

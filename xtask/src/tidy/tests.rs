@@ -81,7 +81,7 @@ fn an_engine_may_use_no_other_engine_not_even_in_its_tests() {
         assert_eq!(
             found,
             [
-                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core and on its protocol alone"
+                "engines/lmdb/Cargo.toml:4: depends on `rumba-engine-null`; an engine depends on core, on its protocol and, if it is a server, on the server kit alone"
             ],
             "{kind}"
         );
@@ -101,8 +101,8 @@ fn a_generic_crate_names_no_engine_and_no_workload_but_in_comments_and_tests() {
         ])
     };
     for line in ["if name == \"alpha\" {", "const TREE_PAGE: u64 = 1;", "use Tree;", "x(\"use = \\\"points\\\"\")"] {
-        let found = of("crates/lab/src/a.rs", line);
-        assert!(found.len() == 1 && found[0].starts_with("crates/lab/src/a.rs:1: names `"), "{line}: {found:?}");
+        let found = of("crates/statistics/src/a.rs", line);
+        assert!(found.len() == 1 && found[0].starts_with("crates/statistics/src/a.rs:1: names `"), "{line}: {found:?}");
     }
     assert_eq!(of("crates/report/src/a.rs", "let baseline = \"null\";").len(), 1);
     for line in ["// alpha's way", "let alphabet = 1;", "ptr::null()", "trees()", "#[cfg(test)]\nmod tests { alpha }"] {

@@ -12,12 +12,14 @@ use crate::host::parse;
 /// Meters a server on this host.
 ///
 /// Descendants are looked for when asked to, not at every reading. One that is
-/// found counts with all that it has used since its start, and keeps its last
-/// reading once it has ended. When the server's own process has ended there are
+/// found counts with all that it has used since its start; one that ended before
+/// is in the figure of the process that has reaped it. When the server's own process has ended there are
 /// no figures any more.
 pub struct ServerMeter {
     main: Process,
     descendants: Vec<Descendant>,
+    /// The most that was read of its CPU time.
+    most_cpu_ns: u64,
 }
 
 /// A server's counters at one moment, cumulative.
@@ -30,7 +32,7 @@ pub struct ServerCounters {
 impl ServerMeter {
     pub fn of(pid: u32) -> Result<Self, String> {
         let main = Process::of(pid).map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
-        let mut meter = Self { main, descendants: Vec::new() };
+        let mut meter = Self { main, descendants: Vec::new(), most_cpu_ns: 0 };
         meter.look_for_descendants();
         Ok(meter)
     }
@@ -61,13 +63,26 @@ impl ServerMeter {
         }
     }
 
+    /// With each living process's own time goes that of the children that it has reaped, which may have come and gone
+    /// between two looks: a server that has a process for each client is made of those. One that has ended is in its
+    /// parent's figure once that has reaped it, and keeps its own until then, or if it is an orphan.
     fn cpu_ns(&mut self) -> Known<u64> {
+        let family: HashSet<u32> = self.pids().collect();
+        let mut sum = self.main.cpu_ns()?;
         for descendant in &mut self.descendants {
-            if let Ok(ns) = descendant.process.cpu_ns() {
-                descendant.seen_ns = ns;
+            match descendant.process.cpu_ns() {
+                Ok(ns) => descendant.seen_ns = ns,
+                Err(_) if descendant.process.is_reaped() && family.contains(&descendant.parent) => continue,
+                Err(_) => {}
             }
+            if let Ok(stat) = descendant.process.stat() {
+                descendant.parent = stat.parent;
+            }
+            sum += descendant.seen_ns;
         }
-        Ok(self.main.cpu_ns()? + self.descendants.iter().map(|known| known.seen_ns).sum::<u64>())
+        // What a process hands on is in ticks, which may be less by one than what it was seen to have used.
+        self.most_cpu_ns = sum.max(self.most_cpu_ns);
+        Ok(self.most_cpu_ns)
     }
 
     /// When a process reaps a child, the kernel adds the child's bytes to the
@@ -171,6 +186,7 @@ struct Process {
 struct Stat {
     parent: u32,
     cpu_ticks: u64,
+    children_ticks: u64,
 }
 
 impl Process {
@@ -188,16 +204,26 @@ impl Process {
         let ended = || format!("the server's process {} has ended", self.pid);
         let text = self.stat.read().map_err(|_| ended())?;
         let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
-        if stat.has_ended() { Err(ended()) } else { Ok(Stat { parent: stat.parent, cpu_ticks: stat.cpu_ticks }) }
+        if stat.has_ended() {
+            Err(ended())
+        } else {
+            Ok(Stat { parent: stat.parent, cpu_ticks: stat.cpu_ticks, children_ticks: stat.children_ticks })
+        }
     }
 
+    /// Of its threads, and of the children that it has reaped: those in ticks, which is all that the kernel tells.
     /// The exact clock goes by the process's number, so the process must still
     /// live after it was read; ticks where the kernel gives no clock.
     fn cpu_ns(&self) -> Known<u64> {
         let exact = self.clock.and_then(ProcessClock::read_ns);
         let stat = self.stat()?;
-        let per_second = rustix::param::clock_ticks_per_second();
-        Ok(exact.unwrap_or_else(|| stat.cpu_ticks * (1_000_000_000 / per_second)))
+        let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        Ok(exact.unwrap_or(stat.cpu_ticks * ns_per_tick) + stat.children_ticks * ns_per_tick)
+    }
+
+    /// Whether nothing of it is left: one that has ended stays until its parent has taken note.
+    fn is_reaped(&self) -> bool {
+        self.stat.read().is_err()
     }
 
     fn io(&self) -> Known<IoCounters> {

@@ -111,7 +111,8 @@ fn what_has_not_ended_at_the_deadline_is_counted_once_with_its_wait() {
         assert_eq!(all, due_before(&schedule, end_ns), "{driving:?} {:?}", schedule.queue);
         let (shortest_ns, longest_ns) = censored.not_begun_ns.unwrap();
         assert!(shortest_ns >= 50_000_000 && shortest_ns < longest_ns, "{shortest_ns} {longest_ns}");
-        assert!(censored.open.iter().all(|open| open.service_ns >= 100_000_000 && open.response_ns >= open.service_ns));
+        // On a busy host one may have begun as late as the end; nobody waits less than since then.
+        assert!(censored.open.iter().all(|open| open.service_ns >= 50_000_000 && open.response_ns >= open.service_ns));
         gate.close(false);
         wait_for_end(&mut running);
         assert_eq!(

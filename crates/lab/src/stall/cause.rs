@@ -22,8 +22,8 @@ const AT_LIMIT: f64 = 0.9;
 const COMPUTES: f64 = 0.5;
 
 /// What a process did between two looks, per second.
-struct Rates<'a> {
-    process: &'a Process,
+struct Rates {
+    process: Process,
     user: f64,
     system: f64,
     faults: f64,
@@ -46,16 +46,13 @@ impl<'a> Between<'a> {
         self.last.at.saturating_duration_since(self.first.at).as_secs_f64().max(1e-3)
     }
 
-    fn rates(&self) -> Option<Rates<'a>> {
+    fn rates(&self) -> Option<Rates> {
         let process = self.last.engine()?;
-        let before = self.first.processes.iter().find(|known| known.pid == process.pid)?;
+        let before = self.first.engine().filter(|before| before.pid == process.pid)?;
         let rate = |now: f64, before: f64| (now - before).max(0.0) / self.seconds();
-        Some(Rates {
-            process,
-            user: rate(process.user_s, before.user_s),
-            system: rate(process.system_s, before.system_s),
-            faults: rate(process.major_faults as f64, before.major_faults as f64),
-        })
+        let faults = rate(process.major_faults as f64, before.major_faults as f64);
+        let (user, system) = (rate(process.user_s, before.user_s), rate(process.system_s, before.system_s));
+        Some(Rates { process, user, system, faults })
     }
 
     /// CPU seconds per second that the engine's process spent in its own code.

@@ -92,9 +92,14 @@ impl Snapshot {
         }
     }
 
-    /// The process that does the engine's work: the server if there is one, else the trial's own.
-    pub fn engine(&self) -> Option<&Process> {
-        self.processes.last()
+    /// The process that does the engine's work: the server if there is one, else the trial's own. A server of several
+    /// processes is as one of all their threads: waiting if all wait.
+    pub fn engine(&self) -> Option<Process> {
+        let main = self.processes.get(1).or(self.processes.first())?;
+        let mut all = main.clone();
+        let others = self.processes.iter().skip(2).filter(|other| other.name == main.name);
+        others.for_each(|other| all.add(other));
+        Some(all)
     }
 }
 
@@ -124,6 +129,18 @@ impl Process {
             threads: figure(20)?,
             at_locks: None,
         })
+    }
+
+    fn add(&mut self, other: &Self) {
+        // Who runs, or waits for a device, says more than who has nothing to do.
+        if other.state == 'R' || (other.state == 'D' && self.state != 'R') {
+            self.state = other.state;
+        }
+        self.user_s += other.user_s;
+        self.system_s += other.system_s;
+        self.major_faults += other.major_faults;
+        self.threads += other.threads;
+        self.at_locks = self.at_locks.zip(other.at_locks).map(|(own, others)| own + others);
     }
 
     /// Whether a signal has stopped it: job control, or a debugger.
@@ -173,6 +190,31 @@ pub fn family(process: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_of_several_processes_is_looked_at_as_a_whole() {
+        let process = |pid: u32, name: &str, state: char, user_s: f64| Process {
+            pid,
+            name: name.to_owned(),
+            state,
+            user_s,
+            system_s: 0.5,
+            major_faults: 1,
+            threads: 1,
+            at_locks: Some(1),
+        };
+        let processes = vec![
+            process(1, "rumba", 'S', 9.0),
+            process(2, "postgres", 'S', 0.0),
+            process(3, "postgres", 'D', 2.0),
+            process(4, "another", 'R', 4.0),
+        ];
+        let at = Instant::now();
+        let snapshot = Snapshot { at, processes, memory: None, host_memory_wait_us: None, device: None };
+        let engine = snapshot.engine().unwrap();
+        assert_eq!((engine.pid, engine.state, engine.user_s, engine.threads), (2, 'D', 2.0, 2));
+        assert_eq!((engine.system_s, engine.major_faults, engine.at_locks), (1.0, 2, Some(2)));
+    }
 
     #[test]
     fn a_processs_own_time_is_told_from_the_kernels() {

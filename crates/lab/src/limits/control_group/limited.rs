@@ -11,6 +11,7 @@ use rumba_core::metric::Metric;
 
 use super::owned::ControlGroup;
 use super::tree::{self, Version};
+use crate::host::parse;
 use crate::limits::error::{LimitError, MEMORY, refused};
 use crate::provision::{Ledger, Owner};
 
@@ -19,12 +20,22 @@ use crate::provision::{Ledger, Owner};
 pub struct MemoryReading {
     /// The most bytes it ever held, page cache included.
     pub peak_bytes: Metric,
-    /// Bytes of its processes themselves now: anonymous memory.
-    pub anonymous_bytes: Metric,
+    /// Bytes of its processes themselves now: anonymous memory, and what they share among each other.
+    pub process_bytes: Metric,
     /// Bytes of page cache now.
     pub page_cache_bytes: Metric,
     /// Processes of it that the kernel has killed for lack of memory.
     pub oom_kills: Metric,
+}
+
+/// Memory that the group's processes share, such as the cache of a server of several: the most that one of them has of
+/// it. The group's own figure of it has the files of a volume in memory, too.
+fn shared_bytes(group: &Path) -> f64 {
+    let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    // One that has just ended shares nothing any more.
+    let status = |pid: &str| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let shared = listed.lines().filter_map(|pid| parse::meminfo_bytes(&status(pid), "RssShmem"));
+    shared.max().unwrap_or_default() as f64
 }
 
 /// How near a memory group is to its limit. Page cache is within: a full group alone is no sign of trouble.
@@ -115,13 +126,13 @@ impl Group {
         match self.version {
             Version::One => MemoryReading {
                 peak_bytes: number(&path.join("memory.max_usage_in_bytes")),
-                anonymous_bytes: keyed(&path.join("memory.stat"), "total_rss"),
+                process_bytes: keyed(&path.join("memory.stat"), "total_rss").map(|bytes| bytes + shared_bytes(path)),
                 page_cache_bytes: keyed(&path.join("memory.stat"), "total_cache"),
                 oom_kills: keyed(&path.join("memory.oom_control"), "oom_kill"),
             },
             Version::Two => MemoryReading {
                 peak_bytes: number(&path.join("memory.peak")),
-                anonymous_bytes: keyed(&path.join("memory.stat"), "anon"),
+                process_bytes: keyed(&path.join("memory.stat"), "anon").map(|bytes| bytes + shared_bytes(path)),
                 page_cache_bytes: keyed(&path.join("memory.stat"), "file"),
                 oom_kills: keyed(&path.join("memory.events"), "oom_kill"),
             },
