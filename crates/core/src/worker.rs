@@ -42,8 +42,8 @@ pub trait Pace: Send {
     fn done(&mut self, kind: OpKind, op: Op);
 }
 
-/// One client's stream of operations.
-pub trait Worker: Send {
+/// One client's stream of operations. It lives on the thread that made it, and need not be able to leave it.
+pub trait Worker {
     /// Draws the next operation and keeps it; `None` when the stream has ended.
     /// No I/O, no allocation: it is outside the service time but on the load path.
     fn draw(&mut self) -> Option<OpKind>;
@@ -51,24 +51,18 @@ pub trait Worker: Send {
     /// Performs the drawn operation. Conflicts are retried here and counted.
     ///
     /// Errors are those that end the trial.
-    fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>> + Send;
+    fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>>;
 }
 
 /// A worker behind a pointer: its whole run is one future, so that nothing is
 /// allocated per operation.
-pub trait Client: Send {
+pub trait Client {
     /// Runs operations until the pace or the worker has no more.
-    fn run<'a>(
-        &'a mut self,
-        pace: &'a mut dyn Pace,
-    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>>;
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>>;
 }
 
 impl<W: Worker> Client for W {
-    fn run<'a>(
-        &'a mut self,
-        pace: &'a mut dyn Pace,
-    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
         Box::pin(async move {
             while let Some(kind) = self.draw() {
                 if !poll_fn(|context| pace.poll_turn(context)).await {

@@ -155,6 +155,14 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.watch.explained(self.session.submit_rows(rows, values))
     }
 
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.watch.explained(self.session.submit_text(sql))
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        self.watch.explained(self.session.close(statement))
+    }
+
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         self.session.poll_answer(context, visit).map(|answer| self.watch.explained(answer))
     }

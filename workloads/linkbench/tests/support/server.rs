@@ -43,6 +43,14 @@ struct ServerSession {
 struct Ones;
 
 impl Row for Ones {
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn value(&self, _: usize) -> Param<'_> {
+        Param::Int(1)
+    }
+
     fn int(&self, _: usize) -> i64 {
         1
     }
@@ -105,6 +113,14 @@ impl SqlSession for ServerSession {
         self.submit(rows, &[])
     }
 
+    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+        unimplemented!("LinkBench prepares its statements")
+    }
+
+    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         let text = &self.texts[self.pending.pop_front().unwrap()];
         let server = self.server.lock().unwrap();
@@ -120,7 +136,7 @@ impl SqlSession for ServerSession {
                 visit(&Ones);
                 Ok(Answer { rows: 1, ..Answer::default() })
             }
-            _ => Ok(Answer { affected: 1, matched: 1, last_insert_id: 1, rows: 0 }),
+            _ => Ok(Answer { affected: 1, matched: 1, last_insert_id: 1, ..Answer::default() }),
         })
     }
 

@@ -48,6 +48,14 @@ struct SqliteSession {
 struct SqliteRow<'a>(&'a rusqlite::Row<'a>);
 
 impl Row for SqliteRow<'_> {
+    fn columns(&self) -> usize {
+        self.0.as_ref().column_count()
+    }
+
+    fn value(&self, column: usize) -> Param<'_> {
+        Param::Int(self.int(column))
+    }
+
     fn int(&self, column: usize) -> i64 {
         self.0.get(column).unwrap()
     }
@@ -83,7 +91,8 @@ impl SqliteSession {
             visited += 1;
         }
         let affected = self.connection.total_changes() - before;
-        Ok(Answer { rows: visited, affected, matched: affected, last_insert_id: self.connection.last_insert_rowid() })
+        let last_insert_id = self.connection.last_insert_rowid();
+        Ok(Answer { rows: visited, affected, matched: affected, last_insert_id, ..Answer::default() })
     }
 }
 
@@ -107,6 +116,14 @@ impl SqlSession for SqliteSession {
         self.prepare(&format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(",")))
     }
 
+    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+        unimplemented!("LinkBench prepares its statements")
+    }
+
+    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
         let width = self.statements[rows.0].matches('?').count();
         let mut last = None;
@@ -124,6 +141,7 @@ impl SqlSession for SqliteSession {
             Param::Null => Value::Null,
             Param::Int(number) => Value::Integer(*number),
             Param::Bytes(bytes) => Value::Blob(bytes.to_vec()),
+            other => unimplemented!("{other:?} is no value of LinkBench's"),
         });
         self.submitted = Some((statement.0, owned.collect()));
         Ok(())
