@@ -38,8 +38,11 @@ pub trait Pace: Send {
     /// The operation of this type is drawn and is about to be performed.
     fn start(&mut self, kind: OpKind);
 
-    /// The operation has ended.
-    fn done(&mut self, kind: OpKind, op: Op);
+    /// The operation has ended: how long it took, in nanoseconds from when it was due.
+    fn done(&mut self, kind: OpKind, op: Op) -> u64;
+
+    /// The operation at hand is given up, and is none.
+    fn given_up(&mut self) {}
 }
 
 /// One client's stream of operations. It lives on the thread that made it, and need not be able to leave it.

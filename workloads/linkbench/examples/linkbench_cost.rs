@@ -154,9 +154,10 @@ impl Pace for Count {
 
     fn start(&mut self, _kind: OpKind) {}
 
-    fn done(&mut self, _: OpKind, op: Op) {
+    fn done(&mut self, _: OpKind, op: Op) -> u64 {
         self.ops += 1;
         self.rows += op.rows;
+        0
     }
 }
 

@@ -1,7 +1,6 @@
 //! An interpreter: LuaJIT with sysbench's functions and a script, for one client.
 
-use std::cell::{Cell, RefCell, UnsafeCell};
-use std::collections::BTreeMap;
+use std::cell::{Cell, Ref, RefCell, UnsafeCell};
 use std::ffi::{CStr, CString, c_int};
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
@@ -46,7 +45,7 @@ pub enum ScriptError {
 
 /// The program's side of an interpreter: what its functions work on.
 pub(crate) struct Client {
-    setup: Arc<Setup>,
+    setup: RefCell<Arc<Setup>>,
     number: u32,
     counters: Arc<Counters>,
     random: UnsafeCell<Random>,
@@ -59,8 +58,6 @@ pub(crate) struct Client {
     /// Times that the event at hand was begun again.
     restarts: Cell<u32>,
     is_in_event: Cell<bool>,
-    /// Errors by the code that the server gave them.
-    errors: RefCell<BTreeMap<String, u64>>,
 }
 
 struct Driver {
@@ -70,8 +67,8 @@ struct Driver {
 }
 
 impl Client {
-    pub(crate) fn host(&self) -> &dyn Host {
-        &*self.setup.host
+    pub(crate) fn host(&self) -> Arc<dyn Host> {
+        self.setup.borrow().host.clone()
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -83,8 +80,8 @@ impl Client {
         self.counters.count(counter);
     }
 
-    pub(crate) fn setup(&self) -> &Setup {
-        &self.setup
+    pub(crate) fn setup(&self) -> Ref<'_, Arc<Setup>> {
+        self.setup.borrow()
     }
 
     /// The client's random numbers.
@@ -117,7 +114,7 @@ impl Client {
             other if other.code() == ErrorCode::NONE => "without a code".to_owned(),
             other => other.code().to_string(),
         };
-        *self.errors.borrow_mut().entry(code).or_default() += 1;
+        self.counters.error(code);
     }
 
     /// The driver of a name; the first without one.
@@ -148,7 +145,7 @@ impl Client {
     /// Waits for the next event's turn; false when there is none.
     pub(crate) fn more_events(&self) -> bool {
         let Some(mut pace) = self.pace.get() else { return false };
-        if !self.setup.events.take() {
+        if !self.setup.borrow().events.take() {
             return false;
         }
         // SAFETY: the pace lives as long as the run that set it, and only this client uses it.
@@ -169,7 +166,7 @@ impl Client {
         if self.is_in_event.replace(false) {
             let op = Op { rows: 0, retries: self.restarts.get(), failed: false };
             // SAFETY: as above.
-            unsafe { pace.as_mut() }.done(EVENT, op);
+            self.counters.event(unsafe { pace.as_mut() }.done(EVENT, op));
         }
     }
 }
@@ -205,8 +202,7 @@ impl Interpreter {
             pace: Cell::new(None),
             restarts: Cell::new(0),
             is_in_event: Cell::new(false),
-            errors: RefCell::default(),
-            setup: setup.clone(),
+            setup: RefCell::new(setup.clone()),
         });
         // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own.
         // Panics do not cross Lua: none of its functions here is one of mlua's.
@@ -223,7 +219,7 @@ impl Interpreter {
 
     /// Sets up what scripts find.
     fn provide(&self) -> mlua::Result<()> {
-        let (lua, setup) = (&self.lua, self.client.setup());
+        let (lua, setup) = (&self.lua, self.client.setup().clone());
         if let Some(command) = &setup.luajit_command {
             lua.load(include_str!("lua/jit.lua")).set_name("=luajit-cmd").call::<()>(command.as_str())?;
         }
@@ -247,7 +243,7 @@ impl Interpreter {
     /// Sets `sysbench.opt`.
     fn set_options(&self) -> mlua::Result<()> {
         let options = self.lua.create_table()?;
-        for (name, value) in &self.client.setup().options {
+        for (name, value) in &self.client.setup().clone().options {
             match value {
                 OptionValue::Flag(flag) => options.set(name.as_str(), *flag)?,
                 OptionValue::Number(number) => options.set(name.as_str(), *number)?,
@@ -261,7 +257,7 @@ impl Interpreter {
 
     /// Runs the script's text, which defines its functions.
     fn load(&self) -> Result<(), ScriptError> {
-        match &self.client.setup().script {
+        match &self.client.setup().clone().script {
             Script::Text { name, text } => {
                 let text = without_shebang(text);
                 let chunk = CString::new(format!("={name}")).unwrap_or_default();
@@ -367,15 +363,40 @@ impl Interpreter {
         self.client.waits.set(waits);
         self.client.pace.set(Some(pace));
         let ran = self.call("thread_run");
+        if self.client.is_in_event.replace(false) {
+            // SAFETY: the pace is the caller's, and nothing else uses it.
+            unsafe { &mut *pace.as_ptr() }.given_up();
+        }
         let ended = ran.and_then(|()| self.call("thread_done"));
         self.client.pace.set(None);
         self.client.waits.set(null());
         ended
     }
 
-    /// Errors that events were begun again for, by the code that the server gave them.
-    pub fn errors(&self) -> BTreeMap<String, u64> {
-        self.client.errors.borrow().clone()
+    /// Calls `sysbench.hooks` by a name with what is reported; false where there is none of it.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
+        let told = |error: mlua::Error| ScriptError::Call { function: hook.to_owned(), words: error.to_string() };
+        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
+        let hooks: mlua::Value = sysbench.get("hooks").map_err(told)?;
+        let Some(hooks) = hooks.as_table() else { return Ok(false) };
+        let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(told)? else { return Ok(false) };
+        let table = self.lua.create_table_from(stat.iter().copied()).map_err(told)?;
+        function.call::<()>(table).map_err(told)?;
+        Ok(true)
+    }
+
+    /// Takes on what is known once all options are: their values, the seed, the shapes of what is drawn.
+    ///
+    /// # Errors
+    /// The interpreter has no memory.
+    pub fn adopt(&self, setup: &Arc<Setup>) -> Result<(), ScriptError> {
+        self.client.setup.replace(setup.clone());
+        // SAFETY: no function of the interpreter is being called.
+        unsafe { *self.client.random() = Random::new(setup.seed, self.client.number, setup.shapes) };
+        self.set_options().map_err(unexpected)
     }
 
     /// The interpreter itself, for what is done outside of the load.

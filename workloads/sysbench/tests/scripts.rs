@@ -54,9 +54,10 @@ impl Pace for Count {
 
     fn start(&mut self, _kind: OpKind) {}
 
-    fn done(&mut self, _kind: OpKind, op: Op) {
+    fn done(&mut self, _kind: OpKind, op: Op) -> u64 {
         self.ops += 1;
         self.retries += op.retries;
+        0
     }
 }
 
@@ -316,7 +317,9 @@ fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
             Poll::Pending
         }
         fn start(&mut self, _kind: OpKind) {}
-        fn done(&mut self, _kind: OpKind, _op: Op) {}
+        fn done(&mut self, _kind: OpKind, _op: Op) -> u64 {
+            0
+        }
     }
     let mut pace = Never;
     let mut running = client.run(&mut pace);
