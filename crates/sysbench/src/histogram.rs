@@ -55,8 +55,13 @@ impl Histogram {
 
     /// Counts a value.
     pub fn record(&mut self, value: f64) {
+        self.record_many(value, 1);
+    }
+
+    /// Counts a value so many times.
+    pub fn record_many(&mut self, value: f64, count: u64) {
         let bucket = self.bucket(value);
-        self.counts[bucket] += 1;
+        self.counts[bucket] += count;
     }
 
     /// Adds what another of the same shape has counted.

@@ -9,7 +9,21 @@ macro_rules! scripts {
 }
 
 /// Their names and texts.
-pub const SCRIPTS: &[(&str, &str)] = scripts![];
+pub const SCRIPTS: &[(&str, &str)] = scripts![
+    "bulk_insert",
+    "micro",
+    "oltp_common",
+    "oltp_delete",
+    "oltp_insert",
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_write_only",
+    "select_random_points",
+    "select_random_ranges",
+];
 
 /// Sets where modules are looked for: the user's directories as sysbench has them, then what comes along.
 pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {

@@ -8,8 +8,9 @@ use std::slice::from_raw_parts;
 
 use crate::connection::{BoundStatement, Connection, DriverHead, Outcome, ParamHead, ResultHead, ValueHead};
 use crate::counters::Counter;
-use crate::histogram::Histogram;
+
 use crate::interpreter::Client;
+use rumba_sysbench::Histogram;
 
 /// `rumba_interface` of api.lua.
 #[repr(C)]
@@ -239,9 +240,9 @@ unsafe extern "C" fn histogram_delete(histogram: *mut Histogram) {
 }
 
 unsafe extern "C" fn histogram_update(histogram: *mut Histogram, value: f64) {
-    unsafe { &mut *histogram }.update(value);
+    unsafe { &mut *histogram }.record(value);
 }
 
 unsafe extern "C" fn histogram_print(histogram: *mut Histogram) {
-    print!("{}", unsafe { &*histogram });
+    print!("{}", unsafe { &*histogram }.text());
 }

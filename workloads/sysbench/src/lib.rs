@@ -12,7 +12,6 @@ mod connection;
 pub mod counters;
 pub mod declared;
 mod fiber;
-pub mod histogram;
 pub mod host;
 mod interface;
 mod interpreter;

@@ -65,7 +65,7 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
         return Ok(());
     }
     if options.flag("help") {
-        print(&help::general(&options));
+        print(&help::general("sysbench"));
         return Ok(());
     }
     let script = script::Script::load(line, &options)?;
@@ -85,17 +85,17 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     };
     let test = line.test.as_deref().unwrap_or_default();
     let available = script.available()?;
-    print(&format!("{}\n\n", version::banner(script.lua_version())));
+    print(&version::banner(script.lua_version()));
     match Command::choose(test, word, &available).map_err(|refusal| Ended::refused(&refusal))? {
         Command::Prepare => script.call("prepare"),
         Command::Cleanup => script.call("cleanup"),
         Command::Help if script.has("help") => script.call("help"),
         Command::Help => {
-            print(&help::test(test, &options));
+            print(&help::test(command_line::short_name(test), script.options(&options)));
             Ok(())
         }
         Command::Own(own) => script.own_command(&own, &settings),
-        Command::Run => run::run(&script, &settings),
+        Command::Run => run::run(&script, &settings, &options),
     }
 }
 

@@ -13,6 +13,7 @@ use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
 use rumba_sysbench::failure::Failure;
 use rumba_sysbench::report::{self, Closing, Document, Snapshot, Subject};
+use rumba_sysbench::OptionSet;
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::counters::Counters;
@@ -25,7 +26,7 @@ use super::{Ended, print};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs a script's events and reports.
-pub fn run(script: &Script, settings: &Settings) -> Result<(), Ended> {
+pub fn run(script: &Script, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
     script.drivers.report(&report::running_with(settings));
     script.call("init")?;
     if !script.has("event") {
@@ -47,7 +48,7 @@ pub fn run(script: &Script, settings: &Settings) -> Result<(), Ended> {
         script.warn(&format!("Ctrl-C will not be reported: {error}"));
     }
     let started = Instant::now();
-    let document = Document::new(settings);
+    let document = Document::new(script.setup.script.name(), options);
     let mut run = Run {
         script,
         settings,
@@ -214,7 +215,7 @@ impl Run<'_> {
         self.collect();
         let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
         let snapshot = self.interval.tell(self.settings, &self.counters, running, elapsed, None);
-        self.document.interval(&snapshot);
+        self.document.add_interval(&snapshot);
         if !self.hook("report_intermediate", &snapshot) {
             self.script.drivers.report(&report::intermediate(&snapshot, self.subject()));
         }
@@ -225,7 +226,7 @@ impl Run<'_> {
         self.script.drivers.report(&report::checkpoint(self.started.elapsed().as_secs_f64()));
         let snapshot = self.cumulative(0);
         self.tell_cumulative(&snapshot);
-        self.document.checkpoint(&snapshot);
+        self.document.add_checkpoint(&snapshot);
         // Each checkpoint tells of the time since the last.
         self.counters.iter().for_each(|client| client.reset());
         self.all = Since::start();
@@ -267,7 +268,7 @@ impl Run<'_> {
             let (counts, censored) = self.running.cut();
             self.interval.span.merge(&counts);
             self.all.span.merge(&counts);
-            u32::try_from(censored.count()).unwrap_or(u32::MAX)
+            u32::try_from(censored.open.len()).unwrap_or(u32::MAX)
         } else {
             self.collect();
             0
@@ -278,8 +279,9 @@ impl Run<'_> {
         let snapshot = self.cumulative(unfinished);
         self.tell_cumulative(&snapshot);
         if let Some(file) = &self.settings.report_json {
-            self.document.end(&snapshot);
-            if let Err(error) = std::fs::write(file, self.document.text()) {
+            self.document.finish(&snapshot);
+            let text = self.document.json().map_err(std::io::Error::other);
+            if let Err(error) = text.and_then(|text| std::fs::write(file, text)) {
                 print(&format!("FATAL: {}: {error}\n", file.display()));
                 return Err(Ended(1));
             }

@@ -69,6 +69,12 @@ impl Script {
         Ok(())
     }
 
+    /// The options that it declares.
+    pub fn options<'o>(&self, options: &'o OptionSet) -> Vec<&'o OptionInfo> {
+        let declared = self.main.declared().unwrap_or_default();
+        declared.iter().filter_map(|own| options.info(&own.name)).collect()
+    }
+
     /// Whether options that nobody declares are let be, as for a script of the standard input.
     pub fn keeps_unknown(&self) -> bool {
         self.declares
