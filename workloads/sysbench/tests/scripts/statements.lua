@@ -194,6 +194,16 @@ function checks.every_micro_test_runs_on_every_driver()
    end
 end
 
+function checks.the_docs_list_every_micro_test_with_its_sql()
+   local file = assert(io.open(here .. "/../../../../docs/workloads/sysbench-scripts.md"))
+   local page = file:read("*a")
+   file:close()
+   api.command(micro({}, "tests", "mysql", function(_, text)
+      local name, sql = text:match("^(%S+)\t(.*)$")
+      assert(page:find(("\n| `%s` | `%s` |"):format(name, sql), 1, true), "not in the docs as it is: " .. text)
+   end), "tests")
+end
+
 function checks.a_misspelt_micro_test_is_refused_by_name()
    local done, problem = pcall(micro({micro_test = "pointpk"}, "run", "mysql", print_record).globals.init)
    assert(not done and problem:find("pointpk", 1, true), "accepted")
@@ -296,7 +306,8 @@ function checks.events_allocate_nothing()
       end
       local grown = (collectgarbage("count") - before) * 1024
       collectgarbage("restart")
-      assert(grown < 2000, ("%s allocates %.0f bytes an event"):format(script .. " " .. option_text(options), grown / 2000))
+      assert(grown < 2000,
+             ("%s %s allocates %.0f bytes an event"):format(script, option_text(options), grown / 2000))
    end
 
    for _, script in ipairs(OLTP) do
@@ -313,7 +324,8 @@ function checks.events_allocate_nothing()
 end
 
 if flags.summary then
-   local order = {"every_case_runs", "every_micro_test_runs_on_every_driver", "a_misspelt_micro_test_is_refused_by_name",
+   local order = {"every_case_runs", "every_micro_test_runs_on_every_driver",
+                  "the_docs_list_every_micro_test_with_its_sql", "a_misspelt_micro_test_is_refused_by_name",
                   "a_lost_connection_is_survived", "transactions_of_sqlite_say_whether_they_write",
                   "replaced_globals_are_called", "events_allocate_nothing"}
    local failed = 0
