@@ -230,7 +230,7 @@ fn file_latency(snapshot: &Snapshot) -> String {
     let row = |name: &str, ns: u64| format!("         {name}:                            {:10.2}\n", ms(ns));
     let percentile = |percent: f64, latency_ms: f64| {
         let label = format!("        {:>3}th percentile:", rank(percent));
-        format!("{label}{latency_ms:width$.2}\n", width = 51_usize.saturating_sub(label.len()))
+        format!("{label} {latency_ms:width$.2}\n", width = 50_usize.saturating_sub(label.len()))
     };
     let percentiles = match snapshot.percentiles.as_slice() {
         [] => "         percentile stats:               disabled\n".to_owned(),
