@@ -109,12 +109,10 @@ impl OptionSet {
     fn put(&mut self, info: OptionInfo) -> usize {
         let next = self.entries.len();
         let at = *self.places.entry(info.key()).or_insert(next);
-        let default = info.default.as_deref().map(str::to_owned);
+        let default = info.default.clone();
         let mut entry = Entry { info, values: Vec::new(), source: Source::Default };
-        // A flag without a default is off, one that is given without a value is on.
-        if let Some(default) = default {
-            entry.take(Some(&default), Source::Default);
-        }
+        // To sysbench a flag without a default is on, as one that is given without a value.
+        entry.take(default.as_deref(), Source::Default);
         if at == next {
             self.entries.push(entry);
         } else {

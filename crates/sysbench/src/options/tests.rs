@@ -232,8 +232,9 @@ fn scripts_see_values_of_their_own_types() {
         ("str_opt2", Kind::Text, Some("opt2")),
         ("bool_opt1", Kind::Flag, Some("off")),
         ("bool_opt2", Kind::Flag, Some("on")),
+        ("bool_opt3", Kind::Flag, None),
         ("int_opt2", Kind::Int, None),
-        ("float_opt1", Kind::Double, Some("3.14")),
+        ("float_opt1", Kind::Double, Some("0.25")),
         ("list_opt1", Kind::List, Some("foo,bar")),
         ("list_opt2", Kind::List, None),
         ("dash-opt", Kind::Text, Some("dash-opt val")),
@@ -247,8 +248,9 @@ fn scripts_see_values_of_their_own_types() {
     assert_eq!(set.value("str_opt2"), text("opt2"));
     assert_eq!(set.value("bool_opt1"), Ok(OptionValue::Flag(false)));
     assert_eq!(set.value("bool_opt2"), Ok(OptionValue::Flag(true)));
+    assert_eq!(set.value("bool_opt3"), Ok(OptionValue::Flag(true)));
     assert_eq!(set.value("int_opt2"), Ok(OptionValue::Number(0.0)));
-    assert_eq!(set.value("float_opt1"), Ok(OptionValue::Number(3.14)));
+    assert_eq!(set.value("float_opt1"), Ok(OptionValue::Number(0.25)));
     assert_eq!(set.value("list_opt1"), list(&["foo", "bar"]));
     assert_eq!(set.value("list_opt2"), list(&[]));
     assert_eq!(set.value("dash_opt"), text("dash-opt val"));

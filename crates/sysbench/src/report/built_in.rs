@@ -1,8 +1,13 @@
 //! What the built-in tests print besides.
 
+use std::time::Duration;
+
 use super::cumulative::general;
 use super::number::{ms, rank, size};
 use super::{Closing, Layout, Snapshot};
+use crate::settings::{
+    FileFlags, FileIo, FileSettings, FileTest, MemoryOperation, MemoryScope, MemorySettings, Settings,
+};
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 const MEGABYTE: f64 = 1e6;
@@ -17,21 +22,8 @@ pub fn cpu_cumulative(snapshot: &Snapshot, closing: Closing) -> String {
     format!("CPU speed:\n    events per second: {:8.2}\n{}", snapshot.events_per_s(), general(snapshot, closing))
 }
 
-/// What `memory` does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryMode {
-    /// Of one event.
-    pub block_bytes: u64,
-    /// Of all; 0 without a limit.
-    pub total_bytes: u64,
-    /// `read`, `write` or `none`.
-    pub operation: &'static str,
-    /// `global` or `local`.
-    pub scope: &'static str,
-}
-
 /// Before `memory` runs.
-pub fn memory_mode(mode: &MemoryMode) -> String {
+pub fn memory_mode(mode: &MemorySettings) -> String {
     format!(
         "Running memory speed test with the following options:
   block size: {}KiB
@@ -42,13 +34,20 @@ pub fn memory_mode(mode: &MemoryMode) -> String {
 ",
         mode.block_bytes / 1024,
         mode.total_bytes / 1024 / 1024,
-        mode.operation,
-        mode.scope
+        match mode.operation {
+            MemoryOperation::Read => "read",
+            MemoryOperation::Write => "write",
+            MemoryOperation::None => "none",
+        },
+        match mode.scope {
+            MemoryScope::Global => "global",
+            MemoryScope::Local => "local",
+        }
     )
 }
 
 /// The intermediate line of `memory`.
-pub fn memory_intermediate(snapshot: &Snapshot, mode: &MemoryMode) -> String {
+pub fn memory_intermediate(snapshot: &Snapshot, mode: &MemorySettings) -> String {
     format!(
         "[ {:.0}s ] {:.2} MiB/sec\n",
         snapshot.elapsed_s,
@@ -57,10 +56,10 @@ pub fn memory_intermediate(snapshot: &Snapshot, mode: &MemoryMode) -> String {
 }
 
 /// The closing report of `memory`.
-pub fn memory_cumulative(snapshot: &Snapshot, mode: &MemoryMode, closing: Closing) -> String {
+pub fn memory_cumulative(snapshot: &Snapshot, mode: &MemorySettings, closing: Closing) -> String {
     let events = snapshot.counts.events;
     let moved_mib = |events: f64| events * mode.block_bytes as f64 / MEBIBYTE;
-    let transferred = if mode.operation == "none" {
+    let transferred = if mode.operation == MemoryOperation::None {
         String::new()
     } else {
         let per_s = moved_mib(snapshot.events_per_s());
@@ -73,83 +72,6 @@ pub fn memory_cumulative(snapshot: &Snapshot, mode: &MemoryMode, closing: Closin
     )
 }
 
-/// What `fileio` does.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FileMode {
-    /// Of `--file-extra-flags`.
-    pub flags: FileFlags,
-    /// How many.
-    pub files: u32,
-    /// Of each.
-    pub file_bytes: u64,
-    /// Of each event.
-    pub block_bytes: u64,
-    /// Of requests that are made one; none if they are not.
-    pub merged_bytes: Option<u64>,
-    /// A random test tells its limit of events, 0 without one, and its reads for each write.
-    pub random: Option<RandomAccess>,
-    /// Requests from sync to sync; none without.
-    pub fsync_frequency: Option<u32>,
-    /// Sync at the end.
-    pub fsync_end: bool,
-    /// Sync after every write.
-    pub fsync_all: bool,
-    /// How files are read and written.
-    pub io: FileIo,
-    /// `--validate`.
-    pub validate: bool,
-    /// What is done.
-    pub test: FileTest,
-}
-
-/// Flags with which files are opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileFlags {
-    /// `O_SYNC`.
-    pub sync: bool,
-    /// `O_DSYNC`.
-    pub dsync: bool,
-    /// `O_DIRECT`.
-    pub direct: bool,
-}
-
-/// What a random test tells.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RandomAccess {
-    /// Limit; 0 without one.
-    pub events: u64,
-    /// Reads for each write.
-    pub read_write_ratio: f64,
-}
-
-/// How files are read and written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileIo {
-    /// `sync`.
-    Sync,
-    /// `async`.
-    Async,
-    /// `mmap`.
-    Mmap,
-}
-
-/// What `fileio` does to files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileTest {
-    /// `seqwr`.
-    SequentialWrite,
-    /// `seqrewr`.
-    SequentialRewrite,
-    /// `seqrd`.
-    SequentialRead,
-    /// `rndrd`.
-    RandomRead,
-    /// `rndwr`.
-    RandomWrite,
-    /// `rndrw`.
-    RandomReadWrite,
-}
-
 impl FileFlags {
     /// The line that `prepare` prints too.
     pub fn line(self) -> String {
@@ -159,40 +81,40 @@ impl FileFlags {
     }
 }
 
-/// Before `fileio` runs.
-pub fn file_mode(mode: &FileMode) -> String {
+/// Before `fileio` runs. A random test tells its limit of events, 0 without one.
+pub fn file_mode(mode: &FileSettings, settings: &Settings) -> String {
     let mut text = mode.flags.line();
     text += &format!("{} files, {}B each\n", mode.files, size(mode.file_bytes));
     text += &format!("{}B total file size\n", size(mode.file_bytes * u64::from(mode.files)));
     text += &format!("Block size {}B\n", size(mode.block_bytes));
-    if let Some(bytes) = mode.merged_bytes {
-        text += &format!("Merging requests up to {}B for sequential IO.\n", size(bytes));
+    if mode.merged_requests.is_some() {
+        text += &format!("Merging requests up to {}B for sequential IO.\n", size(mode.request_bytes()));
     }
-    if let Some(RandomAccess { events, read_write_ratio }) = mode.random {
-        text += &format!("Number of IO requests: {events}\n");
-        text += &format!("Read/Write ratio for combined random IO test: {read_write_ratio:.2}\n");
+    if mode.test.is_some_and(FileTest::is_random) {
+        text += &format!("Number of IO requests: {}\n", settings.events.unwrap_or(0));
+        text += &format!("Read/Write ratio for combined random IO test: {:.2}\n", mode.read_write_ratio);
     }
-    if let Some(requests) = mode.fsync_frequency {
+    if let Some(requests) = mode.sync.frequency {
         text += &format!("Periodic FSYNC enabled, calling fsync() each {requests} requests.\n");
     }
-    if mode.fsync_end {
+    if mode.sync.at_end {
         text += "Calling fsync() at the end of test, Enabled.\n";
     }
-    if mode.fsync_all {
+    if mode.sync.after_writes {
         text += "Calling fsync() after each write operation.\n";
     }
     text += &format!("Using {} I/O mode\n", mode.io.words());
-    if mode.validate {
+    if settings.validate {
         text += "Using checksums validation.\n";
     }
-    text + &format!("Doing {} test\n", mode.test.words())
+    text + &mode.test.map_or_else(String::new, |test| format!("Doing {} test\n", test.words()))
 }
 
 impl FileIo {
     fn words(self) -> &'static str {
         match self {
             FileIo::Sync => "synchronous",
-            FileIo::Async => "asynchronous",
+            FileIo::Async { .. } => "asynchronous",
             FileIo::Mmap => "fast mmaped",
         }
     }
@@ -210,6 +132,51 @@ impl FileTest {
         }
     }
 }
+
+/// Before `prepare` of `fileio` makes files.
+pub fn file_prepare(mode: &FileSettings) -> String {
+    let all_bytes = mode.file_bytes * u64::from(mode.files);
+    format!(
+        "{} files, {}Kb each, {}Mb total\nCreating files for the test...\n{}",
+        mode.files,
+        mode.file_bytes / 1024,
+        all_bytes / (1024 * 1024),
+        mode.flags.line()
+    )
+}
+
+/// What `prepare` finds where a file is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFound {
+    /// None, or an empty one.
+    Nothing,
+    /// One that is too short.
+    Part,
+    /// One that is long enough.
+    Whole,
+}
+
+/// Before `prepare` writes a file.
+pub fn file_found(name: &str, found: FileFound) -> String {
+    match found {
+        FileFound::Nothing => format!("Creating file {name}\n"),
+        FileFound::Part => format!("Extending existing file {name}\n"),
+        FileFound::Whole => format!("Reusing existing file {name}\n"),
+    }
+}
+
+/// When `prepare` has written all files.
+pub fn files_written(bytes: u64, took: Duration) -> String {
+    if bytes == 0 {
+        return "No bytes written.\n".to_owned();
+    }
+    let seconds = took.as_secs_f64();
+    let mib_per_s = if seconds > 0.0 { bytes as f64 / MEBIBYTE / seconds } else { 0.0 };
+    format!("{bytes} bytes written in {seconds:.2} seconds ({mib_per_s:.2} MiB/sec).\n")
+}
+
+/// Before `cleanup` removes files.
+pub const REMOVING_FILES: &str = "Removing test files...\n";
 
 /// The intermediate line of `fileio`.
 pub fn file_intermediate(snapshot: &Snapshot) -> String {
@@ -263,7 +230,7 @@ fn file_latency(snapshot: &Snapshot) -> String {
     let row = |name: &str, ns: u64| format!("         {name}:                            {:10.2}\n", ms(ns));
     let percentile = |percent: f64, latency_ms: f64| {
         let label = format!("        {:>3}th percentile:", rank(percent));
-        format!("{label}{latency_ms:width$.2}\n", width = 51_usize.saturating_sub(label.len()))
+        format!("{label} {latency_ms:width$.2}\n", width = 50_usize.saturating_sub(label.len()))
     };
     let percentiles = match snapshot.percentiles.as_slice() {
         [] => "         percentile stats:               disabled\n".to_owned(),

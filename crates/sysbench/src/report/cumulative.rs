@@ -104,7 +104,7 @@ fn latency(snapshot: &Snapshot) -> String {
     let percentile = |percent: f64, latency_ms: f64| {
         let label = format!("        {:>3}th percentile:", rank(percent));
         // 27 digits behind the label of a whole number: the point stays where it is in the other rows.
-        format!("{label}{latency_ms:width$.2}\n", width = 53_usize.saturating_sub(label.len()))
+        format!("{label} {latency_ms:width$.2}\n", width = 52_usize.saturating_sub(label.len()))
     };
     let percentiles = match snapshot.percentiles.as_slice() {
         [] => "         percentile stats:               disabled\n".to_owned(),

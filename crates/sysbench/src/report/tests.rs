@@ -7,7 +7,9 @@ use super::hooks::{JSON_END, csv_line, default_line, json_row};
 use super::*;
 use crate::histogram::Bucket;
 use crate::options::OptionSet;
-use crate::settings::Settings;
+use crate::settings::{
+    FileFlags, FileIo, FileSettings, FileSync, FileTest, MemoryOperation, MemoryScope, MemorySettings, Settings,
+};
 
 const SQL: Closing = Closing { layout: Layout::V1_1, subject: Subject::Sql, debug: false };
 const OTHER: Closing = Closing { subject: Subject::Other, ..SQL };
@@ -282,7 +284,14 @@ fn cpu() {
 /// Of test_memory.t.
 #[test]
 fn memory() {
-    let mode = MemoryMode { block_bytes: 4096, total_bytes: 1 << 30, operation: "read", scope: "global" };
+    let mode = MemorySettings {
+        block_bytes: 4096,
+        total_bytes: 1 << 30,
+        scope: MemoryScope::Global,
+        huge_pages: false,
+        operation: MemoryOperation::Read,
+        is_random: false,
+    };
     let expected = "Running memory speed test with the following options:
   block size: 4KiB
   total size: 1024MiB
@@ -303,23 +312,20 @@ Throughput:
 ";
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(memory_intermediate(&snapshot, &mode), "[ 4s ] 256.00 MiB/sec\n");
-    let text = memory_cumulative(&snapshot, &MemoryMode { operation: "none", ..mode }, OTHER);
+    let text = memory_cumulative(&snapshot, &MemorySettings { operation: MemoryOperation::None, ..mode }, OTHER);
     assert!(text.starts_with("Total operations: 262144 (65536.00 per second)\n\n\nThroughput:\n"), "{text}");
 }
 
-const FILES: FileMode = FileMode {
-    flags: FileFlags { sync: false, dsync: false, direct: false },
+const FILES: FileSettings = FileSettings {
     files: 4,
     file_bytes: 8 << 20,
-    block_bytes: 16_384,
-    merged_bytes: None,
-    random: Some(RandomAccess { events: 150, read_write_ratio: 1.5 }),
-    fsync_frequency: Some(100),
-    fsync_end: true,
-    fsync_all: false,
+    test: Some(FileTest::RandomReadWrite),
     io: FileIo::Sync,
-    validate: false,
-    test: FileTest::RandomReadWrite,
+    merged_requests: None,
+    block_bytes: 16_384,
+    flags: FileFlags { sync: false, dsync: false, direct: false },
+    sync: FileSync { frequency: Some(100), after_writes: false, at_end: true, data_only: false },
+    read_write_ratio: 1.5,
 };
 
 /// Of test_fileio.t.
@@ -336,14 +342,12 @@ Calling fsync() at the end of test, Enabled.
 Using synchronous I/O mode
 Doing random r/w test
 ";
-    assert_eq!(file_mode(&FILES), expected);
-    let sequential = FileMode {
+    assert_eq!(file_mode(&FILES, &settings(&[("events", "150")])), expected);
+    let sequential = FileSettings {
         files: 10,
         file_bytes: 16_384,
-        random: None,
-        fsync_frequency: None,
-        fsync_end: false,
-        test: FileTest::SequentialWrite,
+        test: Some(FileTest::SequentialWrite),
+        sync: FileSync { frequency: None, at_end: false, ..FILES.sync },
         ..FILES
     };
     let expected = "Extra file open flags: (none)
@@ -353,9 +357,26 @@ Block size 16KiB
 Using synchronous I/O mode
 Doing sequential write (creation) test
 ";
-    assert_eq!(file_mode(&sequential), expected);
+    assert_eq!(file_mode(&sequential, &settings(&[])), expected);
     let flags = FileFlags { sync: true, dsync: true, direct: false };
     assert_eq!(flags.line(), "Extra file open flags: sync dsync \n");
+}
+
+/// Of test_fileio.t.
+#[test]
+fn files_are_made() {
+    let expected = "4 files, 8192Kb each, 32Mb total
+Creating files for the test...
+Extra file open flags: (none)
+";
+    assert_eq!(file_prepare(&FILES), expected);
+    assert_eq!(file_found("test_file.0", FileFound::Nothing), "Creating file test_file.0\n");
+    assert_eq!(file_found("test_file.0", FileFound::Whole), "Reusing existing file test_file.0\n");
+    assert_eq!(
+        files_written(33_554_432, Duration::from_millis(500)),
+        "33554432 bytes written in 0.50 seconds (64.00 MiB/sec).\n"
+    );
+    assert_eq!(files_written(0, Duration::ZERO), "No bytes written.\n");
 }
 
 /// Of test_fileio.t.

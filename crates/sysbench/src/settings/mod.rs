@@ -1,11 +1,16 @@
 //! What the general options ask for, checked in sysbench's order and refused in its words.
 
+mod built_in;
 mod database;
 mod random;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use built_in::{
+    CpuSettings, FileFlags, FileIo, FileSettings, FileSync, FileTest, MemoryOperation, MemoryScope, MemorySettings,
+    MutexSettings, ThreadsSettings,
+};
 pub use database::{DatabaseSettings, SslMode, StatementMode};
 pub use random::{Distribution, RandomSettings};
 
