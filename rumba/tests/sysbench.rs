@@ -30,11 +30,11 @@ const SCRIPTS: [&str; 10] = [
     "select_random_ranges",
 ];
 
-fn sysbench(place: &Place, words: &[&str]) -> Output {
+fn sysbench<S: AsRef<std::ffi::OsStr>>(place: &Place, words: &[S]) -> Output {
     place.rumba(&["sysbench"]).args(words).output().unwrap()
 }
 
-fn succeeds(place: &Place, words: &[&str]) -> String {
+fn succeeds<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(place: &Place, words: &[S]) -> String {
     let output = sysbench(place, words);
     assert!(output.status.success(), "{words:?}: {}", text(&output));
     String::from_utf8(output.stdout).unwrap()
@@ -49,7 +49,7 @@ fn figure(said: &str, label: &str) -> f64 {
 
 /// The whole suite: prepare, each script, cleanup.
 fn suite(place: &Place, options: &[&str]) {
-    let with = |words: &[&str]| [options, words].concat();
+    let with = |words: &[&str]| -> Vec<String> { options.iter().chain(words).map(|&word| word.to_owned()).collect() };
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=500", "--threads=2", "prepare"]));
     for script in SCRIPTS {
         let words = with(&[script, "--tables=2", "--table-size=500", "--threads=2", "--events=60", "--time=0", "run"]);

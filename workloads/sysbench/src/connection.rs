@@ -364,9 +364,10 @@ impl Connection {
         let remedy = client.host().remedy(self.driver_number, error);
         match remedy {
             Remedy::Fatal => {
-                let behind = if sql.is_empty() { String::new() } else { format!(" for query '{sql}'") };
                 let (number, _) = numbers(error);
-                client.host().log(Level::Fatal, &format!("{call} returned error {number} ({error}){behind}"));
+                let words = words(error);
+                let behind = if words.contains(sql) { String::new() } else { format!(" for query '{sql}'") };
+                client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
             }
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),
@@ -389,10 +390,7 @@ impl Connection {
 
     fn tell(&mut self, error: &EngineError, kind: c_int) {
         let (number, state) = numbers(error);
-        let words = match error {
-            EngineError::Refused(refusal) => refusal.words.clone(),
-            other => other.to_string(),
-        };
+        let words = words(error);
         let text = |words: String| CString::new(words.replace('\0', "\\0")).unwrap_or_default();
         (self.error, self.sql_errno) = (kind, number);
         (self.state, self.message) = (text(state), text(words));
@@ -469,6 +467,14 @@ impl ResultHead {
 /// A statement's marks as the dialect has them.
 fn worded(dialect: Dialect, sql: &str) -> std::borrow::Cow<'_, str> {
     if dialect == Dialect::PostgreSql { numbered(sql).into() } else { sql.into() }
+}
+
+/// What an engine said, without what it said it with.
+fn words(error: &EngineError) -> String {
+    match error {
+        EngineError::Refused(refusal) => refusal.words.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// The number and the SQLSTATE that a script is told.

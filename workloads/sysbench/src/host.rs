@@ -38,8 +38,11 @@ pub struct DriverInfo {
 
 /// The program that runs scripts.
 pub trait Host: Send + Sync {
-    /// The drivers, the one that is used when none is named first.
+    /// The drivers; others know them by their position.
     fn drivers(&self) -> &[DriverInfo];
+
+    /// The driver of a script that names none; `None` where what was asked for is none, which has been told.
+    fn default_driver(&self) -> Option<usize>;
 
     /// A connection for a client.
     ///

@@ -62,7 +62,7 @@ pub(crate) struct Client {
 
 struct Driver {
     head: Box<DriverHead>,
-    _name: CString,
+    name: CString,
     _about: CString,
 }
 
@@ -117,10 +117,13 @@ impl Client {
         self.counters.error(code);
     }
 
-    /// The driver of a name; the first without one.
+    /// The driver of a name, or the one that is meant without.
     pub(crate) fn driver(&self, name: Option<&CStr>) -> *const DriverHead {
-        let wanted = |driver: &&Driver| name.is_none_or(|name| driver._name.as_c_str() == name);
-        self.drivers.iter().find(wanted).map_or(null(), |driver| &raw const *driver.head)
+        let driver = match name {
+            Some(name) => self.drivers.iter().find(|driver| driver.name.as_c_str() == name),
+            None => self.host().default_driver().and_then(|driver| self.drivers.get(driver)),
+        };
+        driver.map_or(null(), |driver| &raw const *driver.head)
     }
 
     /// Makes a connection.
@@ -189,7 +192,7 @@ impl Interpreter {
             let text = |text: &str| CString::new(text).unwrap_or_default();
             let (name, about) = (text(driver.name), text(driver.about));
             let head = Box::new(DriverHead { sname: name.as_ptr(), lname: about.as_ptr() });
-            Driver { head, _name: name, _about: about }
+            Driver { head, name, _about: about }
         });
         let client = Box::new(Client {
             number,

@@ -24,6 +24,10 @@ impl Host for Sqlite {
         &[DriverInfo { name: "sqlite", about: "SQLite" }]
     }
 
+    fn default_driver(&self) -> Option<usize> {
+        Some(0)
+    }
+
     fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         rumba_engine_sqlite::session(&self.file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", 1000)
     }

@@ -37,30 +37,25 @@ enum Ignored {
 /// What scripts ask of this program.
 pub struct Drivers {
     options: OnceLock<OptionSet>,
-    /// The drivers, that of `--db-driver` first.
-    order: OnceLock<Vec<DriverInfo>>,
     log: Mutex<Log>,
 }
 
 impl Drivers {
     /// Nothing is known of options yet.
     pub fn new() -> Self {
-        Self { options: OnceLock::new(), order: OnceLock::new(), log: Mutex::new(Log::new(Rank::Notice)) }
+        Self { options: OnceLock::new(), log: Mutex::new(Log::new(Rank::Notice)) }
     }
 
     /// Takes the options on.
     pub fn adopt(&self, options: &OptionSet, verbosity: Rank) {
-        let first = options.text("db-driver").unwrap_or_default().to_owned();
-        let mut order = DRIVERS.to_vec();
-        order.sort_by_key(|driver| driver.name != first);
-        // Both are set once, here.
-        let _ = (self.order.set(order), self.options.set(options.clone()));
+        // They are set once, here.
+        let _ = self.options.set(options.clone());
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = Log::new(verbosity);
     }
 
     /// Whether the driver that is used where none is named runs within this process.
     pub fn is_embedded(&self) -> bool {
-        self.drivers().first().is_some_and(|driver| driver.name == "sqlite")
+        self.options.get().and_then(|options| options.text("db-driver")) == Some("sqlite")
     }
 
     /// Prints a report, and what is told with it.
@@ -74,7 +69,7 @@ impl Drivers {
 
     fn way(&self, driver: usize) -> Result<(Way, bool), EngineError> {
         let options = self.options()?;
-        let name = self.drivers()[driver].name;
+        let name = DRIVERS[driver].name;
         let settings = DatabaseSettings::read(options, Some(name)).map_err(|refusal| refused(&refusal))?;
         let text = settings.statements == StatementMode::Disable;
         let way = match settings.driver {
@@ -87,7 +82,7 @@ impl Drivers {
 
     fn ignored(&self, driver: usize) -> Ignored {
         let Ok(options) = self.options() else { return Ignored::Numbers(Vec::new()) };
-        let list = match self.drivers()[driver].name {
+        let list = match DRIVERS[driver].name {
             "mysql" => options.list("mysql-ignore-errors"),
             "sqlite" => options.list("sqlite-ignore-errors"),
             _ => &[],
@@ -101,7 +96,19 @@ impl Drivers {
 
 impl Host for Drivers {
     fn drivers(&self) -> &[DriverInfo] {
-        self.order.get().map_or(&DRIVERS, Vec::as_slice)
+        &DRIVERS
+    }
+
+    /// What `--db-driver` names. Its other options are checked with it, as sysbench does when a script first asks.
+    fn default_driver(&self) -> Option<usize> {
+        let settings = DatabaseSettings::read(self.options.get()?, None);
+        match settings {
+            Ok(settings) => DRIVERS.iter().position(|driver| driver.name == settings.driver),
+            Err(refusal) => {
+                print(&format!("{refusal}\n"));
+                None
+            }
+        }
     }
 
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
@@ -126,7 +133,7 @@ impl Host for Drivers {
         const LOST: u32 = 2013;
         const IGNORED_STATES: [&[u8; 5]; 3] = [b"40P01", b"40001", b"23505"];
         let code = error.code();
-        match self.drivers()[driver].name {
+        match DRIVERS[driver].name {
             "pgsql" => match code.sqlstate {
                 Some(state) if IGNORED_STATES.contains(&&state.0) => Remedy::RollBackAndRestart,
                 _ => Remedy::Fatal,

@@ -59,6 +59,7 @@ impl Since {
             queue,
             threads,
             unfinished_events: 0,
+            statements: None,
             errors_by_code: errors(clients),
             histogram: if settings.histogram { histogram(settings, response) } else { Vec::new() },
         }

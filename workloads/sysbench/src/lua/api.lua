@@ -3,6 +3,9 @@
 
 local interface, address, known = ...
 
+-- What scripts print and what the program prints come in their order, into a file too.
+io.stdout:setvbuf("line")
+
 -- Scripts take it for granted as a global.
 ffi = require("ffi")
 
