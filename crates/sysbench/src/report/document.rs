@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::number::rank;
 use super::{Latency, Percentile, Snapshot};
 use crate::histogram::Bucket;
-use crate::options::{OptionSet, OptionValue};
+use crate::options::{Kind, OptionSet, OptionValue};
 use crate::version::SYSBENCH;
 
 /// Raised when a name changes its meaning or goes; new names may come without.
@@ -25,7 +25,7 @@ pub struct Document {
     pub rumba_version: String,
     /// As it was named.
     pub test: String,
-    /// All options but passwords, as scripts see them.
+    /// All options but passwords: flags, numbers, texts, and lists of them.
     pub options: BTreeMap<String, Value>,
     /// From one `--report-interval` to the next.
     pub intervals: Vec<Moment>,
@@ -193,14 +193,16 @@ impl Document {
     }
 }
 
-/// Options as scripts see them. Passwords stay where they are.
+/// Options as scripts see them, but for all the percentiles. Passwords stay where they are.
 fn shown(options: &OptionSet) -> BTreeMap<String, Value> {
-    let is_shown = |name: &str| !name.contains("password");
+    let is_shown = |key: &String| !key.contains("password");
     let value = |key: String| {
-        let value = options.value(&key).ok()?;
-        Some((key, json_of(value)))
+        let is_several = options.info(&key)?.kind == Kind::Numbers;
+        let value =
+            if is_several { Value::from(options.numbers(&key).ok()?) } else { json_of(options.value(&key).ok()?) };
+        Some((key, value))
     };
-    options.iter().map(|(key, _)| key).filter(|key| is_shown(key)).filter_map(value).collect()
+    options.iter().map(|(key, _)| key).filter(is_shown).filter_map(value).collect()
 }
 
 fn json_of(value: OptionValue) -> Value {

@@ -14,7 +14,7 @@ mod progress;
 mod snapshot;
 
 pub use cumulative::{Closing, cumulative};
-pub use document::{Document, Errors, Fairness, Latencies, Moment, Queries, Total};
+pub use document::{Document, Errors, Fairness, HistogramRow, Latencies, LatenciesOfAll, Moment, Queries, Total};
 pub use intermediate::intermediate;
 pub use progress::{INITIALIZING, READING_STDIN, THREADS_STARTED, checkpoint, histogram, running_with, warming_up};
 pub use snapshot::{Counts, Latency, Percentile, Queue, Snapshot, StatementTimes, ThreadTimes};
