@@ -65,11 +65,11 @@ fn suite(place: &Place, options: &[&str]) {
         };
         assert_eq!(queries, 60.0 * each, "{script}: {said}");
     }
+    succeeds(place, &with(&["oltp_common", "--tables=2", "cleanup"]));
     succeeds(place, &with(&["bulk_insert", "--threads=2", "prepare"]));
     let said = succeeds(place, &with(&["bulk_insert", "--threads=2", "--events=2000", "--time=0", "run"]));
     assert_eq!(figure(&said, "total number of events:"), 2000.0);
     succeeds(place, &with(&["bulk_insert", "--threads=2", "cleanup"]));
-    succeeds(place, &with(&["oltp_common", "--tables=2", "cleanup"]));
     // Everything is gone: the tables can be made again.
     succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=10", "prepare"]));
 }

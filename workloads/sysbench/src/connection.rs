@@ -1,5 +1,6 @@
 //! A script's connection: a session, its statements, and the answer to the last of them.
 
+use std::borrow::Cow;
 use std::ffi::{CString, c_char, c_int};
 use std::io::Write;
 use std::ptr::null;
@@ -366,7 +367,7 @@ impl Connection {
             Remedy::Fatal => {
                 let (number, _) = numbers(error);
                 let words = words(error);
-                let behind = if words.contains(sql) { String::new() } else { format!(" for query '{sql}'") };
+                let behind = if words.contains(sql) { String::new() } else { format!(" for query '{}'", shortened(sql)) };
                 client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
             }
             Remedy::Restart => {}
@@ -465,8 +466,17 @@ impl ResultHead {
 }
 
 /// A statement's marks as the dialect has them.
-fn worded(dialect: Dialect, sql: &str) -> std::borrow::Cow<'_, str> {
+fn worded(dialect: Dialect, sql: &str) -> Cow<'_, str> {
     if dialect == Dialect::PostgreSql { numbered(sql).into() } else { sql.into() }
+}
+
+/// As much of a statement as tells which it is: one of many rows would fill the screen.
+fn shortened(sql: &str) -> Cow<'_, str> {
+    const MOST: usize = 1000;
+    match sql.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &sql[..end]).into(),
+        None => sql.into(),
+    }
 }
 
 /// What an engine said, without what it said it with.

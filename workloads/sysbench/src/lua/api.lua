@@ -6,6 +6,13 @@ local interface, address, known = ...
 -- What scripts print and what the program prints come in their order, into a file too.
 io.stdout:setvbuf("line")
 
+-- A line is written at once, so that those of several threads do not mix.
+function print(...)
+   local words = { ... }
+   for place = 1, select("#", ...) do words[place] = tostring(words[place]) end
+   io.write(table.concat(words, "\t") .. "\n")
+end
+
 -- Scripts take it for granted as a global.
 ffi = require("ffi")
 
