@@ -32,9 +32,7 @@ pub(crate) fn provide(lua: &Lua) -> mlua::Result<()> {
     let luarocks = ["share/lua/5.1/?.lua", "share/lua/5.1/?/init.lua", "share/lua/?.lua", "share/lua/?/init.lua"];
     let mut path: Vec<String> = ["./?.lua", "./?/init.lua", "./src/lua/?.lua"].map(str::to_owned).to_vec();
     path.extend(luarocks.iter().map(|place| format!("{home}/.luarocks/{place}")));
-    path.extend(
-        ["/usr/local/share/lua/5.1/?.lua", "/usr/share/lua/5.1/?.lua", ].map(str::to_owned),
-    );
+    path.extend(["/usr/local/share/lua/5.1/?.lua", "/usr/share/lua/5.1/?.lua"].map(str::to_owned));
     let cpath =
         ["./?.so".to_owned(), format!("{home}/.luarocks/lib/lua/5.1/?.so"), "/usr/local/lib/lua/5.1/?.so".to_owned()];
     package.set("path", asked("LUA_PATH", &path.join(";")))?;

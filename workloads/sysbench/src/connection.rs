@@ -71,6 +71,7 @@ pub(crate) struct Connection {
     client: *const Client,
     driver_number: usize,
     session: Option<Box<dyn SqlSession>>,
+    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
     statements: Vec<Box<BoundStatement>>,
     state: CString,
     message: CString,
@@ -367,7 +368,8 @@ impl Connection {
             Remedy::Fatal => {
                 let (number, _) = numbers(error);
                 let words = words(error);
-                let behind = if words.contains(sql) { String::new() } else { format!(" for query '{}'", shortened(sql)) };
+                let behind =
+                    if words.contains(sql) { String::new() } else { format!(" for query '{}'", shortened(sql)) };
                 client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
             }
             Remedy::Restart => {}

@@ -50,8 +50,9 @@ pub(crate) struct Client {
     counters: Arc<Counters>,
     random: UnsafeCell<Random>,
     drivers: Vec<Driver>,
-    // Boxes stay where they are: scripts hold their addresses.
+    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
     connections: RefCell<Vec<Box<Connection>>>,
+    #[allow(clippy::vec_box)] // As above.
     params: RefCell<Vec<Box<ParamHead>>>,
     waits: Cell<*const Waits>,
     pace: Cell<Option<NonNull<dyn Pace>>>,
@@ -208,8 +209,9 @@ impl Interpreter {
             setup: RefCell::new(setup.clone()),
         });
         // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own.
-        // Panics do not cross Lua: none of its functions here is one of mlua's.
-        let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(false)) };
+        // With this option `pcall` stays Lua's own, which is compiled into traces. Panics do not cross Lua: functions
+        // that it calls here do not unwind.
+        let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(true)) };
         let mut state = std::ptr::null_mut();
         // SAFETY: only the address is taken.
         unsafe { lua.exec_raw::<()>((), |raw| state = raw) }.map_err(unexpected)?;

@@ -118,9 +118,7 @@ impl Host for Drivers {
                 let target = &targets[client as usize % targets.len()];
                 Ok(Box::new(mysql::WireSession::connect(target, &options)?))
             }
-            Way::PostgreSql { target, options } => {
-                Ok(Box::new(postgresql::PgSession::connect(&target, &options)?))
-            }
+            Way::PostgreSql { target, options } => Ok(Box::new(postgresql::PgSession::connect(&target, &options)?)),
             Way::Sqlite { file, pragmas, busy_timeout_ms } => {
                 rumba_engine_sqlite::session(&file, &pragmas, busy_timeout_ms)
             }
@@ -146,7 +144,9 @@ impl Host for Drivers {
                 let is_ignored = match self.ignored(driver) {
                     Ignored::All => true,
                     // Numbers of the client library for a connection that is gone, whichever of them is listed.
-                    Ignored::Numbers(list) if is_lost => list.iter().any(|number| [2006, 2011, 2013, 2055].contains(number)),
+                    Ignored::Numbers(list) if is_lost => {
+                        list.iter().any(|number| [2006, 2011, 2013, 2055].contains(number))
+                    }
                     Ignored::Numbers(list) => list.contains(&number),
                 };
                 match (is_ignored, name) {
@@ -223,7 +223,10 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
 
 /// Whether a lost connection is one of the errors to be ignored, and so made anew.
 fn lists_lost(options: &OptionSet) -> bool {
-    options.list("mysql-ignore-errors").iter().any(|word| ["all", "2006", "2011", "2013", "2055"].contains(&word.as_str()))
+    options
+        .list("mysql-ignore-errors")
+        .iter()
+        .any(|word| ["all", "2006", "2011", "2013", "2055"].contains(&word.as_str()))
 }
 
 fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
@@ -258,7 +261,8 @@ fn sqlite_way(options: &OptionSet) -> Way {
         word(options, "sqlite-synchronous", "full"),
         cache_kb.max(1),
     );
-    let busy_timeout_ms = options.int("sqlite-busy-timeout-ms").ok().and_then(|ms| u32::try_from(ms).ok()).unwrap_or(5000);
+    let busy_timeout_ms =
+        options.int("sqlite-busy-timeout-ms").ok().and_then(|ms| u32::try_from(ms).ok()).unwrap_or(5000);
     Way::Sqlite { file: PathBuf::from(options.text("sqlite-db").unwrap_or("sbtest.sqlite")), pragmas, busy_timeout_ms }
 }
 

@@ -71,10 +71,8 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let script = script::Script::load(line, &options)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
-    let notices = applied
-        .unresolved
-        .resolve(&mut options, unknown, &mut read)
-        .map_err(|refusal| Ended::refused(&refusal))?;
+    let notices =
+        applied.unresolved.resolve(&mut options, unknown, &mut read).map_err(|refusal| Ended::refused(&refusal))?;
     notices.iter().for_each(|notice| eprintln!("{notice}"));
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(line, &options, &settings)?;

@@ -11,9 +11,9 @@ use rumba_core::worker::{Client, ClientAddress};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use rumba_sysbench::OptionSet;
 use rumba_sysbench::failure::Failure;
 use rumba_sysbench::report::{self, Closing, Document, Snapshot, Subject};
-use rumba_sysbench::OptionSet;
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::counters::Counters;
@@ -42,8 +42,9 @@ pub fn run(script: &Script, settings: &Settings, options: &OptionSet) -> Result<
     script.drivers.report(report::THREADS_STARTED);
     let interrupt = Arc::new(AtomicBool::new(false));
     // A second interrupt ends the program at once, as it would without this.
-    let registered = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, interrupt.clone())
-        .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
+    let registered =
+        signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, interrupt.clone())
+            .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
     if let Err(error) = registered {
         script.warn(&format!("Ctrl-C will not be reported: {error}"));
     }

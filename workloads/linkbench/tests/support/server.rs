@@ -114,7 +114,7 @@ impl SqlSession for ServerSession {
     }
 
     fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
-        unimplemented!("LinkBench prepares its statements")
+        Err(EngineError::failed("submit_text", "LinkBench prepares its statements"))
     }
 
     fn close(&mut self, _: Statement) -> Result<(), EngineError> {

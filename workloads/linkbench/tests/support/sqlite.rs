@@ -117,7 +117,7 @@ impl SqlSession for SqliteSession {
     }
 
     fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
-        unimplemented!("LinkBench prepares its statements")
+        Err(EngineError::failed("submit_text", "LinkBench prepares its statements"))
     }
 
     fn close(&mut self, _: Statement) -> Result<(), EngineError> {
@@ -141,7 +141,7 @@ impl SqlSession for SqliteSession {
             Param::Null => Value::Null,
             Param::Int(number) => Value::Integer(*number),
             Param::Bytes(bytes) => Value::Blob(bytes.to_vec()),
-            other => unimplemented!("{other:?} is no value of LinkBench's"),
+            other => panic!("{other:?} is no value of LinkBench's"),
         });
         self.submitted = Some((statement.0, owned.collect()));
         Ok(())

@@ -184,7 +184,7 @@ fn errors_carry_the_file_the_line_and_the_engine_s_words() {
     let error = words("\nlocal con = sysbench.sql.driver():connect()\ncon:query('SELEC 1')");
     assert!(error.starts_with("test.lua:3: SQL error, errno = 1, state = 'HY000': near \"SELEC\""), "{error}");
     let log = run.host.log.lock().unwrap().join("\n");
-    assert!(log.starts_with("Fatal: query returned error 1 (") && log.ends_with("for query 'SELEC 1'"), "{log}");
+    assert!(log.starts_with("Fatal: query returned error 1 (") && log.ends_with("in `SELEC 1`)"), "{log}");
     let setup = Setup { script: Script::Named("nowhere".into()), ..Arc::into_inner(run.setup("")).unwrap() };
     let error = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map(drop).unwrap_err();
     assert_eq!(error, ScriptError::NotFound("nowhere".into()));
