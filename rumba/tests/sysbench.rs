@@ -128,7 +128,8 @@ fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
     let place = Place::new();
     let mut server = Theirs::start(&place, &[]);
     server.ask("CREATE DATABASE sbtest");
-    let (socket, password) = (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
+    let (socket, password) =
+        (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
     let options = [&socket, "--mysql-user=root", &password, "oltp_read_write", "--table-size=500"];
     succeeds(&place, &[&options[..], &["prepare"]].concat());
     let run = |ignored: &str| {
