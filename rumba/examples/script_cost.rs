@@ -115,6 +115,7 @@ fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
             command: Some("run".to_owned()),
             version: "1.1.0".to_owned(),
             luajit_command: None,
+            is_quiet: false,
             host: Arc::new(Socket(socket.to_owned())),
             seed: 1,
             shapes: Shapes::default(),

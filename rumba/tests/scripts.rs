@@ -86,6 +86,7 @@ impl Run {
             command: Some("run".into()),
             version: "1.1.0".into(),
             luajit_command: None,
+            is_quiet: false,
             host: self.host.clone(),
             seed: 1,
             shapes: Shapes::default(),
@@ -173,6 +174,35 @@ fn statements_are_answered_as_scripts_expect_it() {
     );
     run.load(&script).unwrap();
     assert_eq!(*run.host.log.lock().unwrap(), ["Alert: attempt to use an already closed connection"]);
+}
+
+#[test]
+fn rows_are_loaded_value_by_value() {
+    let run = Run::new();
+    let script = format!(
+        r"{TABLE}
+        con:load_rows_init('t', 'id, c')
+        for id = 30001, 50000 do con:load_rows_int(id)
+            if id % 2 == 0 then con:load_rows_text('it\'s') else con:load_rows_string('##-@@' .. ('x'):rep(40)) end
+        end
+        assert(not pcall(con.query, con, 'SELECT 1'))
+        con:load_rows_done()
+        local rows, own, drawn = con:query_row([[SELECT count(*), sum(c = 'it''s'),
+            sum(c GLOB '[0-9][0-9]-[a-z][a-z]x*x') FROM t WHERE id > 30000]])
+        assert(rows == '20000' and own == '10000' and drawn == '10000', drawn)
+        con:load_rows_init('t', 'id, c')
+        con:load_rows_int(1)
+        local done, why = pcall(con.load_rows_done, con)
+        assert(not done and tostring(why):find('the last row is not whole'), tostring(why))
+        assert(not pcall(con.load_rows_int, con, 1))
+        done, why = pcall(con.load_rows_init, con, 'nowhere', 'id')
+        assert(not done and tostring(why):find('nowhere'), tostring(why))
+        assert(con:query_row('SELECT 1') == '1')"
+    );
+    run.load(&script).unwrap();
+    let log = run.host.log.lock().unwrap().join("\n");
+    assert_eq!(log.matches("Alert: attempt to use an already closed connection").count(), 2, "{log}");
+    assert!(log.contains("Fatal: load_rows_done returned error") && log.contains("Fatal: load_rows_init"), "{log}");
 }
 
 #[test]

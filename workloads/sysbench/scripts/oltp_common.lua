@@ -53,6 +53,8 @@ function get_pad_value()
    return rand.string(PAD_TEMPLATE)
 end
 
+local own_c_value, own_pad_value = get_c_value, get_pad_value
+
 local function get_table_num()
    return rand.uniform(1, sysbench.opt.tables)
 end
@@ -160,13 +162,34 @@ local function table_definition(driver, n)
       index
 end
 
+-- c and pad are drawn before k: the same seed writes the same rows as ever.
+local function load_rows(con, n)
+   local rows, by_server = sysbench.opt.table_size, sysbench.opt.auto_inc
+
+   con:load_rows_init("sbtest" .. n, by_server and "c,pad,k" or "id,c,pad,k")
+   for id = 1, rows do
+      if not by_server then
+         con:load_rows_int(id)
+      end
+      if get_c_value == own_c_value and get_pad_value == own_pad_value then
+         con:load_rows_string(C_TEMPLATE)
+         con:load_rows_string(PAD_TEMPLATE)
+      else -- a script draws them its own way
+         con:load_rows_text(get_c_value())
+         con:load_rows_text(get_pad_value())
+      end
+      con:load_rows_int(rand.default(1, rows))
+   end
+   con:load_rows_done()
+end
+
+-- Redshift takes no rows from its clients but by statements.
 local function insert_rows(con, n)
    local opt = sysbench.opt
    local rows, by_server = opt.table_size, opt.auto_inc
 
    con:bulk_insert_init("INSERT INTO sbtest" .. n .. (by_server and "(k, c, pad) VALUES" or "(id, k, c, pad) VALUES"))
    for id = 1, rows do
-      -- c and pad are drawn before k: the same seed writes the same rows as ever.
       local c, pad = get_c_value(), get_pad_value()
       local k = rand.default(1, rows)
       if by_server then
@@ -195,7 +218,8 @@ function create_table(drv, con, table_num)
    if opt.table_size > 0 then
       print(("Inserting %d records into 'sbtest%d'"):format(opt.table_size, table_num))
    end
-   insert_rows(con, table_num)
+   local fill = is_redshift(driver) and insert_rows or load_rows
+   fill(con, table_num)
 
    if opt.create_secondary and not is_redshift(driver) then
       print(("Creating a secondary index on 'sbtest%d'..."):format(table_num))

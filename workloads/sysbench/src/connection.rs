@@ -14,6 +14,7 @@ use crate::counters::Counter;
 use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
 use crate::marks::numbered;
+use crate::row_load::RowLoad;
 
 /// What a call came to, as `api.lua` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,7 @@ pub(crate) struct Connection {
     rows: Rows,
     params: Vec<Param<'static>>,
     bulk: Option<Bulk>,
+    load: Option<RowLoad>,
 }
 
 /// A prepared statement; its head is `sql_statement` of api.lua.
@@ -203,6 +205,7 @@ impl Connection {
             rows: Rows::default(),
             params: Vec::new(),
             bulk: None,
+            load: None,
         });
         made.result.connection = &raw mut *made;
         (made.sql_state, made.sql_errmsg) = (made.state.as_ptr(), made.message.as_ptr());
@@ -216,7 +219,7 @@ impl Connection {
 
     /// Connects, or connects anew.
     pub(crate) fn connect(&mut self) -> Outcome {
-        self.session = None;
+        (self.session, self.load) = (None, None);
         self.statements.iter_mut().for_each(|statement| statement.statement = None);
         self.forget_rows();
         match self.client().host().connect(self.driver_number, self.client().number()) {
@@ -254,18 +257,20 @@ impl Connection {
     /// Closes it; whether it was open.
     pub(crate) fn disconnect(&mut self) -> Outcome {
         self.forget_rows();
+        self.load = None;
         if self.session.take().is_some() { Outcome::Done } else { Outcome::Failed }
     }
 
     /// Runs a statement as text.
     pub(crate) fn query(&mut self, sql: &[u8]) -> Outcome {
         self.forget_rows();
-        let Some(session) = &mut self.session else { return self.is_closed("query") };
         let sql = match std::str::from_utf8(sql) {
             Ok(sql) => sql,
             Err(_) => return self.failed(&EngineError::failed("query", "the statement is not UTF-8"), "query", ""),
         };
-        let submitted = session.submit_text(sql);
+        let begun = self.client().statement_begins();
+        let Some(session) = &mut self.session else { return self.is_closed("query") };
+        let submitted = begun.and_then(|()| session.submit_text(sql));
         self.answered(submitted, "query", |_| sql.to_owned())
     }
 
@@ -325,7 +330,10 @@ impl Connection {
         let answered =
             submitted.and_then(|()| client.wait(|context| session.poll_answer(context, &mut |row| rows.keep(row))));
         match answered {
-            Ok(answer) => self.took(&answer),
+            Ok(answer) => {
+                client.statement_done(answer.affected);
+                self.took(&answer)
+            }
             Err(error) => {
                 let sql = sql(self);
                 self.failed(&error, call, &sql)
@@ -424,7 +432,9 @@ impl Connection {
             let words = "bulk_insert_next before bulk_insert_init";
             return self.failed(&EngineError::failed("bulk_insert_next", words), "bulk_insert_next", "");
         };
-        match bulk.add(row) {
+        let full = bulk.add(row);
+        self.client().loaded(row.len() as u64);
+        match full {
             Some(full) => self.query(&full),
             None => Outcome::Done,
         }
@@ -435,6 +445,78 @@ impl Connection {
         match self.bulk.take().and_then(Bulk::rest) {
             Some(rest) => self.query(&rest),
             None => Outcome::Done,
+        }
+    }
+}
+
+/// Rows value by value.
+impl Connection {
+    /// Begins to load rows into a table's columns, which are named with commas between them.
+    pub(crate) fn load_begin(&mut self, table: &[u8], columns: &[u8]) -> Outcome {
+        const CALL: &str = "load_rows_init";
+        self.forget_rows();
+        let Some(session) = self.session.take() else { return self.is_closed(CALL) };
+        let (table, columns) = (String::from_utf8_lossy(table), String::from_utf8_lossy(columns));
+        let columns: Vec<&str> = columns.split(',').map(str::trim).collect();
+        match RowLoad::begin(session, &table, &columns) {
+            Ok(load) => {
+                self.load = Some(load);
+                self.error = NONE;
+                Outcome::Done
+            }
+            Err((session, error)) => {
+                self.session = Some(session);
+                self.failed(&error, CALL, &table)
+            }
+        }
+    }
+
+    /// The next value, a whole number.
+    #[inline]
+    pub(crate) fn load_int(&mut self, value: i64) -> Outcome {
+        let Some(load) = &mut self.load else { return self.is_closed("load_rows_int") };
+        load.int(value);
+        if load.is_full() { self.load_send() } else { Outcome::Done }
+    }
+
+    /// The next value, a text.
+    pub(crate) fn load_text(&mut self, text: &[u8]) -> Outcome {
+        let Some(load) = &mut self.load else { return self.is_closed("load_rows_text") };
+        load.text(text.len(), |room| room.copy_from_slice(text));
+        if load.is_full() { self.load_send() } else { Outcome::Done }
+    }
+
+    /// The next value, a text drawn from a format.
+    #[inline]
+    pub(crate) fn load_string(&mut self, format: &[u8]) -> Outcome {
+        let client = self.client();
+        let Some(load) = &mut self.load else { return self.is_closed("load_rows_string") };
+        // SAFETY: a call of the interpreter's, and the only one.
+        load.text(format.len(), |room| unsafe { client.random() }.string(format, room));
+        if load.is_full() { self.load_send() } else { Outcome::Done }
+    }
+
+    fn load_send(&mut self) -> Outcome {
+        let client = self.client();
+        let Some(load) = &mut self.load else { return Outcome::Failed };
+        match load.send(client) {
+            Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
+            Err(error) => {
+                self.session = self.load.take().map(|load| load.give_up(client));
+                self.failed(&error, "load_rows", "")
+            }
+        }
+    }
+
+    /// Loads the rows that are left.
+    pub(crate) fn load_end(&mut self) -> Outcome {
+        let client = self.client();
+        let Some(load) = self.load.take() else { return self.is_closed("load_rows_done") };
+        let (session, ended) = load.end(client);
+        self.session = Some(session);
+        match ended {
+            Ok(answer) => answer.map_or(Outcome::Done, |answer| self.took(&answer)),
+            Err(error) => self.failed(&error, "load_rows_done", ""),
         }
     }
 }

@@ -36,6 +36,13 @@ pub struct DriverInfo {
     pub about: &'static str,
 }
 
+/// The drivers that there are, in the order of their numbers.
+pub const DRIVERS: [DriverInfo; 3] = [
+    DriverInfo { name: "mysql", about: "MySQL driver" },
+    DriverInfo { name: "pgsql", about: "PostgreSQL driver" },
+    DriverInfo { name: "sqlite", about: "SQLite driver" },
+];
+
 /// The program that runs scripts.
 pub trait Host: Send + Sync {
     /// The drivers; others know them by their position.

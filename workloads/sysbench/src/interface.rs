@@ -30,6 +30,11 @@ struct Interface {
     bulk_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     bulk_add: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
     bulk_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
+    load_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize, *const u8, usize) -> Outcome,
+    load_int: unsafe extern "C" fn(*mut Connection, i64) -> Outcome,
+    load_text: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
+    load_string: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
+    load_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
     more_events: unsafe extern "C" fn(*const Client) -> bool,
     event_start: unsafe extern "C" fn(*const Client),
     event_stop: unsafe extern "C" fn(*const Client),
@@ -69,6 +74,11 @@ static INTERFACE: Interface = Interface {
     bulk_begin,
     bulk_add,
     bulk_end,
+    load_begin,
+    load_int,
+    load_text,
+    load_string,
+    load_end,
     more_events,
     event_start,
     event_stop,
@@ -160,6 +170,32 @@ unsafe extern "C" fn bulk_add(connection: *mut Connection, row: *const u8, lengt
 
 unsafe extern "C" fn bulk_end(connection: *mut Connection) -> Outcome {
     unsafe { &mut *connection }.bulk_end()
+}
+
+unsafe extern "C" fn load_begin(
+    connection: *mut Connection,
+    table: *const u8,
+    table_length: usize,
+    columns: *const u8,
+    columns_length: usize,
+) -> Outcome {
+    unsafe { (*connection).load_begin(from_raw_parts(table, table_length), from_raw_parts(columns, columns_length)) }
+}
+
+unsafe extern "C" fn load_int(connection: *mut Connection, value: i64) -> Outcome {
+    unsafe { (*connection).load_int(value) }
+}
+
+unsafe extern "C" fn load_text(connection: *mut Connection, text: *const u8, length: usize) -> Outcome {
+    unsafe { (*connection).load_text(from_raw_parts(text, length)) }
+}
+
+unsafe extern "C" fn load_string(connection: *mut Connection, format: *const u8, length: usize) -> Outcome {
+    unsafe { (*connection).load_string(from_raw_parts(format, length)) }
+}
+
+unsafe extern "C" fn load_end(connection: *mut Connection) -> Outcome {
+    unsafe { &mut *connection }.load_end()
 }
 
 unsafe extern "C" fn more_events(client: *const Client) -> bool {

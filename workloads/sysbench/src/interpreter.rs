@@ -59,6 +59,8 @@ pub(crate) struct Client {
     /// Times that the event at hand was begun again.
     restarts: Cell<u32>,
     is_in_event: Cell<bool>,
+    /// Statements are operations of a load.
+    is_load: Cell<bool>,
 }
 
 struct Driver {
@@ -157,6 +159,51 @@ impl Client {
         self.wait(|context| pace.poll_turn(context))
     }
 
+    /// In a load, begins a statement as an operation.
+    ///
+    /// # Errors
+    /// The load is to end.
+    #[inline]
+    pub(crate) fn statement_begins(&self) -> Result<(), EngineError> {
+        if self.is_load.get() { self.load_begins() } else { Ok(()) }
+    }
+
+    fn load_begins(&self) -> Result<(), EngineError> {
+        let Some(mut pace) = self.pace.get() else { return Ok(()) };
+        // SAFETY: the pace lives as long as the run that set it, and only this client uses it.
+        let pace = unsafe { pace.as_mut() };
+        if !self.wait(|context| pace.poll_turn(context)) {
+            return Err(EngineError::failed("prepare", "the load was ended before the script had done"));
+        }
+        self.is_in_event.set(true);
+        pace.start(EVENT);
+        Ok(())
+    }
+
+    /// In a load, ends the operation: the statement wrote so many rows.
+    #[inline]
+    pub(crate) fn statement_done(&self, rows: u64) {
+        if self.is_load.get() {
+            self.load_done(rows);
+        }
+    }
+
+    fn load_done(&self, rows: u64) {
+        let Some(mut pace) = self.pace.get() else { return };
+        if self.is_in_event.replace(false) {
+            // SAFETY: as above.
+            unsafe { pace.as_mut() }.done(EVENT, Op { rows, ..Op::default() });
+        }
+    }
+
+    /// In a load, counts what was given to be written.
+    #[inline]
+    pub(crate) fn loaded(&self, bytes: u64) {
+        if self.is_load.get() {
+            self.counters.count_by(Counter::BytesWritten, bytes);
+        }
+    }
+
     pub(crate) fn event_start(&self) {
         let Some(mut pace) = self.pace.get() else { return };
         self.restarts.set(0);
@@ -173,6 +220,15 @@ impl Client {
             self.counters.event(unsafe { pace.as_mut() }.done(EVENT, op));
         }
     }
+}
+
+/// How a script fills the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// By its command `prepare`.
+    Command,
+    /// By its function `prepare`.
+    Function,
 }
 
 /// An interpreter with its script loaded.
@@ -206,6 +262,7 @@ impl Interpreter {
             pace: Cell::new(None),
             restarts: Cell::new(0),
             is_in_event: Cell::new(false),
+            is_load: Cell::new(false),
             setup: RefCell::new(setup.clone()),
         });
         // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own.
@@ -234,6 +291,7 @@ impl Interpreter {
         known.set("version_string", format!("sysbench {}", setup.version))?;
         known.set("command", setup.command.as_deref())?;
         known.set("script_path", setup.script.name())?;
+        known.set("is_quiet", setup.is_quiet)?;
         let argv = lua.create_table()?;
         for (number, word) in setup.argv.iter().enumerate() {
             argv.set(number, word.as_str())?;
@@ -324,10 +382,18 @@ impl Interpreter {
     /// Calls a global function with what `push` puts on the stack, one value; whether it answered with something true.
     fn call_with(&self, function: &str, push: impl FnOnce(*mut lua_State)) -> Result<Option<bool>, String> {
         let name = CString::new(function).unwrap_or_default();
+        self.call_pushed(|state| {
+            // SAFETY: the state is the interpreter's.
+            unsafe { ffi::lua_getglobal(state, name.as_ptr()) };
+            push(state);
+        })
+    }
+
+    /// Calls what `push` puts on the stack, a function and one value; whether it answered with something true.
+    fn call_pushed(&self, push: impl FnOnce(*mut lua_State)) -> Result<Option<bool>, String> {
+        push(self.state);
         // SAFETY: the stack is balanced: the function and its argument are taken by the call, its answer here.
         unsafe {
-            ffi::lua_getglobal(self.state, name.as_ptr());
-            push(self.state);
             if ffi::lua_pcall(self.state, 1, 1, 0) != ffi::LUA_OK {
                 return Err(self.take_words());
             }
@@ -376,6 +442,49 @@ impl Interpreter {
         self.client.pace.set(None);
         self.client.waits.set(null());
         ended
+    }
+
+    /// Carries out what fills the database, each statement an operation: a command of the script's own, or its function.
+    ///
+    /// # Errors
+    /// What the script raised.
+    pub(crate) fn load_rows(&self, how: Fill, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
+        self.client.waits.set(waits);
+        self.client.pace.set(Some(pace));
+        self.client.is_load.set(true);
+        let filled = match how {
+            Fill::Function => self.call("prepare"),
+            Fill::Command => self.call_prepare(),
+        };
+        if self.client.is_in_event.replace(false) {
+            // SAFETY: the pace is the caller's, and nothing else uses it.
+            unsafe { &mut *pace.as_ptr() }.given_up();
+        }
+        self.client.is_load.set(false);
+        self.client.pace.set(None);
+        self.client.waits.set(null());
+        filled
+    }
+
+    /// Without the frames of mlua between: it is called on a fiber, which may be left in the middle.
+    fn call_prepare(&self) -> Result<(), ScriptError> {
+        let called = self.call_pushed(|state| {
+            // SAFETY: three are pushed, and the two tables are taken out below the function.
+            unsafe {
+                ffi::lua_getglobal(state, c"sysbench".as_ptr());
+                ffi::lua_getfield(state, -1, c"cmdline".as_ptr());
+                ffi::lua_getfield(state, -1, c"call_command".as_ptr());
+                ffi::lua_remove(state, -2);
+                ffi::lua_remove(state, -2);
+                ffi::lua_pushlstring(state, c"prepare".as_ptr(), 7);
+            }
+        });
+        let raised = |words| ScriptError::Call { function: "prepare".to_owned(), words };
+        match called {
+            Ok(Some(true)) => Ok(()),
+            Ok(_) => Err(raised("it answered with false".to_owned())),
+            Err(words) => Err(raised(words)),
+        }
     }
 
     /// Calls `sysbench.hooks` by a name with what is reported; false where there is none of it.

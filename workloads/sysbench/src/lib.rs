@@ -16,8 +16,13 @@ pub mod host;
 mod interface;
 mod interpreter;
 mod marks;
+pub mod options;
 pub mod random;
+pub mod remedy;
+mod row_load;
 pub mod setup;
+mod workload;
 
 pub use client::ScriptClient;
 pub use interpreter::{Interpreter, ScriptError};
+pub use workload::Sysbench;

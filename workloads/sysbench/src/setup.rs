@@ -79,6 +79,8 @@ pub struct Setup {
     pub version: String,
     /// A command to LuaJIT, such as `off`.
     pub luajit_command: Option<String>,
+    /// What the script prints is left out.
+    pub is_quiet: bool,
     /// Who runs it.
     pub host: Arc<dyn Host>,
     /// The seed of all that is drawn.

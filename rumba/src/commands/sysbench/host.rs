@@ -10,28 +10,16 @@ use rumba_protocol_postgresql as postgresql;
 use rumba_sysbench::log::{Log, Rank};
 use rumba_sysbench::settings::{DatabaseSettings, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
-use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::remedy::Ignored;
 
 use super::{Ended, print};
-
-/// The drivers, in the order of their numbers.
-const DRIVERS: [DriverInfo; 3] = [
-    DriverInfo { name: "mysql", about: "MySQL driver" },
-    DriverInfo { name: "pgsql", about: "PostgreSQL driver" },
-    DriverInfo { name: "sqlite", about: "SQLite driver" },
-];
 
 /// A driver with its options read.
 enum Way {
     MySql { targets: Vec<mysql::Target>, options: mysql::SessionOptions },
     PostgreSql { target: postgresql::Target, options: postgresql::SessionOptions },
     Sqlite { file: PathBuf, pragmas: String, busy_timeout_ms: u32 },
-}
-
-/// Which errors an event is begun again after.
-enum Ignored {
-    All,
-    Numbers(Vec<u32>),
 }
 
 /// What scripts ask of this program.
@@ -99,19 +87,6 @@ impl Drivers {
         };
         Ok((way, settings.debug))
     }
-
-    fn ignored(&self, driver: usize) -> Ignored {
-        let Ok(options) = self.options() else { return Ignored::Numbers(Vec::new()) };
-        let list = match DRIVERS[driver].name {
-            "mysql" => options.list("mysql-ignore-errors"),
-            "sqlite" => options.list("sqlite-ignore-errors"),
-            _ => &[],
-        };
-        if list.iter().any(|word| word == "all") {
-            return Ignored::All;
-        }
-        Ignored::Numbers(list.iter().filter_map(|word| word.trim().parse().ok()).collect())
-    }
 }
 
 impl Host for Drivers {
@@ -145,37 +120,9 @@ impl Host for Drivers {
         }
     }
 
-    /// As sysbench's drivers have it: of MySQL, the listed numbers; of PostgreSQL, a deadlock, a serialisation failure
-    /// and a key that is there already, after which the transaction is rolled back.
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy {
-        const LOST: u32 = 2013;
-        const IGNORED_STATES: [&[u8; 5]; 3] = [b"40P01", b"40001", b"23505"];
-        let code = error.code();
-        match DRIVERS[driver].name {
-            "pgsql" => match code.sqlstate {
-                Some(state) if IGNORED_STATES.contains(&&state.0) => Remedy::RollBackAndRestart,
-                _ => Remedy::Fatal,
-            },
-            name => {
-                let is_lost = matches!(error, EngineError::CutOff(_) | EngineError::Lost(_));
-                let number = if is_lost { LOST } else { code.vendor };
-                // SQLite's numbers say more in their upper bytes.
-                let number = if name == "sqlite" { number & 0xff } else { number };
-                let is_ignored = match self.ignored(driver) {
-                    Ignored::All => true,
-                    // Numbers of the client library for a connection that is gone, whichever of them is listed.
-                    Ignored::Numbers(list) if is_lost => {
-                        list.iter().any(|number| [2006, 2011, 2013, 2055].contains(number))
-                    }
-                    Ignored::Numbers(list) => list.contains(&number),
-                };
-                match (is_ignored, name) {
-                    (false, _) => Remedy::Fatal,
-                    (true, "sqlite") => Remedy::RollBackAndRestart,
-                    (true, _) => Remedy::Restart,
-                }
-            }
-        }
+        let Some(options) = self.options.get() else { return Remedy::Fatal };
+        Ignored::of(options, DRIVERS[driver].name).remedy(error)
     }
 
     fn log(&self, level: Level, words: &str) {
@@ -236,17 +183,9 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
         database: options.text("mysql-db").map(str::to_owned),
         tls: tls.clone(),
     });
-    let on_lost = if lists_lost(options) { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
+    let on_lost = if Ignored::of(options, "mysql").has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
     let session = mysql::SessionOptions { text: text_only, on_lost, ..mysql::SessionOptions::default() };
     Ok(Way::MySql { targets: targets.collect(), options: session })
-}
-
-/// Whether a lost connection is one of the errors to be ignored, and so made anew.
-fn lists_lost(options: &OptionSet) -> bool {
-    options
-        .list("mysql-ignore-errors")
-        .iter()
-        .any(|word| ["all", "2006", "2011", "2013", "2055"].contains(&word.as_str()))
 }
 
 fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {

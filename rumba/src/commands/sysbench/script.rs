@@ -10,12 +10,12 @@ use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
 use rumba_sysbench::command_line::{Available, CommandLine, OwnCommand};
-use rumba_sysbench::options::{Kind, OptionInfo, OptionValue};
+use rumba_sysbench::options::OptionInfo;
 use rumba_sysbench::settings::Settings;
 use rumba_sysbench::{OptionSet, Refusal, version};
 use rumba_workload_sysbench::counters::Counters;
-use rumba_workload_sysbench::declared;
 use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::options;
 use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{self, Events, Setup};
 use rumba_workload_sysbench::{Interpreter, ScriptError};
@@ -47,11 +47,12 @@ impl Script {
         };
         let setup = Arc::new(Setup {
             script,
-            options: values(options)?,
+            options: options::values(options).map_err(|refusal| Ended::refused(&refusal))?,
             argv: line.argv.clone(),
             command: line.command.clone(),
             version: version::SYSBENCH.to_owned(),
             luajit_command: options.text("luajit-cmd").map(str::to_owned),
+            is_quiet: false,
             host: drivers.clone(),
             seed: 0,
             shapes: Shapes::default(),
@@ -64,12 +65,7 @@ impl Script {
 
     /// Makes the script's options known.
     pub fn declare(&self, options: &mut OptionSet) -> Result<(), Ended> {
-        for own in self.main.declared().map_err(|error| Ended::script(&error))? {
-            let info = OptionInfo::of_script(&own.name, &own.help, kind(own.kind), own.default.as_deref());
-            let wrong = |_| ScriptError::Load(format!("the default of option {} is neither on nor off", own.name));
-            options.declare(info).map_err(wrong).map_err(|error| Ended::script(&error))?;
-        }
-        Ok(())
+        options::declare(&self.main, options).map_err(|error| Ended::script(&error))
     }
 
     /// The options that it declares.
@@ -93,11 +89,12 @@ impl Script {
         };
         self.setup = Arc::new(Setup {
             script,
-            options: values(options)?,
+            options: options::values(options).map_err(|refusal| Ended::refused(&refusal))?,
             argv: line.argv.clone(),
             command: line.command.clone(),
             version: version::SYSBENCH.to_owned(),
             luajit_command: settings.luajit_command.clone(),
+            is_quiet: false,
             host: self.drivers.clone(),
             seed,
             shapes: Shapes::from(&settings.random),
@@ -193,33 +190,6 @@ impl Client for Once {
             }
         })
     }
-}
-
-fn kind(kind: declared::Kind) -> Kind {
-    match kind {
-        declared::Kind::Flag => Kind::Flag,
-        declared::Kind::Int => Kind::Int,
-        declared::Kind::Size => Kind::Size,
-        declared::Kind::Double => Kind::Double,
-        declared::Kind::Text => Kind::Text,
-        declared::Kind::List => Kind::List,
-        declared::Kind::File => Kind::File,
-    }
-}
-
-/// The options' values, as scripts find them.
-fn values(options: &OptionSet) -> Result<Vec<(String, setup::OptionValue)>, Ended> {
-    let value = |(name, info): (String, &OptionInfo)| {
-        let value = match options.value(&info.name).map_err(|refusal| Ended::refused(&refusal))? {
-            OptionValue::Flag(flag) => setup::OptionValue::Flag(flag),
-            OptionValue::Number(number) => setup::OptionValue::Number(number),
-            OptionValue::Text(text) => setup::OptionValue::Text(text),
-            OptionValue::List(list) => setup::OptionValue::List(list),
-            OptionValue::Nothing => setup::OptionValue::Nil,
-        };
-        Ok((name, value))
-    };
-    options.iter().map(value).collect()
 }
 
 /// What is wrong with a script that says nothing of what to measure.

@@ -153,6 +153,35 @@ function Connection:bulk_insert_done()
    self.state.record("bulk done", "")
 end
 
+function Connection:load_rows_init(table, columns)
+   assert(not self.load, "a load begun within another")
+   local _, commas = columns:gsub(",", "")
+   self.load = {columns = commas + 1, row = {}}
+   self.state.record("load", table .. "(" .. columns .. ")")
+end
+
+function Connection:load_rows_int(value)
+   table.insert(self.load.row, tostring(value))
+   if #self.load.row == self.load.columns then
+      self.state.record("row", "(" .. table.concat(self.load.row, ", ") .. ")")
+      self.load.row = {}
+   end
+end
+
+function Connection:load_rows_text(text)
+   self:load_rows_int("'" .. text .. "'")
+end
+
+function Connection:load_rows_string(format)
+   self:load_rows_text(self.state.rand.string(format))
+end
+
+function Connection:load_rows_done()
+   assert(#self.load.row == 0, "the last row is not whole")
+   self.load = nil
+   self.state.record("load done", "")
+end
+
 function Connection:reconnect()
    self.number = self.number + 1
    self.state.record("reconnect", "")

@@ -1,0 +1,51 @@
+//! Options between sysbench's command line and scripts.
+
+use rumba_sysbench::options::{self, OptionInfo};
+use rumba_sysbench::{OptionSet, Refusal};
+
+use crate::declared::Kind;
+use crate::interpreter::{Interpreter, ScriptError};
+use crate::setup::OptionValue;
+
+/// Makes known what a script declares.
+///
+/// # Errors
+/// What is wrong with its table.
+pub fn declare(script: &Interpreter, options: &mut OptionSet) -> Result<(), ScriptError> {
+    for own in script.declared()? {
+        let info = OptionInfo::of_script(&own.name, &own.help, kind(own.kind), own.default.as_deref());
+        let wrong = |_| ScriptError::Load(format!("the default of option {} is neither on nor off", own.name));
+        options.declare(info).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// The options' values, as scripts find them.
+///
+/// # Errors
+/// A value is not a number and should be.
+pub fn values(options: &OptionSet) -> Result<Vec<(String, OptionValue)>, Refusal> {
+    let value = |(name, info): (String, &OptionInfo)| {
+        let value = match options.value(&info.name)? {
+            options::OptionValue::Flag(flag) => OptionValue::Flag(flag),
+            options::OptionValue::Number(number) => OptionValue::Number(number),
+            options::OptionValue::Text(text) => OptionValue::Text(text),
+            options::OptionValue::List(list) => OptionValue::List(list),
+            options::OptionValue::Nothing => OptionValue::Nil,
+        };
+        Ok((name, value))
+    };
+    options.iter().map(value).collect()
+}
+
+fn kind(kind: Kind) -> options::Kind {
+    match kind {
+        Kind::Flag => options::Kind::Flag,
+        Kind::Int => options::Kind::Int,
+        Kind::Size => options::Kind::Size,
+        Kind::Double => options::Kind::Double,
+        Kind::Text => options::Kind::Text,
+        Kind::List => options::Kind::List,
+        Kind::File => options::Kind::File,
+    }
+}

@@ -1,0 +1,113 @@
+//! What becomes of an error, as sysbench's drivers have it.
+
+use rumba_core::error::EngineError;
+use rumba_sysbench::OptionSet;
+
+use crate::host::Remedy;
+
+/// The client library's numbers for a connection that is gone.
+const LOST: [u32; 4] = [2006, 2011, 2013, 2055];
+/// After these, PostgreSQL's driver rolls back and begins the event again: a deadlock, a serialisation failure, a key that
+/// is there already.
+const IGNORED_STATES: [&[u8; 5]; 3] = [b"40P01", b"40001", b"23505"];
+
+/// Which errors of a driver an event is begun again after.
+#[derive(Clone, Debug)]
+pub struct Ignored {
+    driver: &'static str,
+    numbers: Numbers,
+}
+
+#[derive(Clone, Debug)]
+enum Numbers {
+    All,
+    Listed(Vec<u32>),
+}
+
+impl Ignored {
+    /// What `--mysql-ignore-errors` or `--sqlite-ignore-errors` says.
+    pub fn of(options: &OptionSet, driver: &'static str) -> Self {
+        let list = match driver {
+            "mysql" => options.list("mysql-ignore-errors"),
+            "sqlite" => options.list("sqlite-ignore-errors"),
+            _ => &[],
+        };
+        let numbers = match list.iter().any(|word| word == "all") {
+            true => Numbers::All,
+            false => Numbers::Listed(list.iter().filter_map(|word| word.trim().parse().ok()).collect()),
+        };
+        Self { driver, numbers }
+    }
+
+    /// Whether a lost connection is one of them, and so made anew.
+    pub fn has_lost(&self) -> bool {
+        LOST.iter().any(|&number| self.has(number))
+    }
+
+    /// What becomes of an error.
+    pub fn remedy(&self, error: &EngineError) -> Remedy {
+        let code = error.code();
+        if self.driver == "pgsql" {
+            return match code.sqlstate {
+                Some(state) if IGNORED_STATES.contains(&&state.0) => Remedy::RollBackAndRestart,
+                _ => Remedy::Fatal,
+            };
+        }
+        // SQLite's numbers say more in their upper bytes.
+        let number = if self.driver == "sqlite" { code.vendor & 0xff } else { code.vendor };
+        let is_ignored = match error {
+            EngineError::CutOff(_) | EngineError::Lost(_) => self.has_lost(),
+            _ => self.has(number),
+        };
+        match (is_ignored, self.driver) {
+            (false, _) => Remedy::Fatal,
+            (true, "sqlite") => Remedy::RollBackAndRestart,
+            (true, _) => Remedy::Restart,
+        }
+    }
+
+    fn has(&self, number: u32) -> bool {
+        match &self.numbers {
+            Numbers::All => true,
+            Numbers::Listed(list) => list.contains(&number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rumba_core::error::ErrorCode;
+    use rumba_sysbench::options::Source;
+
+    fn ignored(driver: &'static str, list: &str) -> Ignored {
+        let mut options = OptionSet::general();
+        options.set(&format!("{driver}-ignore-errors"), Some(list), Source::CommandLine).unwrap();
+        Ignored::of(&options, driver)
+    }
+
+    fn refused(code: ErrorCode) -> EngineError {
+        EngineError::refused("execute", code, "no")
+    }
+
+    #[test]
+    fn listed_numbers_are_begun_again_and_others_end_the_run() {
+        let mysql = ignored("mysql", "1213,2006");
+        assert_eq!(mysql.remedy(&refused(ErrorCode::of_vendor(1213))), Remedy::Restart);
+        assert_eq!(mysql.remedy(&refused(ErrorCode::of_vendor(1064))), Remedy::Fatal);
+        assert!(mysql.has_lost());
+        assert_eq!(mysql.remedy(&EngineError::Lost("gone".into())), Remedy::Restart);
+        assert_eq!(ignored("mysql", "1213").remedy(&EngineError::Lost("gone".into())), Remedy::Fatal);
+        assert_eq!(ignored("mysql", "all").remedy(&refused(ErrorCode::of_vendor(1064))), Remedy::Restart);
+        // SQLITE_BUSY_SNAPSHOT is 517: SQLITE_BUSY with more in the upper byte.
+        assert_eq!(ignored("sqlite", "5").remedy(&refused(ErrorCode::of_vendor(517))), Remedy::RollBackAndRestart);
+    }
+
+    #[test]
+    fn postgresql_has_no_list() {
+        let postgresql = Ignored::of(&OptionSet::general(), "pgsql");
+        assert_eq!(postgresql.remedy(&refused(ErrorCode::of_server(0, *b"40001"))), Remedy::RollBackAndRestart);
+        assert_eq!(postgresql.remedy(&refused(ErrorCode::of_server(0, *b"42P01"))), Remedy::Fatal);
+    }
+}

@@ -1,0 +1,166 @@
+//! Rows that a script makes value by value, loaded many at a time by the fastest way that the engine takes.
+
+use std::task::Poll;
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+
+use crate::interpreter::Client;
+
+/// About how many bytes of values go together: below the packet that every server takes, and few enough that a load can
+/// be undone and repeated.
+const BATCH_BYTES: usize = 512 << 10;
+
+/// What a row of integers takes of a batch.
+const INT_BYTES: usize = size_of::<i64>();
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Int(i64),
+    /// Text that ends here, and begins where the one before it ends.
+    Text {
+        end: usize,
+    },
+}
+
+/// A load under way. It has the connection's session, which takes nothing else meanwhile.
+pub(crate) struct RowLoad {
+    session: Box<dyn SqlSession>,
+    rows: Statement,
+    columns: usize,
+    values: Vec<Value>,
+    text: Vec<u8>,
+    /// The answer to the batch before is still to come.
+    is_owed: bool,
+}
+
+impl RowLoad {
+    /// A load into columns of a table.
+    ///
+    /// # Errors
+    /// The session, and the engine's words.
+    pub(crate) fn begin(
+        mut session: Box<dyn SqlSession>,
+        table: &str,
+        columns: &[&str],
+    ) -> Result<Self, (Box<dyn SqlSession>, EngineError)> {
+        match session.prepare_rows(table, columns) {
+            Ok(rows) => Ok(Self {
+                session,
+                rows,
+                columns: columns.len(),
+                values: Vec::new(),
+                text: Vec::with_capacity(BATCH_BYTES + (4 << 10)),
+                is_owed: false,
+            }),
+            Err(error) => Err((session, error)),
+        }
+    }
+
+    /// The next value of a row, a whole number.
+    #[inline]
+    pub(crate) fn int(&mut self, value: i64) {
+        self.values.push(Value::Int(value));
+    }
+
+    /// The next value of a row, a text of so many bytes that `fill` writes.
+    #[inline]
+    pub(crate) fn text(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) {
+        let start = self.text.len();
+        self.text.resize(start + bytes, 0);
+        fill(&mut self.text[start..]);
+        self.values.push(Value::Text { end: self.text.len() });
+    }
+
+    /// Whether whole rows are there, and enough to be sent.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.text.len() + INT_BYTES * self.values.len() >= BATCH_BYTES && self.values.len().is_multiple_of(self.columns)
+    }
+
+    /// Sends what is there. The engine works on it while the next rows are made; the answer is to the rows before.
+    ///
+    /// # Errors
+    /// The engine's words, about these rows or those before.
+    pub(crate) fn send(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
+        let before = self.settle(client)?;
+        if self.values.is_empty() {
+            return Ok(before);
+        }
+        let mut start = 0;
+        let params: Vec<Param<'_>> = self
+            .values
+            .iter()
+            .map(|value| match *value {
+                Value::Int(number) => Param::Int(number),
+                Value::Text { end } => Param::Text(&self.text[std::mem::replace(&mut start, end)..end]),
+            })
+            .collect();
+        client.statement_begins()?;
+        self.session.submit_rows(self.rows, &params)?;
+        client.loaded(self.bytes());
+        self.values.clear();
+        self.text.clear();
+        self.is_owed = true;
+        // What the socket takes goes out now.
+        let session = &mut self.session;
+        let at_once = client.wait(|context| match session.poll_answer(context, &mut |_| {}) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending => Poll::Ready(None),
+        });
+        match at_once {
+            None => Ok(before),
+            Some(answer) => {
+                self.is_owed = false;
+                took(client, answer)
+            }
+        }
+    }
+
+    /// Waits for the answer that is still to come.
+    fn settle(&mut self, client: &Client) -> Result<Option<Answer>, EngineError> {
+        if !std::mem::take(&mut self.is_owed) {
+            return Ok(None);
+        }
+        let session = &mut self.session;
+        took(client, client.wait(|context| session.poll_answer(context, &mut |_| {})))
+    }
+
+    /// Of the values: an INTEGER where that is enough.
+    fn bytes(&self) -> u64 {
+        let bytes = |value: &Value| match *value {
+            Value::Int(number) if i32::try_from(number).is_ok() => size_of::<i32>(),
+            Value::Int(_) => size_of::<i64>(),
+            Value::Text { .. } => 0,
+        };
+        (self.text.len() + self.values.iter().map(bytes).sum::<usize>()) as u64
+    }
+
+    /// Leaves it unfinished after an error; the session is the connection's again.
+    pub(crate) fn give_up(mut self, client: &Client) -> Box<dyn SqlSession> {
+        // Their failure follows from the one that is being told.
+        let _ = self.settle(client);
+        let _ = self.session.close(self.rows);
+        self.session
+    }
+
+    /// Sends the rest and waits for its answer; the session is the connection's again.
+    pub(crate) fn end(mut self, client: &Client) -> (Box<dyn SqlSession>, Result<Option<Answer>, EngineError>) {
+        let sent = match self.values.len().is_multiple_of(self.columns) {
+            true => self.send(client),
+            false => Err(EngineError::failed("load_rows_done", "the last row is not whole")),
+        };
+        let ended = match sent {
+            Ok(before) => self.settle(client).map(|last| last.or(before)),
+            Err(error) => return (self.give_up(client), Err(error)),
+        };
+        let closed = self.session.close(self.rows);
+        (self.session, ended.and_then(|answer| closed.map(|()| answer)))
+    }
+}
+
+fn took(client: &Client, answer: Result<Answer, EngineError>) -> Result<Option<Answer>, EngineError> {
+    let answer = answer?;
+    client.statement_done(answer.affected);
+    Ok(Some(answer))
+}

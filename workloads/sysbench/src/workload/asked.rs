@@ -1,0 +1,293 @@
+//! What an experiment's settings ask of a script.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rumba_core::setting::{SettingError, Settings};
+use rumba_sysbench::command_line::{self, CommandLine, Unknown};
+use rumba_sysbench::options::{Group, OptionInfo, Source};
+use rumba_sysbench::{OptionSet, Refusal, Settings as General, version};
+
+use super::sessions::Sessions;
+use crate::bundled::SCRIPTS;
+use crate::host::Host;
+use crate::interpreter::{Fill, Interpreter};
+use crate::options;
+use crate::random::{Shapes, Unique};
+use crate::setup::{Events, OptionValue, Script, Setup};
+
+/// Options of sysbench's own that a script's events may depend on; the experiment says all else.
+const TAKEN: [&str; 5] =
+    ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit_cmd", "validate", "rand_zipfian_exp"];
+
+/// A script with its options, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    line: CommandLine,
+    options: OptionSet,
+    general: General,
+    /// What `data` says.
+    data_bytes: Option<u64>,
+    /// How its tables are made.
+    pub(super) prepare: Prepare,
+}
+
+/// How a script fills the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prepare {
+    pub(super) fill: Fill,
+    /// Each thread does its part.
+    pub(super) is_parallel: bool,
+}
+
+impl Asked {
+    /// Reads the settings, and loads the script to hear which options it has.
+    pub(super) fn read(settings: &Settings) -> Result<Self, SettingError> {
+        let script = settings.text("script").unwrap_or("oltp_read_write");
+        if !is_bundled(script) && !Path::new(script).is_file() {
+            return Err(no_script(script));
+        }
+        let words = words(settings.text("options").unwrap_or_default())?;
+        let argv = std::iter::once("sysbench".to_owned()).chain(words).chain([script.to_owned(), "run".to_owned()]);
+        let line = command_line::parse(argv).map_err(|refusal| refused(&refusal))?;
+        let mut set = OptionSet::general();
+        let mut read = |path: &str| std::fs::read_to_string(path);
+        let applied = line.apply(&mut set, &mut read);
+        let unread = |words: String| SettingError::new("script", words, "mend the script, or name another");
+        let setup = Arc::new(setup(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
+        let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
+        options::declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
+        applied.unresolved.resolve(&mut set, Unknown::Refuse, &mut read).map_err(|refusal| refused(&refusal))?;
+        set.iter().try_for_each(|(key, info)| refuse_what_the_experiment_says(&set, &key, info))?;
+        let (general, _) = General::read(&mut set).map_err(|refusal| refused(&refusal))?;
+        if !main.has("event") && !main.has("thread_run") {
+            return Err(unread(format!("cannot find the event() function in {script}")));
+        }
+        let command = main.command("prepare").map_err(|error| unread(error.to_string()))?;
+        let prepare = match command {
+            Some(command) => Prepare { fill: Fill::Command, is_parallel: command.is_parallel },
+            None => Prepare { fill: Fill::Function, is_parallel: false },
+        };
+        Ok(Self { line, options: set, general, data_bytes: settings.bytes("data"), prepare })
+    }
+
+    /// The script's name, as the experiment has it.
+    pub(super) fn script(&self) -> &str {
+        self.line.test.as_deref().unwrap_or_default()
+    }
+
+    /// The options as they were given.
+    pub(super) fn given(&self) -> String {
+        self.line.options.iter().map(|given| given.argument.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What a script's tables are, if it is one of the bundled ones.
+    pub(super) fn tables(&self) -> Option<Tables> {
+        if !is_bundled(self.script()) || self.script() == "bulk_insert" {
+            return None;
+        }
+        let number = |name| self.options.double(name).max(0.0) as u64;
+        let has_k_index = self.options.flag("create-secondary");
+        let is_keyed = !self.options.flag("secondary");
+        Some(Tables { tables: number("tables"), rows: number("table-size"), has_k_index, is_keyed })
+    }
+
+    /// About how many bytes `prepare` writes.
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.data_bytes.or_else(|| self.tables().map(|tables| tables.bytes())).unwrap_or(0)
+    }
+
+    /// What the interpreters of a phase share.
+    pub(super) fn setup(&self, phase: Phase<'_>) -> Result<Setup, Refusal> {
+        let Phase { command, clients, seed, sessions, table_options } = phase;
+        let mut set = self.options.clone();
+        let known = |_| Refusal::fatal("an option of sysbench's is not known to itself");
+        set.set("threads", Some(&clients.to_string()), Source::CommandLine).map_err(known)?;
+        for (name, value) in of_tables(table_options) {
+            if set.source(name) == Some(Source::Default) {
+                set.set(name, Some(&value), Source::Default).map_err(known)?;
+            }
+        }
+        let shared = setup(&self.line, &set, command, seed, Some(sessions))?;
+        Ok(Setup { shapes: Shapes::from(&self.general.random), ..shared })
+    }
+
+    pub(super) fn options(&self) -> &OptionSet {
+        &self.options
+    }
+}
+
+/// What a phase's clients have in common.
+pub(super) struct Phase<'a> {
+    pub(super) command: &'a str,
+    pub(super) clients: u32,
+    pub(super) seed: u64,
+    pub(super) sessions: Arc<Sessions>,
+    /// What a table's definition ends with, on this engine.
+    pub(super) table_options: &'a str,
+}
+
+/// The bundled scripts' tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tables {
+    pub(super) tables: u64,
+    /// Of each.
+    pub(super) rows: u64,
+    /// There is an index on k.
+    pub(super) has_k_index: bool,
+    /// id is the primary key.
+    pub(super) is_keyed: bool,
+}
+
+impl Tables {
+    /// id, k, c and pad.
+    const ROW_BYTES: u64 = 4 + 4 + 119 + 59;
+    /// k and id.
+    pub(super) const ENTRY_BYTES: u64 = 8;
+
+    fn bytes(&self) -> u64 {
+        let row = Self::ROW_BYTES + if self.has_k_index { Self::ENTRY_BYTES } else { 0 };
+        self.tables * self.rows * row
+    }
+}
+
+fn setup(
+    line: &CommandLine,
+    set: &OptionSet,
+    command: &str,
+    seed: u64,
+    sessions: Option<Arc<Sessions>>,
+) -> Result<Setup, Refusal> {
+    let host: Arc<dyn Host> = sessions.unwrap_or_else(|| Arc::new(Sessions::none()));
+    Ok(Setup {
+        script: Script::Named(line.test.clone().unwrap_or_default()),
+        options: options::values(set)?,
+        argv: line.argv.clone(),
+        command: Some(command.to_owned()),
+        version: version::SYSBENCH.to_owned(),
+        luajit_command: set.text("luajit-cmd").map(str::to_owned),
+        is_quiet: true,
+        host,
+        seed,
+        shapes: Shapes::default(),
+        unique: Unique::new(seed),
+        events: Events::at_most(0),
+    })
+}
+
+fn is_bundled(script: &str) -> bool {
+    SCRIPTS.iter().any(|(name, _)| *name == script)
+}
+
+fn no_script(script: &str) -> SettingError {
+    let names = SCRIPTS.iter().map(|(name, _)| *name).filter(|name| *name != "oltp_common");
+    let remedy = match rumba_core::nearest(script, names.clone()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("the path of a file, or one of {}", names.collect::<Vec<_>>().join(", ")),
+    };
+    SettingError::new("script", format!("`{script}` is neither a bundled script nor a file"), remedy)
+}
+
+fn words(options: &str) -> Result<Vec<String>, SettingError> {
+    let words = shlex::split(options).ok_or_else(|| {
+        SettingError::new("options", "a quotation mark is the only one of its kind", "close it, or escape it by \\")
+    })?;
+    match words.iter().find(|word| !word.starts_with("--")) {
+        None => Ok(words),
+        Some(word) => {
+            let problem = format!("`{word}` is no option");
+            Err(SettingError::new("options", problem, "write --name=value; the script is named by `script`"))
+        }
+    }
+}
+
+fn refused(refusal: &Refusal) -> SettingError {
+    let words = refusal.to_string();
+    let words = words.trim_start_matches("FATAL: ").to_owned();
+    SettingError::new("options", words, "`rumba sysbench SCRIPT help` lists a script's options")
+}
+
+/// An experiment says how many clients there are, for how long they run and against what.
+fn refuse_what_the_experiment_says(set: &OptionSet, key: &str, info: &OptionInfo) -> Result<(), SettingError> {
+    let is_scripts = matches!(info.group, Group::Script | Group::Random);
+    if set.source(key) != Some(Source::CommandLine) || is_scripts || TAKEN.contains(&key) {
+        return Ok(());
+    }
+    let instead = match key {
+        "threads" | "num_threads" => "run.clients, and run.load_clients for prepare",
+        "time" | "max_time" => "run.loop and run.loops",
+        "warmup_time" => "run.warmup",
+        "rate" | "tx_rate" => "run.rate",
+        "events" | "max_requests" => "run.loop: events are counted, not bounded",
+        "percentile" | "histogram" | "report_interval" | "report_checkpoints" | "report_json" => {
+            "`rumba report`, which has all percentiles, intervals and JSON"
+        }
+        _ => "the engine's own settings, or nothing: experiments provision the database and connect to it",
+    };
+    Err(SettingError::new("options", format!("--{} is not a script's to say", info.name), format!("use {instead}")))
+}
+
+/// What a table's definition ends with, as the bundled scripts' options have it.
+fn of_tables(table_options: &str) -> Vec<(&'static str, String)> {
+    let (engines, rest): (Vec<&str>, Vec<&str>) =
+        table_options.split_whitespace().partition(|word| word.to_ascii_uppercase().starts_with("ENGINE="));
+    let engine = engines.iter().filter_map(|word| word.split_once('=')).map(|(_, name)| name.to_owned());
+    let mut found: Vec<(&'static str, String)> = engine.map(|name| ("mysql_storage_engine", name)).collect();
+    if !rest.is_empty() {
+        found.push(("create_table_options", rest.join(" ")));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rumba_core::setting::Value;
+
+    fn asked(given: &[(&str, &str)]) -> Result<Asked, SettingError> {
+        let value = |(name, value): &(&str, &str)| ((*name).to_owned(), Value::Text((*value).to_owned()));
+        Asked::read(&Settings(given.iter().map(value).collect()))
+    }
+
+    fn error(given: &[(&str, &str)]) -> String {
+        let error = asked(given).unwrap_err();
+        format!("{error}; {}", error.remedy)
+    }
+
+    #[test]
+    fn options_are_the_scripts_and_of_random_numbers() {
+        let asked = asked(&[("options", "--tables=3 --table-size=100 --rand-type='uniform'")]).unwrap();
+        assert_eq!(asked.script(), "oltp_read_write");
+        assert_eq!(asked.prepare, Prepare { fill: Fill::Command, is_parallel: true });
+        assert_eq!(asked.tables().map(|tables| (tables.tables, tables.rows)), Some((3, 100)));
+        assert_eq!(asked.data_bytes(), 300 * (186 + 8));
+        assert_eq!(asked.given(), "--tables=3 --table-size=100 --rand-type=uniform");
+    }
+
+    #[test]
+    fn what_the_experiment_says_is_refused_with_where_it_says_it() {
+        assert!(error(&[("options", "--threads=4")]).contains("use run.clients"));
+        assert!(error(&[("options", "--time=4")]).contains("run.loop"));
+        assert!(error(&[("options", "--mysql-host=db")]).contains("the engine's own settings"));
+        assert!(error(&[("options", "--tabels=4")]).contains("--tabels=4"));
+        assert!(error(&[("options", "tables=4")]).contains("is no option"));
+        assert!(error(&[("options", "--tables='4")]).contains("quotation mark"));
+        assert!(error(&[("options", "--rand-type=flat")]).contains("distribution: flat"));
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_is_refused_with_those_that_are() {
+        assert!(error(&[("script", "oltp_readwrite")]).contains("did you mean `oltp_read_write`?"));
+        assert!(error(&[("script", "nothing/of/the/kind.lua")]).contains("bulk_insert, micro, oltp_delete"));
+        assert!(error(&[("script", "oltp_common")]).contains("event"));
+    }
+
+    #[test]
+    fn a_tables_engine_and_the_rest_of_its_options_go_to_the_script() {
+        let options = of_tables("ENGINE=ROCKSDB DEFAULT CHARSET=latin1");
+        let expected = [("mysql_storage_engine", "ROCKSDB"), ("create_table_options", "DEFAULT CHARSET=latin1")];
+        assert_eq!(options, expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!(of_tables(""), []);
+    }
+}

@@ -1,0 +1,180 @@
+//! A script with its options, and the clients of one instance.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_core::engine::{Family, Schema, Session};
+use rumba_core::error::EngineError;
+use rumba_core::sql::SqlSession;
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Short, State};
+
+use super::asked::{Asked, Phase, Tables};
+use super::loader::ScriptLoader;
+use super::sessions::Sessions;
+use super::verify::verify;
+use crate::client::ScriptClient;
+use crate::counters::{Counter, Counters};
+use crate::setup::Setup;
+
+const OPS: &[OpInfo] = &[OpInfo { name: "event", short: Some(Short::new("ev", 1)) }];
+const LOAD_OPS: &[OpInfo] = &[OpInfo { name: "load_rows", short: None }];
+const BY_ALL: &[LoadStage] = &[LoadStage { name: "prepare", parallel: true, ops: LOAD_OPS }];
+const BY_ONE: &[LoadStage] = &[LoadStage { name: "prepare", parallel: false, ops: LOAD_OPS }];
+
+/// The name in [`State`] of the bytes that were loaded.
+const BYTES: &str = "bytes";
+
+/// A script with its options.
+pub(super) struct ScriptBound {
+    asked: Asked,
+    /// What loaders of this process have written.
+    loaders: Mutex<Vec<Arc<Counters>>>,
+    /// What those of another have.
+    bytes_before: AtomicU64,
+    shared: Mutex<Option<Shared>>,
+}
+
+/// What the clients of a phase share.
+#[derive(Clone)]
+struct Shared {
+    key: (&'static str, u32, u64),
+    setup: Arc<Setup>,
+    sessions: Arc<Sessions>,
+}
+
+impl ScriptBound {
+    pub(super) fn new(asked: Asked) -> Self {
+        Self { asked, loaders: Mutex::default(), bytes_before: AtomicU64::new(0), shared: Mutex::default() }
+    }
+
+    /// What a phase's clients share, made with its first; the client's session waits for its script there.
+    fn share(
+        &self,
+        command: &'static str,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+    ) -> Result<Arc<Setup>, EngineError> {
+        let session = sql(session)?;
+        let key = (command, at.clients, seed);
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match shared.take().filter(|shared| shared.key == key) {
+            Some(found) => found,
+            None => {
+                let sessions = Arc::new(Sessions::of(session.dialect(), self.asked.options()));
+                let phase = Phase {
+                    command,
+                    clients: at.clients,
+                    seed,
+                    sessions: sessions.clone(),
+                    table_options: session.table_options(),
+                };
+                let setup = self.asked.setup(phase).map_err(|refusal| failed(&refusal))?;
+                Shared { key, setup: Arc::new(setup), sessions }
+            }
+        };
+        found.sessions.give(at.client, session);
+        Ok(shared.insert(found).setup.clone())
+    }
+
+    fn tables(&self) -> Option<Tables> {
+        self.asked.tables()
+    }
+}
+
+fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
+    match session {
+        Session::Sql(session) => Ok(session),
+        Session::Kv(_) => Err(EngineError::failed("sysbench", "scripts speak SQL, and this engine does not")),
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> EngineError {
+    EngineError::failed("script", error.to_string())
+}
+
+impl Bound for ScriptBound {
+    fn schema(&self, _family: Family) -> Schema<'_> {
+        Schema::BySession
+    }
+
+    fn ops(&self) -> &'static [OpInfo] {
+        OPS
+    }
+
+    fn load_stages(&self) -> &'static [LoadStage] {
+        if self.asked.prepare.is_parallel { BY_ALL } else { BY_ONE }
+    }
+
+    fn expected_rows(&self) -> u64 {
+        self.tables().map_or(0, |tables| tables.tables * tables.rows)
+    }
+
+    fn expected_logical_bytes(&self) -> u64 {
+        self.asked.data_bytes()
+    }
+
+    fn conditions(&self) -> Vec<(String, String)> {
+        let given = self.asked.given();
+        let options = if given.is_empty() { "none: the script's defaults".to_owned() } else { given };
+        let mut all = vec![("script".to_owned(), self.asked.script().to_owned()), ("script options".to_owned(), options)];
+        if self.tables().is_none() {
+            let none = "none: what a script of your own keeps true is known to it alone";
+            all.push(("verification".to_owned(), none.to_owned()));
+        }
+        all
+    }
+
+    /// Scripts make their tables.
+    fn create_schema(&self, _session: &mut Session) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn loader(
+        &self,
+        _stage: usize,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let setup = self.share("prepare", session, at, seed)?;
+        let counters = Arc::<Counters>::default();
+        self.loaders.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
+        let loader = ScriptLoader::new(&setup, at.client, counters, self.asked.prepare.fill);
+        Ok(Box::new(loader.map_err(|error| failed(&error))?))
+    }
+
+    fn logical_bytes(&self) -> u64 {
+        let loaders = self.loaders.lock().unwrap_or_else(PoisonError::into_inner);
+        let written: u64 = loaders.iter().map(|counters| counters.read()[Counter::BytesWritten as usize]).sum();
+        if written == 0 {
+            return self.bytes_before.load(Relaxed);
+        }
+        let entries = self.tables().filter(|tables| tables.has_k_index);
+        written + entries.map_or(0, |tables| tables.tables * tables.rows * Tables::ENTRY_BYTES)
+    }
+
+    fn state(&self) -> State {
+        State::from([(BYTES.to_owned(), self.logical_bytes())])
+    }
+
+    fn restore(&self, state: &State) -> Result<(), EngineError> {
+        let bytes = state.get(BYTES).ok_or_else(|| EngineError::failed("sysbench's state", "bytes is missing in it"))?;
+        self.bytes_before.store(*bytes, Relaxed);
+        Ok(())
+    }
+
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+        let setup = self.share("run", session, at, seed)?;
+        let client = ScriptClient::new(&setup, at.client, Arc::default());
+        Ok(Box::new(client.map_err(|error| failed(&error))?))
+    }
+
+    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+        match self.tables() {
+            Some(tables) => verify(&mut *sql(session)?, self.asked.script(), tables),
+            None => Ok(Vec::new()),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A script as an experiment's workload: `workload.sysbench`.
+
+mod asked;
+mod bound;
+mod loader;
+mod sessions;
+mod verify;
+
+use rumba_core::engine::Family;
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::sql::Dialect;
+use rumba_core::workload::{Bound, Workload};
+
+use asked::Asked;
+use bound::ScriptBound;
+
+const FAMILIES: &[Family] =
+    &[Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+
+const SETTINGS: &[SettingInfo] = &[
+    SettingInfo {
+        name: "script",
+        kind: Kind::Text,
+        default: "oltp_read_write",
+        help: "a bundled script's name, or the path of a Lua file: what `sysbench` takes as its test",
+    },
+    SettingInfo {
+        name: "options",
+        kind: Kind::Text,
+        default: "none",
+        help: "the script's options and those of random numbers, as for sysbench: \"--tables=4 --rand-type=uniform\"",
+    },
+    SettingInfo {
+        name: "data",
+        kind: Kind::Bytes,
+        default: "of a bundled script by its tables, unknown of others",
+        help: "about how many bytes of values the script's prepare writes, for memory limits that are shares of it",
+    },
+];
+
+/// sysbench's scripts as a workload.
+pub struct Sysbench;
+
+impl Workload for Sysbench {
+    fn name(&self) -> &'static str {
+        "sysbench"
+    }
+
+    fn about(&self) -> &'static str {
+        "a Lua script of sysbench, bundled or your own, unchanged: its prepare is the load, its events are measured"
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        SETTINGS
+    }
+
+    fn families(&self) -> &'static [Family] {
+        FAMILIES
+    }
+
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(ScriptBound::new(Asked::read(settings)?)))
+    }
+}

@@ -1,0 +1,71 @@
+//! The sessions that an experiment gives its clients, as scripts connect to them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, SqlSession};
+use rumba_sysbench::OptionSet;
+
+use crate::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
+use crate::remedy::Ignored;
+
+/// One session for each client, until its script asks for it.
+pub(super) struct Sessions {
+    driver: usize,
+    ignored: Option<Ignored>,
+    waiting: Mutex<HashMap<u32, Box<dyn SqlSession>>>,
+}
+
+impl Sessions {
+    /// Of a script that is only looked at.
+    pub(super) fn none() -> Self {
+        Self { driver: 0, ignored: None, waiting: Mutex::default() }
+    }
+
+    /// Of an engine that speaks this.
+    pub(super) fn of(dialect: Dialect, options: &OptionSet) -> Self {
+        let name = match dialect {
+            Dialect::MySql => "mysql",
+            Dialect::PostgreSql => "pgsql",
+            Dialect::Sqlite => "sqlite",
+        };
+        let driver = DRIVERS.iter().position(|driver| driver.name == name).unwrap_or_default();
+        Self { driver, ignored: Some(Ignored::of(options, name)), waiting: Mutex::default() }
+    }
+
+    /// Keeps a client's session for its script.
+    pub(super) fn give(&self, client: u32, session: Box<dyn SqlSession>) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(client, session);
+    }
+}
+
+impl Host for Sessions {
+    fn drivers(&self) -> &[DriverInfo] {
+        &DRIVERS
+    }
+
+    fn default_driver(&self) -> Option<usize> {
+        Some(self.driver)
+    }
+
+    fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        if driver != self.driver {
+            let words = format!("this engine speaks to the driver {}, not {}", DRIVERS[self.driver].name, DRIVERS[driver].name);
+            return Err(EngineError::failed("connect", words));
+        }
+        let session = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
+        session.ok_or_else(|| {
+            let words = "in an experiment each client has one connection, from its first connect() to its end: run scripts \
+                         that connect more often, or anew, by `rumba sysbench`";
+            EngineError::failed("connect", words)
+        })
+    }
+
+    fn remedy(&self, _driver: usize, error: &EngineError) -> Remedy {
+        self.ignored.as_ref().map_or(Remedy::Fatal, |ignored| ignored.remedy(error))
+    }
+
+    /// What ends a client is in its error; the rest has nowhere to go in an experiment.
+    fn log(&self, _level: Level, _words: &str) {}
+}

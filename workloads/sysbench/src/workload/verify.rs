@@ -1,0 +1,118 @@
+//! What must be true of the bundled scripts' tables after their events.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, SqlSession};
+use rumba_core::worker::block_on;
+use rumba_core::workload::Check;
+
+use super::asked::Tables;
+
+/// Shown of what is wrong.
+const EXAMPLES: usize = 5;
+
+/// What events do to the number of rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Nothing: what is deleted is inserted again in the same transaction.
+    None,
+    Grows,
+    Shrinks,
+    /// Either: a test of `micro` by name, or scripts without transactions.
+    Any,
+}
+
+impl Change {
+    fn of(script: &str) -> Self {
+        match script {
+            "oltp_insert" => Change::Grows,
+            "oltp_delete" => Change::Shrinks,
+            "micro" => Change::Any,
+            _ => Change::None,
+        }
+    }
+
+    fn allows(self, rows: u64, loaded: u64) -> bool {
+        match self {
+            Change::None => rows == loaded,
+            Change::Grows => rows >= loaded,
+            Change::Shrinks => rows <= loaded,
+            Change::Any => true,
+        }
+    }
+}
+
+/// The rows of a table, and the sum of their k, by one way to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    rows: u64,
+    k: i64,
+}
+
+/// Looks at every table by its rows and by its index.
+pub(super) fn verify(session: &mut dyn SqlSession, script: &str, tables: Tables) -> Result<Vec<Check>, EngineError> {
+    let change = Change::of(script);
+    let mut rows = check("every table has the rows that its events leave");
+    let mut index = check("the index on k holds every row, each with its k");
+    for table in 1..=tables.tables {
+        let by_rows = sums(session, table, Way::Rows)?;
+        rows.examined += 1;
+        if !change.allows(by_rows.rows, tables.rows) {
+            wrong(&mut rows, format!("sbtest{table}: {} rows of {} loaded", by_rows.rows, tables.rows));
+        }
+        if tables.has_k_index {
+            let by_index = sums(session, table, Way::Index)?;
+            index.examined += by_rows.rows;
+            if by_index != by_rows {
+                wrong(&mut index, format!("sbtest{table}: {by_rows:?} by its rows, {by_index:?} by its index"));
+            }
+        }
+    }
+    Ok(if tables.has_k_index { vec![rows, index] } else { vec![rows] })
+}
+
+fn check(name: &str) -> Check {
+    Check { name: name.to_owned(), examined: 0, wrong: 0, examples: Vec::new() }
+}
+
+fn wrong(check: &mut Check, example: String) {
+    check.wrong += 1;
+    if check.examples.len() < EXAMPLES {
+        check.examples.push(example);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Rows,
+    Index,
+}
+
+fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums, EngineError> {
+    let hint = match (session.dialect(), way) {
+        // Whatever the key is, the rows are where c is.
+        (Dialect::MySql, Way::Rows) => format!("IGNORE INDEX (k_{table})"),
+        (Dialect::MySql, Way::Index) => format!("FORCE INDEX (k_{table})"),
+        (Dialect::Sqlite, Way::Rows) => "NOT INDEXED".to_owned(),
+        (Dialect::Sqlite, Way::Index) => format!("INDEXED BY k_{table}"),
+        (Dialect::PostgreSql, _) => {
+            let rows = if way == Way::Rows { "on" } else { "off" };
+            session.run(&format!("SET enable_seqscan = {rows}"))?;
+            let index = if way == Way::Rows { "off" } else { "on" };
+            ["indexscan", "indexonlyscan", "bitmapscan"]
+                .iter()
+                .try_for_each(|scan| session.run(&format!("SET enable_{scan} = {index}")))?;
+            String::new()
+        }
+    };
+    // Without a bound on k, PostgreSQL would read the index of the key; k is above 0.
+    let bound = if way == Way::Index { "WHERE k > -1" } else { "" };
+    let sql = format!("SELECT COUNT(*), SUM(k) FROM sbtest{table} {hint} {bound}");
+    let statement = session.prepare(&sql)?;
+    let mut sums = Sums::default();
+    session.submit(statement, &[])?;
+    block_on(session.answer(&mut |row| {
+        sums = Sums { rows: row.int(0).unsigned_abs(), k: row.int(1) };
+    }))?;
+    session.close(statement)?;
+    Ok(sums)
+}
