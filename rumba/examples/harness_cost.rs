@@ -35,8 +35,9 @@ impl Pace for Ended {
         self.pace.start(kind);
     }
 
-    fn done(&mut self, kind: OpKind, op: Op) {
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         self.pace.done(kind, op);
+        0
     }
 }
 

@@ -51,6 +51,13 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Serve fixed answers over the protocol of MySQL or PostgreSQL: what a client costs, and whether it tells time
     NullServer(NullServerArgs),
+    /// Run sysbench's scripts by sysbench's own command line: `rumba sysbench oltp_read_write --tables=4 run`
+    #[command(disable_help_flag = true)]
+    Sysbench {
+        /// What sysbench would be given
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Run one trial ordered on standard input (used by `run`)
     #[command(hide = true)]
     Trial,

@@ -14,6 +14,9 @@ use rumba_lab::registry::Registry;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    if let Some(argv) = commands::sysbench::asked(std::env::args().collect()) {
+        return commands::sysbench::main(argv);
+    }
     let cli = Cli::parse();
     let registry = Registry {
         engines: registry::engines(),
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Command::Engines(args) => commands::engines::run(&args, &registry),
         Command::Workloads(args) => commands::workloads::run(&args, &registry),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Sysbench { words } => return commands::sysbench::main(words),
         Command::NullServer(args) => commands::null_server::run(&args),
         Command::Trial => commands::trial(&registry),
         Command::Probe => commands::probe(&registry),

@@ -44,8 +44,9 @@ impl Pace for Counted {
         self.pace.start(kind);
     }
 
-    fn done(&mut self, kind: OpKind, op: Op) {
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         self.pace.done(kind, op);
+        0
     }
 }
 

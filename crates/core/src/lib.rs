@@ -24,6 +24,7 @@ pub mod server;
 pub mod setting;
 pub mod sql;
 pub mod units;
+pub mod value;
 pub mod wait;
 pub mod warning;
 pub mod worker;

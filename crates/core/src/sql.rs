@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
+use crate::value::SqlValue;
 
 /// Whose SQL a session speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,22 +38,22 @@ impl std::fmt::Display for Dialect {
 }
 
 /// A statement's parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Param<'a> {
-    /// SQL NULL.
-    Null,
-    /// An integer of up to 64 bits.
-    Int(i64),
-    /// A byte string.
-    Bytes(&'a [u8]),
-}
+pub type Param<'a> = SqlValue<'a>;
 
 /// One row of an answer, borrowed from the session.
 pub trait Row {
+    /// How many columns it has.
+    fn columns(&self) -> usize;
+    /// What column `column` holds; NULL beyond the last.
+    fn value(&self, column: usize) -> SqlValue<'_>;
     /// Column `column` as an integer; 0 for NULL.
-    fn int(&self, column: usize) -> i64;
-    /// Column `column` as bytes; empty for NULL.
-    fn bytes(&self, column: usize) -> &[u8];
+    fn int(&self, column: usize) -> i64 {
+        self.value(column).int()
+    }
+    /// Column `column` as bytes, numbers in the form in which they came; empty for NULL.
+    fn bytes(&self, column: usize) -> &[u8] {
+        self.value(column).bytes()
+    }
 }
 
 /// A prepared statement of one session.
@@ -71,10 +72,12 @@ pub struct Answer {
     pub matched: u64,
     /// The last automatically assigned id, 0 if none.
     pub last_insert_id: i64,
+    /// Whether the statement is one that answers with rows, if only with none.
+    pub result_set: bool,
 }
 
 /// What is called with each row of an answer.
-pub type Visit<'a> = &'a mut (dyn FnMut(&dyn Row) + Send);
+pub type Visit<'a> = &'a mut dyn FnMut(&dyn Row);
 
 /// One client's session.
 pub trait SqlSession: Send {
@@ -87,12 +90,20 @@ pub trait SqlSession: Send {
         ""
     }
 
-    /// How many statements may be submitted before the first answer is taken.
-    /// Beyond 1, a statement is executed even if the one before it fails; within a transaction a server may leave it
-    /// out instead, and its answer is then a failure.
+    /// How many statements may be submitted before the first answer is taken. What becomes of those behind one that
+    /// fails is told by [`SqlSession::survives_errors`].
     fn pipeline(&self) -> usize {
         1
     }
+
+    /// Whether a transaction goes on after a statement of it has failed with anything but a conflict or a full device:
+    /// the statement did nothing, those that were submitted behind it are carried out, and what the transaction did
+    /// before can be committed. Where it does not, all that follows fails as well, what was submitted already among it, until
+    /// the transaction is rolled back; it cannot be committed any more.
+    ///
+    /// Without a transaction around them, statements that were submitted one behind the other stand each for itself.
+    /// A conflict may have ended the transaction whatever is said here: it is rolled back in any case.
+    fn survives_errors(&self) -> bool;
 
     /// Prepares a statement for the life of the session.
     ///
@@ -119,6 +130,19 @@ pub trait SqlSession: Send {
     /// # Errors
     /// Whatever the engine said.
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError>;
+
+    /// Starts a statement without parameters that was not prepared. Its rows hold what the engine makes of their
+    /// values where it is asked for text: text, bytes and NULL, and of some truth values as whole numbers.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError>;
+
+    /// Forgets a prepared statement, here and in the engine; it is not used again. Nothing is under way of it.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError>;
 
     /// Takes the answer to the first submitted statement, calling `visit` with each row.
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>>;

@@ -38,12 +38,15 @@ pub trait Pace: Send {
     /// The operation of this type is drawn and is about to be performed.
     fn start(&mut self, kind: OpKind);
 
-    /// The operation has ended.
-    fn done(&mut self, kind: OpKind, op: Op);
+    /// The operation has ended: how long it took, in nanoseconds from when it was due.
+    fn done(&mut self, kind: OpKind, op: Op) -> u64;
+
+    /// The operation at hand is given up, and is none.
+    fn given_up(&mut self) {}
 }
 
-/// One client's stream of operations.
-pub trait Worker: Send {
+/// One client's stream of operations. It lives on the thread that made it, and need not be able to leave it.
+pub trait Worker {
     /// Draws the next operation and keeps it; `None` when the stream has ended.
     /// No I/O, no allocation: it is outside the service time but on the load path.
     fn draw(&mut self) -> Option<OpKind>;
@@ -51,24 +54,18 @@ pub trait Worker: Send {
     /// Performs the drawn operation. Conflicts are retried here and counted.
     ///
     /// Errors are those that end the trial.
-    fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>> + Send;
+    fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>>;
 }
 
 /// A worker behind a pointer: its whole run is one future, so that nothing is
 /// allocated per operation.
-pub trait Client: Send {
+pub trait Client {
     /// Runs operations until the pace or the worker has no more.
-    fn run<'a>(
-        &'a mut self,
-        pace: &'a mut dyn Pace,
-    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>>;
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>>;
 }
 
 impl<W: Worker> Client for W {
-    fn run<'a>(
-        &'a mut self,
-        pace: &'a mut dyn Pace,
-    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
         Box::pin(async move {
             while let Some(kind) = self.draw() {
                 if !poll_fn(|context| pace.poll_turn(context)).await {

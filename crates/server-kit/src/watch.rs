@@ -92,7 +92,7 @@ impl Watch {
     /// The error that a client met, or the end of the server where that is behind it.
     #[cold]
     fn behind(&self, error: EngineError) -> EngineError {
-        if !matches!(error, EngineError::Failed { call: "connection", .. }) {
+        if !matches!(error, EngineError::Lost(_)) {
             return error;
         }
         let since = Instant::now();
@@ -135,6 +135,10 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.session.pipeline()
     }
 
+    fn survives_errors(&self) -> bool {
+        self.session.survives_errors()
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare(sql))
     }
@@ -149,6 +153,14 @@ impl<S: SqlSession> SqlSession for Watched<S> {
 
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
         self.watch.explained(self.session.submit_rows(rows, values))
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.watch.explained(self.session.submit_text(sql))
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        self.watch.explained(self.session.close(statement))
     }
 
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {

@@ -110,7 +110,7 @@ impl Link {
             match self {
                 Link::Up => return Ok(()),
                 Link::Dropped(_) => *self = Link::Up,
-                Link::Gone(why) => return Err(gone(why)),
+                Link::Gone(why) => return Err(EngineError::Lost(why.clone())),
                 Link::Down(down) => {
                     std::thread::sleep(down.next.saturating_duration_since(Instant::now()));
                     self.try_again(connect);
@@ -132,7 +132,7 @@ impl Link {
                     }
                     return Poll::Ready(CUT_OFF);
                 }
-                Link::Gone(why) => return Poll::Ready(gone(why)),
+                Link::Gone(why) => return Poll::Ready(EngineError::Lost(why.clone())),
                 Link::Down(down) => {
                     let (next, left) = (down.next, down.next.saturating_duration_since(Instant::now()));
                     if !left.is_zero() {
@@ -164,8 +164,4 @@ impl Link {
         };
         false
     }
-}
-
-fn gone(why: &str) -> EngineError {
-    EngineError::Failed { call: "connection", message: why.to_owned() }
 }

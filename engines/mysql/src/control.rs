@@ -48,13 +48,13 @@ impl Control {
     /// sees that its end may be behind it.
     pub fn told(&self, error: EngineError) -> EngineError {
         match error {
-            EngineError::Failed { call, message } if self.is_lost => {
+            full @ EngineError::DiskFull(_) => full,
+            error if self.is_lost => {
                 let remedy = match (&self.schema, self.on_lost) {
                     (Some(_), OnLost::Fail) => "; on_lost = \"reconnect\" goes on after a server's restart",
                     _ => "",
                 };
-                let message = format!("the connection was lost: {call}: {message}{remedy}");
-                EngineError::Failed { call: "connection", message }
+                EngineError::Lost(format!("the connection was lost: {error}{remedy}"))
             }
             other => other,
         }

@@ -302,7 +302,7 @@ fn setting(error: SettingError) -> EngineError {
 
 fn connect(target: &rumba_protocol_mysql::Target) -> Result<Admin, EngineError> {
     let connected = Admin::connect(target, Duration::from_secs(60));
-    connected.map_err(|error| EngineError::failed("connection to the server", error.to_string()))
+    connected.map_err(|error| error.during("connection to the server"))
 }
 
 /// What the record says beside the variables.

@@ -49,7 +49,7 @@ pub fn text(value: &str) -> String {
 }
 
 fn failed(error: WireError) -> EngineError {
-    EngineError::failed("schema on the server", error.to_string())
+    error.during("schema on the server")
 }
 
 /// Connects, with an error that names the remedy.

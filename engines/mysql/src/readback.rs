@@ -36,7 +36,7 @@ const TELLING: [&str; 14] = [
 /// The first setting that the server changed or ignored.
 pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, String)>, EngineError> {
     let call = "reading the settings back";
-    let variables = global_variables(admin).map_err(|error| EngineError::failed(call, error.to_string()))?;
+    let variables = global_variables(admin).map_err(|error| error.during(call))?;
     let mut in_force: Vec<(String, String)> = Vec::new();
     for line in &plan.lines {
         let Some((name, asked)) = variable_of(line) else { continue };
@@ -81,7 +81,7 @@ fn families(admin: &mut Admin, plan: &Plan, call: &'static str) -> Result<(), En
     let Some(asked) = value_of(plan, "rocksdb_default_cf_options") else { return Ok(()) };
     let overriding = value_of(plan, "rocksdb_override_cf_options").and_then(of_default_family).unwrap_or_default();
     let sql = "SELECT OPTION_TYPE, VALUE FROM information_schema.ROCKSDB_CF_OPTIONS WHERE CF_NAME = 'default'";
-    let rows = admin.query(sql).map_err(|error| EngineError::failed(call, error.to_string()))?.rows;
+    let rows = admin.query(sql).map_err(|error| error.during(call))?.rows;
     let found: BTreeMap<String, String> = rows
         .into_iter()
         .filter_map(|row| {

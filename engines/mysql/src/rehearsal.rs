@@ -93,23 +93,18 @@ pub fn rehearse(
 const CALL: &str = "rehearsal on the server";
 
 fn refused(admin: &mut dyn Ask, server: &Server, schema: &str, error: &WireError, sql: &str) -> EngineError {
-    let words = format!("{error}, in: {sql}");
+    let told = error.during(CALL).followed_by(&format!(", in: {sql}"));
     match error {
         WireError::Server { code, .. } if is_denied(*code) => {
-            EngineError::failed(CALL, format!("{words}; {}", grants(admin, &server.kind, schema)))
+            told.followed_by(&format!("; {}", grants(admin, &server.kind, schema)))
         }
-        _ => EngineError::failed(CALL, words),
+        _ => told,
     }
 }
 
 /// An error with the grants, where a privilege is what is missing.
 fn with_remedy(error: EngineError, grants: &str) -> EngineError {
-    match error {
-        EngineError::Failed { call, message } if message.contains("denied") => {
-            EngineError::failed(call, format!("{message}; {grants}"))
-        }
-        other => other,
-    }
+    if error.to_string().contains("denied") { error.followed_by(&format!("; {grants}")) } else { error }
 }
 
 /// The statements with which an administrator gives the user what a trial needs.

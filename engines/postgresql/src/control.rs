@@ -75,13 +75,13 @@ impl Control {
     /// sees that its end may be behind it.
     pub fn told(&self, error: EngineError) -> EngineError {
         match error {
-            EngineError::Failed { call, message } if self.is_lost => {
+            full @ EngineError::DiskFull(_) => full,
+            error if self.is_lost => {
                 let remedy = match (self.holds, self.on_lost) {
                     (true, OnLost::Fail) => "; on_lost = \"reconnect\" goes on after a server's restart",
                     _ => "",
                 };
-                let message = format!("the connection was lost: {call}: {message}{remedy}");
-                EngineError::Failed { call: "connection", message }
+                EngineError::Lost(format!("the connection was lost: {error}{remedy}"))
             }
             other => other,
         }

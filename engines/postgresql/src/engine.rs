@@ -195,8 +195,8 @@ fn open_own(dir: &Path, config: &EngineConfig, server: &Server, data: Data) -> R
     let launch = Launch { software: &software, layout: &layout, plan: &plan, identity: identity.as_ref(), data };
     let running = launch.start()?;
     let target = running.target.clone();
-    let admin = Admin::connect(&target, Duration::from_secs(60))
-        .map_err(|error| EngineError::failed("connection to the server", error.to_string()))?;
+    let admin =
+        Admin::connect(&target, Duration::from_secs(60)).map_err(|error| error.during("connection to the server"))?;
     let mut control = Control::new(admin, options.on_lost, false);
     let mut settings = facts(&software, &plan, identity.as_ref());
     settings.extend(readback::settings_in_force(&mut control, &plan)?);

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, SqlState};
 use rumba_core::setting::SettingError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Target};
 
@@ -27,7 +27,7 @@ pub const RELEASE: Duration = Duration::from_secs(10);
 const NAP: Duration = Duration::from_millis(100);
 
 /// The database does not exist.
-const NO_DATABASE: &str = "3D000";
+const NO_DATABASE: SqlState = SqlState(*b"3D000");
 
 const CALL: &str = "database on the server";
 
@@ -62,7 +62,7 @@ pub fn connect(target: &Target) -> Result<Admin, SettingError> {
     Admin::connect(target, PATIENCE).map_err(|error| {
         let database = target.database.as_deref().unwrap_or_default();
         let words = match &error {
-            PgError::Server { sqlstate, .. } if sqlstate == NO_DATABASE => remedy(database),
+            PgError::Server { sqlstate, .. } if *sqlstate == NO_DATABASE => remedy(database),
             PgError::Server { .. } => {
                 "check the user in the DSN, the password in RUMBA_POSTGRESQL_PASSWORD, PGPASSWORD \
                                        or the password file, and the server's pg_hba.conf"

@@ -1,6 +1,6 @@
 //! How the server writes of errors in its log, and errors of the statements that rumba sends.
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, SqlState};
 use rumba_protocol_postgresql::PgError;
 use rumba_server_kit::failure::LogWords;
 
@@ -15,15 +15,15 @@ fn is_error(line: &str) -> bool {
 
 /// The error of a statement.
 pub fn failed(call: &'static str, error: &PgError) -> EngineError {
-    EngineError::failed(call, error.to_string())
+    error.during(call)
 }
 
 /// The code for a privilege that is missing.
-pub const DENIED: &str = "42501";
+pub const DENIED: SqlState = SqlState(*b"42501");
 
 /// Whether the server refused because a privilege is missing.
 pub fn is_denied(error: &PgError) -> bool {
-    matches!(error, PgError::Server { sqlstate, .. } if sqlstate == DENIED)
+    matches!(error, PgError::Server { sqlstate, .. } if *sqlstate == DENIED)
 }
 
 #[cfg(test)]

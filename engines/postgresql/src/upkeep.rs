@@ -43,12 +43,7 @@ fn vacuum(control: &mut Control, how: &'static str) -> Result<(), EngineError> {
 fn checkpoint(control: &mut Control) -> Result<(), EngineError> {
     control.ask(CHECKPOINT).map(drop).map_err(|error| {
         let told = failed(CHECKPOINT, &error);
-        match told {
-            EngineError::Failed { call, message } if is_denied(&error) => {
-                EngineError::failed(call, format!("{message}; {REMEDY}"))
-            }
-            other => other,
-        }
+        if is_denied(&error) { told.followed_by(&format!("; {REMEDY}")) } else { told }
     })
 }
 

@@ -414,7 +414,7 @@ unsafe fn failure(api: &Api, call: &'static str, error: *mut c_char) -> EngineEr
     unsafe {
         let words = CStr::from_ptr(error);
         let failure = match conflict(words.to_bytes()) {
-            Some(why) => EngineError::Conflict(why),
+            Some(why) => EngineError::conflict(why),
             None => EngineError::failed(call, words.to_string_lossy()),
         };
         api.rocksdb_free(error.cast());

@@ -39,7 +39,7 @@ fn everything(session: &mut dyn KvSession, other: &mut dyn KvSession, value: &mu
     seen += session.scan(0, range, &mut |_, _| {}).unwrap();
     assert_eq!(seen, 8);
     other.begin().unwrap();
-    assert!(matches!(other.put(0, b"ab1", b""), Err(EngineError::Conflict(_))));
+    assert!(matches!(other.put(0, b"ab1", b""), Err(EngineError::Conflict { .. })));
     other.rollback().unwrap();
     session.commit().unwrap();
 }

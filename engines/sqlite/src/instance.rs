@@ -75,7 +75,7 @@ impl SqliteInstance {
 
     fn explain_exclusive(&self, error: EngineError) -> EngineError {
         match error {
-            EngineError::Conflict(why) if self.pragmas.is_exclusive => EngineError::Failed {
+            EngineError::Conflict { why, .. } if self.pragmas.is_exclusive => EngineError::Failed {
                 call: "sqlite3_open_v2",
                 message: format!("{why}; locking_mode = \"exclusive\" allows one session: use normal, or one client"),
             },

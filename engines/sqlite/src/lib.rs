@@ -14,6 +14,7 @@ mod session;
 mod status;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
@@ -22,10 +23,12 @@ use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
-use rumba_core::sql::Dialect;
+use rumba_core::sql::{Dialect, SqlSession};
 
 use crate::instance::SqliteInstance;
 use crate::pragmas::{Pragmas, SETTINGS};
+use crate::raw::Handle;
+use crate::session::SqliteSession;
 
 /// The engine `sqlite`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,4 +84,16 @@ impl Engine for Sqlite {
         require_database(dir, instance::FILE)?;
         self.open(dir, config, schema)
     }
+}
+
+/// A session on a database file, outside of any instance: `pragmas` are statements to set it up with; a session that
+/// meets another's writing waits for up to `busy_timeout_ms`.
+///
+/// # Errors
+/// SQLite's words.
+pub fn session(file: &Path, pragmas: &str, busy_timeout_ms: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+    let handle = Handle::open(file)?;
+    handle.pause_shortly(busy_timeout_ms)?;
+    handle.run(pragmas)?;
+    Ok(Box::new(SqliteSession::new(handle, None, Arc::default())))
 }

@@ -8,8 +8,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Param, Row, Visit};
+use rumba_core::value::SqlValue;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::busy::pause;
@@ -36,12 +37,15 @@ fn page_header_bytes() -> u64 {
     u64::try_from(bytes).unwrap_or_default()
 }
 
+const PREPARE: &str = "sqlite3_prepare_v3";
+
 /// A connection and its prepared statements. One thread uses it at a time.
 pub(crate) struct Handle {
     // Fields drop in this order: statements are finalised before the connection is closed.
-    statements: Vec<Prepared>,
-    /// What the bound parameters of the submitted statement point into.
+    statements: Vec<Option<Prepared>>,
+    /// What the bound parameters of the submitted statement point into, and where each of them ends.
     arguments: Vec<u8>,
+    ends: Vec<usize>,
     connection: Connection,
 }
 
@@ -50,6 +54,7 @@ struct Prepared {
     parameters: usize,
     is_read_only: bool,
     is_rollback: bool,
+    has_columns: bool,
 }
 
 // SAFETY: a statement belongs to its connection, which may move between threads
@@ -71,7 +76,7 @@ impl Handle {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags)
             .map_err(|error| EngineError::failed("sqlite3_open_v2", error.to_string()))?;
-        Ok(Self { statements: Vec::new(), arguments: Vec::new(), connection })
+        Ok(Self { statements: Vec::new(), arguments: Vec::new(), ends: Vec::new(), connection })
     }
 
     /// Waits for other writers in short pauses, for about as long as `timeout_ms`, and
@@ -176,65 +181,86 @@ impl Handle {
 
     /// Prepares one statement for the life of the handle; returns its position.
     pub fn prepare(&mut self, sql: &str) -> Result<usize, EngineError> {
-        const CALL: &str = "sqlite3_prepare_v3";
+        let (prepared, rest) = self.prepare_first(sql, ffi::SQLITE_PREPARE_PERSISTENT)?;
+        let prepared = prepared.ok_or_else(|| EngineError::failed(PREPARE, "there is no statement in the text"))?;
+        if !is_nothing(rest) {
+            return Err(EngineError::failed(PREPARE, format!("one statement at a time; what follows is `{rest}`")));
+        }
+        self.statements.push(Some(prepared));
+        Ok(self.statements.len() - 1)
+    }
+
+    /// Forgets a statement.
+    pub fn close(&mut self, position: usize) {
+        if let Some(statement) = self.statements.get_mut(position) {
+            *statement = None;
+        }
+    }
+
+    fn prepared(&self, position: usize) -> Result<&Prepared, EngineError> {
+        let closed = || EngineError::failed("sqlite3_step", "the statement was closed, or is another session's");
+        self.statements.get(position).and_then(Option::as_ref).ok_or_else(closed)
+    }
+
+    /// Prepares the first statement of a text, if one is in it, and tells what follows it.
+    fn prepare_first<'s>(&self, sql: &'s str, flags: u32) -> Result<(Option<Prepared>, &'s str), EngineError> {
+        const CALL: &str = PREPARE;
         let length =
             c_int::try_from(sql.len()).map_err(|_| EngineError::failed(CALL, "a statement of more than 2 GiB"))?;
         let (mut raw, mut tail) = (null_mut(), std::ptr::null());
         // SAFETY: the connection is open; SQLite copies the text, of which `tail` is a part.
         let (code, parsed) = unsafe {
-            let code = ffi::sqlite3_prepare_v3(
-                self.db(),
-                sql.as_ptr().cast(),
-                length,
-                ffi::SQLITE_PREPARE_PERSISTENT,
-                &raw mut raw,
-                &raw mut tail,
-            );
+            let code =
+                ffi::sqlite3_prepare_v3(self.db(), sql.as_ptr().cast(), length, flags, &raw mut raw, &raw mut tail);
             (code, if tail.is_null() { 0 } else { tail.offset_from(sql.as_ptr().cast()) })
         };
-        self.check(CALL, code).map_err(|error| with_statement(error, sql))?;
-        let raw = NonNull::new(raw).ok_or_else(|| EngineError::failed(CALL, "there is no statement in the text"))?;
+        self.check(CALL, code).map_err(|error| error.followed_by(&format!(" in `{sql}`")))?;
+        let rest = usize::try_from(parsed).ok().and_then(|parsed| sql.get(parsed..)).unwrap_or_default();
+        let Some(raw) = NonNull::new(raw) else { return Ok((None, rest)) };
         // SAFETY: the statement has just been prepared.
-        let (parameters, is_read_only) =
-            unsafe { (ffi::sqlite3_bind_parameter_count(raw.as_ptr()), ffi::sqlite3_stmt_readonly(raw.as_ptr()) != 0) };
+        let (parameters, is_read_only, columns) = unsafe {
+            let raw = raw.as_ptr();
+            let is_read_only = ffi::sqlite3_stmt_readonly(raw) != 0;
+            (ffi::sqlite3_bind_parameter_count(raw), is_read_only, ffi::sqlite3_column_count(raw))
+        };
         let prepared = Prepared {
             raw,
             parameters: usize::try_from(parameters).unwrap_or_default(),
             is_read_only,
             is_rollback: is_rollback(sql),
+            has_columns: columns > 0,
         };
-        let rest = usize::try_from(parsed).ok().and_then(|parsed| sql.get(parsed..)).unwrap_or_default();
-        if !rest.trim_matches([' ', '\n', '\t', '\r', ';']).is_empty() {
-            return Err(EngineError::failed(CALL, format!("one statement at a time; what follows is `{rest}`")));
-        }
-        self.statements.push(prepared);
-        Ok(self.statements.len() - 1)
+        Ok((Some(prepared), rest))
     }
 
     /// How many parameters a statement has.
-    pub fn parameters(&self, position: usize) -> usize {
-        self.statements[position].parameters
+    pub fn parameters(&self, position: usize) -> Result<usize, EngineError> {
+        Ok(self.prepared(position)?.parameters)
     }
 
     /// Binds all parameters of a statement; their bytes are copied into one
     /// buffer that is reused, so SQLite need not allocate for them.
     pub fn bind(&mut self, position: usize, params: &[Param<'_>]) -> Result<(), EngineError> {
-        let statement = &self.statements[position];
+        let statement = self.prepared(position)?;
         if params.len() != statement.parameters {
             let message = format!("{} parameters for a statement that has {}", params.len(), statement.parameters);
             return Err(EngineError::failed("sqlite3_bind", message));
         }
-        self.arguments.clear();
-        for param in params {
-            if let Param::Bytes(bytes) = param {
-                self.arguments.extend_from_slice(bytes);
-            }
-        }
         let raw = statement.raw.as_ptr();
-        let mut next = self.arguments.as_ptr();
-        for (index, param) in (1..).zip(params) {
-            // SAFETY: the statement is reset: `execute` leaves none otherwise. `next` walks through
-            // `arguments` in the order in which it was filled, and is never null, so that an
+        self.arguments.clear();
+        self.ends.clear();
+        for param in params {
+            if !matches!(param, Param::Null | Param::Int(_) | Param::Double(_)) {
+                param.write_text(&mut self.arguments);
+            }
+            self.ends.push(self.arguments.len());
+        }
+        let (copied, mut end) = (self.arguments.as_ptr(), 0);
+        for (index, (param, &next_end)) in (1..).zip(params.iter().zip(&self.ends)) {
+            let start = std::mem::replace(&mut end, next_end);
+            let bytes = (next_end - start) as u64;
+            // SAFETY: the statement is reset: `execute` leaves none otherwise. `start` and `next_end` lie in
+            // `arguments`, whose pointer is never null, so that an
             // empty string is not taken for NULL. The buffer is next changed by the next `bind`:
             // this statement runs before it or, left unexecuted, not before being bound again,
             // parameter by parameter. So the pointers are good whenever SQLite reads them.
@@ -242,10 +268,13 @@ impl Handle {
                 match param {
                     Param::Null => ffi::sqlite3_bind_null(raw, index),
                     Param::Int(value) => ffi::sqlite3_bind_int64(raw, index, *value),
-                    Param::Bytes(bytes) => {
-                        let start = next;
-                        next = next.add(bytes.len());
-                        ffi::sqlite3_bind_blob64(raw, index, start.cast(), bytes.len() as u64, ffi::SQLITE_STATIC())
+                    Param::Double(value) => ffi::sqlite3_bind_double(raw, index, *value),
+                    Param::Bytes(_) => {
+                        ffi::sqlite3_bind_blob64(raw, index, copied.add(start).cast(), bytes, ffi::SQLITE_STATIC())
+                    }
+                    _ => {
+                        let (text, utf8) = (copied.add(start).cast(), ffi::SQLITE_UTF8 as u8);
+                        ffi::sqlite3_bind_text64(raw, index, text, bytes, ffi::SQLITE_STATIC(), utf8)
                     }
                 }
             };
@@ -254,16 +283,38 @@ impl Handle {
         Ok(())
     }
 
+    /// Runs the statements of a text, one after the other; the rows of all are visited, their values as text.
+    pub fn execute_text(&mut self, sql: &str, visit: Visit<'_>) -> Result<Answer, EngineError> {
+        let (mut answer, mut rest) = (Answer::default(), sql);
+        while !is_nothing(rest) {
+            let (prepared, after) = self.prepare_first(rest, 0)?;
+            rest = after;
+            if let Some(prepared) = prepared {
+                let one = self.run_to_end(&prepared, &mut |row| visit(&AsText(row)))?;
+                answer.rows += one.rows;
+                answer.affected += one.affected;
+                answer.matched += one.matched;
+                answer.last_insert_id = one.last_insert_id;
+                answer.result_set |= one.result_set;
+            }
+        }
+        Ok(answer)
+    }
+
     /// Runs a bound statement to its end.
     pub fn execute(&mut self, position: usize, visit: Visit<'_>) -> Result<Answer, EngineError> {
-        let statement = &self.statements[position];
+        self.run_to_end(self.prepared(position)?, &mut |row| visit(row))
+    }
+
+    #[inline]
+    fn run_to_end(&self, statement: &Prepared, visit: Each<'_>) -> Result<Answer, EngineError> {
         if statement.is_rollback && !self.is_in_transaction() {
             return Ok(Answer::default());
         }
         let running = Running(statement);
         if statement.is_read_only {
             let rows = self.step_through(&running, visit)?;
-            return Ok(Answer { rows, ..Answer::default() });
+            return Ok(Answer { rows, result_set: statement.has_columns, ..Answer::default() });
         }
         let db = self.db();
         // SAFETY: the connection is open. The count and the id outlive statements that do not
@@ -275,11 +326,12 @@ impl Handle {
             let has_changed = ffi::sqlite3_total_changes64(db) != total;
             let affected = if has_changed { ffi::sqlite3_changes64(db) } else { 0 };
             let affected = u64::try_from(affected).unwrap_or_default();
-            Ok(Answer { rows, affected, matched: affected, last_insert_id: ffi::sqlite3_last_insert_rowid(db) })
+            let (last_insert_id, result_set) = (ffi::sqlite3_last_insert_rowid(db), statement.has_columns);
+            Ok(Answer { rows, affected, matched: affected, last_insert_id, result_set })
         }
     }
 
-    fn step_through(&self, running: &Running<'_>, visit: Visit<'_>) -> Result<u64, EngineError> {
+    fn step_through(&self, running: &Running<'_>, visit: Each<'_>) -> Result<u64, EngineError> {
         let mut rows = 0;
         loop {
             // SAFETY: the statement is prepared and bound.
@@ -302,7 +354,7 @@ impl Handle {
     #[cold]
     fn failure(&self, call: &'static str, code: c_int) -> EngineError {
         if let Some(conflict) = conflict(code) {
-            return EngineError::Conflict(conflict);
+            return conflict;
         }
         // SAFETY: the connection is open; the message is copied before the next call.
         let words = unsafe { CStr::from_ptr(ffi::sqlite3_errmsg(self.db())) }.to_string_lossy();
@@ -315,22 +367,21 @@ impl Handle {
             return EngineError::failed(call, error.to_string());
         };
         match conflict(code.extended_code) {
-            Some(conflict) => EngineError::Conflict(conflict),
+            Some(conflict) => conflict,
             None => self.classify(call, code.extended_code, &error.to_string()),
         }
     }
 
     fn classify(&self, call: &'static str, code: c_int, words: &str) -> EngineError {
-        let message = format!("{words} ({code})");
         // SAFETY: the connection is open.
         let errno = unsafe { ffi::sqlite3_system_errno(self.db()) };
         let kind = std::io::Error::from_raw_os_error(errno).kind();
         let is_full_device = matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         match code & 0xff {
-            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {message}")),
+            ffi::SQLITE_FULL => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
             // Growing the log's shared memory on a full device is an I/O error to SQLite.
-            ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {message}")),
-            _ => EngineError::Failed { call, message },
+            ffi::SQLITE_IOERR if is_full_device => EngineError::DiskFull(format!("{call}: {}: {words}", told(code))),
+            _ => EngineError::refused(call, told(code), words),
         }
     }
 }
@@ -347,27 +398,34 @@ unsafe extern "C" fn on_busy(timeout_ms: *mut c_void, count: c_int) -> c_int {
     }
 }
 
-/// The words for a code that means "try the transaction again".
-fn conflict(code: c_int) -> Option<&'static str> {
-    match (code, code & 0xff) {
-        (ffi::SQLITE_BUSY_SNAPSHOT, _) => Some("SQLITE_BUSY_SNAPSHOT: another transaction wrote since this one read"),
-        (_, ffi::SQLITE_BUSY) => Some("SQLITE_BUSY: another transaction is writing"),
-        (_, ffi::SQLITE_LOCKED) => Some("SQLITE_LOCKED: a table is in use"),
-        _ => None,
-    }
+/// SQLite's own code, with what it tells beyond the first byte.
+fn told(code: c_int) -> ErrorCode {
+    ErrorCode::of_vendor(code.unsigned_abs())
 }
 
-fn with_statement(error: EngineError, sql: &str) -> EngineError {
-    match error {
-        EngineError::Failed { call, message } => EngineError::Failed { call, message: format!("{message} in `{sql}`") },
-        other => other,
-    }
+/// What a code that means "try the transaction again" tells.
+fn conflict(code: c_int) -> Option<EngineError> {
+    let why = match (code, code & 0xff) {
+        (ffi::SQLITE_BUSY_SNAPSHOT, _) => "SQLITE_BUSY_SNAPSHOT: another transaction wrote since this one read",
+        (_, ffi::SQLITE_BUSY) => "SQLITE_BUSY: another transaction is writing",
+        (_, ffi::SQLITE_LOCKED) => "SQLITE_LOCKED: a table is in use",
+        _ => return None,
+    };
+    Some(EngineError::Conflict { why, code: told(code) })
 }
 
 /// Whether a statement undoes a whole transaction (and not a savepoint).
 fn is_rollback(sql: &str) -> bool {
     let sql = sql.trim().trim_end_matches(';').trim_end();
     ["rollback", "rollback transaction"].iter().any(|word| sql.eq_ignore_ascii_case(word))
+}
+
+/// What is called with each row that a statement stands on.
+type Each<'a> = &'a mut dyn FnMut(&Running<'_>);
+
+/// Whether a text holds no statement any more.
+fn is_nothing(sql: &str) -> bool {
+    sql.trim_matches([' ', '\n', '\t', '\r', ';']).is_empty()
 }
 
 /// A statement between its first step and its reset; also the row it stands on.
@@ -381,6 +439,25 @@ impl Drop for Running<'_> {
 }
 
 impl Row for Running<'_> {
+    fn columns(&self) -> usize {
+        // SAFETY: the statement stands on a row.
+        usize::try_from(unsafe { ffi::sqlite3_column_count(self.0.raw.as_ptr()) }).unwrap_or_default()
+    }
+
+    fn value(&self, column: usize) -> SqlValue<'_> {
+        // SAFETY: as below.
+        match unsafe { ffi::sqlite3_column_type(self.0.raw.as_ptr(), column as c_int) } {
+            ffi::SQLITE_INTEGER => SqlValue::Int(self.int(column)),
+            // SAFETY: as below.
+            ffi::SQLITE_FLOAT => {
+                SqlValue::Double(unsafe { ffi::sqlite3_column_double(self.0.raw.as_ptr(), column as c_int) })
+            }
+            ffi::SQLITE_TEXT => SqlValue::Text(self.bytes(column)),
+            ffi::SQLITE_BLOB => SqlValue::Bytes(self.bytes(column)),
+            _ => SqlValue::Null,
+        }
+    }
+
     fn int(&self, column: usize) -> i64 {
         // SAFETY: the statement stands on a row; SQLite takes a column out of range for NULL.
         unsafe { ffi::sqlite3_column_int64(self.0.raw.as_ptr(), column as c_int) }
@@ -397,6 +474,22 @@ impl Row for Running<'_> {
                 Ok(length) if length > 0 && !start.is_null() => std::slice::from_raw_parts(start.cast(), length),
                 _ => &[],
             }
+        }
+    }
+}
+
+/// A row whose values are text, as SQLite writes them.
+struct AsText<'r, 'h>(&'r Running<'h>);
+
+impl Row for AsText<'_, '_> {
+    fn columns(&self) -> usize {
+        self.0.columns()
+    }
+
+    fn value(&self, column: usize) -> SqlValue<'_> {
+        match self.0.value(column) {
+            SqlValue::Int(_) | SqlValue::Double(_) => SqlValue::Text(self.0.bytes(column)),
+            other => other,
         }
     }
 }

@@ -13,6 +13,12 @@ use crate::status::{CacheStatus, Published};
 /// Statements between two publications of the connection's counters.
 const PUBLISH_EVERY: u32 = 256;
 
+/// What waits for its answer.
+enum Submitted {
+    Prepared(usize),
+    Text,
+}
+
 /// A session.
 pub(crate) struct SqliteSession {
     // Fields drop in this order: the cache is freed before its share is given back.
@@ -21,7 +27,9 @@ pub(crate) struct SqliteSession {
     share: Option<Share>,
     published: Arc<Published>,
     statements_run: u32,
-    submitted: Option<usize>,
+    submitted: Option<Submitted>,
+    /// The text of a statement that was not prepared.
+    text: String,
     /// The answer to rows that were loaded.
     loaded: Option<Answer>,
 }
@@ -29,7 +37,7 @@ pub(crate) struct SqliteSession {
 impl SqliteSession {
     /// A session over an open connection.
     pub fn new(handle: Handle, share: Option<Share>, published: Arc<Published>) -> Self {
-        Self { handle, share, published, statements_run: 0, submitted: None, loaded: None }
+        Self { handle, share, published, statements_run: 0, submitted: None, text: String::new(), loaded: None }
     }
 
     fn is_free(&self) -> Result<(), EngineError> {
@@ -66,6 +74,10 @@ impl SqlSession for SqliteSession {
         Dialect::Sqlite
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.handle.prepare(sql).map(Statement)
     }
@@ -79,14 +91,14 @@ impl SqlSession for SqliteSession {
         self.is_free()?;
         self.tend()?;
         self.handle.bind(statement.0, params)?;
-        self.submitted = Some(statement.0);
+        self.submitted = Some(Submitted::Prepared(statement.0));
         Ok(())
     }
 
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
         self.is_free()?;
         self.tend()?;
-        let width = self.handle.parameters(rows.0);
+        let width = self.handle.parameters(rows.0)?;
         let mut loaded = Answer::default();
         for row in values.chunks(width.max(1)) {
             self.handle.bind(rows.0, row)?;
@@ -98,12 +110,28 @@ impl SqlSession for SqliteSession {
         Ok(())
     }
 
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.is_free()?;
+        self.tend()?;
+        self.text.clear();
+        self.text.push_str(sql);
+        self.submitted = Some(Submitted::Text);
+        Ok(())
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        self.is_free()?;
+        self.handle.close(statement.0);
+        Ok(())
+    }
+
     fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         if let Some(loaded) = self.loaded.take() {
             return Poll::Ready(Ok(loaded));
         }
         Poll::Ready(match self.submitted.take() {
-            Some(statement) => self.handle.execute(statement, visit),
+            Some(Submitted::Prepared(statement)) => self.handle.execute(statement, visit),
+            Some(Submitted::Text) => self.handle.execute_text(&self.text, visit),
             None => Err(EngineError::failed("poll_answer", "no statement was submitted")),
         })
     }

@@ -6,7 +6,7 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::*;
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::setting::Value;
 use rumba_core::sql::{Dialect, Param};
 
@@ -140,6 +140,18 @@ fn a_second_writer_meets_a_conflict_and_succeeds_when_tried_again() {
 }
 
 #[test]
+fn a_transaction_goes_on_after_a_statement_of_it_has_failed() {
+    let (_dir, instance) = open();
+    let mut session = session(&*instance);
+    assert!(session.survives_errors());
+    session.run(TABLE).unwrap();
+    session.run("BEGIN; INSERT INTO t (id) VALUES (1)").unwrap();
+    assert!(change(&mut *session, "INSERT INTO t (id) VALUES (2), (1)", &[]).is_err());
+    session.run("INSERT INTO t (id) VALUES (3); COMMIT").unwrap();
+    assert_eq!(int(&mut *session, "SELECT sum(id) FROM t"), 4);
+}
+
+#[test]
 fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
     let (_dir, instance) = open();
     let (mut stale, mut other) = (session(&*instance), session(&*instance));
@@ -148,7 +160,7 @@ fn a_reader_that_turns_writer_on_an_old_state_meets_a_conflict() {
     assert_eq!(int(&mut *stale, "SELECT count(*) FROM t"), 0);
     other.run("INSERT INTO t (n) VALUES (1)").unwrap();
     let error = change(&mut *stale, "INSERT INTO t (n) VALUES (2)", &[]).unwrap_err();
-    assert!(matches!(error, EngineError::Conflict(why) if why.starts_with("SQLITE_BUSY_SNAPSHOT")), "{error:?}");
+    assert!(matches!(error, EngineError::Conflict { why, .. } if why.starts_with("SQLITE_BUSY_SNAPSHOT")), "{error:?}");
     stale.run("ROLLBACK").unwrap();
     stale.run("INSERT INTO t (n) VALUES (2)").unwrap();
     assert_eq!(int(&mut *other, "SELECT count(*) FROM t"), 2);
@@ -234,6 +246,7 @@ fn a_failed_statement_and_a_panic_in_the_visitor_leave_the_session_usable() {
     let error = execute(&mut *session, insert, &[], &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("UNIQUE constraint failed: t.id"), "{error}");
     assert!(!error.is_conflict(), "trying again would not help");
+    assert_eq!(error.code(), ErrorCode::of_vendor(1555), "SQLITE_CONSTRAINT_PRIMARYKEY");
     let select = session.prepare("SELECT id FROM t").unwrap();
     let panicked =
         catch_unwind(AssertUnwindSafe(|| execute(&mut *session, select, &[], &mut |_| panic!("the visitor")).unwrap()));

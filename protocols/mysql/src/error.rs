@@ -1,5 +1,6 @@
 //! What goes wrong between client and server.
 
+use rumba_core::error::{EngineError, ErrorCode, SqlState};
 use rumba_transport::TransportError;
 
 use crate::codec::Malformed;
@@ -14,7 +15,7 @@ pub enum WireError {
         /// The server's number, such as 1213.
         code: u16,
         /// The SQLSTATE, such as 40001.
-        sqlstate: String,
+        sqlstate: SqlState,
         /// The server's message.
         message: String,
     },
@@ -45,8 +46,21 @@ impl WireError {
             message.push_str("; ");
             message.push_str(remedy);
         }
-        let sqlstate = String::from_utf8_lossy(&refusal.state).into_owned();
-        WireError::Server { code: refusal.code, sqlstate, message }
+        WireError::Server { code: refusal.code, sqlstate: SqlState(refusal.state), message }
+    }
+
+    /// What it is to whoever drives the engine; `call` is what failed with it.
+    #[cold]
+    pub fn during(&self, call: &'static str) -> EngineError {
+        match self {
+            WireError::Server { code, message, .. } if is_disk_full(*code, message.as_bytes()) => {
+                EngineError::DiskFull(format!("{call}: {self}"))
+            }
+            WireError::Server { code, sqlstate, message } => {
+                EngineError::refused(call, ErrorCode::of_server((*code).into(), sqlstate.0), message.as_str())
+            }
+            other => EngineError::failed(call, other.to_string()),
+        }
     }
 
     pub(crate) fn io(what: impl Into<String>, cause: impl Into<std::io::Error>) -> Self {
@@ -86,6 +100,18 @@ impl From<Malformed> for WireError {
 /// Whether the server ends the connection with this error: shutdown, KILL, a broken or idle connection.
 pub(crate) fn lost(code: u16) -> bool {
     matches!(code, 1053 | 1077 | 1079 | 1080 | 1152 | 1158..=1161 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031)
+}
+
+fn is_disk_full(code: u16, message: &[u8]) -> bool {
+    matches!(code, 1021 | 1114)
+        || [&b"errno: 28"[..], b"errcode: 28", b"error 28", b"no space left"]
+            .iter()
+            .any(|words| contains(message, words))
+}
+
+/// Whether `text` has `words`, which are in lower case, in any case.
+pub(crate) fn contains(text: &[u8], words: &[u8]) -> bool {
+    text.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words))
 }
 
 fn remedy(code: u16) -> Option<&'static str> {

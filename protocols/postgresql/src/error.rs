@@ -1,9 +1,13 @@
 //! What goes wrong between client and server.
 
+use rumba_core::error::{EngineError, ErrorCode, SqlState};
 use rumba_transport::TransportError;
 
 use crate::codec::Malformed;
 use crate::codec::message::Refusal;
+
+/// The SQLSTATE of a device that is full.
+const DISK_FULL: [u8; 5] = *b"53100";
 
 /// What goes wrong between client and server.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +16,7 @@ pub enum PgError {
     #[error("server error {sqlstate}: {message}")]
     Server {
         /// The SQLSTATE, such as 40P01.
-        sqlstate: String,
+        sqlstate: SqlState,
         /// The server's message, with its detail and hint.
         message: String,
         /// Whether it ends the connection with it.
@@ -44,28 +48,40 @@ impl PgError {
             message.push_str(remedy);
         }
         let fatal = refusal.is_fatal();
-        PgError::Server { sqlstate: String::from_utf8_lossy(&refusal.sqlstate).into_owned(), message, fatal }
+        PgError::Server { sqlstate: SqlState(refusal.sqlstate), message, fatal }
+    }
+
+    /// What it is to whoever drives the engine; `call` is what failed with it.
+    #[cold]
+    pub fn during(&self, call: &'static str) -> EngineError {
+        match self {
+            PgError::Server { sqlstate: SqlState(DISK_FULL), .. } => EngineError::DiskFull(format!("{call}: {self}")),
+            PgError::Server { sqlstate, message, .. } => {
+                EngineError::refused(call, ErrorCode::of_server(0, sqlstate.0), message.as_str())
+            }
+            other => EngineError::failed(call, other.to_string()),
+        }
     }
 
     /// Whether the connection is gone, and another one may do better.
     pub fn is_lost(&self) -> bool {
         match self {
             PgError::Transport(TransportError::Io { .. }) => true,
-            PgError::Server { sqlstate, fatal, .. } => *fatal || lost(sqlstate.as_bytes()),
+            PgError::Server { sqlstate, fatal, .. } => *fatal || lost(&sqlstate.0),
             PgError::Transport(TransportError::Tls(_)) | PgError::Protocol(_) | PgError::Unable(_) => false,
         }
     }
 
     /// Whether the server is there and takes nobody yet.
     pub fn is_starting(&self) -> bool {
-        matches!(self, PgError::Server { sqlstate, .. } if sqlstate == "57P03")
+        matches!(self, PgError::Server { sqlstate, .. } if sqlstate.0 == *b"57P03")
     }
 
     /// Whether what kept it from connecting may pass: a server that starts, or that has no room yet.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             // Every refusal of a login is fatal, and few of them pass.
-            PgError::Server { sqlstate, .. } => sqlstate == "53300" || lost(sqlstate.as_bytes()),
+            PgError::Server { sqlstate, .. } => sqlstate.0 == *b"53300" || lost(&sqlstate.0),
             other => other.is_lost(),
         }
     }

@@ -17,6 +17,7 @@ pub mod report;
 pub mod reproduce;
 pub mod resume;
 pub mod run;
+pub mod sysbench;
 pub mod workloads;
 
 use std::io::Write;

@@ -69,6 +69,14 @@ struct Ones {
 }
 
 impl Row for Ones {
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn value(&self, _: usize) -> Param<'_> {
+        Param::Int(1)
+    }
+
     fn int(&self, _: usize) -> i64 {
         1
     }
@@ -85,6 +93,10 @@ impl SqlSession for Ones {
 
     fn pipeline(&self) -> usize {
         2
+    }
+
+    fn survives_errors(&self) -> bool {
+        true
     }
 
     fn prepare(&mut self, _: &str) -> Result<Statement, EngineError> {
@@ -106,10 +118,18 @@ impl SqlSession for Ones {
         self.submit(rows, values)
     }
 
+    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+        self.submit(Statement(0), &[])
+    }
+
+    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         self.pending -= 1;
         visit(&Ones::default());
-        Poll::Ready(Ok(Answer { rows: 1, affected: 1, matched: 1, last_insert_id: 1 }))
+        Poll::Ready(Ok(Answer { rows: 1, affected: 1, matched: 1, last_insert_id: 1, result_set: true }))
     }
 
     fn run(&mut self, _: &str) -> Result<(), EngineError> {
@@ -134,9 +154,10 @@ impl Pace for Count {
 
     fn start(&mut self, _kind: OpKind) {}
 
-    fn done(&mut self, _: OpKind, op: Op) {
+    fn done(&mut self, _: OpKind, op: Op) -> u64 {
         self.ops += 1;
         self.rows += op.rows;
+        0
     }
 }
 

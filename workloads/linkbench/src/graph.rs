@@ -129,15 +129,15 @@ impl Written {
 }
 
 /// What is called with each node of an answer.
-pub type VisitNode<'a> = &'a mut (dyn FnMut(&Node<'_>) + Send);
+pub type VisitNode<'a> = &'a mut dyn FnMut(&Node<'_>);
 /// What is called with each link of an answer.
-pub type VisitLink<'a> = &'a mut (dyn FnMut(&Link<'_>) + Send);
+pub type VisitLink<'a> = &'a mut dyn FnMut(&Link<'_>);
 /// What is called with each count of an answer.
-pub type VisitCount<'a> = &'a mut (dyn FnMut(&LinkCount) + Send);
+pub type VisitCount<'a> = &'a mut dyn FnMut(&LinkCount);
 
 /// An operation's future answer.
-pub trait Answer<T>: Future<Output = Result<T, EngineError>> + Send {}
-impl<T, F: Future<Output = Result<T, EngineError>> + Send> Answer<T> for F {}
+pub trait Answer<T>: Future<Output = Result<T, EngineError>> {}
+impl<T, F: Future<Output = Result<T, EngineError>>> Answer<T> for F {}
 
 /// LinkBench's operations. Each is one transaction and undoes itself when it
 /// fails; after [`EngineError::Conflict`] it may be tried again.

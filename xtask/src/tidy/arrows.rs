@@ -24,6 +24,8 @@ enum Room {
     ServerKit,
     Engine,
     Workload,
+    /// What sysbench is asked and prints: text and values.
+    Sysbench,
     /// What tests share.
     Testkit,
     /// What drives the program as its users do.
@@ -47,6 +49,7 @@ impl Room {
             ("crates", Some("faults")) => Room::Faults,
             ("crates", Some("transport")) => Room::Transport,
             ("crates", Some("server-kit")) => Room::ServerKit,
+            ("crates", Some("sysbench")) => Room::Sysbench,
             ("protocols", Some(_)) => Room::Protocol,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
@@ -64,15 +67,17 @@ impl Room {
             Room::Testkit => false,
             // What the page shows of real statistics is tested with the real statistics.
             Room::Report if in_tests => matches!(other, Room::Core | Room::Statistics),
-            Room::Core => false,
+            Room::Core | Room::Sysbench => false,
             Room::Engine => matches!(other, Room::Core | Room::Protocol | Room::ServerKit),
             Room::ServerKit => matches!(other, Room::Core | Room::Transport),
             Room::Protocol => matches!(other, Room::Core | Room::Transport) || (in_tests && other == Room::Protocol),
             // Its statements are tried over a real server.
-            Room::Workload if in_tests => matches!(other, Room::Core | Room::Protocol),
+            Room::Workload if in_tests => matches!(other, Room::Core | Room::Sysbench | Room::Protocol),
             // The claims of an experiment are checked in the language that they are judged in.
             Room::Lab => matches!(other, Room::Core | Room::Statistics),
-            Room::Statistics | Room::Report | Room::Transport | Room::Workload => other == Room::Core,
+            // One of them runs sysbench's scripts.
+            Room::Workload => matches!(other, Room::Core | Room::Sysbench),
+            Room::Statistics | Room::Report | Room::Transport => other == Room::Core,
             // What it knows of rumba is what the program prints.
             Room::Faults => other == Room::Protocol,
             Room::Binary | Room::Chores => true,
@@ -91,7 +96,8 @@ impl Room {
                 "an engine depends on core, on its protocol and, if it is a server, on the server kit alone"
             }
             Room::ServerKit => "the server kit depends on core and the transport alone: it knows no protocol",
-            Room::Workload => "a workload depends on core alone; its tests may use a protocol",
+            Room::Workload => "a workload depends on core and on sysbench's texts alone; its tests may use a protocol",
+            Room::Sysbench => "what sysbench is asked and prints depends on no crate of this workspace",
             Room::Testkit => "what tests share depends on no crate of this workspace",
             Room::Faults => "the fault suite drives the program, and uses a protocol alone; the program's tests use it",
             Room::Binary | Room::Chores => "depends on what it needs",

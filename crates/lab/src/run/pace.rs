@@ -178,15 +178,21 @@ impl Pace for ClientPace {
     }
 
     #[inline]
-    fn done(&mut self, kind: OpKind, op: Op) {
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         let now_ns = self.clock.now_ns();
         // What the engine made it wait for is not the client's lateness: it could start when it was both due and free.
         let could_start_ns = self.intended_ns.max(self.free_ns);
         let late_ns = self.started_ns - could_start_ns;
         self.in_flight.unsettled();
-        self.cells.record(kind, op, now_ns - self.started_ns, now_ns - self.intended_ns, late_ns);
+        let response_ns = now_ns - self.intended_ns;
+        self.cells.record(kind, op, now_ns - self.started_ns, response_ns, late_ns);
         self.in_flight.has_nothing();
         self.free_ns = now_ns;
+        response_ns
+    }
+
+    fn given_up(&mut self) {
+        self.in_flight.has_nothing();
     }
 }
 

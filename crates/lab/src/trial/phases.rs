@@ -27,10 +27,7 @@ type Work = Box<dyn FnOnce() -> Result<(), EngineError> + Send>;
 struct Once(Option<Work>);
 
 impl Client for Once {
-    fn run<'a>(
-        &'a mut self,
-        _pace: &'a mut dyn Pace,
-    ) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + Send + 'a>> {
+    fn run<'a>(&'a mut self, _pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
         Box::pin(async move {
             let _blocks = without_driver();
             self.0.take().map_or(Ok(()), |work| work())

@@ -31,7 +31,7 @@ pub(crate) fn failed(call: &'static str, error: &WireError) -> EngineError {
         }
         _ => "",
     };
-    EngineError::failed(call, format!("{error}{remedy}"))
+    error.during(call).followed_by(remedy)
 }
 
 /// Whether the server refused because a privilege is missing: on a schema (1044), a table (1142), a column (1143), a

@@ -132,8 +132,8 @@ fn error(
     session: *const ffi::Session,
 ) -> EngineError {
     match code {
-        ffi::WT_ROLLBACK => return EngineError::Conflict("WT_ROLLBACK: conflict between concurrent operations"),
-        ffi::WT_CACHE_FULL => return EngineError::Conflict("WT_CACHE_FULL: no room in the cache in time"),
+        ffi::WT_ROLLBACK => return EngineError::conflict("WT_ROLLBACK: conflict between concurrent operations"),
+        ffi::WT_CACHE_FULL => return EngineError::conflict("WT_CACHE_FULL: no room in the cache in time"),
         _ => {}
     }
     let words = library.words(code);

@@ -1,6 +1,7 @@
 //! Rows, read where they lie.
 
 use rumba_core::sql::Row;
+use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
 
 use super::column::Layout;
 use super::reader::{Malformed, Reader};
@@ -44,7 +45,7 @@ pub fn find_binary(packet: &[u8], columns: &mut [Column]) -> Result<(), Malforme
             continue;
         }
         let length = match packet.get(at) {
-            Some(&short @ 0..=0xfa) if *layout == Layout::Bytes => {
+            Some(&short @ 0..=0xfa) if layout.is_string() => {
                 at += 1;
                 usize::from(short)
             }
@@ -65,7 +66,7 @@ pub fn find_binary(packet: &[u8], columns: &mut [Column]) -> Result<(), Malforme
 fn long_or_fixed(layout: Layout, packet: &[u8], at: usize) -> Result<(usize, usize), Malformed> {
     const CUT_OFF: Malformed = Malformed("binary row");
     let length = match layout {
-        Layout::Bytes | Layout::Time => {
+        Layout::Bytes | Layout::Text | Layout::Decimal | Layout::Time | Layout::Span => {
             let mut reader = Reader::new(packet.get(at..).ok_or(CUT_OFF)?);
             let length = reader.bytes(CUT_OFF.0)?.len();
             return Ok((packet.len() - reader.len() - length, length));
@@ -112,7 +113,8 @@ fn value(packet: &[u8], place: Place) -> Option<&[u8]> {
 }
 
 /// A row of a prepared statement. Numbers and times are in the protocol's
-/// binary form, lowest byte first, when they are asked for as bytes.
+/// binary form, lowest byte first, when they are asked for as bytes; spans of time
+/// are so as values, too. A date that no calendar has, such as 0000-00-00, is NULL.
 #[derive(Clone, Copy, Debug)]
 pub struct BinaryRow<'a> {
     /// The row's packet.
@@ -122,6 +124,30 @@ pub struct BinaryRow<'a> {
 }
 
 impl Row for BinaryRow<'_> {
+    fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn value(&self, column: usize) -> SqlValue<'_> {
+        let Some(&Column { layout, place }) = self.columns.get(column) else { return SqlValue::Null };
+        let Some(bytes) = value(self.packet, place) else { return SqlValue::Null };
+        match layout {
+            Layout::Int { unsigned: true, .. } => SqlValue::Unsigned(integer(bytes, true).cast_unsigned()),
+            Layout::Int { unsigned: false, .. } => SqlValue::Int(integer(bytes, false)),
+            Layout::Float => {
+                bytes.try_into().map_or(SqlValue::Null, |bytes| SqlValue::Double(f64::from(f32::from_le_bytes(bytes))))
+            }
+            Layout::Double => {
+                bytes.try_into().map_or(SqlValue::Null, |bytes| SqlValue::Double(f64::from_le_bytes(bytes)))
+            }
+            Layout::Decimal => Decimal::parse(bytes).map_or(SqlValue::Text(bytes), SqlValue::Decimal),
+            Layout::Text => SqlValue::Text(bytes),
+            Layout::Bytes | Layout::Span => SqlValue::Bytes(bytes),
+            Layout::Time => time(bytes).map_or(SqlValue::Null, SqlValue::Timestamp),
+            Layout::Null => SqlValue::Null,
+        }
+    }
+
     #[inline]
     fn int(&self, column: usize) -> i64 {
         let Some(&Column { layout, place }) = self.columns.get(column) else { return 0 };
@@ -130,8 +156,8 @@ impl Row for BinaryRow<'_> {
             Layout::Int { unsigned, .. } => integer(bytes, unsigned),
             Layout::Float => bytes.try_into().map_or(0, |bytes| f32::from_le_bytes(bytes) as i64),
             Layout::Double => bytes.try_into().map_or(0, |bytes| f64::from_le_bytes(bytes) as i64),
-            Layout::Bytes => decimal(bytes),
-            Layout::Null | Layout::Time => 0,
+            Layout::Bytes | Layout::Text | Layout::Decimal => leading_int(bytes),
+            Layout::Null | Layout::Time | Layout::Span => 0,
         }
     }
 
@@ -151,8 +177,16 @@ pub struct TextRow<'a> {
 }
 
 impl Row for TextRow<'_> {
+    fn columns(&self) -> usize {
+        self.places.len()
+    }
+
+    fn value(&self, column: usize) -> SqlValue<'_> {
+        self.places.get(column).and_then(|&place| value(self.packet, place)).map_or(SqlValue::Null, SqlValue::Text)
+    }
+
     fn int(&self, column: usize) -> i64 {
-        decimal(self.bytes(column))
+        leading_int(self.bytes(column))
     }
 
     fn bytes(&self, column: usize) -> &[u8] {
@@ -180,15 +214,12 @@ fn integer(bytes: &[u8], unsigned: bool) -> i64 {
     }
 }
 
-/// The integer that a text starts with; 0 without one. Beyond 64 bits it wraps.
-fn decimal(text: &[u8]) -> i64 {
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    let number = digits
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .fold(0_i64, |number, digit| number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
-    if negative { number.wrapping_neg() } else { number }
+/// A date and time: year, month, day, and as far as they are not zero hour, minute, second, microseconds.
+fn time(bytes: &[u8]) -> Option<DateTime> {
+    let (&[low, high, month, day], rest) = bytes.split_first_chunk()?;
+    let [hour, minute, second] = rest.first_chunk().copied().unwrap_or_default();
+    let micros = rest.get(3..7).and_then(|micros| micros.try_into().ok()).map_or(0, i32::from_le_bytes);
+    let year = i16::from_le_bytes([low, high]);
+    let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(|field| field as i8);
+    DateTime::new(year, month, day, hour, minute, second, micros.checked_mul(1000)?).ok()
 }

@@ -175,6 +175,7 @@ impl WireSession {
             && let Some(Plan::Binary(binary)) = self.statements.get_mut(statement)
             && self.connection.receive.skip(&binary.prologue)
         {
+            self.answer.result_set = true;
             if take_rows(&mut self.connection, &mut binary.columns, &mut self.answer.rows, visit) {
                 return true;
             }
@@ -213,6 +214,7 @@ impl WireSession {
         self.stage = match self.stage {
             Stage::Head => match answer::head(packet, wording)? {
                 Head::Rows { columns: count, defined } => {
+                    self.answer.result_set = true;
                     let known = binary.as_ref().is_some_and(|binary| binary.columns.len() == count);
                     if let Some(binary) = &mut binary {
                         binary.begin_prologue(receive.framed(place), defined);
@@ -370,7 +372,7 @@ impl WireSession {
     /// already may only be said if nothing else of the call was done.
     fn fail(&mut self, failure: EngineError) {
         let failure = match failure {
-            EngineError::Duplicate if self.answer.affected > 0 => call_failed(
+            EngineError::Duplicate(_) if self.answer.affected > 0 => call_failed(
                 "submit_rows",
                 "a row with this key is there already, and rows before it are loaded: roll back, or load fewer at once",
             ),
@@ -431,5 +433,6 @@ fn counts(done: &Done<'_>) -> Answer {
         affected: done.affected,
         matched: matched.unwrap_or(done.affected),
         last_insert_id: done.last_insert_id.cast_signed(),
+        result_set: false,
     }
 }

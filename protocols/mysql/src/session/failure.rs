@@ -2,11 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 
 use super::WireCounts;
 use crate::WireError;
 use crate::codec::answer::Refusal;
+use crate::error::contains;
 
 /// A mistake of the caller's, or something that this session cannot do.
 #[cold]
@@ -14,34 +15,25 @@ pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
     EngineError::Failed { call, message: message.to_owned() }
 }
 
-/// What a call failed with, on the way from or to the server.
-#[cold]
-pub(super) fn wire_failed(call: &'static str, error: &WireError) -> EngineError {
-    if let WireError::Server { code, message, .. } = error
-        && is_disk_full(*code, message.as_bytes())
-    {
-        return EngineError::DiskFull(format!("{call}: {error}"));
-    }
-    EngineError::failed(call, error.to_string())
-}
-
 /// Another transaction stood in the way, or the row is there already: what
 /// happens on the load path, and allocates nothing.
 pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<EngineError> {
+    let code = ErrorCode::of_server(refusal.code.into(), refusal.state);
+    let conflict = |why| Some(EngineError::Conflict { why, code });
     match refusal.code {
-        1062 | 1586 => Some(EngineError::Duplicate),
+        1062 | 1586 => Some(EngineError::Duplicate(code)),
         1213 => {
             counts.deadlocks.fetch_add(1, Relaxed);
-            Some(EngineError::Conflict("deadlock (server error 1213)"))
+            conflict("deadlock")
         }
         1205 => {
             counts.lock_wait_timeouts.fetch_add(1, Relaxed);
-            Some(EngineError::Conflict("lock wait timeout (server error 1205)"))
+            conflict("lock wait timeout")
         }
-        1020 => Some(EngineError::Conflict("a row changed since the transaction began (server error 1020)")),
+        1020 => conflict("a row changed since the transaction began"),
         // MyRocks has no number of its own for a row that was changed after the snapshot was taken.
         1030 | 1105 | 1180 | 1296 if contains(refusal.message, b"busy") => {
-            Some(EngineError::Conflict("snapshot conflict (the engine says: busy)"))
+            conflict("snapshot conflict (the engine says: busy)")
         }
         _ => None,
     }
@@ -50,12 +42,7 @@ pub(super) fn usual(refusal: &Refusal<'_>, counts: &WireCounts) -> Option<Engine
 /// A statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
-    let error = WireError::refused(refusal);
-    let message = format!("{error}{}", in_statement(sql));
-    if is_disk_full(refusal.code, refusal.message) {
-        return EngineError::DiskFull(message);
-    }
-    EngineError::failed("execute", message)
+    WireError::refused(refusal).during("execute").followed_by(&in_statement(sql))
 }
 
 /// The statement that an error is about, cut to what can be read.
@@ -65,18 +52,6 @@ pub(super) fn in_statement(sql: &str) -> String {
         Some((end, _)) => format!(", in: {} …", &sql[..end]),
         None => format!(", in: {sql}"),
     }
-}
-
-fn is_disk_full(code: u16, message: &[u8]) -> bool {
-    matches!(code, 1021 | 1114)
-        || [&b"errno: 28"[..], b"errcode: 28", b"error 28", b"no space left"]
-            .iter()
-            .any(|words| contains(message, words))
-}
-
-/// Whether `text` has `words`, which are in lower case, in any case.
-fn contains(text: &[u8], words: &[u8]) -> bool {
-    text.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words))
 }
 
 #[cfg(test)]
@@ -97,7 +72,8 @@ mod tests {
         assert!(conflict(1296, "Got error 16 'Busy' from ROCKSDB"));
         assert!(conflict(1180, "Got error 16 \"Resource busy\" during COMMIT"));
         assert!(!conflict(1180, "Got error 5 \"Input/output error\" during COMMIT"));
-        assert_eq!(usual(&refusal(1062, "Duplicate entry"), &counts), Some(EngineError::Duplicate));
+        let duplicate = usual(&refusal(1062, "Duplicate entry"), &counts);
+        assert_eq!(duplicate, Some(EngineError::Duplicate(ErrorCode::of_server(1062, *b"HY000"))));
         assert_eq!((counts.deadlocks.into_inner(), counts.lock_wait_timeouts.into_inner()), (1, 1));
     }
 

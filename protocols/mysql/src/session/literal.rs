@@ -1,34 +1,23 @@
 //! Parameters as SQL text.
 
 use rumba_core::sql::Param;
+use rumba_core::value::put_int;
 
 /// Appends a parameter as SQL has it. Where `backslashes` escape nothing, only quotes are doubled.
 pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, backslashes: bool) {
     match param {
         Param::Null => out.extend_from_slice(b"NULL"),
         Param::Int(number) => put_int(out, number),
-        Param::Bytes(bytes) => put_quoted(out, bytes, backslashes),
-    }
-}
-
-/// Appends an integer in decimal.
-pub(super) fn put_int(out: &mut Vec<u8>, number: i64) {
-    // 2^64 has twenty digits.
-    let mut digits = [0_u8; 20];
-    let mut start = digits.len();
-    let mut left = number.unsigned_abs();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
+        Param::Unsigned(_) | Param::Decimal(_) => param.write_text(out),
+        Param::Double(number) if number.is_finite() => param.write_text(out),
+        // What is no number to the server is refused by it in its own words.
+        Param::Double(_) | Param::Timestamp(_) => {
+            out.push(b'\'');
+            param.write_text(out);
+            out.push(b'\'');
         }
+        Param::Text(bytes) | Param::Bytes(bytes) => put_quoted(out, bytes, backslashes),
     }
-    if number < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[start..]);
 }
 
 /// Appends a string in quotes.
@@ -79,15 +68,6 @@ pub(super) fn quoted_name(name: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn numbers_are_written_as_rust_writes_them() {
-        for number in [0, 1, -1, 9, 10, 1234567890, i64::MAX, i64::MIN] {
-            let mut out = Vec::new();
-            put_int(&mut out, number);
-            assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
-        }
-    }
 
     #[test]
     fn nothing_in_a_string_ends_it() {

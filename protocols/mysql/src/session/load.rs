@@ -3,11 +3,11 @@
 use std::slice::ChunksExact;
 use std::time::Instant;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::Param;
 
 use super::failure::call_failed;
-use super::literal::{put_escaped, put_int, put_quoted, quoted_name};
+use super::literal::{self, put_escaped, put_quoted, quoted_name};
 use super::outbox::{Kind, Outbox, Pending, Queue};
 use super::statement::{Binary, LONG_LONG, VAR_STRING};
 use super::{LoadWay, SessionOptions};
@@ -125,6 +125,14 @@ impl Rows {
         Ok(())
     }
 
+    /// The server's number for what it has prepared.
+    pub(super) fn id(&self) -> Option<u32> {
+        match &self.way {
+            Way::Bulk { insert, .. } => Some(insert.id),
+            Way::Data(_) | Way::Insert(_) => None,
+        }
+    }
+
     pub(super) fn sql(&self) -> &str {
         match &self.way {
             Way::Bulk { insert, .. } => &insert.sql,
@@ -174,7 +182,7 @@ fn choose_types(types: &mut [u8], values: &[Param<'_>]) {
     types.fill(LONG_LONG);
     for row in values.chunks_exact(types.len()) {
         for (column, value) in types.iter_mut().zip(row) {
-            if let Param::Bytes(_) = value {
+            if !matches!(value, Param::Null | Param::Int(_)) {
                 *column = VAR_STRING;
             }
         }
@@ -218,21 +226,26 @@ fn put_bulk(out: &mut Vec<u8>, number: u8, value: &Param<'_>) {
             out.push(VALUE);
             out.extend_from_slice(&value.to_le_bytes());
         }
-        Param::Int(value) => {
-            out.extend_from_slice(&[VALUE, 0]);
-            let at = out.len();
-            put_int(out, *value);
-            out[at - 1] = (out.len() - at) as u8;
-        }
-        Param::Bytes(bytes) => {
+        Param::Text(bytes) | Param::Bytes(bytes) => {
             out.push(VALUE);
             frame::put_bytes(out, bytes);
+        }
+        number => {
+            out.extend_from_slice(&[VALUE, 0]);
+            let at = out.len();
+            number.write_text(out);
+            out[at - 1] = (out.len() - at) as u8;
         }
     }
 }
 
+/// How many bytes a value may take beyond the twenty digits of an integer.
 fn longest(value: &Param<'_>) -> usize {
-    if let Param::Bytes(bytes) = value { bytes.len() } else { 0 }
+    match value {
+        Param::Null | Param::Int(_) | Param::Unsigned(_) => 0,
+        Param::Text(bytes) | Param::Bytes(bytes) => bytes.len(),
+        Param::Double(_) | Param::Decimal(_) | Param::Timestamp(_) => 24,
+    }
 }
 
 /// The file that LOAD DATA asks for, in packets that answer the server's first one.
@@ -246,14 +259,14 @@ fn write_file(file: &mut Vec<u8>, values: &[Param<'_>], columns: usize) {
             }
             match value {
                 Param::Null => file.extend_from_slice(b"\\N"),
-                Param::Int(value) => put_int(file, *value),
-                Param::Bytes(bytes) => put_escaped(file, bytes, |byte| match byte {
+                Param::Text(bytes) | Param::Bytes(bytes) => put_escaped(file, bytes, |byte| match byte {
                     0 => Some(b'0'),
                     b'\t' => Some(b't'),
                     b'\n' => Some(b'n'),
                     b'\\' => Some(b'\\'),
                     _ => None,
                 }),
+                number => number.write_text(file),
             }
         }
         file.push(b'\n');
@@ -307,15 +320,12 @@ fn put_row(out: &mut Vec<u8>, row: &[Param<'_>], backslashes: bool) {
     for (number, value) in row.iter().enumerate() {
         out.push(if number == 0 { b'(' } else { b',' });
         match value {
-            Param::Null => out.extend_from_slice(b"NULL"),
-            Param::Int(value) => put_int(out, *value),
-            Param::Bytes(bytes) => {
+            Param::Bytes(bytes) if !bytes.is_ascii() => {
                 // Whatever the connection's character set makes of other bytes, they go in as they are.
-                if !bytes.is_ascii() {
-                    out.extend_from_slice(b"_binary");
-                }
+                out.extend_from_slice(b"_binary");
                 put_quoted(out, bytes, backslashes);
             }
+            other => literal::put(out, *other, backslashes),
         }
     }
     out.push(b')');
@@ -326,7 +336,7 @@ fn put_row(out: &mut Vec<u8>, row: &[Param<'_>], backslashes: bool) {
 pub(super) fn loaded_less(done: &Done<'_>, rows: u64) -> Option<EngineError> {
     let skipped = counted(done.info, b"Skipped: ").unwrap_or(0);
     if skipped > 0 && done.affected == 0 {
-        return Some(EngineError::Duplicate);
+        return Some(EngineError::Duplicate(ErrorCode::NONE));
     }
     if done.affected == rows && done.warnings == 0 {
         return None;

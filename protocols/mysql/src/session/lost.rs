@@ -8,7 +8,7 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
 use rumba_transport::{CONNECT, Link, OnLost, Refused};
 
-use super::failure::{call_failed, in_statement, usual, wire_failed};
+use super::failure::{call_failed, in_statement, usual};
 use super::{COLLATION, SessionOptions, Stage, WireSession};
 use crate::codec::answer::Refusal;
 use crate::connection::Connection;
@@ -94,22 +94,17 @@ impl WireSession {
         if let WireError::Unable(why) = &error {
             return call_failed(call, why);
         }
-        if let WireError::Server { code, sqlstate, message } = &error {
-            let state = sqlstate.as_bytes().try_into().unwrap_or(*b"HY000");
-            let refusal = Refusal { code: *code, state, message: message.as_bytes() };
-            if !error.is_lost() {
-                let named = WireError::Server {
-                    code: *code,
-                    sqlstate: sqlstate.clone(),
-                    message: format!("{message}{}", in_statement(sql)),
-                };
-                return usual(&refusal, &self.options.counts).unwrap_or_else(|| wire_failed(call, &named));
-            }
+        if let WireError::Server { code, sqlstate, message } = &error
+            && !error.is_lost()
+        {
+            let refusal = Refusal { code: *code, state: sqlstate.0, message: message.as_bytes() };
+            let named = || error.during(call).followed_by(&in_statement(sql));
+            return usual(&refusal, &self.options.counts).unwrap_or_else(named);
         }
         self.lose(&error);
         match &self.link {
-            // In the words of all later calls, so that who watches the server knows it for the same.
-            Link::Gone(why) => call_failed("connection", why),
+            // As all later calls tell it.
+            Link::Gone(why) => EngineError::Lost(why.clone()),
             _ => self.link_up_again().err().unwrap_or(CUT_OFF),
         }
     }

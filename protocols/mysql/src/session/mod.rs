@@ -18,17 +18,20 @@ use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_transport::{Link, OnLost, Target};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
+use crate::codec::frame;
 use crate::codec::row::Place;
 use crate::connection::Connection;
-use crate::query::query;
+use crate::query::{QUERY, query};
 
 use answers::Stage;
-use failure::{call_failed, wire_failed};
+use failure::call_failed;
 use outbox::{Kind, Outbox, Pending, Queue};
 use statement::Plan;
 
 /// latin1_swedish_ci: what goes in and out of latin1 columns stays as it is.
 const COLLATION: u8 = 8;
+/// In the place of a statement's number: one that was not prepared.
+const UNPREPARED: Statement = Statement(usize::MAX);
 /// How many statements may be under way.
 const PIPELINE: usize = 8;
 
@@ -109,7 +112,7 @@ impl WireSession {
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target, options).map_err(|error| {
             // A server that is not there, or ended meanwhile, is told as where a connection is lost.
-            wire_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+            if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         Ok(Self {
             target: target.clone(),
@@ -160,6 +163,7 @@ impl WireSession {
                 Kind::Text
             }
             Some(Plan::Rows(_)) => return Err(call_failed("submit", "this is for rows: submit_rows")),
+            Some(Plan::Closed) => return Err(call_failed("submit", "the statement was closed")),
             Some(_) => return Err(call_failed("submit", "not as many parameters as the statement has")),
             None => return Err(call_failed("submit", "a statement of another session")),
         };
@@ -190,6 +194,10 @@ impl SqlSession for WireSession {
 
     fn pipeline(&self) -> usize {
         PIPELINE
+    }
+
+    fn survives_errors(&self) -> bool {
+        true
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
@@ -234,6 +242,28 @@ impl SqlSession for WireSession {
             last.last = true;
         }
         self.outbox.barriers += self.queue.iter().skip(before).filter(|pending| pending.is_barrier()).count();
+        Ok(())
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.link_up()?;
+        let out = &mut self.connection.send;
+        let at = frame::start(out);
+        out.push(QUERY);
+        out.extend_from_slice(sql.as_bytes());
+        frame::finish(out, at, 0);
+        self.submitted(UNPREPARED, Kind::Text);
+        Ok(())
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        let Some(plan) = self.statements.get_mut(statement.0) else {
+            return Err(call_failed("close", "a statement of another session"));
+        };
+        let plan = std::mem::replace(plan, Plan::Closed);
+        if self.link.is_up() {
+            plan.write_close(&mut self.connection.send);
+        }
         Ok(())
     }
 

@@ -15,12 +15,62 @@ use crate::connection::Connection;
 
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
+const CLOSE: u8 = 0x19;
 /// The server cannot prepare this kind of statement.
 const NOT_PREPARABLE: u16 = 1295;
 
 /// The types that parameters are sent as: a signed integer of 64 bits, and a string.
 pub(super) const LONG_LONG: u8 = 0x08;
 pub(super) const VAR_STRING: u8 = 0xfd;
+const DOUBLE: u8 = 0x05;
+const DATETIME: u8 = 0x0c;
+const NEW_DECIMAL: u8 = 0xf6;
+
+/// The type that a value is sent as; `None` for NULL, which has any.
+pub(super) fn type_of(param: &Param<'_>) -> Option<u8> {
+    Some(match param {
+        Param::Null => return None,
+        Param::Int(_) => LONG_LONG,
+        Param::Double(_) => DOUBLE,
+        Param::Timestamp(_) => DATETIME,
+        Param::Decimal(_) => NEW_DECIMAL,
+        // Digits, which the server reads without a loss.
+        Param::Unsigned(_) | Param::Text(_) | Param::Bytes(_) => VAR_STRING,
+    })
+}
+
+/// Appends a value, of the type that it is sent as; nothing for NULL.
+#[inline]
+pub(super) fn put_value(out: &mut Vec<u8>, param: &Param<'_>) {
+    match param {
+        Param::Null => {}
+        Param::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
+        Param::Text(bytes) | Param::Bytes(bytes) => frame::put_bytes(out, bytes),
+        other => put_rarer_value(out, other),
+    }
+}
+
+#[inline(never)]
+fn put_rarer_value(out: &mut Vec<u8>, param: &Param<'_>) {
+    match param {
+        Param::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
+        Param::Timestamp(time) => {
+            let micros = time.subsec_nanosecond() / 1000;
+            out.push(11);
+            out.extend_from_slice(&time.year().to_le_bytes());
+            let fields = [time.month(), time.day(), time.hour(), time.minute(), time.second()];
+            out.extend(fields.map(|field| field as u8));
+            out.extend_from_slice(&micros.to_le_bytes());
+        }
+        other => {
+            // A number of at most forty digits: its length is one byte.
+            out.push(0);
+            let at = out.len();
+            other.write_text(out);
+            out[at - 1] = (out.len() - at) as u8;
+        }
+    }
+}
 
 /// How a statement of the session is carried out.
 #[derive(Debug)]
@@ -31,6 +81,8 @@ pub(super) enum Plan {
     Text(Template),
     /// Rows to be loaded.
     Rows(Rows),
+    /// None any more.
+    Closed,
 }
 
 impl Plan {
@@ -55,7 +107,7 @@ impl Plan {
         match self {
             Plan::Binary(binary) => *binary = Binary::prepare(connection, &binary.sql, deadline)?,
             Plan::Rows(rows) => rows.prepare_again(connection, deadline)?,
-            Plan::Text(_) => {}
+            Plan::Text(_) | Plan::Closed => {}
         }
         Ok(())
     }
@@ -66,7 +118,24 @@ impl Plan {
             Plan::Binary(binary) => &binary.sql,
             Plan::Text(template) => &template.sql,
             Plan::Rows(rows) => rows.sql(),
+            Plan::Closed => "",
         }
+    }
+
+    /// Appends the command that has the server forget it, which it does without an answer.
+    pub(super) fn write_close(&self, out: &mut Vec<u8>) {
+        let id = match self {
+            Plan::Binary(binary) => binary.id,
+            Plan::Rows(rows) => match rows.id() {
+                Some(id) => id,
+                None => return,
+            },
+            Plan::Text(_) | Plan::Closed => return,
+        };
+        let at = frame::start(out);
+        out.push(CLOSE);
+        out.extend_from_slice(&id.to_le_bytes());
+        frame::finish(out, at, 0);
     }
 }
 
@@ -173,24 +242,12 @@ impl Binary {
             self.bind(out, params);
         }
         for (number, (param, have)) in params.iter().zip(&self.types).enumerate() {
-            let wanted = match param {
-                Param::Null => {
-                    // The bit says it all, whatever the type.
-                    out[at + NULLS + number / 8] |= 1 << (number % 8);
-                    continue;
-                }
-                Param::Int(value) => {
-                    out.extend_from_slice(&value.to_le_bytes());
-                    LONG_LONG
-                }
-                Param::Bytes(bytes) => {
-                    frame::put_bytes(out, bytes);
-                    VAR_STRING
-                }
-            };
-            if wanted != *have {
+            match type_of(param) {
+                // The bit says it all, whatever the type.
+                None => out[at + NULLS + number / 8] |= 1 << (number % 8),
+                Some(wanted) if wanted == *have => put_value(out, param),
                 // Another kind of value than before: once more, with the types.
-                return self.write_again(out, at, params);
+                Some(_) => return self.write_again(out, at, params),
             }
         }
         frame::finish(out, at, 0);
@@ -208,11 +265,7 @@ impl Binary {
     fn bind(&mut self, out: &mut Vec<u8>, params: &[Param<'_>]) {
         self.bound = true;
         for (number, param) in self.types.iter_mut().zip(params) {
-            match param {
-                Param::Null => {}
-                Param::Int(_) => *number = LONG_LONG,
-                Param::Bytes(_) => *number = VAR_STRING,
-            }
+            *number = type_of(param).unwrap_or(*number);
         }
         if let (Some(follow), false) = (out.last_mut(), params.is_empty()) {
             *follow = 1;

@@ -107,14 +107,14 @@ fn a_row_that_is_there_already_is_told_as_that_and_nothing_is_loaded() {
             .run("CREATE OR REPLACE TEMPORARY TABLE twice (id INT PRIMARY KEY) ENGINE=InnoDB; INSERT INTO twice VALUES (5)")
             .unwrap();
         let rows = session.prepare_rows("twice", &["id"]).unwrap();
-        assert_eq!(load(&mut session, rows, &[Param::Int(5)]), Err(EngineError::Duplicate), "{way:?}");
+        assert!(matches!(load(&mut session, rows, &[Param::Int(5)]), Err(EngineError::Duplicate(_))), "{way:?}");
         assert_eq!(count(&mut session, "twice"), 1);
         session.run("BEGIN").unwrap();
         let several = load(&mut session, rows, &[Param::Int(4), Param::Int(5), Param::Int(6)]).unwrap_err();
         match way {
             // The server leaves such a row out and loads the others.
             LoadWay::LoadData => assert!(several.to_string().contains("roll back"), "{several}"),
-            _ => assert_eq!(several, EngineError::Duplicate, "{way:?}"),
+            _ => assert!(matches!(several, EngineError::Duplicate(_)), "{way:?}: {several}"),
         }
         session.run("ROLLBACK").unwrap();
         assert_eq!(count(&mut session, "twice"), 1, "{way:?}");

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::{Server, answer, ask, ints};
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Param, SqlSession};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_protocol_mysql::{SessionOptions, Target, Tls, WireSession};
@@ -174,11 +174,21 @@ fn an_error_in_a_pipeline_is_that_of_its_statement_alone() {
                 }
                 let rows: Vec<Result<u64, EngineError>> =
                     (0..8).map(|_| answer(&mut session, 1).map(|(done, _)| done.rows + done.affected)).collect();
-                let taken = || Err(EngineError::Duplicate);
+                let taken = || Err(EngineError::Duplicate(ErrorCode::of_server(1062, *b"23000")));
                 assert_eq!(rows, [Ok(1), Ok(1), taken(), Ok(1), Ok(1), Ok(2), Ok(1), Ok(3)], "round {round}");
                 session.run("DELETE FROM line").unwrap();
             }
             assert!(answer(&mut session, 0).is_err(), "nothing is under way");
+            // A transaction goes on as well.
+            assert!(session.survives_errors());
+            session.run("BEGIN; INSERT INTO line VALUES (1)").unwrap();
+            for id in [1, 2] {
+                session.submit(insert, &[Param::Int(id)]).unwrap();
+            }
+            assert!(matches!(answer(&mut session, 0), Err(EngineError::Duplicate(_))));
+            assert_eq!(answer(&mut session, 0).unwrap().0.affected, 1);
+            session.run("COMMIT").unwrap();
+            assert_eq!(ints(&mut session, "SELECT count(*) FROM line").unwrap(), [2]);
         }
     }
 }

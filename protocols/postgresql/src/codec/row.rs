@@ -1,6 +1,8 @@
 //! Rows, read where they lie.
 
+use jiff::SignedDuration;
 use rumba_core::sql::Row;
+use rumba_core::value::{DateTime, Decimal, SqlValue, leading_int};
 
 use super::Malformed;
 use super::types::Layout;
@@ -98,30 +100,53 @@ pub struct PgRow<'a> {
 
 impl PgRow<'_> {
     #[inline]
-    fn value(&self, place: Place) -> Option<&[u8]> {
+    fn at(&self, place: Place) -> Option<&[u8]> {
         let start = place.start as usize;
         self.body.get(start..start + place.length as usize)
     }
 }
 
 impl Row for PgRow<'_> {
+    fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn value(&self, column: usize) -> SqlValue<'_> {
+        let Some(&Column { layout, place }) = self.columns.get(column) else { return SqlValue::Null };
+        let Some(bytes) = self.at(place) else { return SqlValue::Null };
+        match layout {
+            Layout::Int { .. } | Layout::Bool | Layout::TextBool => SqlValue::Int(self.int(column)),
+            Layout::Float => {
+                bytes.try_into().map_or(SqlValue::Null, |bytes| SqlValue::Double(f64::from(f32::from_be_bytes(bytes))))
+            }
+            Layout::Double => {
+                bytes.try_into().map_or(SqlValue::Null, |bytes| SqlValue::Double(f64::from_be_bytes(bytes)))
+            }
+            Layout::Decimal => Decimal::parse(bytes).map_or(SqlValue::Text(bytes), SqlValue::Decimal),
+            Layout::Timestamp => timestamp(bytes).map_or(SqlValue::Null, SqlValue::Timestamp),
+            Layout::Characters | Layout::Text => SqlValue::Text(bytes),
+            Layout::Bytes | Layout::Hex => SqlValue::Bytes(bytes),
+        }
+    }
+
     #[inline]
     fn int(&self, column: usize) -> i64 {
         let Some(&Column { layout, place }) = self.columns.get(column) else { return 0 };
-        let Some(bytes) = self.value(place) else { return 0 };
+        let Some(bytes) = self.at(place) else { return 0 };
         match layout {
             Layout::Int { unsigned, .. } => integer(bytes, unsigned),
             Layout::Float => bytes.try_into().map_or(0, |bytes| f32::from_be_bytes(bytes) as i64),
             Layout::Double => bytes.try_into().map_or(0, |bytes| f64::from_be_bytes(bytes) as i64),
             Layout::Bool => i64::from(bytes == [1]),
             Layout::TextBool => i64::from(bytes == b"t"),
-            Layout::Bytes | Layout::Text | Layout::Hex => decimal(bytes),
+            Layout::Bytes | Layout::Characters | Layout::Decimal | Layout::Text | Layout::Hex => leading_int(bytes),
+            Layout::Timestamp => 0,
         }
     }
 
     #[inline]
     fn bytes(&self, column: usize) -> &[u8] {
-        self.columns.get(column).and_then(|column| self.value(column.place)).unwrap_or_default()
+        self.columns.get(column).and_then(|column| self.at(column.place)).unwrap_or_default()
     }
 }
 
@@ -137,17 +162,11 @@ fn integer(bytes: &[u8], unsigned: bool) -> i64 {
     bytes.try_into().map_or(0, |bytes| i64::from(i16::from_be_bytes(bytes)))
 }
 
-/// The integer that a text starts with; 0 without one. Beyond 64 bits it wraps.
-fn decimal(text: &[u8]) -> i64 {
-    let (negative, digits) = match text {
-        [b'-', digits @ ..] => (true, digits),
-        digits => (false, digits),
-    };
-    let number = digits
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .fold(0_i64, |number, digit| number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
-    if negative { number.wrapping_neg() } else { number }
+/// Microseconds since the year 2000; what lies beyond all calendars, such as infinity, is none.
+fn timestamp(bytes: &[u8]) -> Option<DateTime> {
+    const EPOCH: DateTime = DateTime::constant(2000, 1, 1, 0, 0, 0, 0);
+    let micros = i64::from_be_bytes(bytes.try_into().ok()?);
+    EPOCH.checked_add(SignedDuration::from_micros(micros)).ok()
 }
 
 #[cfg(test)]

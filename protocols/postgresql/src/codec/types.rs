@@ -15,6 +15,9 @@ const FLOAT8: u32 = 701;
 const UNKNOWN: u32 = 705;
 const BPCHAR: u32 = 1042;
 const VARCHAR: u32 = 1043;
+const TIMESTAMP: u32 = 1114;
+const TIMESTAMPTZ: u32 = 1184;
+const NUMERIC: u32 = 1700;
 
 /// How a column's value is laid out in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +37,13 @@ pub enum Layout {
     Bool,
     /// Bytes, as they are.
     Bytes,
-    /// The value as text: what has a binary form of its own, such as `numeric`.
+    /// Characters, as they are.
+    Characters,
+    /// Microseconds since the year 2000, 8 bytes.
+    Timestamp,
+    /// An exact number, as text.
+    Decimal,
+    /// The value as text, of a type with a binary form of its own.
     Text,
     /// `t` or `f`.
     TextBool,
@@ -53,7 +62,10 @@ impl Layout {
             OID | XID => Layout::Int { width: 4, unsigned: true },
             FLOAT4 => Layout::Float,
             FLOAT8 => Layout::Double,
-            BYTEA | NAME | TEXT | JSON | UNKNOWN | BPCHAR | VARCHAR => Layout::Bytes,
+            BYTEA => Layout::Bytes,
+            NAME | TEXT | JSON | UNKNOWN | BPCHAR | VARCHAR => Layout::Characters,
+            TIMESTAMP | TIMESTAMPTZ => Layout::Timestamp,
+            NUMERIC => Layout::Decimal,
             _ => Layout::Text,
         }
     }
@@ -69,7 +81,7 @@ impl Layout {
 
     /// The protocol's number for the format: 0 text, 1 binary.
     pub fn format(self) -> u16 {
-        u16::from(!matches!(self, Layout::Text | Layout::TextBool | Layout::Hex))
+        u16::from(!matches!(self, Layout::Decimal | Layout::Text | Layout::TextBool | Layout::Hex))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::task::Poll;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, SqlState};
 use rumba_core::sql::{Answer, Visit};
 use rumba_core::wait::{Wait, wait_for};
 use rumba_transport::{Ready, TransportError};
@@ -179,6 +179,7 @@ impl PgSession {
                 }
                 (b'Z', &[status @ (b'I' | b'T')]) if self.failure.is_none() => {
                     self.connection.transaction = if status == b'I' { Transaction::None } else { Transaction::Open };
+                    self.answer.result_set = !binary.columns.is_empty();
                     left = rest.len();
                     complete = true;
                     break;
@@ -226,13 +227,14 @@ impl PgSession {
             b'T' => {
                 let body = self.connection.incoming.at(place);
                 let columns = &mut self.text_columns;
+                self.answer.result_set = true;
                 columns.clear();
                 message::columns(body, |column| columns.push(Layout::of_text(column.oid).into()))?;
             }
             // An empty statement, whose end is its only answer.
             b'I' => return Ok(if pending.last { Taken::Part } else { Taken::Complete }),
-            // Bound; described; rows may come; what may come at any time.
-            b'2' | b'n' | b'G' | b'N' | b'S' | b'A' => {}
+            // Bound; closed; described; rows may come; what may come at any time.
+            b'2' | b'3' | b'n' | b'G' | b'N' | b'S' | b'A' => {}
             other => {
                 return Err(PgError::Protocol(format!("{:?} in answer to a statement", char::from(other))));
             }
@@ -261,7 +263,9 @@ impl PgSession {
         if tag.first().is_some_and(|&first| counts_changes(first)) {
             self.answer.affected += counted(tag);
         }
-        let control = self.statements.get(pending.statement).map_or(Control::Nothing, Plan::control);
+        let plan = self.statements.get(pending.statement);
+        let control = plan.map_or(Control::Nothing, Plan::control);
+        self.answer.result_set |= matches!(plan, Some(Plan::Binary(binary)) if !binary.columns.is_empty());
         if control == Control::Commit && tag.starts_with(b"ROLLBACK") {
             self.failure.get_or_insert(call_failed(
                 "COMMIT",
@@ -277,7 +281,7 @@ impl PgSession {
         if refusal.is_fatal() || lost(&refusal.sqlstate) {
             return Err(PgError::refused(&refusal));
         }
-        let failure = usual(&refusal.sqlstate, pending.in_block, &self.options.counts)
+        let failure = usual(SqlState(refusal.sqlstate), &self.options.counts)
             .unwrap_or_else(|| refused(&refusal, self.statements.get(pending.statement).map_or("", Plan::sql)));
         self.failure.get_or_insert(failure);
         // Without an answer of its own to the rest of the group, the server is ready after it.

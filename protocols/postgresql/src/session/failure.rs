@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode, SqlState};
 
 use super::PgCounts;
 use crate::PgError;
@@ -14,34 +14,24 @@ pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
     EngineError::Failed { call, message: message.to_owned() }
 }
 
-/// What a call failed with, on the way from or to the server.
-#[cold]
-pub(super) fn pg_failed(call: &'static str, error: &PgError) -> EngineError {
-    if let PgError::Server { sqlstate, .. } = error
-        && is_disk_full(sqlstate.as_bytes())
-    {
-        return EngineError::DiskFull(format!("{call}: {error}"));
-    }
-    EngineError::failed(call, error.to_string())
-}
-
 /// Another transaction stood in the way, or the row is there already: what
-/// happens on the load path, and allocates nothing. A row that is there already
-/// is told as such only where it ended no transaction, for here it does.
-pub(super) fn usual(sqlstate: &[u8], in_block: bool, counts: &PgCounts) -> Option<EngineError> {
-    match sqlstate {
-        b"23505" if !in_block => Some(EngineError::Duplicate),
+/// happens on the load path, and allocates nothing.
+pub(super) fn usual(sqlstate: SqlState, counts: &PgCounts) -> Option<EngineError> {
+    let code = ErrorCode::of_server(0, sqlstate.0);
+    let conflict = |why| Some(EngineError::Conflict { why, code });
+    match &sqlstate.0 {
+        b"23505" => Some(EngineError::Duplicate(code)),
         b"40P01" => {
             counts.deadlocks.fetch_add(1, Relaxed);
-            Some(EngineError::Conflict("deadlock (SQLSTATE 40P01)"))
+            conflict("deadlock")
         }
         b"40001" => {
             counts.serialization_failures.fetch_add(1, Relaxed);
-            Some(EngineError::Conflict("serialization failure (SQLSTATE 40001)"))
+            conflict("serialization failure")
         }
         b"55P03" => {
             counts.lock_timeouts.fetch_add(1, Relaxed);
-            Some(EngineError::Conflict("lock timeout (SQLSTATE 55P03)"))
+            conflict("lock timeout")
         }
         _ => None,
     }
@@ -50,17 +40,11 @@ pub(super) fn usual(sqlstate: &[u8], in_block: bool, counts: &PgCounts) -> Optio
 /// A statement that the server refused.
 #[cold]
 pub(super) fn refused(refusal: &Refusal<'_>, sql: &str) -> EngineError {
-    let error = PgError::refused(refusal);
     let remedy = match &refusal.sqlstate {
-        b"23505" => "; an error ends the transaction here: INSERT … ON CONFLICT, or roll back",
         b"25P02" => "; a statement before failed, and nothing is taken until ROLLBACK",
         _ => "",
     };
-    let message = format!("{error}{remedy}{}", in_statement(sql));
-    if is_disk_full(&refusal.sqlstate) {
-        return EngineError::DiskFull(message);
-    }
-    EngineError::failed("execute", message)
+    PgError::refused(refusal).during("execute").followed_by(remedy).followed_by(&in_statement(sql))
 }
 
 /// The statement that an error is about, cut to what can be read.
@@ -72,10 +56,6 @@ pub(super) fn in_statement(sql: &str) -> String {
     }
 }
 
-fn is_disk_full(sqlstate: &[u8]) -> bool {
-    sqlstate == b"53100"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,10 +63,13 @@ mod tests {
     #[test]
     fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
         let counts = PgCounts::default();
-        let conflict = |sqlstate: &[u8]| usual(sqlstate, true, &counts).is_some_and(|error| error.is_conflict());
+        let conflict =
+            |sqlstate: &[u8; 5]| usual(SqlState(*sqlstate), &counts).is_some_and(|error| error.is_conflict());
         assert!(conflict(b"40P01") && conflict(b"40001") && conflict(b"55P03"));
-        assert!(!conflict(b"42601") && !conflict(b"23505"));
-        assert_eq!(usual(b"23505", false, &counts), Some(EngineError::Duplicate));
+        assert!(!conflict(b"42601") && !conflict(b"23505"), "what is there is there after a rollback as well");
+        let duplicate = SqlState(*b"23505");
+        let code = ErrorCode::of_server(0, duplicate.0);
+        assert_eq!(usual(duplicate, &counts), Some(EngineError::Duplicate(code)));
         assert_eq!(counts.deadlocks.load(Relaxed), 1);
         assert_eq!((counts.serialization_failures.into_inner(), counts.lock_timeouts.into_inner()), (1, 1));
     }

@@ -1,6 +1,7 @@
 //! Parameters as SQL text.
 
 use rumba_core::sql::Param;
+use rumba_core::value::put_int;
 
 use crate::codec::types::{self, ParamLayout};
 
@@ -26,28 +27,14 @@ pub(super) fn put(out: &mut Vec<u8>, param: Param<'_>, oid: u32) {
             put_hex(out, bytes);
             out.push(b'\'');
         }
-        Param::Bytes(bytes) => put_quoted(out, bytes),
-    }
-}
-
-/// Appends an integer in decimal.
-pub(super) fn put_int(out: &mut Vec<u8>, number: i64) {
-    // 2^64 has twenty digits.
-    let mut digits = [0_u8; 20];
-    let mut start = digits.len();
-    let mut left = number.unsigned_abs();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
+        Param::Text(bytes) | Param::Bytes(bytes) => put_quoted(out, bytes),
+        // In quotes it is of the type that its place wants.
+        Param::Unsigned(_) | Param::Double(_) | Param::Decimal(_) | Param::Timestamp(_) => {
+            out.push(b'\'');
+            param.write_text(out);
+            out.push(b'\'');
         }
     }
-    if number < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[start..]);
 }
 
 /// Appends bytes as `bytea` takes them from text.

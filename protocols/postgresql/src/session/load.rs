@@ -7,7 +7,7 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::Param;
 
 use super::failure::call_failed;
-use super::literal::{put_hex, put_int, quoted_name};
+use super::literal::{put_hex, quoted_name};
 use super::statement::Described;
 use crate::PgError;
 use crate::codec::frame;
@@ -130,7 +130,7 @@ fn put_binary(out: &mut Vec<u8>, value: &Param<'_>, layout: ParamLayout) -> Opti
         (Param::Int(value), ParamLayout::Int(8)) => frame::put_value(out, &value.to_be_bytes()),
         (Param::Int(value), ParamLayout::Int(4)) => frame::put_value(out, &i32::try_from(*value).ok()?.to_be_bytes()),
         (Param::Int(value), ParamLayout::Int(_)) => frame::put_value(out, &i16::try_from(*value).ok()?.to_be_bytes()),
-        (Param::Bytes(bytes), ParamLayout::Bytes) => frame::put_value(out, bytes),
+        (Param::Text(bytes) | Param::Bytes(bytes), ParamLayout::Bytes) => frame::put_value(out, bytes),
         _ => return None,
     }
     Some(())
@@ -139,13 +139,12 @@ fn put_binary(out: &mut Vec<u8>, value: &Param<'_>, layout: ParamLayout) -> Opti
 fn put_text(out: &mut Vec<u8>, value: &Param<'_>, bytea: bool) {
     match value {
         Param::Null => out.extend_from_slice(b"\\N"),
-        Param::Int(number) => put_int(out, *number),
         Param::Bytes(bytes) if bytea => {
             // Its backslash is one of two to COPY.
             out.push(b'\\');
             put_hex(out, bytes);
         }
-        Param::Bytes(bytes) => {
+        Param::Text(bytes) | Param::Bytes(bytes) => {
             for &byte in *bytes {
                 match byte {
                     b'\\' => out.extend_from_slice(b"\\\\"),
@@ -156,5 +155,6 @@ fn put_text(out: &mut Vec<u8>, value: &Param<'_>, bytea: bool) {
                 }
             }
         }
+        number => number.write_text(out),
     }
 }

@@ -8,10 +8,9 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
 use rumba_transport::{CONNECT, Link, OnLost, Refused, Target};
 
-use super::failure::{call_failed, in_statement, pg_failed, usual};
+use super::failure::{call_failed, in_statement, usual};
 use super::{PgSession, SessionOptions};
 use crate::PgError;
-use crate::codec::message::Transaction;
 use crate::connection::Connection;
 use crate::query::query;
 
@@ -94,20 +93,16 @@ impl PgSession {
         if let PgError::Unable(why) = &error {
             return call_failed(call, why);
         }
-        if let PgError::Server { sqlstate, message, fatal } = &error
+        if let PgError::Server { sqlstate, .. } = &error
             && !error.is_lost()
         {
-            let in_block = self.connection.transaction != Transaction::None;
-            let named = || {
-                let message = format!("{message}{}", in_statement(sql));
-                pg_failed(call, &PgError::Server { sqlstate: sqlstate.clone(), message, fatal: *fatal })
-            };
-            return usual(sqlstate.as_bytes(), in_block, &self.options.counts).unwrap_or_else(named);
+            let named = || error.during(call).followed_by(&in_statement(sql));
+            return usual(*sqlstate, &self.options.counts).unwrap_or_else(named);
         }
         self.lose(&error);
         match &self.link {
-            // In the words of all later calls, so that who watches the server knows it for the same.
-            Link::Gone(why) => call_failed("connection", why),
+            // As all later calls tell it.
+            Link::Gone(why) => EngineError::Lost(why.clone()),
             _ => self.link_up_again().err().unwrap_or(CUT_OFF),
         }
     }

@@ -26,12 +26,14 @@ use rumba_transport::{Link, OnLost, Target};
 use crate::codec::message::Transaction;
 use crate::codec::row::Column;
 use crate::connection::Connection;
-use crate::query::query;
+use crate::query::{put_query, query};
 
-use failure::{call_failed, pg_failed};
+use failure::call_failed;
 use queue::{Kind, Pending, Queue};
 use statement::{Control, Plan, SYNC};
 
+/// In the place of a statement's number: one that was not prepared.
+const UNPREPARED: Statement = Statement(usize::MAX);
 /// How many statements may be under way.
 const PIPELINE: usize = 8;
 /// A statement longer than this ends the group before it: what is sent of a
@@ -106,7 +108,7 @@ impl PgSession {
     pub fn connect(target: &Target, options: &SessionOptions) -> Result<Self, EngineError> {
         let connection = lost::enter(target, options).map_err(|error| {
             // A server that is not there, or ended meanwhile, is told as where a connection is lost.
-            pg_failed(if error.is_lost() { "connection" } else { "connect" }, &error)
+            if error.is_lost() { EngineError::Lost(error.to_string()) } else { error.during("connect") }
         })?;
         Ok(Self {
             target: target.clone(),
@@ -165,6 +167,7 @@ impl PgSession {
                 Ok(())
             }
             Some(Plan::Rows(_)) => Err(call_failed("submit", "this is for rows: submit_rows")),
+            Some(Plan::Closed) => Err(call_failed("submit", "the statement was closed")),
             Some(_) => Err(call_failed("submit", "not as many parameters as the statement has")),
             None => Err(call_failed("submit", "a statement of another session")),
         }
@@ -174,8 +177,7 @@ impl PgSession {
     #[inline]
     fn submitted(&mut self, statement: Statement, kind: Kind, control: Control) {
         let end = self.base + self.connection.send.len() as u64;
-        let in_block = self.in_block;
-        self.queue.push(Pending { statement: statement.0, kind, last: true, end, in_block });
+        self.queue.push(Pending { statement: statement.0, kind, last: true, end });
         match control {
             Control::Nothing => {}
             Control::Begin => self.in_block = true,
@@ -220,6 +222,10 @@ impl SqlSession for PgSession {
         PIPELINE
     }
 
+    fn survives_errors(&self) -> bool {
+        false
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
         match Plan::prepare(&mut self.connection, self.statements.len(), sql, self.options.text) {
@@ -260,6 +266,28 @@ impl SqlSession for PgSession {
         };
         let kind = if plan.write(&mut self.connection.send, values)? { Kind::Text } else { Kind::Nothing };
         self.submitted(rows, kind, Control::Nothing);
+        Ok(())
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.link_up()?;
+        if sql.contains('\0') {
+            return Err(call_failed("submit_text", "a zero byte in a statement"));
+        }
+        put_query(&mut self.connection.send, sql.as_bytes());
+        self.submitted(UNPREPARED, Kind::Text, Control::of(sql));
+        Ok(())
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        let Some(plan) = self.statements.get_mut(statement.0) else {
+            return Err(call_failed("close", "a statement of another session"));
+        };
+        let plan = std::mem::replace(plan, Plan::Closed);
+        if self.link.is_up() && matches!(plan, Plan::Binary(_)) {
+            self.idle("close")?;
+            plan.write_close(&mut self.connection.send);
+        }
         Ok(())
     }
 

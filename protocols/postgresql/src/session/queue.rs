@@ -21,8 +21,6 @@ pub(super) struct Pending {
     pub(super) last: bool,
     /// The position in the stream of bytes where it ends.
     pub(super) end: u64,
-    /// Whether it is carried out in a transaction that a statement before it began.
-    pub(super) in_block: bool,
 }
 
 /// Statements sent or about to be, in the order of their answers.

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use rumba_core::sql::Param;
 
-use super::literal::put_int;
 use super::load::Rows;
 use super::template::Template;
 use crate::PgError;
@@ -31,16 +30,23 @@ pub(super) enum Control {
 }
 
 impl Control {
-    fn of(sql: &str) -> Self {
-        let word: String =
-            sql.trim_start().chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_uppercase();
+    pub(super) fn of(sql: &str) -> Self {
+        let sql = sql.trim_start();
+        let first = &sql[..sql.bytes().take_while(u8::is_ascii_alphabetic).count()];
+        let is = |words: &[&str]| words.iter().any(|word| first.eq_ignore_ascii_case(word));
         // ROLLBACK TO a savepoint leaves the transaction open.
-        let within = sql.to_ascii_uppercase().split_whitespace().any(|word| word == "TO" || word == "PREPARED");
-        match word.as_str() {
-            "BEGIN" | "START" => Control::Begin,
-            "COMMIT" | "END" if !within => Control::Commit,
-            "ROLLBACK" | "ABORT" if !within => Control::Rollback,
-            _ => Control::Nothing,
+        let within = || {
+            let mut words = sql.split_whitespace();
+            words.any(|word| word.eq_ignore_ascii_case("TO") || word.eq_ignore_ascii_case("PREPARED"))
+        };
+        if is(&["BEGIN", "START"]) {
+            Control::Begin
+        } else if is(&["COMMIT", "END"]) && !within() {
+            Control::Commit
+        } else if is(&["ROLLBACK", "ABORT"]) && !within() {
+            Control::Rollback
+        } else {
+            Control::Nothing
         }
     }
 }
@@ -54,6 +60,8 @@ pub(super) enum Plan {
     Text(Template, Control),
     /// Rows to be loaded.
     Rows(Rows),
+    /// None any more.
+    Closed,
 }
 
 impl Plan {
@@ -85,6 +93,17 @@ impl Plan {
             Plan::Binary(binary) => &binary.sql,
             Plan::Text(template, _) => &template.sql,
             Plan::Rows(rows) => rows.sql(),
+            Plan::Closed => "",
+        }
+    }
+
+    /// Appends the message that has the server forget it, whose answer comes with the next statement's.
+    pub(super) fn write_close(&self, out: &mut Vec<u8>) {
+        if let Plan::Binary(binary) = self {
+            let close = frame::start(out, b'C');
+            out.push(b'S');
+            frame::put_text(out, name(binary.number).as_bytes());
+            frame::finish(out, close);
         }
     }
 
@@ -93,7 +112,7 @@ impl Plan {
         match self {
             Plan::Binary(binary) => binary.control,
             Plan::Text(_, control) => *control,
-            Plan::Rows(_) => Control::Nothing,
+            Plan::Rows(_) | Plan::Closed => Control::Nothing,
         }
     }
 }
@@ -154,6 +173,11 @@ impl Described {
     }
 }
 
+/// What the server knows a statement of the session by.
+fn name(number: usize) -> String {
+    format!("s{number}")
+}
+
 /// A statement that the server has prepared.
 #[derive(Debug)]
 pub(super) struct Binary {
@@ -181,7 +205,7 @@ impl Binary {
         sql: &str,
         deadline: Option<Instant>,
     ) -> Result<Self, PgError> {
-        let name = format!("s{number}");
+        let name = name(number);
         let described = Described::ask(connection, &name, sql, deadline)?;
         let params: Vec<ParamLayout> = described.params.iter().map(|&oid| ParamLayout::of(oid)).collect();
         let layouts: Vec<Layout> = described.columns.iter().map(|&oid| Layout::of(oid)).collect();
@@ -256,8 +280,10 @@ impl Binary {
                 (Param::Int(value), &ParamLayout::Int(width)) if fits(*value, width) => {
                     frame::put_value(out, &value.to_be_bytes()[8 - usize::from(width)..]);
                 }
-                (Param::Bytes(bytes), ParamLayout::Bytes | ParamLayout::Text) => frame::put_value(out, bytes),
-                (Param::Int(value), ParamLayout::Text) => put_as_text(out, &Param::Int(*value)),
+                (Param::Text(bytes) | Param::Bytes(bytes), ParamLayout::Bytes | ParamLayout::Text) => {
+                    frame::put_value(out, bytes);
+                }
+                (_, ParamLayout::Text) => put_as_text(out, param),
                 // Not of the kind that its type is: as text, which the server reads or refuses in its own words.
                 _ => {
                     // The formats stand before the second count of the opening.
@@ -278,11 +304,7 @@ impl Binary {
 fn put_as_text(out: &mut Vec<u8>, param: &Param<'_>) {
     let length = out.len();
     out.extend_from_slice(&[0; 4]);
-    match param {
-        Param::Null => {}
-        Param::Int(value) => put_int(out, *value),
-        Param::Bytes(bytes) => out.extend_from_slice(bytes),
-    }
+    param.write_text(out);
     let bytes = (out.len() - length - 4) as u32;
     out[length..length + 4].copy_from_slice(&bytes.to_be_bytes());
 }

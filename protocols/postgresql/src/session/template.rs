@@ -38,8 +38,8 @@ impl Template {
     /// only in what is written as digits.
     pub(super) fn takes(&self, params: &[Param<'_>]) -> bool {
         params.iter().zip(&self.oids).all(|(param, &oid)| match param {
-            Param::Bytes(bytes) => types::is_bytea(oid) || !bytes.contains(&0),
-            Param::Null | Param::Int(_) => true,
+            Param::Text(bytes) | Param::Bytes(bytes) => types::is_bytea(oid) || !bytes.contains(&0),
+            _ => true,
         })
     }
 

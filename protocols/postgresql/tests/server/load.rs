@@ -1,6 +1,6 @@
 //! Rows by COPY.
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Param, SqlSession};
 
 use crate::support::{answer, ask, ints, load, session, sessions, shared};
@@ -54,7 +54,7 @@ fn rows_that_cannot_be_loaded_are_not_and_the_session_goes_on() {
         let pair = |id, s| [Param::Int(id), Param::Int(s)];
         load(&mut session, rows, &pair(1, 1)).unwrap();
         let error = load(&mut session, rows, &[pair(2, 1), pair(1, 1)].concat()).unwrap_err();
-        assert_eq!(error, EngineError::Duplicate);
+        assert_eq!(error, EngineError::Duplicate(ErrorCode::of_server(0, *b"23505")));
         let error = load(&mut session, rows, &pair(3, 70_000)).unwrap_err().to_string();
         assert!(error.contains("column 2"), "{error}");
         assert!(load(&mut session, rows, &[Param::Int(1)]).unwrap_err().to_string().contains("last row"));

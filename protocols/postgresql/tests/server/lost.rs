@@ -36,7 +36,7 @@ fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
     server.kill();
     for _ in 0..2 {
         let error = ask(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
-        assert!(matches!(error, EngineError::Failed { .. }), "{error:?}");
+        assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
         assert!(error.to_string().starts_with("connection: the connection was lost: "), "{error}");
     }
     server.start_again();

@@ -18,7 +18,7 @@ impl Busy {
     fn answer(&mut self) -> Result<(), EngineError> {
         if self.conflicts > 0 {
             self.conflicts -= 1;
-            return Err(EngineError::Conflict("busy"));
+            return Err(EngineError::conflict("busy"));
         }
         if self.cut_off {
             return Err(EngineError::CutOff("server gone"));

@@ -53,7 +53,7 @@ impl GraphStore for Recorder {
         self.times.push(link.time);
         match self.trouble {
             Trouble::None => Ok(NEW),
-            Trouble::Conflict => Err(EngineError::Conflict("busy")),
+            Trouble::Conflict => Err(EngineError::conflict("busy")),
             Trouble::Error => Err(EngineError::failed("commit", "gone")),
             Trouble::CutOff => Err(EngineError::CutOff("server gone")),
             Trouble::Silence => std::future::pending().await,

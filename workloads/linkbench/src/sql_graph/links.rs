@@ -10,7 +10,7 @@ use crate::profile::WriteStyle;
 use crate::sql_text::{Sql, Upserted};
 
 /// Between the two transactions of one write, another client wrote the same link.
-const CROSSED: EngineError = EngineError::Conflict("another client wrote the link meanwhile");
+const CROSSED: EngineError = EngineError::conflict("another client wrote the link meanwhile");
 
 fn by(visible: bool) -> i64 {
     if visible { 1 } else { -1 }
@@ -68,7 +68,7 @@ impl SqlGraph {
         let values = link_params(link);
         let first = |statements: &mut Statements| statements.submit(Sql::InsertLink, &values);
         match self.statements.begin_with(first, &mut |_| {}).await {
-            Err(EngineError::Duplicate) | Ok(Answer { affected: 0, .. }) => return Ok(false),
+            Err(EngineError::Duplicate(_)) | Ok(Answer { affected: 0, .. }) => return Ok(false),
             other => other?,
         };
         self.add_to_count(link, i64::from(link.visible)).await?;

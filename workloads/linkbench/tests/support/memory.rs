@@ -67,7 +67,7 @@ impl MemorySession {
     fn lock(&self, key: &Key) -> Result<(), EngineError> {
         let mut store = self.store.lock().unwrap();
         match store.locks.get(key) {
-            Some(owner) if *owner != self.own => Err(EngineError::Conflict("locked by another session")),
+            Some(owner) if *owner != self.own => Err(EngineError::conflict("locked by another session")),
             Some(_) => Ok(()),
             None => {
                 store.locks.insert(key.clone(), self.own);
@@ -124,7 +124,7 @@ impl KvSession for MemorySession {
         self.puts += 1;
         if self.conflicts > 0 && self.puts.is_multiple_of(3) {
             self.conflicts -= 1;
-            return Err(EngineError::Conflict("planted"));
+            return Err(EngineError::conflict("planted"));
         }
         let key = (space, key.to_vec());
         self.lock(&key)?;

@@ -41,11 +41,12 @@ impl Pace for Count {
 
     fn start(&mut self, _kind: OpKind) {}
 
-    fn done(&mut self, kind: OpKind, op: Op) {
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         self.ops[kind] += 1;
         self.rows += op.rows;
         self.retries += u64::from(op.retries);
         self.failed += u64::from(op.failed);
+        0
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use rumba_core::engine::Session;
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 
 /// What a server of one link finds, and what it was told.
@@ -43,6 +43,14 @@ struct ServerSession {
 struct Ones;
 
 impl Row for Ones {
+    fn columns(&self) -> usize {
+        1
+    }
+
+    fn value(&self, _: usize) -> Param<'_> {
+        Param::Int(1)
+    }
+
     fn int(&self, _: usize) -> i64 {
         1
     }
@@ -74,6 +82,10 @@ impl SqlSession for ServerSession {
         self.pipeline
     }
 
+    fn survives_errors(&self) -> bool {
+        true
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.server.lock().unwrap().prepared.push(sql.to_owned());
         self.texts.push(beginning(sql));
@@ -101,22 +113,30 @@ impl SqlSession for ServerSession {
         self.submit(rows, &[])
     }
 
+    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+        Err(EngineError::failed("submit_text", "LinkBench prepares its statements"))
+    }
+
+    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     fn poll_answer(&mut self, _: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         let text = &self.texts[self.pending.pop_front().unwrap()];
         let server = self.server.lock().unwrap();
         let is_there = server.has_link;
         Poll::Ready(match text.as_str() {
             _ if server.conflicts.is_some_and(|conflicts| text.starts_with(conflicts)) => {
-                Err(EngineError::Conflict("deadlock"))
+                Err(EngineError::conflict("deadlock"))
             }
-            "INSERT linktable" if is_there => Err(EngineError::Duplicate),
+            "INSERT linktable" if is_there => Err(EngineError::Duplicate(ErrorCode::NONE)),
             "INSERT linktable (upsert)" if is_there => Ok(Answer::default()),
             "SELECT linktable (lock)" if !is_there => Ok(Answer::default()),
             _ if text.starts_with("SELECT") => {
                 visit(&Ones);
                 Ok(Answer { rows: 1, ..Answer::default() })
             }
-            _ => Ok(Answer { affected: 1, matched: 1, last_insert_id: 1, rows: 0 }),
+            _ => Ok(Answer { affected: 1, matched: 1, last_insert_id: 1, ..Answer::default() }),
         })
     }
 

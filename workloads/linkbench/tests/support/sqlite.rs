@@ -48,6 +48,14 @@ struct SqliteSession {
 struct SqliteRow<'a>(&'a rusqlite::Row<'a>);
 
 impl Row for SqliteRow<'_> {
+    fn columns(&self) -> usize {
+        self.0.as_ref().column_count()
+    }
+
+    fn value(&self, column: usize) -> Param<'_> {
+        Param::Int(self.int(column))
+    }
+
     fn int(&self, column: usize) -> i64 {
         self.0.get(column).unwrap()
     }
@@ -62,7 +70,7 @@ impl Row for SqliteRow<'_> {
 
 fn wrong(error: rusqlite::Error) -> EngineError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => EngineError::Conflict("busy"),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => EngineError::conflict("busy"),
         _ => EngineError::failed("sqlite", error.to_string()),
     }
 }
@@ -83,13 +91,18 @@ impl SqliteSession {
             visited += 1;
         }
         let affected = self.connection.total_changes() - before;
-        Ok(Answer { rows: visited, affected, matched: affected, last_insert_id: self.connection.last_insert_rowid() })
+        let last_insert_id = self.connection.last_insert_rowid();
+        Ok(Answer { rows: visited, affected, matched: affected, last_insert_id, ..Answer::default() })
     }
 }
 
 impl SqlSession for SqliteSession {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
+    }
+
+    fn survives_errors(&self) -> bool {
+        true
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
@@ -101,6 +114,14 @@ impl SqlSession for SqliteSession {
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         let places = vec!["?"; columns.len()].join(",");
         self.prepare(&format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(",")))
+    }
+
+    fn submit_text(&mut self, _: &str) -> Result<(), EngineError> {
+        Err(EngineError::failed("submit_text", "LinkBench prepares its statements"))
+    }
+
+    fn close(&mut self, _: Statement) -> Result<(), EngineError> {
+        Ok(())
     }
 
     fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
@@ -120,6 +141,7 @@ impl SqlSession for SqliteSession {
             Param::Null => Value::Null,
             Param::Int(number) => Value::Integer(*number),
             Param::Bytes(bytes) => Value::Blob(bytes.to_vec()),
+            other => panic!("{other:?} is no value of LinkBench's"),
         });
         self.submitted = Some((statement.0, owned.collect()));
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, SqlState};
 use rumba_protocol_mysql::{Rows, WireError};
 
 use crate::counters::{Ask, Kind, Server};
@@ -22,7 +22,7 @@ impl Ask for Refusing {
         self.said.push(sql.to_owned());
         if sql == self.refused {
             let message = "Access denied; you need (at least one of) the SUPER privilege(s)".into();
-            return Err(WireError::Server { code: 1227, sqlstate: "42000".into(), message });
+            return Err(WireError::Server { code: 1227, sqlstate: SqlState(*b"42000"), message });
         }
         let variables = [
             ("innodb_io_capacity", "200"),

@@ -1,0 +1,274 @@
+//! Values: what statements take as parameters, and what the columns of rows hold.
+
+use std::fmt;
+use std::io::Write;
+
+pub use jiff::civil::DateTime;
+
+/// A value of SQL. Where a statement is sent as text, its rows hold text whatever the type
+/// of the column, and the conversions below read it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SqlValue<'a> {
+    /// SQL NULL.
+    Null,
+    /// A whole number of up to 64 bits.
+    Int(i64),
+    /// A whole number that has no sign.
+    Unsigned(u64),
+    /// A floating-point number.
+    Double(f64),
+    /// An exact decimal number.
+    Decimal(Decimal),
+    /// Characters, in the character set of the connection.
+    Text(&'a [u8]),
+    /// Bytes that no character set touches.
+    Bytes(&'a [u8]),
+    /// A date and time of day, of no time zone; what is finer than a microsecond is left out.
+    Timestamp(DateTime),
+}
+
+impl<'a> SqlValue<'a> {
+    /// Whether it is NULL.
+    pub fn is_null(self) -> bool {
+        matches!(self, SqlValue::Null)
+    }
+
+    /// As a whole number: what is behind a point is left out, 0 for NULL and what is no number.
+    /// One above `i64::MAX` keeps its bits and so becomes negative.
+    pub fn int(self) -> i64 {
+        match self {
+            SqlValue::Int(number) => number,
+            SqlValue::Unsigned(number) => number.cast_signed(),
+            SqlValue::Double(number) => number as i64,
+            SqlValue::Decimal(number) => number.whole() as i64,
+            SqlValue::Text(text) | SqlValue::Bytes(text) => leading_int(text),
+            SqlValue::Null | SqlValue::Timestamp(_) => 0,
+        }
+    }
+
+    /// As a floating-point number; `None` for NULL and what is no number.
+    pub fn double(self) -> Option<f64> {
+        match self {
+            SqlValue::Int(number) => Some(number as f64),
+            SqlValue::Unsigned(number) => Some(number as f64),
+            SqlValue::Double(number) => Some(number),
+            SqlValue::Decimal(number) => Some(number.unscaled as f64 / 10_f64.powi(i32::from(number.scale))),
+            SqlValue::Text(text) | SqlValue::Bytes(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+            SqlValue::Null | SqlValue::Timestamp(_) => None,
+        }
+    }
+
+    /// As an exact number; `None` for NULL, what is no number, and floating-point numbers, which are not exact.
+    pub fn decimal(self) -> Option<Decimal> {
+        match self {
+            SqlValue::Int(number) => Some(Decimal::new(i128::from(number), 0)),
+            SqlValue::Unsigned(number) => Some(Decimal::new(i128::from(number), 0)),
+            SqlValue::Decimal(number) => Some(number),
+            SqlValue::Text(text) | SqlValue::Bytes(text) => Decimal::parse(text),
+            SqlValue::Null | SqlValue::Double(_) | SqlValue::Timestamp(_) => None,
+        }
+    }
+
+    /// As a date and time; of text, what SQL writes: `2026-11-23 06:40:46.5`.
+    pub fn timestamp(self) -> Option<DateTime> {
+        match self {
+            SqlValue::Timestamp(time) => Some(time),
+            SqlValue::Text(text) | SqlValue::Bytes(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of text and bytes; empty for everything else.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            SqlValue::Text(bytes) | SqlValue::Bytes(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// Appends the value as SQL writes it, without quotes; nothing for NULL. Nothing is allocated but in `out`.
+    pub fn write_text(self, out: &mut Vec<u8>) {
+        let written = match self {
+            SqlValue::Null => Ok(()),
+            SqlValue::Int(number) => {
+                put_int(out, number);
+                Ok(())
+            }
+            SqlValue::Unsigned(number) => write!(out, "{number}"),
+            // With an exponent it is a floating-point number to every SQL, and comes back bit by bit.
+            SqlValue::Double(number) => write!(out, "{number:e}"),
+            SqlValue::Decimal(number) => write!(out, "{number}"),
+            SqlValue::Text(bytes) | SqlValue::Bytes(bytes) => out.write_all(bytes),
+            SqlValue::Timestamp(time) => write!(out, "{}", SqlTime(time)),
+        };
+        debug_assert!(written.is_ok(), "a vector takes what is written to it");
+    }
+}
+
+/// A date and time as SQL writes it, to the microsecond: `2026-11-23 06:40:46.000000`.
+#[derive(Clone, Copy, Debug)]
+pub struct SqlTime(pub DateTime);
+
+impl fmt::Display for SqlTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = self.0;
+        write!(f, "{:04}-{:02}-{:02} ", time.year(), time.month(), time.day())?;
+        write!(f, "{:02}:{:02}:{:02}.{:06}", time.hour(), time.minute(), time.second(), time.subsec_nanosecond() / 1000)
+    }
+}
+
+/// An exact decimal number: a whole number of its smallest unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    unscaled: i128,
+    scale: u8,
+}
+
+/// The most digits behind the point: 10 to this power fits 128 bits.
+const MOST_SCALE: u8 = 38;
+
+impl Decimal {
+    /// `unscaled` divided by 10 to the power of `scale`, at most 38: 1790 with 2 is 17.90.
+    pub const fn new(unscaled: i128, scale: u8) -> Self {
+        assert!(scale <= MOST_SCALE, "more than 38 digits behind the point");
+        Self { unscaled, scale }
+    }
+
+    /// Reads a number without an exponent; `None` if it is none, or has more digits than 128 bits hold.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let (negative, digits) = match text.trim_ascii() {
+            [b'-', digits @ ..] => (true, digits),
+            [b'+', digits @ ..] | digits => (false, digits),
+        };
+        let (mut unscaled, mut scale, mut point, mut any) = (0_i128, 0_u8, false, false);
+        for &byte in digits {
+            match byte {
+                b'0'..=b'9' => {
+                    unscaled = unscaled.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
+                    scale += u8::from(point);
+                    any = true;
+                }
+                b'.' if !point => point = true,
+                _ => return None,
+            }
+        }
+        any.then_some(Self { unscaled: if negative { -unscaled } else { unscaled }, scale })
+    }
+
+    /// The number in units of 10 to the power of minus `scale`; `None` where that is not exact, or too large.
+    pub fn in_units(self, scale: u8) -> Option<i128> {
+        match scale.checked_sub(self.scale) {
+            Some(more) => self.unscaled.checked_mul(10_i128.checked_pow(u32::from(more))?),
+            None => {
+                let divisor = 10_i128.pow(u32::from(self.scale - scale));
+                (self.unscaled % divisor == 0).then_some(self.unscaled / divisor)
+            }
+        }
+    }
+
+    /// What is before the point.
+    fn whole(self) -> i128 {
+        self.unscaled / 10_i128.pow(u32::from(self.scale))
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scale == 0 {
+            return write!(f, "{}", self.unscaled);
+        }
+        let unit = 10_u128.pow(u32::from(self.scale));
+        let size = self.unscaled.unsigned_abs();
+        let sign = if self.unscaled < 0 { "-" } else { "" };
+        write!(f, "{sign}{}.{:0width$}", size / unit, size % unit, width = usize::from(self.scale))
+    }
+}
+
+/// Appends an integer in decimal.
+pub fn put_int(out: &mut Vec<u8>, number: i64) {
+    // 2^64 has twenty digits.
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    let mut left = number.unsigned_abs();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// The integer that a text starts with; 0 without one. Beyond 64 bits it wraps.
+pub fn leading_int(text: &[u8]) -> i64 {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let number = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0_i64, |number, digit| number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0')));
+    if negative { number.wrapping_neg() } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use jiff::civil::date;
+
+    fn text(value: SqlValue<'_>) -> String {
+        let mut out = Vec::new();
+        value.write_text(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn integers_are_written_as_rust_writes_them() {
+        for number in [0, 1, -1, 9, 10, 1_234_567_890, i64::MAX, i64::MIN] {
+            assert_eq!(text(SqlValue::Int(number)), number.to_string());
+        }
+    }
+
+    #[test]
+    fn decimals_keep_every_digit() {
+        for written in ["0", "-17.90", "0.07", "-0.01", "300000.00", "12345678901234567890.123456789"] {
+            let decimal = Decimal::parse(written.as_bytes()).unwrap();
+            assert_eq!(decimal.to_string(), written);
+            assert_eq!(text(SqlValue::Decimal(decimal)), written);
+        }
+        for wrong in ["", "-", ".", "1e3", "1.2.3", "abc", "99999999999999999999999999999999999999999"] {
+            assert_eq!(Decimal::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+        let price = Decimal::parse(b"-17.90").unwrap();
+        assert_eq!(
+            (price.in_units(2), price.in_units(1), price.in_units(4), price.in_units(0)),
+            (Some(-1790), Some(-179), Some(-179_000), None)
+        );
+        assert_eq!(SqlValue::Decimal(price).int(), -17);
+    }
+
+    #[test]
+    fn text_is_read_as_what_it_is_asked_for() {
+        let value = SqlValue::Text(b"-17.90");
+        assert_eq!((value.int(), value.double(), value.decimal()), (-17, Some(-17.9), Decimal::parse(b"-17.90")));
+        let time = date(2026, 11, 23).at(6, 40, 46, 500_000_000);
+        assert_eq!(SqlValue::Text(b"2026-11-23 06:40:46.5").timestamp(), Some(time));
+        assert_eq!(text(SqlValue::Timestamp(time)), "2026-11-23 06:40:46.500000");
+        assert_eq!((SqlValue::Null.int(), SqlValue::Null.double(), SqlValue::Null.bytes()), (0, None, &b""[..]));
+        assert_eq!(SqlValue::Unsigned(u64::MAX).int(), -1);
+    }
+
+    #[test]
+    fn doubles_come_back_bit_by_bit() {
+        for number in [0.1, -1.5e300, f64::MIN_POSITIVE, 3.0] {
+            assert_eq!(text(SqlValue::Double(number)).parse::<f64>().unwrap(), number);
+        }
+    }
+}

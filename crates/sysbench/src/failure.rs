@@ -1,0 +1,89 @@
+//! What goes wrong while a test runs, in sysbench's words.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Why a run ends, or a script fails. Its text is what is printed on standard output, but for the end of the last line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// Loading a script failed; with file, line and message as Lua gives them.
+    #[error("FATAL: {0}")]
+    Script(String),
+    /// A function of a script failed.
+    #[error("FATAL: `{function}' function failed: {error}")]
+    Function {
+        /// Its name.
+        function: String,
+        /// File, line and message as Lua gives them.
+        error: String,
+    },
+    /// A script that says nothing of what to measure.
+    #[error("FATAL: cannot find the event() function in {0}")]
+    NoEvent(String),
+    /// `--luajit-cmd` was not understood.
+    #[error("FATAL: unknown luaJIT command or jit.* modules not installed")]
+    LuajitCommand,
+    /// `--db-driver` names none.
+    #[error("FATAL: invalid database driver name: '{0}'")]
+    Driver(String),
+    /// `thread_init` failed in a thread.
+    #[error("FATAL: Threads initialization failed!")]
+    ThreadInit,
+    /// Not all threads were ready within `--thread-init-timeout`.
+    #[error("FATAL: Worker threads failed to initialize within {} seconds!", .0.as_secs())]
+    ThreadInitTimeout(Duration),
+    /// The limit of time, and what `--forced-shutdown` allows beyond it, have passed. The closing report follows.
+    #[error("FATAL: The --max-time limit has expired, forcing shutdown...")]
+    ForcedShutdown,
+    /// More events of `--rate` wait than [`QUEUE_EVENTS`].
+    #[error(
+        "FATAL: The event queue is full. This means the worker threads are unable to keep up with the specified event \
+         generation rate"
+    )]
+    QueueFull,
+}
+
+/// How many events may wait with `--rate`.
+pub const QUEUE_EVENTS: usize = 131_072;
+
+impl Failure {
+    /// What the process ends with.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::ThreadInitTimeout(_) | Failure::ForcedShutdown => 2,
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of api_basic.t, opt_rate.t and cmdline.t.
+    #[test]
+    fn words_and_exit_codes_are_sysbenchs() {
+        let function = Failure::Function { function: "cleanup".to_owned(), error: "x.lua:1: no".to_owned() };
+        let full = "FATAL: The event queue is full. This means the worker threads are unable to keep up with the \
+                    specified event generation rate";
+        for (failure, words, exit_code) in [
+            (function, "FATAL: `cleanup' function failed: x.lua:1: no", 1),
+            (
+                Failure::NoEvent("api_basic.lua".to_owned()),
+                "FATAL: cannot find the event() function in api_basic.lua",
+                1,
+            ),
+            (Failure::QueueFull, full, 1),
+            (
+                Failure::ThreadInitTimeout(Duration::from_secs(30)),
+                "FATAL: Worker threads failed to initialize within 30 seconds!",
+                2,
+            ),
+            (Failure::ForcedShutdown, "FATAL: The --max-time limit has expired, forcing shutdown...", 2),
+        ] {
+            assert_eq!(failure.to_string(), words);
+            assert_eq!(failure.exit_code(), exit_code, "{words}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! sysbench's histogram: buckets whose width grows with the value, so that their number is the same for each tenfold.
+//!
+//! Percentiles are values of buckets, and come out to the last digit as sysbench's do.
+
+/// Buckets of the histogram of latencies.
+const LATENCY_BUCKETS: usize = 1024;
+/// Where it begins.
+const LATENCY_MIN_MS: f64 = 1e-3;
+/// Where sysbench's ends: 100 s.
+pub const LATENCY_MAX_MS: f64 = 1e5;
+
+/// The most stars in a row of the printed histogram.
+const STARS: usize = 40;
+
+/// How often each of so many ranges of values was met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    /// Logarithm of the lowest value.
+    low: f64,
+    /// Buckets per unit of the logarithm.
+    per_unit: f64,
+}
+
+/// A range of values that was met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    /// The value that stands for it.
+    pub value: f64,
+    /// How often.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// So many buckets from one value to another, as `sysbench.histogram.new` makes them. What lies outside counts as
+    /// the lowest or highest.
+    ///
+    /// There are two at least; the values have to be above 0, and the second above the first.
+    pub fn new(buckets: usize, min: f64, max: f64) -> Self {
+        let buckets = buckets.max(2);
+        let low = min.ln();
+        Self { counts: vec![0; buckets], low, per_unit: (buckets - 1) as f64 / (max.ln() - low) }
+    }
+
+    /// Of latencies in milliseconds, from a microsecond to `max_ms`, which is [`LATENCY_MAX_MS`] for sysbench's own.
+    ///
+    /// Beyond that there are more buckets, as wide as those below: percentiles up to it stay the same.
+    pub fn of_latencies(max_ms: f64) -> Self {
+        let mut histogram = Self::new(LATENCY_BUCKETS, LATENCY_MIN_MS, LATENCY_MAX_MS);
+        // Four times as many reach to the age of the universe.
+        let buckets = (histogram.position(max_ms) as usize).clamp(LATENCY_BUCKETS - 1, 4 * LATENCY_BUCKETS) + 1;
+        histogram.counts.resize(buckets, 0);
+        histogram
+    }
+
+    /// Counts a value.
+    pub fn record(&mut self, value: f64) {
+        self.record_many(value, 1);
+    }
+
+    /// Counts a value so many times.
+    pub fn record_many(&mut self, value: f64, count: u64) {
+        let bucket = self.bucket(value);
+        self.counts[bucket] += count;
+    }
+
+    /// Adds what another of the same shape has counted.
+    ///
+    /// # Panics
+    /// It has another shape.
+    pub fn merge(&mut self, other: &Histogram) {
+        assert_eq!(
+            (self.counts.len(), self.low, self.per_unit),
+            (other.counts.len(), other.low, other.per_unit),
+            "histograms of other ranges do not add up"
+        );
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.counts.fill(0);
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The bucket in which so many percent of the values have been met. Without any it is the lowest, which sysbench
+    /// prints as 0.00.
+    pub fn percentile(&self, percent: f64) -> f64 {
+        let wanted = (self.count() as f64 * percent / 100.0 + 0.5).floor() as u64;
+        let mut met = 0;
+        let reaches = |count: &u64| {
+            met += count;
+            met >= wanted
+        };
+        // Above 100 percent it is beyond the last, as in sysbench.
+        self.value(self.counts.iter().position(reaches).unwrap_or(self.counts.len()))
+    }
+
+    /// What was met, lowest first.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        let all = self.counts.iter().enumerate();
+        all.filter(|(_, count)| **count > 0).map(|(index, count)| Bucket { value: self.value(index), count: *count })
+    }
+
+    /// As sysbench prints it; nothing if nothing was counted.
+    pub fn text(&self) -> String {
+        text(&self.buckets().collect::<Vec<_>>())
+    }
+
+    fn value(&self, bucket: usize) -> f64 {
+        (bucket as f64 / self.per_unit + self.low).exp()
+    }
+
+    fn bucket(&self, value: f64) -> usize {
+        // Of 0 it is minus infinity, of less not a number: `max` takes 0 for both.
+        (self.position(value).max(0.0) as usize).min(self.counts.len() - 1)
+    }
+
+    fn position(&self, value: f64) -> f64 {
+        ((value.ln() - self.low) * self.per_unit + 0.5).floor()
+    }
+}
+
+/// Buckets as sysbench prints them; nothing if there are none.
+pub fn text(buckets: &[Bucket]) -> String {
+    let Some(most) = buckets.iter().map(|bucket| bucket.count).max() else { return String::new() };
+    let mut text = "       value  ------------- distribution ------------- count\n".to_owned();
+    for Bucket { value, count } in buckets {
+        let stars = (*count as f64 * STARS as f64 / most as f64 + 0.5).floor() as usize;
+        text += &format!("{value:12.3} |{:<STARS$} {count}\n", "*".repeat(stars));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = f64>) -> Histogram {
+        let mut histogram = Histogram::of_latencies(LATENCY_MAX_MS);
+        values.into_iter().for_each(|value| histogram.record(value));
+        histogram
+    }
+
+    /// Of api_histogram.t.
+    #[test]
+    fn prints_what_sysbench_prints() {
+        let mut histogram = Histogram::new(1000, 1.0, 10.0);
+        [1.0, 2.0, 0.0, 10.0, 100.0, 5.001].into_iter().for_each(|value| histogram.record(value));
+        let expected = "       value  ------------- distribution ------------- count
+       1.000 |**************************************** 2
+       2.001 |********************                     1
+       4.997 |********************                     1
+      10.000 |**************************************** 2
+";
+        assert_eq!(histogram.text(), expected);
+        assert_eq!(histogram.count(), 6);
+    }
+
+    #[test]
+    fn nothing_was_counted() {
+        assert_eq!(of([]).text(), "");
+        assert_eq!(format!("{:.2}", of([]).percentile(95.0)), "0.00");
+    }
+
+    /// Percentiles that sysbench reports again and again, since they are its buckets: 1.44, 1.47, 1.50 ms and so on.
+    #[test]
+    fn percentiles_are_the_values_of_sysbenchs_buckets() {
+        let shown = |value: f64| format!("{:.2}", of([value]).percentile(95.0));
+        for (value, expected) in [
+            (1.44, "1.44"),
+            (1.47, "1.47"),
+            (1.5, "1.50"),
+            (9.0, "9.06"),
+            (10.1, "10.09"),
+            (20.0, "20.00"),
+            (100.0, "99.33"),
+        ] {
+            assert_eq!(shown(value), expected, "{value}");
+        }
+        assert_eq!(shown(1e5), "100000.00");
+        assert_eq!(shown(1e9), "100000.00");
+        assert_eq!(shown(1e-9), "0.00");
+        assert_eq!(shown(-1.0), "0.00");
+    }
+
+    /// The rank is rounded to the nearest event: of ten, 94% and less is the ninth, 95% the tenth.
+    #[test]
+    fn ranks_are_rounded() {
+        let histogram = of((1..=10).map(f64::from));
+        let near = |percent: f64, value: f64| (histogram.percentile(percent) / value - 1.0).abs() < 0.01;
+        assert!(near(50.0, 5.0));
+        assert!(near(94.0, 9.0));
+        assert!(near(95.0, 10.0));
+        assert!(near(100.0, 10.0));
+        assert!(near(1.0, 1e-3), "the rank of 1% of ten is none");
+    }
+
+    #[test]
+    fn a_raised_limit_tells_longer_latencies_apart_and_leaves_the_others() {
+        let mut raised = Histogram::of_latencies(600_000.0);
+        raised.record(300_000.0);
+        assert!((raised.percentile(100.0) / 300_000.0 - 1.0).abs() < 0.01);
+        raised.record(1e9);
+        assert!((raised.percentile(100.0) / 600_000.0 - 1.0).abs() < 0.01);
+        assert_eq!(Histogram::of_latencies(LATENCY_MAX_MS), Histogram::new(1024, 1e-3, 1e5));
+        assert_eq!(Histogram::of_latencies(1.0), Histogram::new(1024, 1e-3, 1e5));
+    }
+
+    #[test]
+    fn merged_is_as_recorded_by_one() {
+        let mut one = of([1.0, 2.0]);
+        one.merge(&of([2.0, 3.0]));
+        assert_eq!(one, of([1.0, 2.0, 2.0, 3.0]));
+        one.clear();
+        assert_eq!(one, of([]));
+    }
+
+    proptest! {
+        /// Half a bucket is 0.9% of the value.
+        #[test]
+        fn a_value_is_told_to_a_hundredth(value in 1e-3..1e5_f64, percent in 1.0..100.0_f64) {
+            let told = of([value; 100]).percentile(percent);
+            prop_assert!((told / value - 1.0).abs() < 0.01, "{value}: {told}");
+        }
+
+        #[test]
+        fn percentiles_up_to_sysbenchs_limit_do_not_depend_on_a_raised_one(
+            values in prop::collection::vec(1e-4..9.9e4_f64, 1..50),
+            percent in 0.0..100.0_f64,
+            max_ms in 1e5..1e8_f64,
+        ) {
+            let mut raised = Histogram::of_latencies(max_ms);
+            values.iter().for_each(|value| raised.record(*value));
+            prop_assert_eq!(raised.percentile(percent), of(values).percentile(percent));
+        }
+
+        #[test]
+        fn a_higher_rank_is_no_lower_latency(values in prop::collection::vec(0.0..1e6_f64, 1..50), percent in 0.0..99.0_f64) {
+            let histogram = of(values);
+            prop_assert!(histogram.percentile(percent) <= histogram.percentile(percent + 1.0));
+        }
+    }
+}

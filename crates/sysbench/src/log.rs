@@ -1,0 +1,113 @@
+//! How lines are logged: by rank, with a prefix, and not twice in a row.
+
+/// How much a line matters, from what is always said to what is said with `--debug`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// The end.
+    Fatal,
+    /// Something that has to be done.
+    Alert,
+    /// Something that is likely not meant.
+    Warning,
+    /// Reports. sysbench says so much if it is not told otherwise.
+    Notice,
+    /// What happens.
+    Info,
+    /// What happens, step by step.
+    Debug,
+}
+
+impl Rank {
+    /// By the number of `--verbosity`.
+    pub fn of(verbosity: u8) -> Option<Self> {
+        [Rank::Fatal, Rank::Alert, Rank::Warning, Rank::Notice, Rank::Info, Rank::Debug]
+            .get(usize::from(verbosity))
+            .copied()
+    }
+
+    /// What a line begins with.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Rank::Fatal => "FATAL: ",
+            Rank::Alert => "ALERT: ",
+            Rank::Warning => "WARNING: ",
+            Rank::Notice | Rank::Info => "",
+            Rank::Debug => "DEBUG: ",
+        }
+    }
+}
+
+/// What has been said, so that it is not said again.
+#[derive(Clone, Debug)]
+pub struct Log {
+    verbosity: Rank,
+    last: String,
+    repeats: u32,
+}
+
+impl Log {
+    /// Says all that matters at least so much.
+    pub fn new(verbosity: Rank) -> Self {
+        Self { verbosity, last: String::new(), repeats: 0 }
+    }
+
+    /// What to print for a message, end of line included: nothing if it does not matter enough, or is what was said
+    /// last. Errors of a thousand threads are so one line, and their number.
+    pub fn line(&mut self, rank: Rank, text: &str) -> String {
+        if rank > self.verbosity {
+            return String::new();
+        }
+        if text == self.last && !text.is_empty() {
+            self.repeats += 1;
+            return String::new();
+        }
+        let repeated = self.repeated();
+        text.clone_into(&mut self.last);
+        format!("{repeated}{}{text}\n", rank.prefix())
+    }
+
+    /// What to print for a report, whose lines are never repeats. sysbench takes the empty line that ends one report
+    /// and begins another for a repeat, and says so.
+    pub fn report(&mut self, text: &str) -> String {
+        if Rank::Notice > self.verbosity {
+            return String::new();
+        }
+        let repeated = self.repeated();
+        self.last.clear();
+        format!("{repeated}{text}")
+    }
+
+    fn repeated(&mut self) -> String {
+        match std::mem::take(&mut self.repeats) {
+            0 => String::new(),
+            times => format!("(last message repeated {times} times)\n"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_less_is_not_said() {
+        let mut log = Log::new(Rank::Warning);
+        assert_eq!(log.line(Rank::Notice, "done"), "");
+        assert_eq!(log.report("Throughput:\n"), "");
+        assert_eq!(log.line(Rank::Warning, "hm"), "WARNING: hm\n");
+        assert_eq!(log.line(Rank::Fatal, "no"), "FATAL: no\n");
+        assert_eq!(Rank::of(3), Some(Rank::Notice));
+        assert_eq!(Rank::of(6), None);
+    }
+
+    #[test]
+    fn what_is_said_again_is_counted() {
+        let mut log = Log::new(Rank::Debug);
+        assert_eq!(log.line(Rank::Alert, "lost"), "ALERT: lost\n");
+        assert_eq!(log.line(Rank::Alert, "lost"), "");
+        assert_eq!(log.line(Rank::Alert, "lost"), "");
+        assert_eq!(log.line(Rank::Debug, "next"), "(last message repeated 2 times)\nDEBUG: next\n");
+        assert_eq!(log.report("\n"), "\n");
+        assert_eq!(log.report("\n"), "\n");
+    }
+}

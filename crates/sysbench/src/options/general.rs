@@ -1,0 +1,127 @@
+//! Options that every test has.
+
+use super::Group::{Before11, General, LogOperations, LogText, Random, Rumba};
+use super::Kind::{Double, File, Flag, Int, List, Numbers, Path, Size, Text};
+use super::{OptionInfo, Origin, from, option};
+
+/// General options.
+pub static GENERAL: &[OptionInfo] = &[
+    option(General, "threads", Int, Some("1"), "how many threads run events, each with its own state of the script"),
+    option(General, "events", Int, Some("0"), "end after this many events; 0 for no limit"),
+    option(General, "time", Int, Some("10"), "end after this many seconds; 0 for no limit"),
+    from(
+        Origin::Since11,
+        option(General, "warmup-time", Int, Some("0"), "seconds of events before those that are counted"),
+    ),
+    option(
+        General,
+        "forced-shutdown",
+        Text,
+        Some("off"),
+        "seconds, or N% of the time, after which what has not ended with --time is ended by force; 'off' waits for it",
+    ),
+    option(General, "thread-stack-size", Size, Some("64K"), "stack of each thread"),
+    from(
+        Origin::Since11,
+        option(General, "thread-init-timeout", Int, Some("30"), "seconds in which all threads have to be ready"),
+    ),
+    option(General, "rate", Int, Some("0"), "events that arrive in a second, on average; 0 for as many as can be done"),
+    option(General, "report-interval", Int, Some("0"), "seconds from one intermediate report to the next; 0 for none"),
+    option(
+        General,
+        "report-checkpoints",
+        List,
+        Some(""),
+        "seconds after the start at which all is reported that was counted so far, and counting begins anew",
+    ),
+    option(General, "debug", Flag, Some("off"), "tell more of what happens"),
+    option(General, "validate", Flag, Some("off"), "check results where the test can"),
+    option(General, "help", Flag, Some("off"), "print this text"),
+    option(General, "version", Flag, Some("off"), "print the version"),
+    option(General, "config-file", File, None, "read options from this file too, lines of NAME=VALUE"),
+    from(
+        Origin::Since11,
+        option(
+            General,
+            "luajit-cmd",
+            Text,
+            None,
+            "a command to LuaJIT, as 'luajit -j' takes it; 'off' compiles nothing",
+        ),
+    ),
+];
+
+/// Options of the random numbers.
+pub static RANDOM: &[OptionInfo] = &[
+    // 1.1 names {uniform, gaussian, pareto, zipfian}; special is 1.0's and works too.
+    from(
+        Origin::DefaultBefore11("special"),
+        option(
+            Random,
+            "rand-type",
+            Text,
+            Some("uniform"),
+            "how numbers are distributed where a script does not say: {uniform, gaussian, special, pareto, zipfian}",
+        ),
+    ),
+    option(Random, "rand-seed", Int, Some("0"), "what random numbers start from; 0 takes the time of day"),
+    option(Random, "rand-pareto-h", Double, Some("0.2"), "parameter h of the Pareto distribution"),
+    from(
+        Origin::Since11,
+        option(Random, "rand-zipfian-exp", Double, Some("0.8"), "exponent (theta) of the Zipfian distribution"),
+    ),
+];
+
+/// How much is said.
+pub static LOG_TEXT: &[OptionInfo] =
+    &[option(LogText, "verbosity", Int, Some("3"), "what is said: {0 - fatal errors alone, 3 - reports, 5 - all}")];
+
+/// What is said of latencies.
+pub static LOG_OPERATIONS: &[OptionInfo] = &[
+    // sysbench takes one whole number.
+    option(
+        LogOperations,
+        "percentile",
+        Numbers,
+        Some("95"),
+        "which percentiles of the latency are reported, above 0 and up to 100, commas between them; 0 for none",
+    ),
+    option(LogOperations, "histogram", Flag, Some("off"), "print the distribution of latencies too"),
+];
+
+/// What sysbench does not have.
+pub static RUMBA: &[OptionInfo] = &[
+    own("report-json", Path, None, "write what is reported to this file too, as one JSON document"),
+    own(
+        "report-layout",
+        Text,
+        Some("1.1"),
+        "the words of the closing report: {1.1, 1.0}; releases up to 1.0.20 call its parts otherwise",
+    ),
+    own(
+        "latency-max",
+        Int,
+        Some("100"),
+        "seconds up to which percentiles tell latencies apart; what took longer counts as this",
+    ),
+];
+
+/// What 1.0.20 has and 1.1 has not.
+pub static BEFORE_1_1: &[OptionInfo] = &[
+    old("tx-rate", Some("0"), "as --rate"),
+    old("max-requests", Some("0"), "as --events"),
+    old("max-time", Some("0"), "as --time"),
+    old("num-threads", Some("1"), "as --threads"),
+    // 1.1 has no such options, but still divides by the iterations: its gaussian numbers are not numbers.
+    old("rand-spec-iter", Some("12"), "how many uniform numbers make one of the gaussian and special distributions"),
+    old("rand-spec-pct", Some("1"), "percent of the range that special values come from"),
+    old("rand-spec-res", Some("75"), "percent of special values"),
+];
+
+const fn own(name: &'static str, kind: super::Kind, default: Option<&'static str>, help: &'static str) -> OptionInfo {
+    from(Origin::Rumba, option(Rumba, name, kind, default, help))
+}
+
+const fn old(name: &'static str, default: Option<&'static str>, help: &'static str) -> OptionInfo {
+    from(Origin::Before11, option(Before11, name, Int, default, help))
+}

@@ -1,0 +1,308 @@
+//! Options that are declared, and the values that they have.
+
+use std::collections::HashMap;
+
+use super::value::{OptionValue, double, flag, int, numbers, size_bytes};
+use super::{BEFORE_1_1, DATABASE, DRIVERS, GENERAL, Kind, LOG_OPERATIONS, LOG_TEXT, OptionInfo, RANDOM, RUMBA, key};
+use crate::refusal::Refusal;
+
+/// Where a value is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It is the default.
+    Default,
+    /// The command line.
+    CommandLine,
+    /// A file of `--config-file`.
+    ConfigFile,
+    /// A script, or rumba in its place.
+    Script,
+}
+
+/// Why a value is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    /// Nobody has declared it.
+    #[error("no option has this name")]
+    Unknown,
+    /// A flag is on or off.
+    #[error("a flag is on, true or 1, or off, false or 0")]
+    NotAFlag,
+}
+
+/// A line of a file of options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigEntry {
+    /// As it is written there.
+    pub name: String,
+    /// What is between commas and blanks.
+    pub values: Vec<String>,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+/// A line of a file of options that nobody has declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unclaimed {
+    /// The file.
+    pub path: String,
+    /// The line.
+    pub entry: ConfigEntry,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    info: OptionInfo,
+    values: Vec<String>,
+    source: Source,
+}
+
+/// Options in the order in which they were declared, each with its value. Wherever a name is asked for, `-` and `_` are
+/// the same.
+#[derive(Clone, Debug, Default)]
+pub struct OptionSet {
+    entries: Vec<Entry>,
+    places: HashMap<String, usize>,
+    unclaimed: Vec<Unclaimed>,
+}
+
+impl OptionSet {
+    /// Nothing declared.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is known before any test or script is: general options, those of databases and their drivers.
+    pub fn general() -> Self {
+        let mut set = Self::new();
+        let common = [LOG_TEXT, LOG_OPERATIONS, DATABASE, RANDOM, GENERAL, RUMBA, BEFORE_1_1];
+        for info in common.into_iter().chain(DRIVERS.iter().map(|driver| driver.options)).flatten() {
+            set.put(info.clone());
+        }
+        set
+    }
+
+    /// Makes an option known, with its default. What was given for its name before, on the command line or in a file,
+    /// stays: sysbench forgets it when a script declares an option that a file has, or that it has itself.
+    ///
+    /// # Errors
+    /// The default of a flag is neither on nor off.
+    pub fn declare(&mut self, info: OptionInfo) -> Result<(), SetError> {
+        let is_sound = info.kind != Kind::Flag || info.default.is_none() || flag(info.default.as_deref()).is_some();
+        if !is_sound {
+            return Err(SetError::NotAFlag);
+        }
+        let wanted = info.key();
+        let before = self.find(&wanted).filter(|entry| entry.source != Source::Default).cloned();
+        let at = self.put(info);
+        if let Some(before) = before {
+            self.entries[at].take(before.text().as_deref(), before.source);
+        }
+        if let Some(found) = self.unclaimed.iter().position(|unclaimed| key(&unclaimed.entry.name) == wanted) {
+            let Unclaimed { entry, .. } = self.unclaimed.remove(found);
+            self.entries[at].take_words(entry.values, Source::ConfigFile);
+        }
+        Ok(())
+    }
+
+    /// A row that is known to be sound, with its default.
+    fn put(&mut self, info: OptionInfo) -> usize {
+        let next = self.entries.len();
+        let at = *self.places.entry(info.key()).or_insert(next);
+        let default = info.default.clone();
+        let mut entry = Entry { info, values: Vec::new(), source: Source::Default };
+        // To sysbench a flag without a default is on, as one that is given without a value.
+        entry.take(default.as_deref(), Source::Default);
+        if at == next {
+            self.entries.push(entry);
+        } else {
+            self.entries[at] = entry;
+        }
+        at
+    }
+
+    /// Gives a value, as `--name=value` does; without one, as `--name` does: a flag is on, all else has no value.
+    ///
+    /// # Errors
+    /// The name is unknown, or the value is not one of a flag. Numbers are looked at when they are read, as sysbench
+    /// does.
+    pub fn set(&mut self, name: &str, value: Option<&str>, source: Source) -> Result<(), SetError> {
+        let entry = self.find_mut(name).ok_or(SetError::Unknown)?;
+        if entry.take(value, source) { Ok(()) } else { Err(SetError::NotAFlag) }
+    }
+
+    /// Gives a value, as a script does by `sysbench.opt.name = value`.
+    ///
+    /// # Errors
+    /// The name is unknown.
+    pub fn assign(&mut self, name: &str, value: OptionValue) -> Result<(), SetError> {
+        let entry = self.find_mut(name).ok_or(SetError::Unknown)?;
+        entry.source = Source::Script;
+        entry.values = match value {
+            OptionValue::Flag(true) => vec!["on".to_owned()],
+            OptionValue::Flag(false) | OptionValue::Nothing => Vec::new(),
+            OptionValue::Number(number) => vec![number.to_string()],
+            OptionValue::Text(text) if text.is_empty() => Vec::new(),
+            OptionValue::Text(text) => vec![text],
+            OptionValue::List(texts) => texts,
+        };
+        Ok(())
+    }
+
+    /// Takes what a file of options has. What nobody has declared yet waits for it.
+    pub fn take_config(&mut self, path: &str, entries: Vec<ConfigEntry>) {
+        for entry in entries {
+            match self.find_mut(&entry.name) {
+                Some(known) => known.take_words(entry.values, Source::ConfigFile),
+                None => self.unclaimed.push(Unclaimed { path: path.to_owned(), entry }),
+            }
+        }
+    }
+
+    /// What files of options have, and nobody has declared.
+    pub fn unclaimed(&self) -> &[Unclaimed] {
+        &self.unclaimed
+    }
+
+    /// What is known of an option.
+    pub fn info(&self, name: &str) -> Option<&OptionInfo> {
+        self.find(name).map(|entry| &entry.info)
+    }
+
+    /// Where the value of an option is from; none if nobody has declared it.
+    pub fn source(&self, name: &str) -> Option<Source> {
+        self.find(name).map(|entry| entry.source)
+    }
+
+    /// All options, in the order of their declaration, each with its key in `sysbench.opt`.
+    pub fn iter(&self) -> impl Iterator<Item = (String, &OptionInfo)> {
+        self.entries.iter().map(|entry| (entry.info.key(), &entry.info))
+    }
+
+    /// Whether a flag is on; off if nobody has declared it.
+    pub fn flag(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|entry| !entry.values.is_empty())
+    }
+
+    /// A whole number; 0 without a value.
+    ///
+    /// # Errors
+    /// The value is not a whole number of 32 bits.
+    pub fn int(&self, name: &str) -> Result<i32, Refusal> {
+        self.read(name, 0, int)
+    }
+
+    /// Bytes; 0 without a value, and for what is not a size.
+    pub fn size_bytes(&self, name: &str) -> u64 {
+        self.text(name).map_or(0, size_bytes)
+    }
+
+    /// A floating-point number; 0 without a value, and for what is not a number.
+    pub fn double(&self, name: &str) -> f64 {
+        self.list(name).last().map_or(0.0, |text| double(text))
+    }
+
+    /// A text; none without a value.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.list(name).first().map(String::as_str)
+    }
+
+    /// All that was given between commas.
+    pub fn list(&self, name: &str) -> &[String] {
+        self.find(name).map_or(&[], |entry| &entry.values)
+    }
+
+    /// Numbers between commas.
+    ///
+    /// # Errors
+    /// One of them is not a decimal number.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f64>, Refusal> {
+        let all = self.list(name).iter().map(|text| numbers(text).ok_or_else(|| invalid(name, text)));
+        Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// The value as scripts get it.
+    ///
+    /// # Errors
+    /// It is not a number and should be.
+    pub fn value(&self, name: &str) -> Result<OptionValue, Refusal> {
+        let Some(entry) = self.find(name) else { return Ok(OptionValue::Nothing) };
+        Ok(match entry.info.kind {
+            Kind::Flag => OptionValue::Flag(self.flag(name)),
+            Kind::Int => OptionValue::Number(f64::from(self.int(name)?)),
+            // As in C, above 2^53 it is the nearest that Lua has.
+            Kind::Size => OptionValue::Number(self.size_bytes(name) as f64),
+            Kind::Double => OptionValue::Number(self.double(name)),
+            Kind::Numbers => OptionValue::Number(self.numbers(name)?.first().copied().unwrap_or(0.0)),
+            Kind::Text | Kind::Path => OptionValue::Text(self.text(name).unwrap_or_default().to_owned()),
+            Kind::List => OptionValue::List(self.list(name).to_vec()),
+            Kind::File => OptionValue::Nothing,
+        })
+    }
+
+    /// The declared name nearest to one that nobody has declared, if it is near enough to be what was meant.
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        let wanted = key(name);
+        // One letter in four wrong, or left out, or two in the wrong order: beyond that it is a guess.
+        let most = wanted.len().div_ceil(4).min(3);
+        let distance = |entry: &&Entry| strsim::damerau_levenshtein(&wanted, &entry.info.key());
+        let nearest = self.entries.iter().min_by_key(distance)?;
+        (distance(&nearest) <= most).then_some(nearest.info.name.as_ref())
+    }
+
+    fn read<T>(&self, name: &str, without: T, read: fn(&str) -> Option<T>) -> Result<T, Refusal> {
+        self.text(name).map_or(Ok(without), |text| read(text).ok_or_else(|| invalid(name, text)))
+    }
+
+    fn find(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(*self.places.get(&key(name))?)
+    }
+
+    fn find_mut(&mut self, name: &str) -> Option<&mut Entry> {
+        self.entries.get_mut(*self.places.get(&key(name))?)
+    }
+}
+
+impl Entry {
+    /// What was given, put together again; none for what is given without a value.
+    fn text(&self) -> Option<String> {
+        match self.info.kind {
+            Kind::Flag if self.values.is_empty() => Some("off".to_owned()),
+            _ if self.values.is_empty() => None,
+            _ => Some(self.values.join(",")),
+        }
+    }
+
+    /// Whether it is taken.
+    fn take(&mut self, value: Option<&str>, source: Source) -> bool {
+        let values = match (self.info.kind, value) {
+            (Kind::Flag, _) => match flag(value) {
+                Some(true) => vec!["on".to_owned()],
+                Some(false) => Vec::new(),
+                None => return false,
+            },
+            (_, None | Some("")) => Vec::new(),
+            (Kind::List, Some(value)) => value.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+            (_, Some(value)) => vec![value.to_owned()],
+        };
+        self.values = values;
+        self.source = source;
+        true
+    }
+
+    /// What stands in a file of options. There a flag is read by its word too: to sysbench, one that is off is on.
+    fn take_words(&mut self, words: Vec<String>, source: Source) {
+        self.source = source;
+        self.values = match self.info.kind {
+            Kind::Flag => match flag(words.first().map(String::as_str)) {
+                Some(false) => Vec::new(),
+                _ => vec!["on".to_owned()],
+            },
+            _ => words,
+        };
+    }
+}
+
+fn invalid(name: &str, value: &str) -> Refusal {
+    Refusal::InvalidValue { option: key(name), value: value.to_owned() }
+}

@@ -1,0 +1,137 @@
+//! What is refused before anything runs, in sysbench's words.
+
+use thiserror::Error;
+
+/// Where a text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output: what sysbench logs, fatal errors among it.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Why nothing is run. Its text is what is printed, prefix and empty lines included, but for the end of the last line.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// A third word.
+    #[error("Unrecognized command line argument: {0}")]
+    UnrecognizedArgument(String),
+    /// An option that neither sysbench nor the test has, or a flag that is neither on nor off.
+    #[error("invalid option: {argument}{}", did_you_mean(.nearest.as_deref()))]
+    InvalidOption {
+        /// As it was given.
+        argument: String,
+        /// The name that may have been meant. sysbench offers none.
+        nearest: Option<String>,
+    },
+    /// What should be a whole number and is none.
+    #[error("Invalid value for the '{option}' option: '{value}'")]
+    InvalidValue {
+        /// With underscores, as sysbench keeps it.
+        option: String,
+        /// As it was given.
+        value: String,
+    },
+    /// A built-in test without a command.
+    #[error("The '{test}' test requires a command argument. See 'sysbench {test} help'")]
+    CommandRequired {
+        /// The test.
+        test: String,
+    },
+    /// A command that other tests have.
+    #[error("'{test}' test does not implement the '{command}' command.")]
+    NotImplemented {
+        /// The test, without its folder.
+        test: String,
+        /// `prepare`, `cleanup` or `help`.
+        command: &'static str,
+    },
+    /// A command that no test has.
+    #[error("Unknown command: {0}")]
+    UnknownCommand(String),
+    /// A test that is not built in, no file and no module.
+    #[error("FATAL: Cannot find benchmark '{0}': no such built-in test, file or module")]
+    NoSuchTest(String),
+    /// Above debug, or below 0.
+    #[error("Invalid value for verbosity: {0}")]
+    Verbosity(u8),
+    /// A value that is out of bounds.
+    #[error("FATAL: {0}")]
+    Fatal(String),
+}
+
+impl Refusal {
+    /// A fatal error with sysbench's words.
+    pub(crate) fn fatal(text: impl Into<String>) -> Self {
+        Refusal::Fatal(text.into())
+    }
+
+    /// Where it is printed. A fatal error is printed whatever the verbosity.
+    pub fn stream(&self) -> Stream {
+        match self {
+            Refusal::NoSuchTest(_) | Refusal::Verbosity(_) | Refusal::Fatal(_) => Stream::Out,
+            _ => Stream::Err,
+        }
+    }
+
+    /// What the process ends with.
+    pub fn exit_code(&self) -> u8 {
+        1
+    }
+}
+
+/// On a line of its own, so that the one above stays sysbench's.
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("\ndid you mean --{name}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of cmdline.t, commands.t, test_cpu.t; the streams as 1.0.20 has them.
+    #[test]
+    fn words_and_streams_are_sysbenchs() {
+        let invalid = |nearest: Option<&str>| Refusal::InvalidOption {
+            argument: "--non-existing-option=3".to_owned(),
+            nearest: nearest.map(str::to_owned),
+        };
+        let cases = [
+            (Refusal::UnrecognizedArgument("baz".to_owned()), "Unrecognized command line argument: baz", Stream::Err),
+            (invalid(None), "invalid option: --non-existing-option=3", Stream::Err),
+            (
+                invalid(Some("existing")),
+                "invalid option: --non-existing-option=3\ndid you mean --existing?",
+                Stream::Err,
+            ),
+            (
+                Refusal::InvalidValue { option: "threads".to_owned(), value: "abc".to_owned() },
+                "Invalid value for the 'threads' option: 'abc'",
+                Stream::Err,
+            ),
+            (
+                Refusal::CommandRequired { test: "fileio".to_owned() },
+                "The 'fileio' test requires a command argument. See 'sysbench fileio help'",
+                Stream::Err,
+            ),
+            (
+                Refusal::NotImplemented { test: "cmdline.lua".to_owned(), command: "prepare" },
+                "'cmdline.lua' test does not implement the 'prepare' command.",
+                Stream::Err,
+            ),
+            (Refusal::UnknownCommand("cmd3".to_owned()), "Unknown command: cmd3", Stream::Err),
+            (
+                Refusal::NoSuchTest("foo".to_owned()),
+                "FATAL: Cannot find benchmark 'foo': no such built-in test, file or module",
+                Stream::Out,
+            ),
+            (Refusal::Verbosity(7), "Invalid value for verbosity: 7", Stream::Out),
+        ];
+        for (refusal, words, stream) in cases {
+            assert_eq!(refusal.to_string(), words);
+            assert_eq!(refusal.stream(), stream, "{refusal}");
+            assert_eq!(refusal.exit_code(), 1);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The closing report, and that of a checkpoint.
+
+use super::number::{ms, rank, seconds};
+use super::{Latency, Layout, Snapshot, StatementTimes, Subject, ThreadTimes, progress};
+
+/// How a closing report is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closing {
+    /// Its words.
+    pub layout: Layout,
+    /// Whether queries are told.
+    pub subject: Subject,
+    /// What each thread did, too.
+    pub debug: bool,
+}
+
+/// All that happened, from [`Closing::subject`]'s queries to how even threads were.
+pub fn cumulative(snapshot: &Snapshot, closing: Closing) -> String {
+    let sql = match closing.subject {
+        Subject::Sql => queries(snapshot) + &snapshot.statements.as_ref().map_or_else(String::new, statements),
+        Subject::Other => String::new(),
+    };
+    sql + &general(snapshot, closing)
+}
+
+/// What every test reports.
+pub(super) fn general(snapshot: &Snapshot, closing: Closing) -> String {
+    let each = if closing.debug { each_thread(&snapshot.threads) } else { String::new() };
+    [
+        progress::unfinished(snapshot.unfinished_events),
+        throughput(snapshot, closing.layout),
+        latency(snapshot),
+        fairness(snapshot),
+        each,
+    ]
+    .concat()
+}
+
+fn queries(snapshot: &Snapshot) -> String {
+    let counts = &snapshot.counts;
+    let all = counts.queries();
+    let row = |name: &str, count: u64| {
+        format!("    {:<36} {count:<6} ({:.2} per sec.)\n", format!("{name}:"), snapshot.per_s(count))
+    };
+    let codes =
+        snapshot.errors_by_code.iter().map(|(code, count)| format!("        {:<32} {count}\n", format!("{code}:")));
+    format!(
+        "SQL statistics:
+    queries performed:
+        read:                            {}
+        write:                           {}
+        other:                           {}
+        total:                           {all}
+{}{}{}{}{}",
+        counts.reads,
+        counts.writes,
+        counts.others,
+        row("transactions", counts.events),
+        row("queries", all),
+        row("ignored errors", counts.ignored_errors),
+        codes.collect::<String>(),
+        row("reconnects", counts.reconnects),
+    )
+}
+
+fn statements(times: &StatementTimes) -> String {
+    let part = |title: &str, of: &Latency| {
+        let rows = [("    min", of.min_ns), ("    avg", of.avg_ns), ("    max", of.max_ns), ("  total", of.sum_ns)];
+        let rows =
+            rows.map(|(name, ns)| format!("DEBUG: {name}:                                {:.4}s\n", seconds(ns)));
+        format!("DEBUG: {title}:\n{}", rows.concat())
+    };
+    let executing = part("Query execution statistics", &times.executing);
+    format!("DEBUG: \n{executing}{}", part("Results fetching statistics", &times.fetching))
+}
+
+fn throughput(snapshot: &Snapshot, layout: Layout) -> String {
+    let (elapsed_s, events) = (snapshot.elapsed_s, snapshot.counts.events);
+    match layout {
+        Layout::V1_1 => format!(
+            "
+Throughput:
+    events/s (eps):                      {:.4}
+    time elapsed:                        {elapsed_s:.4}s
+    total number of events:              {events}
+
+",
+            snapshot.events_per_s()
+        ),
+        Layout::V1_0 => format!(
+            "
+General statistics:
+    total time:                          {elapsed_s:.4}s
+    total number of events:              {events}
+
+"
+        ),
+    }
+}
+
+fn latency(snapshot: &Snapshot) -> String {
+    let of = &snapshot.latency;
+    let row = |name: &str, ns: u64| format!("         {name}: {:39.2}\n", ms(ns));
+    let percentile = |percent: f64, latency_ms: f64| {
+        let label = format!("        {:>3}th percentile:", rank(percent));
+        // 27 digits behind the label of a whole number: the point stays where it is in the other rows.
+        format!("{label} {latency_ms:width$.2}\n", width = 52_usize.saturating_sub(label.len()))
+    };
+    let percentiles = match snapshot.percentiles.as_slice() {
+        [] => "         percentile stats:               disabled\n".to_owned(),
+        all => all.iter().map(|of| percentile(of.percent, of.latency_ms)).collect(),
+    };
+    format!(
+        "Latency (ms):\n{}{}{}{percentiles}{}\n",
+        row("min", of.min_ns),
+        row("avg", of.avg_ns),
+        row("max", of.max_ns),
+        row("sum", of.sum_ns)
+    )
+}
+
+fn fairness(snapshot: &Snapshot) -> String {
+    let even = snapshot.evenness();
+    format!(
+        "Threads fairness:
+    events (avg/stddev):           {:.4}/{:.2}
+    execution time (avg/stddev):   {:.4}/{:.2}
+
+",
+        even.events_avg, even.events_stddev, even.time_avg_s, even.time_stddev_s
+    )
+}
+
+fn each_thread(threads: &[ThreadTimes]) -> String {
+    let mut text = "DEBUG: Verbose per-thread statistics:\n\n".to_owned();
+    for (thread, times) in threads.iter().enumerate() {
+        let events = times.events;
+        let min_ns = if events > 0 { times.min_ns } else { 0 };
+        let avg_ns = times.sum_ns.checked_div(events).unwrap_or(0);
+        text += &format!(
+            "DEBUG:     thread #{thread:3}: min: {:.4}s  avg: {:.4}s  max: {:.4}s  events: {events}\n",
+            seconds(min_ns),
+            seconds(avg_ns),
+            seconds(times.max_ns),
+        );
+        text +=
+            &format!("DEBUG:                  total time taken by event execution: {:.4}s\n", seconds(times.sum_ns));
+    }
+    text + "\n"
+}

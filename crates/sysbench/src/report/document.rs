@@ -1,0 +1,315 @@
+//! The document of `--report-json`: what is reported in text, and what sysbench has no room for. Names say their units.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::number::rank;
+use super::{Latency, Percentile, Snapshot};
+use crate::histogram::Bucket;
+use crate::options::{Kind, OptionSet, OptionValue};
+use crate::version::SYSBENCH;
+
+/// Raised when a name changes its meaning or goes; new names may come without.
+const FORMAT: u32 = 1;
+
+/// A run, to be written as JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct Document {
+    /// The form of this document.
+    pub format: u32,
+    /// The version of sysbench whose options and figures these are.
+    pub sysbench_version: String,
+    /// The version of rumba.
+    pub rumba_version: String,
+    /// As it was named.
+    pub test: String,
+    /// All options but passwords: flags, numbers, texts, and lists of them.
+    pub options: BTreeMap<String, Value>,
+    /// From one `--report-interval` to the next.
+    pub intervals: Vec<Moment>,
+    /// From one of `--report-checkpoints` to the next.
+    pub checkpoints: Vec<Total>,
+    /// All, or what followed the last checkpoint; none if the run failed.
+    pub total: Option<Total>,
+}
+
+/// What happened in a while.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moment {
+    /// Since the start, without the warm-up.
+    pub elapsed_s: f64,
+    /// How long the while was.
+    pub interval_s: f64,
+    /// Threads that had not ended.
+    pub threads: u32,
+    /// That ended.
+    pub events: u64,
+    /// The same in a second.
+    pub events_per_s: f64,
+    /// By kind.
+    pub queries: Queries,
+    /// After which an event was begun anew.
+    pub ignored_errors: Errors,
+    /// Connections made anew.
+    pub reconnects: u64,
+    /// Of files.
+    pub bytes_read: u64,
+    /// Of files.
+    pub bytes_written: u64,
+    /// Of events.
+    pub latency_ms: Latencies,
+    /// With `--rate`: events that had arrived and waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_length: Option<u64>,
+    /// With `--rate`: events that were going on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u64>,
+}
+
+/// What happened in all, and how evenly.
+#[derive(Clone, Debug, Serialize)]
+pub struct Total {
+    /// As in an interval.
+    #[serde(flatten)]
+    pub moment: Moment,
+    /// Between threads.
+    pub fairness: Fairness,
+    /// Events that were going on when the run was ended by force.
+    pub unfinished_events: u32,
+    /// How latencies are distributed: what was met, lowest first.
+    pub histogram: Vec<HistogramRow>,
+}
+
+/// Queries by kind.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Queries {
+    /// That gave rows.
+    pub read: u64,
+    /// That changed rows.
+    pub write: u64,
+    /// That did neither.
+    pub other: u64,
+    /// All.
+    pub total: u64,
+    /// All, in a second.
+    pub per_s: f64,
+}
+
+/// Errors by the code that the database gives them.
+#[derive(Clone, Debug, Serialize)]
+pub struct Errors {
+    /// All.
+    pub total: u64,
+    /// How often each.
+    pub by_code: BTreeMap<String, u64>,
+}
+
+/// How long events took, in milliseconds. Percentiles are `p95`, `p99.9` and so on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Latencies {
+    /// What is known in closing reports alone.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub of_all: Option<LatenciesOfAll>,
+    /// Those that were asked for.
+    #[serde(flatten)]
+    pub percentiles: BTreeMap<String, f64>,
+}
+
+/// How long events took, all of them together.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct LatenciesOfAll {
+    /// The shortest.
+    pub min: f64,
+    /// Their mean.
+    pub avg: f64,
+    /// The longest.
+    pub max: f64,
+    /// All together.
+    pub sum: f64,
+}
+
+/// How even threads were: mean and standard deviation over them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Fairness {
+    /// How many.
+    pub threads: usize,
+    /// Events of a thread.
+    pub events_avg: f64,
+    /// Their deviation.
+    pub events_stddev: f64,
+    /// Time that a thread's events took.
+    pub time_avg_s: f64,
+    /// Its deviation.
+    pub time_stddev_s: f64,
+}
+
+/// A range of latencies that was met.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HistogramRow {
+    /// The latency that stands for it.
+    pub latency_ms: f64,
+    /// How often.
+    pub count: u64,
+}
+
+impl Document {
+    /// Of a run that is about to begin.
+    pub fn new(test: &str, options: &OptionSet) -> Self {
+        Self {
+            format: FORMAT,
+            sysbench_version: SYSBENCH.to_owned(),
+            rumba_version: env!("CARGO_PKG_VERSION").to_owned(),
+            test: test.to_owned(),
+            options: shown(options),
+            intervals: Vec::new(),
+            checkpoints: Vec::new(),
+            total: None,
+        }
+    }
+
+    /// Adds what an intermediate report tells.
+    pub fn add_interval(&mut self, snapshot: &Snapshot) {
+        self.intervals.push(Moment::of(snapshot, None));
+    }
+
+    /// Adds what a checkpoint tells.
+    pub fn add_checkpoint(&mut self, snapshot: &Snapshot) {
+        self.checkpoints.push(Total::of(snapshot));
+    }
+
+    /// Adds what the closing report tells.
+    pub fn finish(&mut self, snapshot: &Snapshot) {
+        self.total = Some(Total::of(snapshot));
+    }
+
+    /// The text to be written, with an end of line.
+    ///
+    /// # Errors
+    /// JSON has no form for what is in it; of this document no part is such.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// Options as scripts see them, but for all the percentiles. Passwords stay where they are.
+fn shown(options: &OptionSet) -> BTreeMap<String, Value> {
+    let is_shown = |key: &String| !key.contains("password");
+    let value = |key: String| {
+        let is_several = options.info(&key)?.kind == Kind::Numbers;
+        let value =
+            if is_several { Value::from(options.numbers(&key).ok()?) } else { json_of(options.value(&key).ok()?) };
+        Some((key, value))
+    };
+    options.iter().map(|(key, _)| key).filter(is_shown).filter_map(value).collect()
+}
+
+fn json_of(value: OptionValue) -> Value {
+    match value {
+        OptionValue::Flag(is_on) => Value::from(is_on),
+        // 8 and not 8.0: most are whole.
+        OptionValue::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => Value::from(number as i64),
+        OptionValue::Number(number) => Value::from(number),
+        OptionValue::Text(text) => Value::from(text),
+        OptionValue::List(texts) => Value::from(texts),
+        OptionValue::Nothing => Value::Null,
+    }
+}
+
+impl Moment {
+    fn of(snapshot: &Snapshot, latency: Option<&Latency>) -> Self {
+        let counts = &snapshot.counts;
+        Self {
+            elapsed_s: snapshot.elapsed_s,
+            interval_s: snapshot.interval_s,
+            threads: snapshot.threads_running,
+            events: counts.events,
+            events_per_s: snapshot.events_per_s(),
+            queries: Queries {
+                read: counts.reads,
+                write: counts.writes,
+                other: counts.others,
+                total: counts.queries(),
+                per_s: snapshot.per_s(counts.queries()),
+            },
+            ignored_errors: Errors { total: counts.ignored_errors, by_code: snapshot.errors_by_code.clone() },
+            reconnects: counts.reconnects,
+            bytes_read: counts.bytes_read,
+            bytes_written: counts.bytes_written,
+            latency_ms: Latencies::of(&snapshot.percentiles, latency),
+            queue_length: snapshot.queue.map(|queue| queue.length),
+            concurrency: snapshot.queue.map(|queue| queue.concurrency),
+        }
+    }
+}
+
+impl Total {
+    fn of(snapshot: &Snapshot) -> Self {
+        let even = snapshot.evenness();
+        let fairness = Fairness {
+            threads: snapshot.threads.len(),
+            events_avg: even.events_avg,
+            events_stddev: even.events_stddev,
+            time_avg_s: even.time_avg_s,
+            time_stddev_s: even.time_stddev_s,
+        };
+        let row = |bucket: &Bucket| HistogramRow { latency_ms: bucket.value, count: bucket.count };
+        Self {
+            moment: Moment::of(snapshot, Some(&snapshot.latency)),
+            fairness,
+            unfinished_events: snapshot.unfinished_events,
+            histogram: snapshot.histogram.iter().map(row).collect(),
+        }
+    }
+}
+
+impl Latencies {
+    fn of(percentiles: &[Percentile], latency: Option<&Latency>) -> Self {
+        // One division each: 1.5 ms is 1.5 here, and by way of seconds it need not be.
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let of_all = latency.map(|of| LatenciesOfAll {
+            min: ms(of.min_ns),
+            avg: ms(of.avg_ns),
+            max: ms(of.max_ns),
+            sum: ms(of.sum_ns),
+        });
+        let named = percentiles.iter().map(|of| (format!("p{}", rank(of.percent)), of.latency_ms));
+        Self { of_all, percentiles: named.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::run;
+    use super::*;
+    use crate::options::Source;
+
+    #[test]
+    fn a_document_tells_everything_with_its_units() {
+        let mut options = OptionSet::new();
+        for info in crate::options::LOG_OPERATIONS.iter().chain(crate::options::MYSQL) {
+            options.declare(info.clone()).unwrap();
+        }
+        options.set("percentile", Some("50,99.9"), Source::CommandLine).unwrap();
+        options.set("mysql-password", Some("secret"), Source::CommandLine).unwrap();
+        let mut document = Document::new("oltp_read_only", &options);
+        document.rumba_version = "X".to_owned();
+        let interval = Snapshot { latency: Latency::default(), histogram: vec![], ..run() };
+        document.add_interval(&interval);
+        document.finish(&run());
+        let text = document.json().unwrap();
+        assert!(!text.contains("secret"));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_run_that_failed_has_no_total() {
+        let value: Value = serde_json::from_str(&Document::new("cpu", &OptionSet::general()).json().unwrap()).unwrap();
+        assert_eq!(value["total"], Value::Null);
+        assert_eq!(value["format"], 1);
+        assert_eq!(value["options"]["threads"], 1);
+        assert_eq!(value["options"]["rand_pareto_h"], 0.2);
+        assert_eq!(value["options"]["report_checkpoints"], Value::Array(vec![]));
+    }
+}

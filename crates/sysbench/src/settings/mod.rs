@@ -1,0 +1,256 @@
+//! What the general options ask for, checked in sysbench's order and refused in its words.
+
+mod built_in;
+mod database;
+mod random;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use built_in::{
+    CpuSettings, FileFlags, FileIo, FileSettings, FileSync, FileTest, MemoryOperation, MemoryScope, MemorySettings,
+    MutexSettings, ThreadsSettings,
+};
+pub use database::{DatabaseSettings, SslMode, StatementMode};
+pub use random::{Distribution, RandomSettings};
+
+use crate::histogram::{Histogram, LATENCY_MAX_MS};
+use crate::log::Rank;
+use crate::options::{OptionSet, OptionValue, Source};
+use crate::refusal::Refusal;
+use crate::report::Layout;
+
+/// More cannot be asked for.
+const MOST_CHECKPOINTS: usize = 256;
+
+/// The general options, those of random numbers and those of reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// At least one.
+    pub threads: u32,
+    /// None is no limit.
+    pub events: Option<u64>,
+    /// From when the warm-up ends; none is no limit.
+    pub time: Option<Duration>,
+    /// Before anything is counted.
+    pub warmup: Duration,
+    /// How long after the time limit a run is ended by force; none waits for it, and so does a run without a limit.
+    pub forced_shutdown: Option<Duration>,
+    /// Stack of each thread.
+    pub thread_stack_bytes: u64,
+    /// In which all threads have to be ready.
+    pub thread_init_timeout: Duration,
+    /// Events that arrive in a second; none is as many as can be done.
+    pub rate_per_s: Option<u32>,
+    /// Between intermediate reports.
+    pub report_interval: Option<Duration>,
+    /// After the start, in ascending order.
+    pub checkpoints: Vec<Duration>,
+    /// Tell more; verbosity is [`Rank::Debug`] then.
+    pub debug: bool,
+    /// Check results.
+    pub validate: bool,
+    /// Of random numbers.
+    pub random: RandomSettings,
+    /// What is said.
+    pub verbosity: Rank,
+    /// In the order in which they are reported; empty if none is to be.
+    pub percentiles: Vec<f64>,
+    /// Print the distribution.
+    pub histogram: bool,
+    /// Where the histogram ends.
+    pub latency_max_ms: f64,
+    /// A command to LuaJIT.
+    pub luajit_command: Option<String>,
+    /// The words of the closing report.
+    pub layout: Layout,
+    /// Where the JSON document goes.
+    pub report_json: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads and checks the options. 1.0's names for `--threads`, `--time`, `--events` and `--rate` are copied there
+    /// first, so that scripts find them.
+    ///
+    /// # Errors
+    /// The first value that cannot be, in the order in which sysbench looks at them.
+    pub fn read(options: &mut OptionSet) -> Result<(Self, Vec<String>), Refusal> {
+        let mut warnings = Vec::new();
+        let threads = threads(options, &mut warnings)?;
+        let thread_init_timeout = seconds(options, "thread-init-timeout")?;
+        take_alias(options, Alias { old: "max-requests", new: "events", without: 0 }, &mut warnings)?;
+        let events = u64::from(whole(options, "events")?);
+        let warmup = warmup(options)?;
+        take_alias(options, Alias { old: "max-time", new: "time", without: 0 }, &mut warnings)?;
+        let time = seconds(options, "time")?;
+        if events == 0 && time.is_zero() {
+            warnings.push("Both event and time limits are disabled, running an endless test".to_owned());
+        }
+        let forced_shutdown = if time.is_zero() { None } else { forced_shutdown(options, warmup + time)? };
+        let thread_stack_bytes = thread_stack_bytes(options)?;
+        let debug = options.flag("debug");
+        if debug {
+            let known = options.assign("verbosity", OptionValue::Number(5.0));
+            known.map_err(|error| Refusal::fatal(error.to_string()))?;
+        }
+        let validate = options.flag("validate");
+        let random = RandomSettings::read(options)?;
+        take_alias(options, Alias { old: "tx-rate", new: "rate", without: 0 }, &mut warnings)?;
+        let rate_per_s = whole(options, "rate")?;
+        let report_interval = seconds(options, "report-interval")?;
+        let checkpoints = checkpoints(options)?;
+        let verbosity = verbosity(options)?;
+        let percentiles = percentiles(options)?;
+        let histogram = options.flag("histogram");
+        if percentiles.is_empty() && histogram {
+            return Err(Refusal::fatal("--histogram cannot be used with --percentile=0"));
+        }
+        let settings = Settings {
+            threads,
+            events: (events > 0).then_some(events),
+            time: (!time.is_zero()).then_some(time),
+            warmup,
+            forced_shutdown,
+            thread_stack_bytes,
+            thread_init_timeout,
+            rate_per_s: (rate_per_s > 0).then_some(rate_per_s),
+            report_interval: (!report_interval.is_zero()).then_some(report_interval),
+            checkpoints,
+            debug,
+            validate,
+            random,
+            verbosity,
+            percentiles,
+            histogram,
+            latency_max_ms: latency_max_ms(options)?,
+            luajit_command: options.text("luajit-cmd").map(str::to_owned),
+            layout: layout(options)?,
+            report_json: options.text("report-json").map(PathBuf::from),
+        };
+        Ok((settings, warnings))
+    }
+
+    /// A histogram of latencies that reaches as far as was asked for.
+    pub fn latencies(&self) -> Histogram {
+        Histogram::of_latencies(self.latency_max_ms)
+    }
+}
+
+/// A name of 1.0's, and what it is called now.
+struct Alias {
+    old: &'static str,
+    new: &'static str,
+    /// With which it asks for nothing.
+    without: i32,
+}
+
+/// What is given by the old name counts, whatever is given by the new one: so it is in 1.0.
+fn take_alias(options: &mut OptionSet, alias: Alias, warnings: &mut Vec<String>) -> Result<(), Refusal> {
+    let Alias { old, new, without } = alias;
+    if options.int(old)? <= without {
+        return Ok(());
+    }
+    warnings.push(format!("--{old} is deprecated, use --{new} instead"));
+    let text = options.text(old).map(str::to_owned);
+    let source = options.source(old).unwrap_or(Source::CommandLine);
+    options.set(new, text.as_deref(), source).map_err(|error| Refusal::fatal(error.to_string()))
+}
+
+fn threads(options: &mut OptionSet, warnings: &mut Vec<String>) -> Result<u32, Refusal> {
+    take_alias(options, Alias { old: "num-threads", new: "threads", without: 1 }, warnings)?;
+    let threads = options.int("threads")?;
+    // sysbench ends this line twice.
+    let refusal = || Refusal::fatal(format!("Invalid value for --threads: {threads}.\n"));
+    u32::try_from(threads).ok().filter(|&threads| threads > 0).ok_or_else(refusal)
+}
+
+fn warmup(options: &OptionSet) -> Result<Duration, Refusal> {
+    let warmup_s = options.int("warmup-time")?;
+    let refusal = |_| Refusal::fatal(format!("Invalid value for --warmup-time: {warmup_s}.\n"));
+    u64::try_from(warmup_s).map(Duration::from_secs).map_err(refusal)
+}
+
+/// A number from 0. sysbench takes one below for a very large one, and runs.
+fn whole(options: &OptionSet, name: &str) -> Result<u32, Refusal> {
+    let number = options.int(name)?;
+    u32::try_from(number).map_err(|_| Refusal::fatal(format!("Invalid value for --{name}: {number}.")))
+}
+
+fn seconds(options: &OptionSet, name: &str) -> Result<Duration, Refusal> {
+    Ok(Duration::from_secs(u64::from(whole(options, name)?)))
+}
+
+/// How long after the limit: seconds, `N%` of the limit with its warm-up, 5% of it for the option alone.
+fn forced_shutdown(options: &OptionSet, limit: Duration) -> Result<Option<Duration>, Refusal> {
+    let limit_s = limit.as_secs();
+    let Some(text) = options.text("forced-shutdown") else {
+        return Ok(Some(Duration::from_secs(limit_s / 20)));
+    };
+    if text.eq_ignore_ascii_case("off") {
+        return Ok(None);
+    }
+    let refusal = |_| Refusal::fatal(format!("Invalid value for --forced-shutdown: '{text}'"));
+    let grace_s = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<u32>().map(|percent| u64::from(percent) * limit_s / 100),
+        None => text.parse::<u32>().map(u64::from),
+    };
+    grace_s.map(|grace_s| Some(Duration::from_secs(grace_s))).map_err(refusal)
+}
+
+fn thread_stack_bytes(options: &OptionSet) -> Result<u64, Refusal> {
+    let bytes = options.size_bytes("thread-stack-size");
+    let refusal = || Refusal::fatal(format!("Invalid value for thread-stack-size: {bytes}.\n"));
+    (bytes > 0).then_some(bytes).ok_or_else(refusal)
+}
+
+fn checkpoints(options: &OptionSet) -> Result<Vec<Duration>, Refusal> {
+    let texts = options.list("report-checkpoints");
+    let mut all = Vec::new();
+    for text in texts {
+        let seconds = text.trim_start().parse::<u64>().ok().filter(|&seconds| seconds <= i32::MAX as u64);
+        let refusal = || Refusal::fatal(format!("Invalid value for --report-checkpoints: '{text}'"));
+        all.push(Duration::from_secs(seconds.ok_or_else(refusal)?));
+        if all.len() > MOST_CHECKPOINTS {
+            let most =
+                format!("Too many checkpoints in --report-checkpoints (up to {MOST_CHECKPOINTS} can be defined)");
+            return Err(Refusal::fatal(most));
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+fn verbosity(options: &OptionSet) -> Result<Rank, Refusal> {
+    // It is one byte to sysbench, which names that one.
+    let byte = options.int("verbosity")? as u8;
+    Rank::of(byte).ok_or(Refusal::Verbosity(byte))
+}
+
+fn percentiles(options: &OptionSet) -> Result<Vec<f64>, Refusal> {
+    let all = options.numbers("percentile")?;
+    if all.is_empty() || all == [0.0] {
+        return Ok(Vec::new());
+    }
+    let refusal = |wrong: &f64| Err(Refusal::fatal(format!("Invalid value for --percentile: {wrong}")));
+    let is_wrong = |rank: &&f64| **rank <= 0.0 || **rank > 100.0;
+    all.iter().find(is_wrong).map_or_else(|| Ok(all.clone()), refusal)
+}
+
+fn latency_max_ms(options: &OptionSet) -> Result<f64, Refusal> {
+    let max_s = options.int("latency-max")?;
+    let max_ms = f64::from(max_s) * 1000.0;
+    let least_s = LATENCY_MAX_MS / 1000.0;
+    let refusal = || Refusal::fatal(format!("Invalid value for --latency-max: {max_s}; it is {least_s} or more"));
+    (max_ms >= LATENCY_MAX_MS).then_some(max_ms).ok_or_else(refusal)
+}
+
+fn layout(options: &OptionSet) -> Result<Layout, Refusal> {
+    match options.text("report-layout") {
+        Some("1.1") | None => Ok(Layout::V1_1),
+        Some("1.0") => Ok(Layout::V1_0),
+        Some(other) => Err(Refusal::fatal(format!("Invalid value for --report-layout: '{other}'; it is 1.1 or 1.0"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

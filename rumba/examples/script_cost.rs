@@ -1,0 +1,132 @@
+//! Events of a sysbench script over one session, timed and recorded as in a run: what `scripts/instructions sysbench`
+//! counts the instructions of an event with.
+//!
+//! ```text
+//! script_cost SOCKET EVENTS [SCRIPT]
+//! ```
+//!
+//! The user is root without a password; without a script it is the bundled point select.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::SqlSession;
+use rumba_core::worker::{Client, Op, OpKind, Pace, block_on};
+use rumba_lab::run::cells::Cells;
+use rumba_lab::run::pace::ClientPace;
+use rumba_protocol_mysql::{Address, Secret, SessionOptions, Target, Tls, WireSession};
+use rumba_workload_sysbench::declared::Kind;
+use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::random::{Shapes, Unique};
+use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
+use rumba_workload_sysbench::{Interpreter, ScriptClient};
+
+struct Socket(String);
+
+impl Host for Socket {
+    fn drivers(&self) -> &[DriverInfo] {
+        &[DriverInfo { name: "mysql", about: "MySQL" }]
+    }
+
+    fn default_driver(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        let target = Target {
+            address: Address::Socket(self.0.clone().into()),
+            user: "root".into(),
+            password: Secret::default(),
+            database: None,
+            tls: Tls::Off,
+        };
+        Ok(Box::new(WireSession::connect(&target, &SessionOptions::default())?))
+    }
+
+    fn remedy(&self, _driver: usize, _error: &EngineError) -> Remedy {
+        Remedy::Fatal
+    }
+
+    fn log(&self, _level: Level, words: &str) {
+        eprintln!("{words}");
+    }
+}
+
+/// A pace that ends after so many events.
+struct Counted {
+    pace: ClientPace,
+    left: u64,
+}
+
+impl Pace for Counted {
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool> {
+        if self.left == 0 {
+            return Poll::Ready(false);
+        }
+        self.left -= 1;
+        self.pace.poll_turn(context)
+    }
+
+    fn start(&mut self, kind: OpKind) {
+        self.pace.start(kind);
+    }
+
+    fn done(&mut self, kind: OpKind, op: Op) -> u64 {
+        self.pace.done(kind, op)
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (socket, events, script) = match &arguments[..] {
+        [socket, events] => (socket, events, "oltp_point_select"),
+        [socket, events, script] => (socket, events, script.as_str()),
+        _ => return mistake("usage: script_cost SOCKET EVENTS [SCRIPT]"),
+    };
+    let Ok(left) = events.parse() else { return mistake("EVENTS is a number") };
+    match run(socket, left, script) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => mistake(&error),
+    }
+}
+
+fn mistake(what: &str) -> ExitCode {
+    eprintln!("script_cost: {what}");
+    ExitCode::FAILURE
+}
+
+fn value(kind: Kind, default: Option<String>) -> OptionValue {
+    let default = default.unwrap_or_default();
+    match kind {
+        Kind::Flag => OptionValue::Flag(default == "on"),
+        Kind::Int | Kind::Size | Kind::Double => OptionValue::Number(default.parse().unwrap_or_default()),
+        Kind::Text | Kind::List | Kind::File => OptionValue::Text(default),
+    }
+}
+
+fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
+    let setup = |options| {
+        Arc::new(Setup {
+            script: Script::Named(script.to_owned()),
+            options,
+            argv: vec!["sysbench".to_owned()],
+            command: Some("run".to_owned()),
+            version: "1.1.0".to_owned(),
+            luajit_command: None,
+            host: Arc::new(Socket(socket.to_owned())),
+            seed: 1,
+            shapes: Shapes::default(),
+            unique: Unique::new(1),
+            events: Events::at_most(0),
+        })
+    };
+    // Its own options with their defaults.
+    let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
+    let declared = loaded.declared().map_err(|error| error.to_string())?;
+    let setup = setup(declared.into_iter().map(|option| (option.name, value(option.kind, option.default))).collect());
+    let mut client = ScriptClient::new(&setup, 0, Arc::default()).map_err(|error| error.to_string())?;
+    let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(1))), left };
+    block_on(client.run(&mut pace)).map_err(|error| error.to_string())
+}

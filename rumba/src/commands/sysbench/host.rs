@@ -1,0 +1,276 @@
+//! The ways to databases: which session each driver's options ask for, and which errors are passed over.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::SqlSession;
+use rumba_protocol_mysql as mysql;
+use rumba_protocol_postgresql as postgresql;
+use rumba_sysbench::log::{Log, Rank};
+use rumba_sysbench::settings::{DatabaseSettings, SslMode, StatementMode};
+use rumba_sysbench::{OptionSet, Refusal};
+use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+
+use super::print;
+
+/// The drivers, in the order of their numbers.
+const DRIVERS: [DriverInfo; 3] = [
+    DriverInfo { name: "mysql", about: "MySQL driver" },
+    DriverInfo { name: "pgsql", about: "PostgreSQL driver" },
+    DriverInfo { name: "sqlite", about: "SQLite driver" },
+];
+
+/// A driver with its options read.
+enum Way {
+    MySql { targets: Vec<mysql::Target>, options: mysql::SessionOptions },
+    PostgreSql { target: postgresql::Target, options: postgresql::SessionOptions },
+    Sqlite { file: PathBuf, pragmas: String, busy_timeout_ms: u32 },
+}
+
+/// Which errors an event is begun again after.
+enum Ignored {
+    All,
+    Numbers(Vec<u32>),
+}
+
+/// What scripts ask of this program.
+pub struct Drivers {
+    options: OnceLock<OptionSet>,
+    log: Mutex<Log>,
+}
+
+impl Drivers {
+    /// Nothing is known of options yet.
+    pub fn new() -> Self {
+        Self { options: OnceLock::new(), log: Mutex::new(Log::new(Rank::Notice)) }
+    }
+
+    /// Takes the options on.
+    pub fn adopt(&self, options: &OptionSet, verbosity: Rank) {
+        // They are set once, here.
+        let _ = self.options.set(options.clone());
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = Log::new(verbosity);
+    }
+
+    /// Whether the driver that is used where none is named runs within this process.
+    pub fn is_embedded(&self) -> bool {
+        self.options.get().and_then(|options| options.text("db-driver")) == Some("sqlite")
+    }
+
+    /// Prints a report, and what is told with it.
+    pub fn report(&self, text: &str) {
+        print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).report(text));
+    }
+
+    fn options(&self) -> Result<&OptionSet, EngineError> {
+        self.options.get().ok_or_else(|| EngineError::failed("connect", "the options are not known yet"))
+    }
+
+    fn way(&self, driver: usize) -> Result<(Way, bool), EngineError> {
+        let options = self.options()?;
+        let name = DRIVERS[driver].name;
+        let settings = DatabaseSettings::read(options, Some(name)).map_err(|refusal| refused(&refusal))?;
+        let text = settings.statements == StatementMode::Disable;
+        let way = match settings.driver {
+            "mysql" => mysql_way(options, text)?,
+            "pgsql" => postgresql_way(options, text)?,
+            _ => sqlite_way(options),
+        };
+        Ok((way, settings.debug))
+    }
+
+    fn ignored(&self, driver: usize) -> Ignored {
+        let Ok(options) = self.options() else { return Ignored::Numbers(Vec::new()) };
+        let list = match DRIVERS[driver].name {
+            "mysql" => options.list("mysql-ignore-errors"),
+            "sqlite" => options.list("sqlite-ignore-errors"),
+            _ => &[],
+        };
+        if list.iter().any(|word| word == "all") {
+            return Ignored::All;
+        }
+        Ignored::Numbers(list.iter().filter_map(|word| word.trim().parse().ok()).collect())
+    }
+}
+
+impl Host for Drivers {
+    fn drivers(&self) -> &[DriverInfo] {
+        &DRIVERS
+    }
+
+    /// What `--db-driver` names. Its other options are checked with it, as sysbench does when a script first asks.
+    fn default_driver(&self) -> Option<usize> {
+        let settings = DatabaseSettings::read(self.options.get()?, None);
+        match settings {
+            Ok(settings) => DRIVERS.iter().position(|driver| driver.name == settings.driver),
+            Err(refusal) => {
+                print(&format!("{refusal}\n"));
+                None
+            }
+        }
+    }
+
+    fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        match self.way(driver)?.0 {
+            Way::MySql { targets, options } => {
+                // Several hosts or ports are taken in turns.
+                let target = &targets[client as usize % targets.len()];
+                Ok(Box::new(mysql::WireSession::connect(target, &options)?))
+            }
+            Way::PostgreSql { target, options } => Ok(Box::new(postgresql::PgSession::connect(&target, &options)?)),
+            Way::Sqlite { file, pragmas, busy_timeout_ms } => {
+                rumba_engine_sqlite::session(&file, &pragmas, busy_timeout_ms)
+            }
+        }
+    }
+
+    /// As sysbench's drivers have it: of MySQL, the listed numbers; of PostgreSQL, a deadlock, a serialisation failure
+    /// and a key that is there already, after which the transaction is rolled back.
+    fn remedy(&self, driver: usize, error: &EngineError) -> Remedy {
+        const LOST: u32 = 2013;
+        const IGNORED_STATES: [&[u8; 5]; 3] = [b"40P01", b"40001", b"23505"];
+        let code = error.code();
+        match DRIVERS[driver].name {
+            "pgsql" => match code.sqlstate {
+                Some(state) if IGNORED_STATES.contains(&&state.0) => Remedy::RollBackAndRestart,
+                _ => Remedy::Fatal,
+            },
+            name => {
+                let is_lost = matches!(error, EngineError::CutOff(_) | EngineError::Lost(_));
+                let number = if is_lost { LOST } else { code.vendor };
+                // SQLite's numbers say more in their upper bytes.
+                let number = if name == "sqlite" { number & 0xff } else { number };
+                let is_ignored = match self.ignored(driver) {
+                    Ignored::All => true,
+                    // Numbers of the client library for a connection that is gone, whichever of them is listed.
+                    Ignored::Numbers(list) if is_lost => {
+                        list.iter().any(|number| [2006, 2011, 2013, 2055].contains(number))
+                    }
+                    Ignored::Numbers(list) => list.contains(&number),
+                };
+                match (is_ignored, name) {
+                    (false, _) => Remedy::Fatal,
+                    (true, "sqlite") => Remedy::RollBackAndRestart,
+                    (true, _) => Remedy::Restart,
+                }
+            }
+        }
+    }
+
+    fn log(&self, level: Level, words: &str) {
+        let rank = match level {
+            Level::Fatal => Rank::Fatal,
+            Level::Alert => Rank::Alert,
+            Level::Warning => Rank::Warning,
+            Level::Notice => Rank::Notice,
+        };
+        print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).line(rank, words));
+    }
+}
+
+fn refused(refusal: &Refusal) -> EngineError {
+    EngineError::failed("connect", refusal.to_string())
+}
+
+fn port(options: &OptionSet, name: &str) -> Result<u16, EngineError> {
+    let number = options.int(name).map_err(|refusal| refused(&refusal))?;
+    u16::try_from(number).map_err(|_| EngineError::failed("connect", format!("--{name}={number} is no port")))
+}
+
+fn text(options: &OptionSet, name: &str) -> String {
+    options.text(name).unwrap_or_default().to_owned()
+}
+
+fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
+    let tls = match SslMode::read(options).map_err(|refusal| refused(&refusal))? {
+        SslMode::Disabled | SslMode::Preferred => mysql::Tls::Off,
+        SslMode::Required => mysql::Tls::Required,
+        SslMode::VerifyCa | SslMode::VerifyIdentity => {
+            mysql::Tls::Verified { ca: options.text("mysql-ssl-ca").map(PathBuf::from) }
+        }
+    };
+    let sockets = options.list("mysql-socket");
+    let hosts = options.list("mysql-host");
+    let ports = options.list("mysql-port");
+    let addresses: Vec<mysql::Address> = if sockets.is_empty() {
+        let port = |text: &String| {
+            text.parse::<u16>().map_err(|_| EngineError::failed("connect", format!("--mysql-port={text} is no port")))
+        };
+        let ports = ports.iter().map(port).collect::<Result<Vec<u16>, _>>()?;
+        let each = |host: &String| {
+            let host = host.clone();
+            ports.iter().map(move |&port| mysql::Address::Tcp { host: host.clone(), port })
+        };
+        hosts.iter().flat_map(each).collect()
+    } else {
+        sockets.iter().map(|socket| mysql::Address::Socket(PathBuf::from(socket))).collect()
+    };
+    if addresses.is_empty() {
+        return Err(EngineError::failed("connect", "--mysql-host and --mysql-port name no server"));
+    }
+    let targets = addresses.into_iter().map(|address| mysql::Target {
+        address,
+        user: text(options, "mysql-user"),
+        password: mysql::Secret::new(text(options, "mysql-password")),
+        database: options.text("mysql-db").map(str::to_owned),
+        tls: tls.clone(),
+    });
+    let on_lost = if lists_lost(options) { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
+    let session = mysql::SessionOptions { text: text_only, on_lost, ..mysql::SessionOptions::default() };
+    Ok(Way::MySql { targets: targets.collect(), options: session })
+}
+
+/// Whether a lost connection is one of the errors to be ignored, and so made anew.
+fn lists_lost(options: &OptionSet) -> bool {
+    options
+        .list("mysql-ignore-errors")
+        .iter()
+        .any(|word| ["all", "2006", "2011", "2013", "2055"].contains(&word.as_str()))
+}
+
+fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
+    let host = text(options, "pgsql-host");
+    let port = port(options, "pgsql-port")?;
+    let address = if Path::new(&host).is_absolute() {
+        postgresql::Address::Socket(Path::new(&host).join(format!(".s.PGSQL.{port}")))
+    } else {
+        postgresql::Address::Tcp { host, port }
+    };
+    let tls = match options.text("pgsql-sslmode").unwrap_or_default() {
+        "require" => postgresql::Tls::Required,
+        "verify-ca" | "verify-full" => postgresql::Tls::Verified { ca: None },
+        _ => postgresql::Tls::Off,
+    };
+    let target = postgresql::Target {
+        address,
+        user: text(options, "pgsql-user"),
+        password: postgresql::Secret::new(text(options, "pgsql-password")),
+        database: options.text("pgsql-db").map(str::to_owned),
+        tls,
+    };
+    let options = postgresql::SessionOptions { text: text_only, ..postgresql::SessionOptions::default() };
+    Ok(Way::PostgreSql { target, options })
+}
+
+fn sqlite_way(options: &OptionSet) -> Way {
+    let cache_kb = options.size_bytes("sqlite-cache-size") / 1024;
+    let pragmas = format!(
+        "PRAGMA journal_mode = {}; PRAGMA synchronous = {}; PRAGMA cache_size = -{}",
+        word(options, "sqlite-journal-mode", "wal"),
+        word(options, "sqlite-synchronous", "full"),
+        cache_kb.max(1),
+    );
+    let busy_timeout_ms =
+        options.int("sqlite-busy-timeout-ms").ok().and_then(|ms| u32::try_from(ms).ok()).unwrap_or(5000);
+    Way::Sqlite { file: PathBuf::from(options.text("sqlite-db").unwrap_or("sbtest.sqlite")), pragmas, busy_timeout_ms }
+}
+
+/// A word of an option that goes into a statement.
+fn word<'a>(options: &'a OptionSet, name: &str, otherwise: &'a str) -> &'a str {
+    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    options.text(name).filter(is_word).unwrap_or(otherwise)
+}
+
+/// What all clients share.
+pub type Shared = Arc<Drivers>;

@@ -1,0 +1,106 @@
+//! `rumba sysbench`, or this program under the name `sysbench`: sysbench's own command line.
+
+mod host;
+mod reports;
+mod run;
+mod script;
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use rumba_sysbench::command_line::{self, Command, CommandLine, Unknown};
+use rumba_sysbench::refusal::Stream;
+use rumba_sysbench::{OptionSet, Refusal, Settings, help, version};
+use rumba_workload_sysbench::ScriptError;
+
+/// Prints to standard output; a reader that has seen enough is no failure.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Why nothing more is done; what was wrong is printed already.
+pub struct Ended(u8);
+
+impl Ended {
+    /// Prints a refusal.
+    fn refused(refusal: &Refusal) -> Self {
+        match refusal.stream() {
+            Stream::Out => print(&format!("{refusal}\n")),
+            Stream::Err => eprintln!("{refusal}"),
+        }
+        Self(refusal.exit_code())
+    }
+
+    /// Prints what went wrong in a script.
+    fn script(error: &ScriptError) -> Self {
+        print(&format!("FATAL: {error}\n"));
+        Self(1)
+    }
+}
+
+/// The words of sysbench's command line, if this program was called so, or under its name.
+pub fn asked(mut argv: Vec<String>) -> Option<Vec<String>> {
+    let called = |word: &String| std::path::Path::new(word).file_name().is_some_and(|name| name == "sysbench");
+    if argv.first().is_some_and(called) {
+        return Some(argv);
+    }
+    (argv.get(1).is_some_and(|word| word == "sysbench")).then(|| argv.split_off(1))
+}
+
+/// Does what a command line asks, the program's name its first word.
+pub fn main(argv: Vec<String>) -> ExitCode {
+    match command_line::parse(argv).map_err(|refusal| Ended::refused(&refusal)).and_then(|line| ask(&line)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Ended(code)) => ExitCode::from(code),
+    }
+}
+
+fn ask(line: &CommandLine) -> Result<(), Ended> {
+    let mut options = OptionSet::general();
+    let mut read = |path: &str| std::fs::read_to_string(path);
+    let applied = line.apply(&mut options, &mut read);
+    applied.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    if options.flag("version") {
+        print(&format!("{}\n", version::line()));
+        return Ok(());
+    }
+    if options.flag("help") {
+        print(&help::general("sysbench"));
+        return Ok(());
+    }
+    let script = script::Script::load(line, &options)?;
+    script.declare(&mut options)?;
+    let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
+    let notices =
+        applied.unresolved.resolve(&mut options, unknown, &mut read).map_err(|refusal| Ended::refused(&refusal))?;
+    notices.iter().for_each(|notice| eprintln!("{notice}"));
+    let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
+    let script = script.adopt(line, &options, &settings)?;
+    warnings.iter().for_each(|warning| script.warn(warning));
+    let Some(word) = line.command.as_deref() else {
+        // Loading it was all: a script that is run as it is.
+        return Ok(());
+    };
+    let test = line.test.as_deref().unwrap_or_default();
+    let available = script.available()?;
+    print(&version::banner(script.lua_version()));
+    match Command::choose(test, word, &available).map_err(|refusal| Ended::refused(&refusal))? {
+        Command::Prepare => script.call("prepare"),
+        Command::Cleanup => script.call("cleanup"),
+        Command::Help if script.has("help") => script.call("help"),
+        Command::Help => {
+            print(&help::test(command_line::short_name(test), script.options(&options)));
+            Ok(())
+        }
+        Command::Own(own) => script.own_command(&own, &settings),
+        Command::Run => run::run(&script, &settings, &options),
+    }
+}
+
+/// What standard input holds.
+fn standard_input() -> Vec<u8> {
+    let mut text = Vec::new();
+    // What cannot be read is no script, and is told as such.
+    let _ = std::io::stdin().read_to_end(&mut text);
+    text
+}

@@ -1,0 +1,323 @@
+//! A run: clients, and the reports of what they do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::Place;
+use rumba_core::error::EngineError;
+use rumba_core::record::{DriverKind, QueueKind};
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_lab::meter::CpuRoll;
+use rumba_lab::run::Driving;
+use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use rumba_sysbench::OptionSet;
+use rumba_sysbench::failure::Failure;
+use rumba_sysbench::report::{self, Closing, Document, Snapshot, Subject};
+use rumba_sysbench::settings::Settings;
+use rumba_workload_sysbench::ScriptClient;
+use rumba_workload_sysbench::counters::Counters;
+
+use super::reports::Since;
+use super::script::{Script, far_away, without_event};
+use super::{Ended, print};
+
+/// How often an interrupt is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs a script's events and reports.
+pub fn run(script: &Script, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
+    script.drivers.report(&report::running_with(settings));
+    script.call("init")?;
+    if !script.has("event") {
+        return Err(Ended::refused(&without_event(script)));
+    }
+    script.drivers.report(report::INITIALIZING);
+    let counters: Vec<Arc<Counters>> = (0..settings.threads).map(|_| Arc::default()).collect();
+    let made = Made::new(&plan(script, settings), &maker(script, &counters), &CpuRoll::new()).map_err(|error| {
+        let ended = script.failed(&error);
+        print(&format!("{}\n", Failure::ThreadInit));
+        ended
+    })?;
+    script.drivers.report(report::THREADS_STARTED);
+    let interrupt = Arc::new(AtomicBool::new(false));
+    // A second interrupt ends the program at once, as it would without this.
+    let registered =
+        signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, interrupt.clone())
+            .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
+    if let Err(error) = registered {
+        script.warn(&format!("Ctrl-C will not be reported: {error}"));
+    }
+    let started = Instant::now();
+    let document = Document::new(script.setup.script.name(), options);
+    let mut run = Run {
+        script,
+        settings,
+        counters,
+        running: made.start(),
+        started,
+        interval: Since::start(),
+        all: Since::start(),
+        interrupt,
+        document,
+    };
+    let ended = run.conduct();
+    run.close(ended)
+}
+
+fn plan(script: &Script, settings: &Settings) -> Plan {
+    let place = if script.drivers.is_embedded() {
+        Place::Embedded
+    } else {
+        // Whether the server is on this host is not known; most are, in a benchmark on one machine.
+        Place::Server { pid: Some(0), data_dir: None }
+    };
+    let schedule = match settings.rate_per_s {
+        Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, script.setup.seed),
+        None => Schedule::closed(script.setup.seed),
+    };
+    let driving = Driving::choose(DriverKind::Auto, &place, settings.threads);
+    Plan { clients: settings.threads, kinds: 1, schedule, driving }
+}
+
+fn maker(script: &Script, counters: &[Arc<Counters>]) -> Make {
+    let (setup, counters) = (script.setup.clone(), counters.to_vec());
+    Arc::new(move |address: ClientAddress| {
+        let counters = counters[address.client as usize].clone();
+        let client = ScriptClient::new(&setup, address.client, counters)
+            .map_err(|error| EngineError::failed("script", error.to_string()))?;
+        Ok(Box::new(client) as Box<dyn Client>)
+    })
+}
+
+struct Run<'a> {
+    script: &'a Script,
+    settings: &'a Settings,
+    counters: Vec<Arc<Counters>>,
+    running: Running,
+    started: Instant,
+    interval: Since,
+    all: Since,
+    interrupt: Arc<AtomicBool>,
+    document: Document,
+}
+
+/// What is due next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    WarmedUp,
+    Interval,
+    Checkpoint,
+    Limit,
+}
+
+/// How the clients came to their end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    ByThemselves,
+    Forced,
+    Interrupted,
+}
+
+impl Run<'_> {
+    /// Has the clients run until their end, and reports meanwhile.
+    fn conduct(&mut self) -> End {
+        let settings = self.settings;
+        let mut is_warm = settings.warmup.is_zero();
+        if !is_warm {
+            self.script.drivers.report(&report::warming_up(settings.warmup));
+        }
+        let mut reports = 0;
+        let mut checkpoints = settings.checkpoints.iter().copied().peekable();
+        loop {
+            let limit = settings.time.map(|time| (time, Due::Limit));
+            let next_report = settings.report_interval.map(|every| (every * (reports + 1), Due::Interval));
+            let checkpoint = checkpoints.peek().map(|&at| (at, Due::Checkpoint));
+            let due = if is_warm {
+                [next_report, checkpoint, limit].into_iter().flatten().min_by_key(|(at, _)| *at)
+            } else {
+                Some((settings.warmup, Due::WarmedUp))
+            };
+            let until = due.map_or_else(far_away, |(at, _)| self.started + at);
+            match self.wait(until) {
+                Some(end) => return end,
+                None => match due.map(|(_, due)| due) {
+                    Some(Due::WarmedUp) => {
+                        is_warm = true;
+                        self.warmed_up();
+                    }
+                    Some(Due::Interval) => {
+                        reports += 1;
+                        self.report_interval();
+                    }
+                    Some(Due::Checkpoint) => {
+                        checkpoints.next();
+                        self.report_checkpoint();
+                    }
+                    Some(Due::Limit) => return self.finish(),
+                    None => {}
+                },
+            }
+        }
+    }
+
+    /// Waits; how the clients ended, if they did.
+    fn wait(&mut self, until: Instant) -> Option<End> {
+        loop {
+            let next = until.min(Instant::now() + LOOK);
+            if self.running.wait(next) == Waited::AllEnded {
+                return Some(End::ByThemselves);
+            }
+            if self.interrupt.load(Relaxed) {
+                self.running.stop();
+                self.running.wait(Instant::now() + Duration::from_secs(1));
+                return Some(End::Interrupted);
+            }
+            if next >= until {
+                return None;
+            }
+        }
+    }
+
+    /// The time is over: what has begun ends, if it does so in time.
+    fn finish(&mut self) -> End {
+        self.running.finish();
+        let until = match self.settings.forced_shutdown {
+            Some(grace) => Instant::now() + grace,
+            None => far_away(),
+        };
+        self.wait(until).unwrap_or(End::Forced)
+    }
+
+    /// Nothing of the warmup counts.
+    fn warmed_up(&mut self) {
+        self.running.collect();
+        self.counters.iter().for_each(|client| client.reset());
+        self.started = Instant::now();
+        (self.interval, self.all) = (Since::start(), Since::start());
+    }
+
+    /// Takes what was counted since the last time.
+    fn collect(&mut self) {
+        let counts = self.running.collect();
+        self.interval.span.merge(&counts);
+        self.all.span.merge(&counts);
+    }
+
+    fn subject(&self) -> Subject {
+        if self.counters.iter().any(|client| client.read().iter().take(3).any(|&count| count > 0)) {
+            Subject::Sql
+        } else {
+            Subject::Other
+        }
+    }
+
+    fn report_interval(&mut self) {
+        self.collect();
+        let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
+        let snapshot = self.interval.tell(self.settings, &self.counters, running, elapsed, None);
+        self.document.add_interval(&snapshot);
+        if !self.hook("report_intermediate", &snapshot) {
+            self.script.drivers.report(&report::intermediate(&snapshot, self.subject()));
+        }
+    }
+
+    fn report_checkpoint(&mut self) {
+        self.collect();
+        self.script.drivers.report(&report::checkpoint(self.started.elapsed().as_secs_f64()));
+        let snapshot = self.cumulative(0);
+        self.tell_cumulative(&snapshot);
+        self.document.add_checkpoint(&snapshot);
+        // Each checkpoint tells of the time since the last.
+        self.counters.iter().for_each(|client| client.reset());
+        self.all = Since::start();
+    }
+
+    fn cumulative(&mut self, unfinished: u32) -> Snapshot {
+        let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
+        let mut snapshot = self.all.tell(self.settings, &self.counters, running, elapsed, None);
+        snapshot.unfinished_events = unfinished;
+        snapshot
+    }
+
+    fn tell_cumulative(&self, snapshot: &Snapshot) {
+        if !snapshot.histogram.is_empty() {
+            self.script.drivers.report(&report::histogram(snapshot));
+        }
+        if !self.hook("report_cumulative", snapshot) {
+            let closing = Closing { layout: self.settings.layout, subject: self.subject(), debug: self.settings.debug };
+            self.script.drivers.report(&report::cumulative(snapshot, closing));
+        }
+    }
+
+    /// Calls a hook of the script, if it has it.
+    fn hook(&self, name: &str, snapshot: &Snapshot) -> bool {
+        match self.script.main.report(name, &stat(snapshot)) {
+            Ok(called) => called,
+            Err(error) => {
+                print(&format!("FATAL: {error}\n"));
+                true
+            }
+        }
+    }
+
+    /// The closing report, and what the script does at its end.
+    fn close(mut self, end: End) -> Result<(), Ended> {
+        let failure = self.running.failure().cloned();
+        let unfinished = if end == End::Forced {
+            print(&format!("{}\n", Failure::ForcedShutdown));
+            let (counts, censored) = self.running.cut();
+            self.interval.span.merge(&counts);
+            self.all.span.merge(&counts);
+            u32::try_from(censored.open.len()).unwrap_or(u32::MAX)
+        } else {
+            self.collect();
+            0
+        };
+        if let Some(error) = &failure {
+            return Err(self.script.failed(error));
+        }
+        let snapshot = self.cumulative(unfinished);
+        self.tell_cumulative(&snapshot);
+        if let Some(file) = &self.settings.report_json {
+            self.document.finish(&snapshot);
+            let text = self.document.json().map_err(std::io::Error::other);
+            if let Err(error) = text.and_then(|text| std::fs::write(file, text)) {
+                print(&format!("FATAL: {}: {error}\n", file.display()));
+                return Err(Ended(1));
+            }
+        }
+        match end {
+            End::Forced => return Err(Ended(Failure::ForcedShutdown.exit_code())),
+            End::Interrupted => return Err(Ended(130)),
+            End::ByThemselves => self.running.join(),
+        }
+        self.script.call("done")
+    }
+}
+
+/// What hooks are given.
+fn stat(snapshot: &Snapshot) -> Vec<(&'static str, f64)> {
+    let (counts, latency) = (&snapshot.counts, &snapshot.latency);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let percentile_ms = snapshot.percentiles.first().map_or(0.0, |first| first.latency_ms);
+    let queue = snapshot.queue.unwrap_or_default();
+    vec![
+        ("threads_running", f64::from(snapshot.threads_running)),
+        ("time_interval", snapshot.interval_s),
+        ("time_total", snapshot.elapsed_s),
+        ("latency_pct", percentile_ms / 1000.0),
+        ("events", counts.events as f64),
+        ("reads", counts.reads as f64),
+        ("writes", counts.writes as f64),
+        ("other", counts.others as f64),
+        ("errors", counts.ignored_errors as f64),
+        ("reconnects", counts.reconnects as f64),
+        ("queue_length", queue.length as f64),
+        ("concurrency", queue.concurrency as f64),
+        ("latency_min", seconds(latency.min_ns)),
+        ("latency_max", seconds(latency.max_ns)),
+        ("latency_avg", seconds(latency.avg_ns)),
+        ("latency_sum", seconds(latency.sum_ns)),
+    ]
+}

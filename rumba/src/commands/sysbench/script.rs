@@ -1,0 +1,255 @@
+//! A script in its main interpreter: what it declares, its commands.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rumba_core::error::EngineError;
+use rumba_core::record::DriverKind;
+use rumba_core::worker::{Client, ClientAddress, Pace};
+use rumba_lab::meter::CpuRoll;
+use rumba_lab::run::Driving;
+use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
+use rumba_sysbench::command_line::{Available, CommandLine, OwnCommand};
+use rumba_sysbench::options::{Kind, OptionInfo, OptionValue};
+use rumba_sysbench::settings::{self, Settings};
+use rumba_sysbench::{OptionSet, Refusal, version};
+use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::declared;
+use rumba_workload_sysbench::host::{Host, Level};
+use rumba_workload_sysbench::random::{Distribution, Shapes, Unique};
+use rumba_workload_sysbench::setup::{self, Events, Setup};
+use rumba_workload_sysbench::{Interpreter, ScriptError};
+
+use super::host::{Drivers, Shared};
+use super::{Ended, standard_input};
+
+/// A script that is loaded.
+pub struct Script {
+    /// What its clients share.
+    pub setup: Arc<Setup>,
+    /// The ways to databases.
+    pub drivers: Shared,
+    /// The interpreter of what is done once.
+    pub main: Interpreter,
+    declares: bool,
+}
+
+impl Script {
+    /// Loads the script that a command line names, or that standard input holds.
+    pub fn load(line: &CommandLine, options: &OptionSet) -> Result<Self, Ended> {
+        let drivers = Arc::new(Drivers::new());
+        let script = match &line.test {
+            Some(name) if !line.reads_stdin() => setup::Script::Named(name.clone()),
+            _ => setup::Script::Text { name: "stdin".to_owned(), text: standard_input() },
+        };
+        let setup = Arc::new(Setup {
+            script,
+            options: values(options)?,
+            argv: line.argv.clone(),
+            command: line.command.clone(),
+            version: version::SYSBENCH.to_owned(),
+            luajit_command: options.text("luajit-cmd").map(str::to_owned),
+            host: drivers.clone(),
+            seed: 0,
+            shapes: Shapes::default(),
+            unique: Unique::new(0),
+            events: Events::at_most(0),
+        });
+        let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| Ended::script(&error))?;
+        Ok(Self { setup, drivers, main, declares: line.reads_stdin() })
+    }
+
+    /// Makes the script's options known.
+    pub fn declare(&self, options: &mut OptionSet) -> Result<(), Ended> {
+        for own in self.main.declared().map_err(|error| Ended::script(&error))? {
+            let info = OptionInfo::of_script(&own.name, &own.help, kind(own.kind), own.default.as_deref());
+            let wrong = |_| ScriptError::Load(format!("the default of option {} is neither on nor off", own.name));
+            options.declare(info).map_err(wrong).map_err(|error| Ended::script(&error))?;
+        }
+        Ok(())
+    }
+
+    /// The options that it declares.
+    pub fn options<'o>(&self, options: &'o OptionSet) -> Vec<&'o OptionInfo> {
+        let declared = self.main.declared().unwrap_or_default();
+        declared.iter().filter_map(|own| options.info(&own.name)).collect()
+    }
+
+    /// Whether options that nobody declares are let be, as for a script of the standard input.
+    pub fn keeps_unknown(&self) -> bool {
+        self.declares
+    }
+
+    /// Takes the options on, now that all are known.
+    pub fn adopt(mut self, line: &CommandLine, options: &OptionSet, settings: &Settings) -> Result<Self, Ended> {
+        self.drivers.adopt(options, settings.verbosity);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seed = settings.random.seed.map_or(now.as_nanos() as u64, |seed| u64::from(seed.cast_unsigned()));
+        let script = match &self.setup.script {
+            setup::Script::Named(name) => setup::Script::Named(name.clone()),
+            setup::Script::Text { name, text } => setup::Script::Text { name: name.clone(), text: text.clone() },
+        };
+        self.setup = Arc::new(Setup {
+            script,
+            options: values(options)?,
+            argv: line.argv.clone(),
+            command: line.command.clone(),
+            version: version::SYSBENCH.to_owned(),
+            luajit_command: settings.luajit_command.clone(),
+            host: self.drivers.clone(),
+            seed,
+            shapes: shapes(&settings.random),
+            unique: Unique::new(seed),
+            events: Events::at_most(settings.events.unwrap_or(0)),
+        });
+        self.main.adopt(&self.setup).map_err(|error| Ended::script(&error))?;
+        Ok(self)
+    }
+
+    /// Prints a warning.
+    pub fn warn(&self, words: &str) {
+        self.drivers.log(Level::Warning, words);
+    }
+
+    /// What the script offers.
+    pub fn available(&self) -> Result<Available, Ended> {
+        let mut own = Vec::new();
+        if let Some(word) = self.setup.command.as_deref()
+            && let Some(command) = self.main.command(word).map_err(|error| Ended::script(&error))?
+        {
+            own.push(OwnCommand { name: word.to_owned(), is_parallel: command.is_parallel });
+        }
+        let help = self.has("help") || self.main.declared().is_ok_and(|declared| !declared.is_empty());
+        Ok(Available { own, prepare: self.has("prepare"), cleanup: self.has("cleanup"), help })
+    }
+
+    /// Which LuaJIT runs it.
+    pub fn lua_version(&self) -> &'static str {
+        "LuaJIT 2.1"
+    }
+
+    /// Whether the script defines a function.
+    pub fn has(&self, function: &str) -> bool {
+        self.main.has(function)
+    }
+
+    /// Calls a function of the script.
+    pub fn call(&self, function: &str) -> Result<(), Ended> {
+        self.main.call(function).map_err(|error| Ended::script(&error))
+    }
+
+    /// Carries out a command of the script's own, in as many interpreters as there are threads if it is one for all.
+    pub fn own_command(&self, own: &OwnCommand, settings: &Settings) -> Result<(), Ended> {
+        if !own.is_parallel || settings.threads < 2 {
+            return match self.main.call_command(&own.name) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(Ended(1)),
+                Err(error) => Err(Ended::script(&error)),
+            };
+        }
+        let (setup, name) = (self.setup.clone(), own.name.clone());
+        let make: Make = Arc::new(move |address: ClientAddress| {
+            let interpreter = Interpreter::new(&setup, address.client, Arc::new(Counters::default()));
+            let interpreter = interpreter.map_err(|error| EngineError::failed("script", error.to_string()))?;
+            Ok(Box::new(Once { interpreter, name: name.clone() }) as Box<dyn Client>)
+        });
+        // What they do blocks, so each needs a thread of its own.
+        let place = rumba_core::engine::Place::Embedded;
+        let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
+        let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
+        let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| self.failed(&error))?;
+        let mut running = made.start();
+        running.wait(far_away());
+        let failure = running.failure().cloned();
+        running.join();
+        failure.map_or(Ok(()), |error| Err(self.failed(&error)))
+    }
+
+    /// Prints what a client failed with.
+    pub fn failed(&self, error: &EngineError) -> Ended {
+        let words = match error {
+            EngineError::Failed { call: "script", message } => message.clone(),
+            other => other.to_string(),
+        };
+        self.drivers.log(Level::Fatal, &words);
+        Ended(1)
+    }
+}
+
+/// A time that does not come.
+pub fn far_away() -> std::time::Instant {
+    std::time::Instant::now() + std::time::Duration::from_secs(1 << 31)
+}
+
+/// A client that carries out a command once.
+struct Once {
+    interpreter: Interpreter,
+    name: String,
+}
+
+impl Client for Once {
+    fn run<'a>(
+        &'a mut self,
+        _pace: &'a mut dyn Pace,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+        Box::pin(async move {
+            match self.interpreter.call_command(&self.name) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(EngineError::failed("script", format!("command '{}' failed", self.name))),
+                Err(error) => Err(EngineError::failed("script", error.to_string())),
+            }
+        })
+    }
+}
+
+fn kind(kind: declared::Kind) -> Kind {
+    match kind {
+        declared::Kind::Flag => Kind::Flag,
+        declared::Kind::Int => Kind::Int,
+        declared::Kind::Size => Kind::Size,
+        declared::Kind::Double => Kind::Double,
+        declared::Kind::Text => Kind::Text,
+        declared::Kind::List => Kind::List,
+        declared::Kind::File => Kind::File,
+    }
+}
+
+/// The options' values, as scripts find them.
+fn values(options: &OptionSet) -> Result<Vec<(String, setup::OptionValue)>, Ended> {
+    let value = |(name, info): (String, &OptionInfo)| {
+        let value = match options.value(&info.name).map_err(|refusal| Ended::refused(&refusal))? {
+            OptionValue::Flag(flag) => setup::OptionValue::Flag(flag),
+            OptionValue::Number(number) => setup::OptionValue::Number(number),
+            OptionValue::Text(text) => setup::OptionValue::Text(text),
+            OptionValue::List(list) => setup::OptionValue::List(list),
+            OptionValue::Nothing => setup::OptionValue::Nil,
+        };
+        Ok((name, value))
+    };
+    options.iter().map(value).collect()
+}
+
+fn shapes(random: &settings::RandomSettings) -> Shapes {
+    Shapes {
+        default: match random.distribution {
+            settings::Distribution::Uniform => Distribution::Uniform,
+            settings::Distribution::Gaussian => Distribution::Gaussian,
+            settings::Distribution::Special => Distribution::Special,
+            settings::Distribution::Pareto => Distribution::Pareto,
+            settings::Distribution::Zipfian => Distribution::Zipfian,
+        },
+        iterations: random.special_iterations,
+        special_pct: f64::from(random.special_percent),
+        special_res: f64::from(random.special_results_percent),
+        pareto_h: random.pareto_h,
+        zipfian_exponent: random.zipfian_exponent,
+    }
+}
+
+/// What is wrong with a script that says nothing of what to measure.
+pub fn without_event(script: &Script) -> Refusal {
+    Refusal::Fatal(format!(
+        "cannot find the event() function in {}",
+        rumba_sysbench::command_line::short_name(script.setup.script.name())
+    ))
+}

@@ -1,0 +1,335 @@
+//! Scripts over SQLite: what each function of the interface does, and what it answers.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::SqlSession;
+use rumba_core::worker::{Client as _, Op, OpKind, Pace, block_on};
+use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
+use rumba_workload_sysbench::random::{Shapes, Unique};
+use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
+use rumba_workload_sysbench::{Interpreter, ScriptClient, ScriptError};
+
+struct Sqlite {
+    file: PathBuf,
+    log: Mutex<Vec<String>>,
+}
+
+impl Host for Sqlite {
+    fn drivers(&self) -> &[DriverInfo] {
+        &[DriverInfo { name: "sqlite", about: "SQLite" }]
+    }
+
+    fn default_driver(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        rumba_engine_sqlite::session(&self.file, "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF", 1000)
+    }
+
+    fn remedy(&self, _driver: usize, error: &EngineError) -> Remedy {
+        if error.is_conflict() { Remedy::RollBackAndRestart } else { Remedy::Fatal }
+    }
+
+    fn log(&self, level: Level, words: &str) {
+        self.log.lock().unwrap().push(format!("{level:?}: {words}"));
+    }
+}
+
+/// Lets `left` operations through.
+#[derive(Default)]
+struct Count {
+    left: u64,
+    ops: u64,
+    retries: u32,
+}
+
+impl Pace for Count {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        let more = self.left > 0;
+        self.left -= u64::from(more);
+        Poll::Ready(more)
+    }
+
+    fn start(&mut self, _kind: OpKind) {}
+
+    fn done(&mut self, _kind: OpKind, op: Op) -> u64 {
+        self.ops += 1;
+        self.retries += op.retries;
+        0
+    }
+}
+
+struct Run {
+    dir: tempfile::TempDir,
+    host: Arc<Sqlite>,
+    options: Vec<(String, OptionValue)>,
+}
+
+impl Run {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Arc::new(Sqlite { file: dir.path().join("db"), log: Mutex::default() });
+        Self { dir, host, options: vec![("percentile".into(), OptionValue::Number(95.0))] }
+    }
+
+    fn setup(&self, text: &str) -> Arc<Setup> {
+        Arc::new(Setup {
+            script: Script::Text { name: "test.lua".into(), text: text.as_bytes().to_vec() },
+            options: self.options.clone(),
+            argv: vec!["sysbench".into(), "test.lua".into(), "run".into()],
+            command: Some("run".into()),
+            version: "1.1.0".into(),
+            luajit_command: None,
+            host: self.host.clone(),
+            seed: 1,
+            shapes: Shapes::default(),
+            unique: Unique::new(1),
+            events: Events::at_most(0),
+        })
+    }
+
+    /// Loads a script, whose assertions are its test.
+    fn load(&self, text: &str) -> Result<Interpreter, ScriptError> {
+        Interpreter::new(&self.setup(text), 3, Arc::default())
+    }
+
+    /// Runs so many events of a script.
+    fn events(&self, text: &str, events: u64) -> (Result<(), EngineError>, Count, Arc<Counters>) {
+        let counters = Arc::<Counters>::default();
+        let mut client = ScriptClient::new(&self.setup(text), 3, counters.clone()).unwrap();
+        let mut pace = Count { left: events, ..Count::default() };
+        let end = block_on(client.run(&mut pace));
+        (end, pace, counters)
+    }
+}
+
+const TABLE: &str = r"
+drv = sysbench.sql.driver()
+con = drv:connect()
+con:query('CREATE TABLE t (id INTEGER PRIMARY KEY, c CHAR(20), d DOUBLE)')
+";
+
+#[test]
+fn statements_are_answered_as_scripts_expect_it() {
+    let run = Run::new();
+    let script = format!(
+        r"{TABLE}
+        assert(drv:name() == 'sqlite' and tostring(con) == '<sql_connection>')
+        assert(con:query('INSERT INTO t VALUES (1, \'a\', 1.5), (2, NULL, 2)') == nil)
+        local rs = con:query('SELECT id, c, d FROM t ORDER BY id')
+        assert(rs.nrows == 2 and rs.nfields == 3, tostring(rs.nrows))
+        local row = rs:fetch_row()
+        assert(row[1] == '1' and row[2] == 'a' and row[3] == '1.5', row[3])
+        row = rs:fetch_row()
+        assert(row[1] == '2' and row[2] == nil and row[3] == '2.0', row[3])
+        assert(rs:fetch_row() == nil)
+        rs:free()
+        local id, c = con:query_row('SELECT id, c FROM t WHERE id = 1')
+        assert(id == '1' and c == 'a')
+        assert(con:query_row('SELECT id FROM t WHERE id = 9') == nil)
+        assert(con:query('SELECT id FROM t WHERE id = 9').nrows == 0)
+
+        local T = sysbench.sql.type
+        local stmt = con:prepare('INSERT INTO t VALUES (?, ?, ?)')
+        local p = {{ stmt:bind_create(T.INT), stmt:bind_create(T.CHAR, 5), stmt:bind_create(T.DOUBLE) }}
+        stmt:bind_param(p[1], p[2], p[3])
+        for id = 10, 12 do
+            p[1]:set(id) p[2]:set('longer than five') p[3]:set(id / 4)
+            assert(stmt:execute() == nil)
+        end
+        p[1]:set(13) p[2]:set(nil) p[3]:set(nil)
+        stmt:execute()
+        assert(stmt:close() == 0)
+        assert(con:query_row('SELECT count(*), sum(d), min(c) FROM t WHERE id >= 10') == '4')
+        local n, sum, c = con:query_row('SELECT count(*), sum(d), min(c) FROM t WHERE id >= 10')
+        assert(sum == '8.25' and c == 'longe', c)
+
+        stmt = con:prepare('SELECT c FROM t WHERE id = ?')
+        local key = stmt:bind_create(T.BIGINT)
+        stmt:bind_param(key)
+        key:set(10)
+        local rs = stmt:execute()
+        assert(rs.nrows == 1 and rs:fetch_row()[1] == 'longe')
+        local s = con:prepare('UPDATE t SET c = ? WHERE id = 10')
+        local word = s:bind_create(T.VARCHAR, 8)
+        s:bind_param(word)
+        word:set_rand_str('##-@@')
+        s:execute()
+        assert(con:query_row('SELECT c FROM t WHERE id = 10'):match('^%d%d%-%l%l$'))
+
+        con:bulk_insert_init('INSERT INTO t VALUES')
+        for id = 100, 20099 do con:bulk_insert_next('(' .. id .. ', \'' .. ('x'):rep(40) .. '\', 0)') end
+        con:bulk_insert_done()
+        assert(con:query_row('SELECT count(*) FROM t WHERE id >= 100') == '20000')
+        assert(con:disconnect())
+        assert(not pcall(con.query, con, 'SELECT 1'))
+        assert(con:reconnect() and con:query_row('SELECT 1') == '1')"
+    );
+    run.load(&script).unwrap();
+    assert_eq!(*run.host.log.lock().unwrap(), ["Alert: attempt to use an already closed connection"]);
+}
+
+#[test]
+fn errors_carry_the_file_the_line_and_the_engine_s_words() {
+    let run = Run::new();
+    let words = |text: &str| run.load(text).map(drop).unwrap_err().to_string();
+    assert_eq!(words("x = = 1"), "test.lua:1: unexpected symbol near '='");
+    assert_eq!(words("#!/usr/bin/env sysbench\nerror('no')"), "test.lua:2: no");
+    let error = words("\nlocal con = sysbench.sql.driver():connect()\ncon:query('SELEC 1')");
+    assert!(error.starts_with("test.lua:3: SQL error, errno = 1, state = 'HY000': near \"SELEC\""), "{error}");
+    let log = run.host.log.lock().unwrap().join("\n");
+    assert!(log.starts_with("Fatal: query returned error 1 (") && log.ends_with("in `SELEC 1`)"), "{log}");
+    let setup = Setup { script: Script::Named("nowhere".into()), ..Arc::into_inner(run.setup("")).unwrap() };
+    let error = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map(drop).unwrap_err();
+    assert_eq!(error, ScriptError::NotFound("nowhere".into()));
+}
+
+#[test]
+fn events_run_until_the_pace_or_the_script_ends_them() {
+    let run = Run::new();
+    let script = format!(
+        "{TABLE}
+        function thread_init() stmt = con:prepare('INSERT INTO t (c) VALUES (?)')
+            word = stmt:bind_create(sysbench.sql.type.CHAR, 10) stmt:bind_param(word) end
+        function event(id) assert(id == 3 and sysbench.tid == 3) word:set('x') stmt:execute()
+            con:query('SELECT * FROM t WHERE id = 1') con:query('DELETE FROM t WHERE id = 0') end
+        function thread_done() con:query('CREATE TABLE done_' .. con:query_row('SELECT count(*) FROM t') .. ' (x)') end"
+    );
+    let (end, pace, counters) = run.events(&script, 500);
+    end.unwrap();
+    assert_eq!(pace.ops, 500);
+    // Other: the tables that are made, and what changes nothing.
+    assert_eq!(counters.read()[..5], [502, 501, 500, 0, 0]);
+    let (end, pace, _) = run.events("n = 0 function event() n = n + 1 return n == 4 end", 500);
+    end.unwrap();
+    assert_eq!(pace.ops, 3, "the event that ends the run is none");
+    let (end, ..) = run.events("function event() local x = nil; return x.y end", 500);
+    assert_eq!(
+        end.unwrap_err().to_string(),
+        "script: `thread_run' function failed: test.lua:1: attempt to index local 'x' (a nil value)"
+    );
+}
+
+#[test]
+fn an_event_that_met_a_conflict_is_begun_again() {
+    let run = Run::new();
+    let script = "
+        con = sysbench.sql.driver():connect()
+        con:query('CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY)')
+        local other = sysbench.sql.driver():connect()
+        other:query('PRAGMA busy_timeout = 1')
+        tries, hooked = 0, 0
+        function sysbench.hooks.before_restart_event(told) hooked = hooked + 1 assert(told.sql_errno == 5) end
+        function event()
+            tries = tries + 1
+            if tries == 1 then other:query('BEGIN IMMEDIATE') elseif tries == 3 then other:query('ROLLBACK') end
+            con:query('BEGIN')
+            con:query('INSERT INTO t VALUES (NULL)')
+            con:query('COMMIT')
+        end
+        function thread_done() assert(tries == 4 and hooked == 2, tries .. ' ' .. hooked) end";
+    let (end, pace, counters) = run.events(script, 2);
+    end.unwrap();
+    assert_eq!((pace.ops, pace.retries), (2, 2));
+    assert_eq!(counters.read()[4], 2);
+}
+
+#[test]
+fn random_numbers_counters_and_histograms_are_there_under_all_their_names() {
+    let run = Run::new();
+    let script = r"
+        for _, name in ipairs { 'default', 'uniform', 'gaussian', 'special', 'pareto', 'zipfian' } do
+            local n = sysbench.rand[name](5, 9)
+            assert(n >= 5 and n <= 9)
+            n = require('ffi').C['sb_rand_' .. name](5, 9)
+            assert(n >= 5 and n <= 9)
+        end
+        assert(sysbench.rand.string('##@'):match('^%d%d%l$') and sb_rand_str('##@'):match('^%d%d%l$'))
+        local s = sysbench.rand.varstring(3, 7)
+        assert(#s >= 3 and #s <= 7)
+        assert(sysbench.rand.unique() ~= sysbench.rand.unique())
+        local d = sysbench.rand.uniform_double()
+        assert(d >= 0 and d < 1 and sb_rand(1, 1) == 1)
+        assert(type(tonumber(sysbench.rand.uniform_uint64())) == 'number')
+        ffi.cdef[[
+            void sb_counter_inc(int thread_id, sb_counter_type type);
+            int usleep(unsigned int useconds);
+        ]]
+        ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
+        ffi.C.usleep(1)
+        local h = sysbench.histogram.new(100, 1, 1000)
+        h:update(10)
+        assert(sysbench.version == '1.1.0' and sysbench.cmdline.command == 'run')
+        assert(sysbench.cmdline.script_path == 'test.lua' and sysbench.cmdline.argv[2] == 'run')
+        assert(os.execute('true') and bit.band(6, 3) == 2)";
+    let counters = Arc::<Counters>::default();
+    Interpreter::new(&run.setup(script), 3, counters.clone()).unwrap();
+    assert_eq!(counters.read()[4], 1);
+}
+
+#[test]
+fn options_and_commands_of_a_script_are_read() {
+    let mut run = Run::new();
+    let script = "
+        sysbench.cmdline.options = {
+            tables = { 'Number of tables', 1 }, auto_inc = { 'Automatic keys', true }, name = { 'A name', 'x' },
+            whole = { 'A whole number', 5, sysbench.cmdline.ARG_INT }, list = { 'Some', { 'a', 'b' } },
+            none = { 'Nothing' } }
+        sysbench.cmdline.commands = { own = { function() made = sysbench.opt.tables end, sysbench.cmdline.PARALLEL_COMMAND },
+            no = { function() return false end } }";
+    run.options.push(("tables".into(), OptionValue::Number(7.0)));
+    let interpreter = run.load(script).unwrap();
+    let told: Vec<String> = interpreter
+        .declared()
+        .unwrap()
+        .iter()
+        .map(|option| format!("{} {:?} {:?}", option.name, option.kind, option.default.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "auto_inc Flag Some(\"on\")",
+            "list List Some(\"a,b\")",
+            "name Text Some(\"x\")",
+            "none Text None",
+            "tables Double Some(\"1\")",
+            "whole Int Some(\"5\")"
+        ]
+    );
+    assert!(interpreter.command("own").unwrap().unwrap().is_parallel);
+    assert!(interpreter.call_command("own").unwrap() && !interpreter.call_command("no").unwrap());
+    assert_eq!(interpreter.command("other").unwrap(), None);
+    assert_eq!(interpreter.lua().globals().get::<f64>("made").unwrap(), 7.0);
+    drop(run.dir);
+}
+
+#[test]
+fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
+    let run = Run::new();
+    let script = format!("{TABLE} function event() con:query('SELECT 1') end");
+    let mut client = ScriptClient::new(&run.setup(&script), 3, Arc::default()).unwrap();
+    /// Its first turn never comes.
+    struct Never;
+    impl Pace for Never {
+        fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+            Poll::Pending
+        }
+        fn start(&mut self, _kind: OpKind) {}
+        fn done(&mut self, _kind: OpKind, _op: Op) -> u64 {
+            0
+        }
+    }
+    let mut pace = Never;
+    let mut running = client.run(&mut pace);
+    let mut context = Context::from_waker(std::task::Waker::noop());
+    assert!(running.as_mut().poll(&mut context).is_pending());
+    drop(running);
+    drop(client);
+    std::fs::remove_file(run.dir.path().join("db")).unwrap();
+}

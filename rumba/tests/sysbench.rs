@@ -1,0 +1,216 @@
+//! `rumba sysbench` as its users and the tools that read its output have it: the bundled scripts over SQLite, MariaDB
+//! and PostgreSQL, its own command line, what goes wrong.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+#[path = "common/theirs.rs"]
+mod theirs;
+
+use std::process::Output;
+
+use common::{Place, kill, text};
+use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
+use theirs::{PASSWORD, Theirs};
+
+/// The bundled scripts that a run of events makes sense of.
+const SCRIPTS: [&str; 10] = [
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_write_only",
+    "oltp_insert",
+    "oltp_delete",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "select_random_points",
+    "select_random_ranges",
+];
+
+fn sysbench<S: AsRef<std::ffi::OsStr>>(place: &Place, words: &[S]) -> Output {
+    place.rumba(&["sysbench"]).args(words).output().unwrap()
+}
+
+fn succeeds<S: AsRef<std::ffi::OsStr> + std::fmt::Debug>(place: &Place, words: &[S]) -> String {
+    let output = sysbench(place, words);
+    assert!(output.status.success(), "{words:?}: {}", text(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The figure that parsers take from a line: what follows its label.
+fn figure(said: &str, label: &str) -> f64 {
+    let line = said.lines().find(|line| line.trim_start().starts_with(label));
+    let rest = line.unwrap_or_else(|| panic!("no {label:?} in {said}")).trim_start()[label.len()..].trim_start();
+    rest.split(|character: char| !(character.is_ascii_digit() || character == '.')).next().unwrap().parse().unwrap()
+}
+
+/// The whole suite: prepare, each script, cleanup.
+fn suite(place: &Place, options: &[&str]) {
+    let with = |words: &[&str]| -> Vec<String> { options.iter().chain(words).map(|&word| word.to_owned()).collect() };
+    succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=500", "--threads=2", "prepare"]));
+    for script in SCRIPTS {
+        let words = with(&[script, "--tables=2", "--table-size=500", "--threads=2", "--events=60", "--time=0", "run"]);
+        let said = succeeds(place, &words);
+        assert_eq!(figure(&said, "total number of events:"), 60.0, "{script}: {said}");
+        assert_eq!(figure(&said, "ignored errors:"), 0.0, "{script}: {said}");
+        let queries = figure(&said, "total:");
+        let each = match script {
+            "oltp_read_write" => 20.0,
+            "oltp_read_only" => 16.0,
+            "oltp_write_only" => 6.0,
+            _ => 1.0,
+        };
+        assert_eq!(queries, 60.0 * each, "{script}: {said}");
+    }
+    micro(place, options);
+    succeeds(place, &with(&["oltp_common", "--tables=2", "cleanup"]));
+    succeeds(place, &with(&["bulk_insert", "--threads=2", "prepare"]));
+    let said = succeeds(place, &with(&["bulk_insert", "--threads=2", "--events=2000", "--time=0", "run"]));
+    assert_eq!(figure(&said, "total number of events:"), 2000.0);
+    succeeds(place, &with(&["bulk_insert", "--threads=2", "cleanup"]));
+    // Everything is gone: the tables can be made again.
+    succeeds(place, &with(&["oltp_common", "--tables=2", "--table-size=10", "prepare"]));
+}
+
+/// Each of the tests of single statements.
+fn micro(place: &Place, options: &[&str]) {
+    let listed = succeeds(place, &["micro", "tests"]);
+    let tests: Vec<&str> = listed.lines().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
+    assert!(tests.len() >= 40, "{listed}");
+    for test in tests {
+        let test = format!("--micro-test={test}");
+        let words =
+            [options, &["micro", &test, "--tables=2", "--table-size=500", "--events=5", "--time=0", "run"]].concat();
+        let said = succeeds(place, &words);
+        assert_eq!(figure(&said, "total number of events:"), 5.0, "{test}: {said}");
+    }
+}
+
+#[test]
+fn the_suite_runs_with_no_server_at_all() {
+    let place = Place::new();
+    suite(&place, &["--db-driver=sqlite", "--sqlite-synchronous=off"]);
+    assert!(place.path("sbtest.sqlite").exists());
+}
+
+#[test]
+#[needs(MariaDb)]
+fn the_suite_runs_over_mariadb_prepared_and_as_text() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    server.ask("CREATE DATABASE sbtest");
+    let (socket, password) =
+        (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
+    for mode in ["auto", "disable"] {
+        suite(&place, &[&socket, "--mysql-user=root", &password, &format!("--db-ps-mode={mode}")]);
+        server.ask("DROP DATABASE sbtest");
+        server.ask("CREATE DATABASE sbtest");
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn the_suite_runs_over_postgresql() {
+    let place = Place::new();
+    let server = PostgreSql::start(&[], &[]);
+    let (host, port) =
+        (format!("--pgsql-host={}", server.directory().display()), format!("--pgsql-port={}", server.port()));
+    let user = format!("--pgsql-user={SUPERUSER}");
+    suite(&place, &["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres"]);
+}
+
+#[test]
+fn what_it_says_of_itself_is_what_tools_look_for() {
+    let place = Place::new();
+    assert!(succeeds(&place, &["--version"]).starts_with("sysbench 1.1.0"));
+    let help = succeeds(&place, &["--help"]);
+    for words in ["--threads=N", "--db-driver=STRING", "--mysql-host=", "--pgsql-host=", "--sqlite-db="] {
+        assert!(help.contains(words), "{words} in {help}");
+    }
+    let help = succeeds(&place, &["oltp_read_only", "help"]);
+    assert!(help.contains("oltp_read_only options:") && help.contains("--table_size=N"), "{help}");
+    // Called by its name, it is sysbench.
+    let link = place.path("sysbench");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rumba"), &link).unwrap();
+    let output = std::process::Command::new(link).arg("--version").output().unwrap();
+    assert!(text(&output).starts_with("sysbench 1.1.0"), "{}", text(&output));
+}
+
+#[test]
+fn mistakes_are_refused_in_its_words() {
+    let place = Place::new();
+    for (words, said) in [
+        (&["nowhere", "run"][..], "FATAL: Cannot find benchmark 'nowhere': no such built-in test, file or module"),
+        (&["oltp_read_only", "--tabels=3", "run"], "invalid option: --tabels=3\ndid you mean --tables?"),
+        (&["oltp_read_only", "--threads=abc", "run"], "Invalid value for the 'threads' option: 'abc'"),
+        (&["oltp_read_only", "fly"], "Unknown command: fly"),
+        (&["--db-driver=oracle", "oltp_read_only", "run"], "invalid database driver name: 'oracle'"),
+        (&["--db-driver=sqlite", "oltp_read_only", "run"], "no such table: sbtest1"),
+        (&["--mysql-port=1", "oltp_read_only", "run"], "Connection refused"),
+    ] {
+        let output = sysbench(&place, words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {}", text(&output));
+        assert!(text(&output).contains(said), "{words:?}: {}", text(&output));
+    }
+}
+
+#[test]
+fn reports_come_while_it_runs_and_at_its_end() {
+    let place = Place::new();
+    std::fs::write(
+        place.path("nap.lua"),
+        "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end\nfunction done() print('done') end",
+    )
+    .unwrap();
+    let words =
+        ["nap.lua", "--time=3", "--report-interval=1", "--percentile=50,99", "--histogram", "--report-json=r.json"];
+    let said = succeeds(&place, &[&words[..], &["--threads=2", "--warmup-time=1", "run"]].concat());
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ ")).collect();
+    assert!((2..=3).contains(&lines.len()) && lines[0].starts_with("[ 1s ] thds: 2 eps: "), "{said}");
+    assert!(figure(&said, "50th percentile:") >= 1.9 && figure(&said, "99th percentile:") >= 2.0, "{said}");
+    assert!(figure(&said, "min:") >= 1.9 && said.ends_with("done\n"), "{said}");
+    let events = figure(&said, "total number of events:");
+    assert!(events > 100.0 && events <= 3100.0, "{said}");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!(json["total"]["events"].as_f64(), Some(events), "{json}");
+    assert!(json["total"]["latency_ms"]["p99"].as_f64().unwrap() >= 2.0, "{json}");
+}
+
+#[test]
+fn hooks_options_and_commands_of_a_script_are_its_own() {
+    let place = Place::new();
+    std::fs::write(
+        place.path("own.lua"),
+        "sysbench.cmdline.options = { size = { 'A size', 3 } }
+         sysbench.cmdline.commands = { shout = { function() print('tid ' .. sysbench.tid) end, sysbench.cmdline.PARALLEL_COMMAND } }
+         function event() return sysbench.opt.size == 4 end
+         function sysbench.hooks.report_cumulative(stat) print('events ' .. stat.events .. ' of ' .. stat.threads_running) end",
+    )
+    .unwrap();
+    let said = succeeds(&place, &["own.lua", "--size=4", "run"]);
+    assert!(said.contains("events 0 of 0") && !said.contains("Throughput"), "{said}");
+    let said = succeeds(&place, &["own.lua", "--threads=3", "shout"]);
+    let mut tids: Vec<&str> = said.lines().filter(|line| line.starts_with("tid ")).collect();
+    tids.sort_unstable();
+    assert_eq!(tids, ["tid 0", "tid 1", "tid 2"]);
+    let output =
+        place.rumba(&["sysbench", "--anything=1"]).stdin(std::fs::File::open(place.path("own.lua")).unwrap()).output();
+    assert!(output.unwrap().status.success(), "a script of the standard input is run as it is");
+}
+
+#[test]
+fn an_interrupt_prints_what_was_measured() {
+    let place = Place::new();
+    std::fs::write(place.path("spin.lua"), "function event() for i = 1, 100 do end end").unwrap();
+    let mut command = place.rumba(&["sysbench", "spin.lua", "--time=0", "run"]);
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    kill("-INT", child.id());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(figure(&text(&output), "total number of events:") > 0.0);
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env sysbench
+-- One row by its id and nothing else: an event is one statement in its own transaction.
+
+require("oltp_common")
+
+function prepare_statements()
+   -- --point_selects is meant for the transactions of the other scripts; here it is always one.
+   sysbench.opt.point_selects = 1
+   prepare_point_selects()
+end
+
+function event()
+   execute_point_selects()
+   check_reconnect()
+end

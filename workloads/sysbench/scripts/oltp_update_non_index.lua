@@ -1,0 +1,13 @@
+#!/usr/bin/env sysbench
+-- Updates of a column without an index: only the row changes.
+
+require("oltp_common")
+
+function prepare_statements()
+   prepare_non_index_updates()
+end
+
+function event()
+   execute_non_index_updates()
+   check_reconnect()
+end

@@ -1,0 +1,60 @@
+//! Rows that a script inserts one by one, sent many at a time.
+
+/// About how many bytes go in one statement: below the packet that every server takes.
+const STATEMENT_BYTES: usize = 512 << 10;
+
+/// An INSERT of many rows in the making.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    /// What every statement begins with.
+    opening: Vec<u8>,
+    statement: Vec<u8>,
+}
+
+impl Bulk {
+    /// Rows behind this: `INSERT INTO t (k) VALUES`.
+    pub(crate) fn new(opening: &[u8]) -> Self {
+        Self { opening: opening.to_vec(), statement: Vec::with_capacity(STATEMENT_BYTES + 4096) }
+    }
+
+    /// Takes a row, `(1, 'a')`; a statement that is full without it.
+    pub(crate) fn add(&mut self, row: &[u8]) -> Option<Vec<u8>> {
+        let mut full = None;
+        if self.statement.len() > self.opening.len() && self.statement.len() + row.len() >= STATEMENT_BYTES {
+            let next = Vec::with_capacity(STATEMENT_BYTES + 4096);
+            full = Some(std::mem::replace(&mut self.statement, next));
+        }
+        if self.statement.is_empty() {
+            self.statement.extend_from_slice(&self.opening);
+            self.statement.push(b' ');
+        } else {
+            self.statement.push(b',');
+        }
+        self.statement.extend_from_slice(row);
+        full
+    }
+
+    /// The statement of what is left.
+    pub(crate) fn rest(self) -> Option<Vec<u8>> {
+        (!self.statement.is_empty()).then_some(self.statement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn rows_are_joined_until_the_statement_is_full() {
+        let mut bulk = Bulk::new(b"INSERT INTO t VALUES");
+        assert_eq!(bulk.add(b"(1)"), None);
+        assert_eq!(bulk.add(b"(2)"), None);
+        let long = vec![b'x'; STATEMENT_BYTES];
+        assert_eq!(bulk.add(&long).unwrap(), b"INSERT INTO t VALUES (1),(2)");
+        let full = bulk.add(b"(3)").unwrap();
+        assert!(full.ends_with(b"x") && full.starts_with(b"INSERT INTO t VALUES x"));
+        assert_eq!(bulk.rest().unwrap(), b"INSERT INTO t VALUES (3)");
+        assert_eq!(Bulk::new(b"INSERT").rest(), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! One client of a run: its interpreter, on a fiber.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use rumba_core::error::EngineError;
+use rumba_core::worker::{Client, Pace};
+
+use crate::counters::Counters;
+use crate::fiber::Fiber;
+use crate::interpreter::{Interpreter, ScriptError};
+use crate::setup::Setup;
+
+/// A client that runs a script's events.
+pub struct ScriptClient {
+    // Dropped before the interpreter, which its stack may be in the middle of.
+    fiber: Option<Fiber>,
+    interpreter: Box<Interpreter>,
+}
+
+impl ScriptClient {
+    /// The client of a number, its `thread_init` done.
+    ///
+    /// # Errors
+    /// The script is not there, cannot be loaded, or its `thread_init` fails.
+    pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
+        let interpreter = Box::new(Interpreter::new(setup, number, counters)?);
+        interpreter.call("thread_init")?;
+        Ok(Self { fiber: None, interpreter })
+    }
+
+    /// Its interpreter.
+    pub fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+}
+
+impl Client for ScriptClient {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+        // SAFETY: the fiber is polled by the future below alone, which holds both borrows for as long.
+        let pace = unsafe { std::mem::transmute::<NonNull<dyn Pace + 'a>, NonNull<dyn Pace>>(NonNull::from(pace)) };
+        let interpreter = &raw const *self.interpreter;
+        let made = Fiber::new(move |waits| {
+            // SAFETY: the interpreter is boxed, and dropped after the fiber.
+            let interpreter = unsafe { &*interpreter };
+            interpreter.run(pace, waits).map_err(|error| EngineError::failed("script", error.to_string()))
+        });
+        let fiber = match made {
+            Ok(fiber) => self.fiber.insert(fiber),
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        Box::pin(poll_fn(move |context| fiber.poll(context)))
+    }
+}

@@ -1,0 +1,500 @@
+//! A script's connection: a session, its statements, and the answer to the last of them.
+
+use std::borrow::Cow;
+use std::ffi::{CString, c_char, c_int};
+use std::io::Write;
+use std::ptr::null;
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement};
+use rumba_core::value::SqlValue;
+
+use crate::bulk::Bulk;
+use crate::counters::Counter;
+use crate::host::{Level, Remedy};
+use crate::interpreter::Client;
+use crate::marks::numbered;
+
+/// What a call came to, as `api.lua` knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Outcome {
+    /// Done; there are no rows.
+    Done = 0,
+    /// There is a set of rows, be it empty.
+    Rows = 1,
+    /// It failed, and the connection says with what.
+    Failed = -1,
+}
+
+/// `sql_error_t` of api.lua.
+const NONE: c_int = 0;
+const IGNORABLE: c_int = 1;
+const FATAL: c_int = 2;
+
+/// What a server that is gone is told with, as MySQL's client library has it: the connection was lost during a query.
+const LOST: (c_int, &str) = (2013, "HY000");
+
+/// A driver as scripts hold it: `sql_driver` of api.lua.
+#[repr(C)]
+pub(crate) struct DriverHead {
+    pub(crate) sname: *const c_char,
+    pub(crate) lname: *const c_char,
+}
+
+/// The answer at hand: `sql_result` of api.lua.
+#[repr(C)]
+pub(crate) struct ResultHead {
+    counter: c_int,
+    nrows: u32,
+    nfields: u32,
+    connection: *mut Connection,
+}
+
+/// A value of a row: `sql_value` of api.lua.
+#[repr(C)]
+pub(crate) struct ValueHead {
+    len: u32,
+    ptr: *const c_char,
+}
+
+/// A connection; its head is `sql_connection` of api.lua.
+#[repr(C)]
+pub(crate) struct Connection {
+    error: c_int,
+    sql_errno: c_int,
+    sql_state: *const c_char,
+    sql_errmsg: *const c_char,
+    driver: *const DriverHead,
+    result: ResultHead,
+    // What follows is hidden from scripts.
+    client: *const Client,
+    driver_number: usize,
+    session: Option<Box<dyn SqlSession>>,
+    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
+    statements: Vec<Box<BoundStatement>>,
+    state: CString,
+    message: CString,
+    rows: Rows,
+    params: Vec<Param<'static>>,
+    bulk: Option<Bulk>,
+}
+
+/// A prepared statement; its head is `sql_statement` of api.lua.
+#[repr(C)]
+pub(crate) struct BoundStatement {
+    connection: *mut Connection,
+    statement: Option<Statement>,
+    params: Vec<*const ParamHead>,
+    sql: String,
+}
+
+/// A parameter: `sql_param` of api.lua.
+#[repr(C)]
+pub(crate) struct ParamHead {
+    kind: c_int,
+    is_null: c_int,
+    data_len: u32,
+    max_len: u32,
+    number: i64,
+    real: f64,
+    buffer: *mut u8,
+    room: Vec<u8>,
+}
+
+const BIGINT: c_int = 4;
+const DOUBLE: c_int = 6;
+
+impl ParamHead {
+    pub(crate) fn new(kind: c_int, max_len: u32) -> Box<Self> {
+        let mut room = vec![0; max_len as usize];
+        let buffer = room.as_mut_ptr();
+        Box::new(Self { kind, is_null: 0, data_len: 0, max_len, number: 0, real: 0.0, buffer, room })
+    }
+
+    /// What it holds now.
+    #[inline]
+    fn value(&self) -> Param<'_> {
+        match self.kind {
+            _ if self.is_null != 0 => Param::Null,
+            BIGINT => Param::Int(self.number),
+            DOUBLE => Param::Double(self.real),
+            _ => {
+                let length = (self.data_len as usize).min(self.room.len());
+                // SAFETY: `buffer` is `room`'s, which never grows; the script writes through the pointer alone.
+                Param::Text(unsafe { std::slice::from_raw_parts(self.buffer, length) })
+            }
+        }
+    }
+}
+
+/// The rows of an answer, as text.
+#[derive(Default)]
+struct Rows {
+    bytes: Vec<u8>,
+    /// Where each value ends in `bytes`; NULLs are told by the highest bit.
+    ends: Vec<u32>,
+    columns: usize,
+    /// The row that is fetched next.
+    next: usize,
+    values: Vec<ValueHead>,
+}
+
+const NULL: u32 = 1 << 31;
+
+impl Rows {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.columns = 0;
+        self.next = 0;
+    }
+
+    #[inline]
+    fn keep(&mut self, row: &dyn Row) {
+        self.columns = row.columns();
+        for column in 0..self.columns {
+            let value = row.value(column);
+            match value {
+                // As people write them; parameters are written so that no bit is lost.
+                SqlValue::Double(number) => drop(write!(self.bytes, "{number}")),
+                other => other.write_text(&mut self.bytes),
+            }
+            let null = if value.is_null() { NULL } else { 0 };
+            self.ends.push(self.bytes.len() as u32 | null);
+        }
+    }
+
+    fn fetch(&mut self) -> *const ValueHead {
+        let first = self.next * self.columns;
+        if self.columns == 0 || first >= self.ends.len() {
+            return null();
+        }
+        self.next += 1;
+        self.values.clear();
+        let mut start = if first == 0 { 0 } else { self.ends[first - 1] & !NULL };
+        for &end in &self.ends[first..first + self.columns] {
+            let (is_null, end) = (end & NULL != 0, end & !NULL);
+            let ptr = if is_null { null() } else { self.bytes[start as usize..].as_ptr().cast() };
+            self.values.push(ValueHead { len: end - start, ptr });
+            start = end;
+        }
+        self.values.as_ptr()
+    }
+}
+
+impl Connection {
+    /// A connection of a client, not made yet.
+    pub(crate) fn new(client: *const Client, driver: *const DriverHead, driver_number: usize) -> Box<Self> {
+        let result = ResultHead { counter: 0, nrows: 0, nfields: 0, connection: std::ptr::null_mut() };
+        let mut made = Box::new(Self {
+            error: NONE,
+            sql_errno: 0,
+            sql_state: null(),
+            sql_errmsg: null(),
+            driver,
+            result,
+            client,
+            driver_number,
+            session: None,
+            statements: Vec::new(),
+            state: CString::default(),
+            message: CString::default(),
+            rows: Rows::default(),
+            params: Vec::new(),
+            bulk: None,
+        });
+        made.result.connection = &raw mut *made;
+        (made.sql_state, made.sql_errmsg) = (made.state.as_ptr(), made.message.as_ptr());
+        made
+    }
+
+    fn client(&self) -> &'static Client {
+        // SAFETY: a client outlives its connections, which are its own, and its interpreter.
+        unsafe { &*self.client }
+    }
+
+    /// Connects, or connects anew.
+    pub(crate) fn connect(&mut self) -> Outcome {
+        self.session = None;
+        self.statements.iter_mut().for_each(|statement| statement.statement = None);
+        self.forget_rows();
+        match self.client().host().connect(self.driver_number, self.client().number()) {
+            Ok(session) => {
+                self.session = Some(session);
+                self.error = NONE;
+                Outcome::Done
+            }
+            Err(error) => self.failed(&error, "connect", ""),
+        }
+    }
+
+    /// Connects anew with the statements that were prepared.
+    pub(crate) fn reconnect(&mut self) -> Outcome {
+        let connected = self.connect();
+        if connected != Outcome::Done {
+            return connected;
+        }
+        self.client().count(Counter::Reconnect);
+        let Some(session) = &mut self.session else { return Outcome::Failed };
+        let dialect = session.dialect();
+        let mut failure = None;
+        for statement in self.statements.iter_mut().filter(|statement| !statement.sql.is_empty()) {
+            match session.prepare(&worded(dialect, &statement.sql)) {
+                Ok(prepared) => statement.statement = Some(prepared),
+                Err(error) => failure = Some((error, statement.sql.clone())),
+            }
+        }
+        match failure {
+            Some((error, sql)) => self.failed(&error, "prepare", &sql),
+            None => Outcome::Done,
+        }
+    }
+
+    /// Closes it; whether it was open.
+    pub(crate) fn disconnect(&mut self) -> Outcome {
+        self.forget_rows();
+        if self.session.take().is_some() { Outcome::Done } else { Outcome::Failed }
+    }
+
+    /// Runs a statement as text.
+    pub(crate) fn query(&mut self, sql: &[u8]) -> Outcome {
+        self.forget_rows();
+        let Some(session) = &mut self.session else { return self.is_closed("query") };
+        let sql = match std::str::from_utf8(sql) {
+            Ok(sql) => sql,
+            Err(_) => return self.failed(&EngineError::failed("query", "the statement is not UTF-8"), "query", ""),
+        };
+        let submitted = session.submit_text(sql);
+        self.answered(submitted, "query", |_| sql.to_owned())
+    }
+
+    /// Prepares a statement; null if that fails.
+    pub(crate) fn prepare(&mut self, sql: &[u8]) -> *mut BoundStatement {
+        self.forget_rows();
+        let Some(session) = &mut self.session else {
+            self.is_closed("prepare");
+            return std::ptr::null_mut();
+        };
+        let sql = String::from_utf8_lossy(sql).into_owned();
+        match session.prepare(&worded(session.dialect(), &sql)) {
+            Ok(statement) => {
+                self.error = NONE;
+                let connection = &raw mut *self;
+                let bound = BoundStatement { connection, statement: Some(statement), params: Vec::new(), sql };
+                self.statements.push(Box::new(bound));
+                self.statements.last_mut().map_or(std::ptr::null_mut(), |bound| &raw mut **bound)
+            }
+            Err(error) => {
+                self.failed(&error, "prepare", &sql);
+                std::ptr::null_mut()
+            }
+        }
+    }
+
+    /// Runs a prepared statement with what its parameters hold.
+    ///
+    /// # Safety
+    /// The statement is one of this connection's, its parameters those of the same client.
+    #[inline]
+    pub(crate) unsafe fn execute(&mut self, statement: &BoundStatement) -> Outcome {
+        self.forget_rows();
+        let (Some(session), Some(prepared)) = (&mut self.session, statement.statement) else {
+            return self.is_closed("execute");
+        };
+        self.params.clear();
+        for param in &statement.params {
+            // SAFETY: parameters live as long as the client, and do not change before this returns.
+            self.params.push(unsafe { &**param }.value());
+        }
+        let submitted = session.submit(prepared, &self.params);
+        self.answered(submitted, "execute", |_| statement.sql.clone())
+    }
+
+    /// Waits for the answer to what was submitted.
+    #[inline]
+    fn answered(
+        &mut self,
+        submitted: Result<(), EngineError>,
+        call: &'static str,
+        sql: impl FnOnce(&Self) -> String,
+    ) -> Outcome {
+        let client = self.client();
+        let Some(session) = &mut self.session else { return Outcome::Failed };
+        let rows = &mut self.rows;
+        let answered =
+            submitted.and_then(|()| client.wait(|context| session.poll_answer(context, &mut |row| rows.keep(row))));
+        match answered {
+            Ok(answer) => self.took(&answer),
+            Err(error) => {
+                let sql = sql(self);
+                self.failed(&error, call, &sql)
+            }
+        }
+    }
+
+    #[inline]
+    fn took(&mut self, answer: &Answer) -> Outcome {
+        self.error = NONE;
+        let (counter, outcome, rows) = match answer {
+            Answer { result_set: true, rows, .. } => (Counter::Read, Outcome::Rows, *rows),
+            Answer { affected: 0, .. } => (Counter::Other, Outcome::Done, 0),
+            Answer { affected, .. } => (Counter::Write, Outcome::Done, *affected),
+        };
+        self.client().count(counter);
+        self.result.counter = counter as c_int;
+        self.result.nrows = u32::try_from(rows).unwrap_or(u32::MAX);
+        self.result.nfields = self.rows.columns as u32;
+        outcome
+    }
+
+    #[cold]
+    fn is_closed(&mut self, call: &'static str) -> Outcome {
+        let error = EngineError::failed(call, "the connection or the statement was closed");
+        self.client().host().log(Level::Alert, "attempt to use an already closed connection");
+        self.tell(&error, FATAL);
+        Outcome::Failed
+    }
+
+    /// Notes what a statement failed with, and does what is to be done about it.
+    #[cold]
+    fn failed(&mut self, error: &EngineError, call: &'static str, sql: &str) -> Outcome {
+        let client = self.client();
+        self.forget_rows();
+        client.count(Counter::Error);
+        client.failed(error);
+        let remedy = client.host().remedy(self.driver_number, error);
+        match remedy {
+            Remedy::Fatal => {
+                let (number, _) = numbers(error);
+                let words = words(error);
+                let behind =
+                    if words.contains(sql) { String::new() } else { format!(" for query '{}'", shortened(sql)) };
+                client.host().log(Level::Fatal, &format!("{call} returned error {number} ({words}){behind}"));
+            }
+            Remedy::Restart => {}
+            Remedy::RollBackAndRestart => self.roll_back(),
+        }
+        if matches!(error, EngineError::CutOff(_)) && remedy != Remedy::Fatal {
+            client.count(Counter::Reconnect);
+        }
+        self.tell(error, if remedy == Remedy::Fatal { FATAL } else { IGNORABLE });
+        Outcome::Failed
+    }
+
+    /// What stays of a transaction after an error would meet the next BEGIN. If it fails, so does that.
+    fn roll_back(&mut self) {
+        let client = self.client();
+        let Some(session) = &mut self.session else { return };
+        if session.submit_text("ROLLBACK").is_ok() {
+            let _ = client.wait(|context| session.poll_answer(context, &mut |_| {}));
+        }
+    }
+
+    fn tell(&mut self, error: &EngineError, kind: c_int) {
+        let (number, state) = numbers(error);
+        let words = words(error);
+        let text = |words: String| CString::new(words.replace('\0', "\\0")).unwrap_or_default();
+        (self.error, self.sql_errno) = (kind, number);
+        (self.state, self.message) = (text(state), text(words));
+        (self.sql_state, self.sql_errmsg) = (self.state.as_ptr(), self.message.as_ptr());
+    }
+
+    /// Forgets the rows of the last answer.
+    #[inline]
+    pub(crate) fn forget_rows(&mut self) {
+        self.rows.clear();
+        (self.result.nrows, self.result.nfields) = (0, 0);
+    }
+
+    /// The next row of the last answer; null after the last.
+    pub(crate) fn fetch(&mut self) -> *const ValueHead {
+        self.rows.fetch()
+    }
+
+    /// Begins to insert rows together.
+    pub(crate) fn bulk_begin(&mut self, sql: &[u8]) -> Outcome {
+        self.bulk = Some(Bulk::new(sql));
+        Outcome::Done
+    }
+
+    /// Adds a row, which is sent with others.
+    pub(crate) fn bulk_add(&mut self, row: &[u8]) -> Outcome {
+        let Some(bulk) = &mut self.bulk else {
+            let words = "bulk_insert_next before bulk_insert_init";
+            return self.failed(&EngineError::failed("bulk_insert_next", words), "bulk_insert_next", "");
+        };
+        match bulk.add(row) {
+            Some(full) => self.query(&full),
+            None => Outcome::Done,
+        }
+    }
+
+    /// Sends the rows that are left.
+    pub(crate) fn bulk_end(&mut self) -> Outcome {
+        match self.bulk.take().and_then(Bulk::rest) {
+            Some(rest) => self.query(&rest),
+            None => Outcome::Done,
+        }
+    }
+}
+
+impl BoundStatement {
+    pub(crate) fn connection(&self) -> *mut Connection {
+        self.connection
+    }
+
+    pub(crate) fn bind(&mut self, params: Vec<*const ParamHead>) {
+        self.params = params;
+    }
+
+    pub(crate) fn close(&mut self) -> Outcome {
+        self.sql.clear();
+        let Some(statement) = self.statement.take() else { return Outcome::Done };
+        // SAFETY: connections live as long as their client, and so longer than their statements.
+        let connection = unsafe { &mut *self.connection };
+        connection.forget_rows();
+        match connection.session.as_mut().map(|session| session.close(statement)) {
+            Some(Err(_)) => Outcome::Failed,
+            _ => Outcome::Done,
+        }
+    }
+}
+
+impl ResultHead {
+    pub(crate) fn connection(&self) -> *mut Connection {
+        self.connection
+    }
+}
+
+/// A statement's marks as the dialect has them.
+fn worded(dialect: Dialect, sql: &str) -> Cow<'_, str> {
+    if dialect == Dialect::PostgreSql { numbered(sql).into() } else { sql.into() }
+}
+
+/// As much of a statement as tells which it is: one of many rows would fill the screen.
+fn shortened(sql: &str) -> Cow<'_, str> {
+    const MOST: usize = 1000;
+    match sql.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &sql[..end]).into(),
+        None => sql.into(),
+    }
+}
+
+/// What an engine said, without what it said it with.
+fn words(error: &EngineError) -> String {
+    match error {
+        EngineError::Refused(refusal) => refusal.words.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The number and the SQLSTATE that a script is told.
+fn numbers(error: &EngineError) -> (c_int, String) {
+    if matches!(error, EngineError::CutOff(_) | EngineError::Lost(_)) {
+        return (LOST.0, LOST.1.to_owned());
+    }
+    let code = error.code();
+    let state = code.sqlstate.map_or_else(|| LOST.1.to_owned(), |state| state.to_string());
+    (c_int::try_from(code.vendor).unwrap_or(c_int::MAX), state)
+}

@@ -1,0 +1,134 @@
+//! What clients count, each by itself: events and how long they took, statements by kind, errors, reconnects.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// What is counted, in the order of the numbers that scripts know them by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// Statements that neither answered with rows nor changed any.
+    Other,
+    /// Statements that answered with rows.
+    Read,
+    /// Statements that changed rows.
+    Write,
+    /// Events, where a script counts them.
+    Transaction,
+    /// Errors that were ignored.
+    Error,
+    /// Connections made anew.
+    Reconnect,
+    /// Bytes read, by tests of files.
+    BytesRead,
+    /// Bytes written, by tests of files.
+    BytesWritten,
+}
+
+/// How many counters there are.
+pub const COUNTERS: usize = 8;
+
+impl Counter {
+    /// The counter of a script's number.
+    pub fn of(number: i32) -> Option<Self> {
+        use Counter::{BytesRead, BytesWritten, Error, Other, Read, Reconnect, Transaction, Write};
+        let all = [Other, Read, Write, Transaction, Error, Reconnect, BytesRead, BytesWritten];
+        usize::try_from(number).ok().and_then(|number| all.get(number).copied())
+    }
+}
+
+/// One client's counters, on cache lines of their own: the client writes, whoever reports reads.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Counters {
+    counters: [AtomicU64; COUNTERS],
+    events: AtomicU64,
+    sum_ns: AtomicU64,
+    /// One more than the shortest; 0 without events.
+    min_ns: AtomicU64,
+    max_ns: AtomicU64,
+    /// Errors that events were begun again for, by the code that the engine gave them.
+    errors: Mutex<BTreeMap<String, u64>>,
+}
+
+/// How long a client's events took, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventTimes {
+    /// How many there were.
+    pub events: u64,
+    /// All of them together.
+    pub sum_ns: u64,
+    /// The shortest; 0 without events.
+    pub min_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl Counters {
+    /// Counts one. Only the client's own thread calls this.
+    #[inline]
+    pub fn count(&self, counter: Counter) {
+        add(&self.counters[counter as usize], 1);
+    }
+
+    /// Counts an event. Only the client's own thread calls this.
+    #[inline]
+    pub fn event(&self, ns: u64) {
+        add(&self.events, 1);
+        add(&self.sum_ns, ns);
+        if self.max_ns.load(Relaxed) < ns {
+            self.max_ns.store(ns, Relaxed);
+        }
+        if self.min_ns.load(Relaxed).wrapping_sub(1) > ns {
+            self.min_ns.store(ns + 1, Relaxed);
+        }
+    }
+
+    /// Counts an error by its code.
+    #[cold]
+    pub fn error(&self, code: String) {
+        *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
+    }
+
+    /// Begins anew. What the client counts meanwhile may be lost.
+    pub fn reset(&self) {
+        self.counters.iter().chain([&self.events, &self.sum_ns, &self.min_ns, &self.max_ns]).for_each(|cell| {
+            cell.store(0, Relaxed);
+        });
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Errors so far, by their codes.
+    pub fn errors(&self) -> BTreeMap<String, u64> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How long the events so far took.
+    pub fn times(&self) -> EventTimes {
+        EventTimes {
+            events: self.events.load(Relaxed),
+            sum_ns: self.sum_ns.load(Relaxed),
+            min_ns: self.min_ns.load(Relaxed).saturating_sub(1),
+            max_ns: self.max_ns.load(Relaxed),
+        }
+    }
+
+    /// What was counted so far, in the order of [`Counter`].
+    pub fn read(&self) -> [u64; COUNTERS] {
+        std::array::from_fn(|number| self.counters[number].load(Relaxed))
+    }
+}
+
+/// Adds to a cell that nobody else writes.
+#[inline]
+fn add(cell: &AtomicU64, number: u64) {
+    cell.store(cell.load(Relaxed) + number, Relaxed);
+}
+
+/// The sum over clients.
+pub fn total<'a>(clients: impl IntoIterator<Item = &'a Counters>) -> [u64; COUNTERS] {
+    clients.into_iter().fold([0; COUNTERS], |mut total, counters| {
+        total.iter_mut().zip(counters.read()).for_each(|(sum, count)| *sum += count);
+        total
+    })
+}

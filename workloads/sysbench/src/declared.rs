@@ -1,0 +1,153 @@
+//! What a script says about itself: its options and its commands.
+
+use mlua::{Table, Value};
+
+use crate::interpreter::{Interpreter, ScriptError};
+
+/// The kind of value that an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// On or off.
+    Flag,
+    /// A whole number.
+    Int,
+    /// A number of bytes, with a unit.
+    Size,
+    /// A number.
+    Double,
+    /// Text.
+    Text,
+    /// Texts parted by commas.
+    List,
+    /// The name of a file.
+    File,
+}
+
+/// An option that a script declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub help: String,
+    /// What it is if it is not given.
+    pub default: Option<String>,
+    /// What it takes.
+    pub kind: Kind,
+}
+
+impl Interpreter {
+    /// The options that the script declares, by name.
+    ///
+    /// # Errors
+    /// What is wrong with its table.
+    pub fn declared(&self) -> Result<Vec<Declared>, ScriptError> {
+        let options: Value = self.cmdline("options")?;
+        let options = match options {
+            Value::Nil => return Ok(Vec::new()),
+            Value::Table(options) => options,
+            other => return Err(wrong(&format!("wrong type for sysbench.cmdline.options: {}", other.type_name()))),
+        };
+        let mut declared = Vec::new();
+        for pair in options.pairs::<Value, Value>() {
+            let Ok((Value::String(name), Value::Table(definition))) = pair else {
+                return Err(wrong("wrong table structure in sysbench.cmdline.options"));
+            };
+            declared.push(one(&name.to_string_lossy(), &definition)?);
+        }
+        declared.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(declared)
+    }
+
+    /// Whether the script has a command of this name, and whether all clients carry it out.
+    ///
+    /// # Errors
+    /// What is wrong with its table.
+    pub fn command(&self, name: &str) -> Result<Option<Command>, ScriptError> {
+        let commands: Value = self.cmdline("commands")?;
+        let Value::Table(commands) = commands else { return Ok(None) };
+        let Ok(Value::Table(command)) = commands.get::<Value>(name) else { return Ok(None) };
+        if command.get::<Value>(1).map_err(told)?.is_nil() {
+            return Ok(None);
+        }
+        let is_parallel = command.get::<Value>(2).map_err(told)? == Value::Boolean(true);
+        Ok(Some(Command { is_parallel }))
+    }
+
+    /// Carries a command out; whether it succeeded.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn call_command(&self, name: &str) -> Result<bool, ScriptError> {
+        let call: mlua::Function = self.cmdline("call_command")?;
+        let function = "sysbench.cmdline.call_command".to_owned();
+        call.call::<bool>(name).map_err(|error| ScriptError::Call { function, words: plain(&error) })
+    }
+
+    fn cmdline<T: mlua::FromLua>(&self, name: &str) -> Result<T, ScriptError> {
+        let sysbench: Table = self.lua().globals().get("sysbench").map_err(told)?;
+        sysbench.get::<Table>("cmdline").and_then(|cmdline| cmdline.get(name)).map_err(told)
+    }
+}
+
+/// A script's own command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Whether each client carries it out, in an interpreter of its own.
+    pub is_parallel: bool,
+}
+
+fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
+    let help = match definition.get::<Value>(1).map_err(told)? {
+        Value::String(help) => help.to_string_lossy(),
+        _ => return Err(wrong(&format!("nil description for option {name}"))),
+    };
+    let default: Value = definition.get(2).map_err(told)?;
+    let by_default = match &default {
+        Value::Boolean(_) => Some(Kind::Flag),
+        Value::Integer(_) | Value::Number(_) => Some(Kind::Double),
+        Value::Table(_) => Some(Kind::List),
+        Value::Nil | Value::String(_) => Some(Kind::Text),
+        _ => None,
+    };
+    let kind = match definition.get::<Option<f64>>(3).map_err(told)? {
+        Some(number) => of_number(number),
+        None => by_default,
+    };
+    let kind = kind.ok_or_else(|| wrong(&format!("cannot determine type for option {name}")))?;
+    let default = match default {
+        Value::Boolean(flag) => Some(if flag { "on" } else { "off" }.to_owned()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => Some(text.to_string_lossy()),
+        Value::Table(list) => {
+            let list: Vec<String> = list.sequence_values::<String>().collect::<mlua::Result<_>>().map_err(told)?;
+            Some(list.join(","))
+        }
+        _ => None,
+    };
+    Ok(Declared { name: name.to_owned(), help, default, kind })
+}
+
+/// The kind of a number of api.lua's `ARG_…`.
+fn of_number(number: f64) -> Option<Kind> {
+    let kinds = [Kind::Flag, Kind::Int, Kind::Size, Kind::Double, Kind::Text, Kind::List, Kind::File];
+    kinds.get((number as usize).checked_sub(1)?).copied()
+}
+
+fn wrong(words: &str) -> ScriptError {
+    ScriptError::Load(words.to_owned())
+}
+
+fn told(error: mlua::Error) -> ScriptError {
+    ScriptError::Load(plain(&error))
+}
+
+/// An error's own words, without the trace that mlua puts behind them.
+fn plain(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::RuntimeError(words) => words.split("\nstack traceback:").next().unwrap_or_default().to_owned(),
+        mlua::Error::CallbackError { cause, .. } => plain(cause),
+        other => other.to_string(),
+    }
+}

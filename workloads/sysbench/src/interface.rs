@@ -1,0 +1,248 @@
+//! The functions that `api.lua` calls, in the order of its `rumba_interface`.
+//!
+//! They are called through FFI, which LuaJIT compiles into the script's own traces. Each is given pointers that api.lua
+//! had from another of them, and scripts do not make up: a script is as trusted as the user who runs it.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::slice::from_raw_parts;
+
+use crate::connection::{BoundStatement, Connection, DriverHead, Outcome, ParamHead, ResultHead, ValueHead};
+use crate::counters::Counter;
+
+use crate::interpreter::Client;
+use rumba_sysbench::Histogram;
+
+/// `rumba_interface` of api.lua.
+#[repr(C)]
+struct Interface {
+    driver: unsafe extern "C" fn(*const Client, *const c_char) -> *const DriverHead,
+    connect: unsafe extern "C" fn(*const Client, *const DriverHead) -> *mut Connection,
+    disconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
+    reconnect: unsafe extern "C" fn(*mut Connection) -> Outcome,
+    query: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
+    prepare: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> *mut BoundStatement,
+    parameter: unsafe extern "C" fn(*const Client, c_int, u32) -> *mut ParamHead,
+    bind: unsafe extern "C" fn(*mut BoundStatement, *const *const ParamHead, u32) -> Outcome,
+    execute: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
+    close: unsafe extern "C" fn(*mut BoundStatement) -> Outcome,
+    row: unsafe extern "C" fn(*const ResultHead) -> *const ValueHead,
+    forget_rows: unsafe extern "C" fn(*const ResultHead),
+    bulk_begin: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
+    bulk_add: unsafe extern "C" fn(*mut Connection, *const u8, usize) -> Outcome,
+    bulk_end: unsafe extern "C" fn(*mut Connection) -> Outcome,
+    more_events: unsafe extern "C" fn(*const Client) -> bool,
+    event_start: unsafe extern "C" fn(*const Client),
+    event_stop: unsafe extern "C" fn(*const Client),
+    count: unsafe extern "C" fn(*const Client, c_int, c_int),
+    rand_uint64: unsafe extern "C" fn(*const Client) -> u64,
+    rand_double: unsafe extern "C" fn(*const Client) -> f64,
+    rand_default: Draw,
+    rand_uniform: Draw,
+    rand_gaussian: Draw,
+    rand_special: Draw,
+    rand_pareto: Draw,
+    rand_zipfian: Draw,
+    rand_unique: unsafe extern "C" fn(*const Client) -> u32,
+    rand_string: unsafe extern "C" fn(*const Client, *const u8, usize, *mut u8),
+    rand_varstring: unsafe extern "C" fn(*const Client, *mut u8, u32, u32) -> u32,
+    histogram_new: unsafe extern "C" fn(usize, f64, f64) -> *mut Histogram,
+    histogram_delete: unsafe extern "C" fn(*mut Histogram),
+    histogram_update: unsafe extern "C" fn(*mut Histogram, f64),
+    histogram_print: unsafe extern "C" fn(*mut Histogram),
+}
+
+type Draw = unsafe extern "C" fn(*const Client, u32, u32) -> u32;
+
+static INTERFACE: Interface = Interface {
+    driver,
+    connect,
+    disconnect,
+    reconnect,
+    query,
+    prepare,
+    parameter,
+    bind,
+    execute,
+    close,
+    row,
+    forget_rows,
+    bulk_begin,
+    bulk_add,
+    bulk_end,
+    more_events,
+    event_start,
+    event_stop,
+    count,
+    rand_uint64,
+    rand_double,
+    rand_default,
+    rand_uniform,
+    rand_gaussian,
+    rand_special,
+    rand_pareto,
+    rand_zipfian,
+    rand_unique,
+    rand_string,
+    rand_varstring,
+    histogram_new,
+    histogram_delete,
+    histogram_update,
+    histogram_print,
+};
+
+/// Where the functions are.
+pub(crate) fn table() -> *const c_void {
+    (&raw const INTERFACE).cast()
+}
+
+// SAFETY of all that follows: see the head of this file.
+
+unsafe extern "C" fn driver(client: *const Client, name: *const c_char) -> *const DriverHead {
+    let name = if name.is_null() { None } else { Some(unsafe { CStr::from_ptr(name) }) };
+    unsafe { &*client }.driver(name.filter(|name| !name.is_empty()))
+}
+
+unsafe extern "C" fn connect(client: *const Client, driver: *const DriverHead) -> *mut Connection {
+    unsafe { &*client }.connect(driver)
+}
+
+unsafe extern "C" fn disconnect(connection: *mut Connection) -> Outcome {
+    unsafe { &mut *connection }.disconnect()
+}
+
+unsafe extern "C" fn reconnect(connection: *mut Connection) -> Outcome {
+    unsafe { &mut *connection }.reconnect()
+}
+
+unsafe extern "C" fn query(connection: *mut Connection, sql: *const u8, length: usize) -> Outcome {
+    unsafe { (*connection).query(from_raw_parts(sql, length)) }
+}
+
+unsafe extern "C" fn prepare(connection: *mut Connection, sql: *const u8, length: usize) -> *mut BoundStatement {
+    unsafe { (*connection).prepare(from_raw_parts(sql, length)) }
+}
+
+unsafe extern "C" fn parameter(client: *const Client, kind: c_int, max_len: u32) -> *mut ParamHead {
+    unsafe { &*client }.param(kind, max_len)
+}
+
+unsafe extern "C" fn bind(statement: *mut BoundStatement, params: *const *const ParamHead, count: u32) -> Outcome {
+    unsafe { (*statement).bind(from_raw_parts(params, count as usize).to_vec()) };
+    Outcome::Done
+}
+
+unsafe extern "C" fn execute(statement: *mut BoundStatement) -> Outcome {
+    unsafe {
+        let statement = &*statement;
+        (*statement.connection()).execute(statement)
+    }
+}
+
+unsafe extern "C" fn close(statement: *mut BoundStatement) -> Outcome {
+    unsafe { &mut *statement }.close()
+}
+
+unsafe extern "C" fn row(result: *const ResultHead) -> *const ValueHead {
+    unsafe { (*(*result).connection()).fetch() }
+}
+
+unsafe extern "C" fn forget_rows(result: *const ResultHead) {
+    unsafe { (*(*result).connection()).forget_rows() }
+}
+
+unsafe extern "C" fn bulk_begin(connection: *mut Connection, sql: *const u8, length: usize) -> Outcome {
+    unsafe { (*connection).bulk_begin(from_raw_parts(sql, length)) }
+}
+
+unsafe extern "C" fn bulk_add(connection: *mut Connection, row: *const u8, length: usize) -> Outcome {
+    unsafe { (*connection).bulk_add(from_raw_parts(row, length)) }
+}
+
+unsafe extern "C" fn bulk_end(connection: *mut Connection) -> Outcome {
+    unsafe { &mut *connection }.bulk_end()
+}
+
+unsafe extern "C" fn more_events(client: *const Client) -> bool {
+    unsafe { &*client }.more_events()
+}
+
+unsafe extern "C" fn event_start(client: *const Client) {
+    unsafe { &*client }.event_start();
+}
+
+unsafe extern "C" fn event_stop(client: *const Client) {
+    unsafe { &*client }.event_stop();
+}
+
+unsafe extern "C" fn count(client: *const Client, _thread: c_int, counter: c_int) {
+    // A client counts for itself, whichever number it names: the sum is the same.
+    if let Some(counter) = Counter::of(counter) {
+        unsafe { &*client }.count(counter);
+    }
+}
+
+unsafe extern "C" fn rand_uint64(client: *const Client) -> u64 {
+    unsafe { (*client).random().bits() }
+}
+
+unsafe extern "C" fn rand_double(client: *const Client) -> f64 {
+    unsafe { (*client).random().share() }
+}
+
+unsafe extern "C" fn rand_default(client: *const Client, a: u32, b: u32) -> u32 {
+    unsafe { (*client).random().default(a, b) }
+}
+
+unsafe extern "C" fn rand_uniform(client: *const Client, a: u32, b: u32) -> u32 {
+    unsafe { (*client).random().uniform(a, b) }
+}
+
+unsafe extern "C" fn rand_gaussian(client: *const Client, a: u32, b: u32) -> u32 {
+    unsafe { (*client).random().gaussian(a, b) }
+}
+
+unsafe extern "C" fn rand_special(client: *const Client, a: u32, b: u32) -> u32 {
+    unsafe { (*client).random().special(a, b) }
+}
+
+unsafe extern "C" fn rand_pareto(client: *const Client, a: u32, b: u32) -> u32 {
+    unsafe { (*client).random().pareto(a, b) }
+}
+
+unsafe extern "C" fn rand_zipfian(client: *const Client, a: u32, b: u32) -> u32 {
+    unsafe { (*client).random().zipfian(a, b) }
+}
+
+unsafe extern "C" fn rand_unique(client: *const Client) -> u32 {
+    unsafe { &*client }.setup().unique.next()
+}
+
+unsafe extern "C" fn rand_string(client: *const Client, format: *const u8, length: usize, out: *mut u8) {
+    unsafe { (*client).random().string(from_raw_parts(format, length), std::slice::from_raw_parts_mut(out, length)) }
+}
+
+unsafe extern "C" fn rand_varstring(client: *const Client, out: *mut u8, least: u32, most: u32) -> u32 {
+    if most == 0 {
+        return 0;
+    }
+    let random = unsafe { (*client).random() };
+    let length = random.uniform(if least > most { 1 } else { least }, most);
+    random.characters(unsafe { std::slice::from_raw_parts_mut(out, length as usize) });
+    length
+}
+
+unsafe extern "C" fn histogram_new(size: usize, least: f64, most: f64) -> *mut Histogram {
+    Box::into_raw(Box::new(Histogram::new(size, least, most)))
+}
+
+unsafe extern "C" fn histogram_delete(histogram: *mut Histogram) {
+    drop(unsafe { Box::from_raw(histogram) });
+}
+
+unsafe extern "C" fn histogram_update(histogram: *mut Histogram, value: f64) {
+    unsafe { &mut *histogram }.record(value);
+}
+
+unsafe extern "C" fn histogram_print(histogram: *mut Histogram) {
+    print!("{}", unsafe { &*histogram }.text());
+}

@@ -1,0 +1,424 @@
+//! An interpreter: LuaJIT with sysbench's functions and a script, for one client.
+
+use std::cell::{Cell, Ref, RefCell, UnsafeCell};
+use std::ffi::{CStr, CString, c_int};
+use std::ptr::{NonNull, null};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use mlua::ffi::{self, lua_State};
+use mlua::{Lua, LuaOptions, StdLib};
+use rumba_core::error::{EngineError, ErrorCode};
+use rumba_core::worker::{Op, Pace};
+
+use crate::bundled;
+use crate::connection::{Connection, DriverHead, ParamHead};
+use crate::counters::{Counter, Counters};
+use crate::fiber::{Waits, wait_alone};
+use crate::host::Host;
+use crate::interface;
+use crate::random::Random;
+use crate::setup::{OptionValue, Script, Setup};
+
+const API: &str = include_str!("lua/api.lua");
+/// The one type of operation that a script has.
+const EVENT: usize = 0;
+
+/// What goes wrong in a script, in the words of the interpreter: the file, the line, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptError {
+    /// There is no such script.
+    #[error("Cannot find benchmark '{0}': no such built-in test, file or module")]
+    NotFound(String),
+    /// It cannot be read, or its first run fails.
+    #[error("{0}")]
+    Load(String),
+    /// A function of it fails.
+    #[error("`{function}' function failed: {words}")]
+    Call {
+        /// Which.
+        function: String,
+        /// With what.
+        words: String,
+    },
+}
+
+/// The program's side of an interpreter: what its functions work on.
+pub(crate) struct Client {
+    setup: RefCell<Arc<Setup>>,
+    number: u32,
+    counters: Arc<Counters>,
+    random: UnsafeCell<Random>,
+    drivers: Vec<Driver>,
+    #[allow(clippy::vec_box)] // They stay where they are: scripts hold their addresses.
+    connections: RefCell<Vec<Box<Connection>>>,
+    #[allow(clippy::vec_box)] // As above.
+    params: RefCell<Vec<Box<ParamHead>>>,
+    waits: Cell<*const Waits>,
+    pace: Cell<Option<NonNull<dyn Pace>>>,
+    /// Times that the event at hand was begun again.
+    restarts: Cell<u32>,
+    is_in_event: Cell<bool>,
+}
+
+struct Driver {
+    head: Box<DriverHead>,
+    name: CString,
+    _about: CString,
+}
+
+impl Client {
+    pub(crate) fn host(&self) -> Arc<dyn Host> {
+        self.setup.borrow().host.clone()
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    #[inline]
+    pub(crate) fn count(&self, counter: Counter) {
+        self.counters.count(counter);
+    }
+
+    pub(crate) fn setup(&self) -> Ref<'_, Arc<Setup>> {
+        self.setup.borrow()
+    }
+
+    /// The client's random numbers.
+    ///
+    /// # Safety
+    /// Nothing else holds them; they are asked for by the interpreter's functions alone, one at a time.
+    #[inline]
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn random(&self) -> &mut Random {
+        // SAFETY: as above.
+        unsafe { &mut *self.random.get() }
+    }
+
+    /// Waits for an answer: on a fiber, others go on; elsewhere with the whole thread.
+    #[inline]
+    pub(crate) fn wait<T>(&self, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
+        // SAFETY: it is set for as long as the fiber's work lasts, and this is a part of it.
+        match unsafe { self.waits.get().as_ref() } {
+            Some(waits) => waits.wait(poll),
+            None => wait_alone(poll),
+        }
+    }
+
+    /// Notes an error for the report.
+    #[cold]
+    pub(crate) fn failed(&self, error: &EngineError) {
+        self.restarts.set(self.restarts.get() + 1);
+        let code = match error {
+            EngineError::CutOff(_) | EngineError::Lost(_) => "connection lost".to_owned(),
+            other if other.code() == ErrorCode::NONE => "without a code".to_owned(),
+            other => other.code().to_string(),
+        };
+        self.counters.error(code);
+    }
+
+    /// The driver of a name, or the one that is meant without.
+    pub(crate) fn driver(&self, name: Option<&CStr>) -> *const DriverHead {
+        let driver = match name {
+            Some(name) => self.drivers.iter().find(|driver| driver.name.as_c_str() == name),
+            None => self.host().default_driver().and_then(|driver| self.drivers.get(driver)),
+        };
+        driver.map_or(null(), |driver| &raw const *driver.head)
+    }
+
+    /// Makes a connection.
+    pub(crate) fn connect(&self, driver: *const DriverHead) -> *mut Connection {
+        let number =
+            self.drivers.iter().position(|known| std::ptr::eq(&raw const *known.head, driver)).unwrap_or_default();
+        let mut connection = Connection::new(self, driver, number);
+        connection.connect();
+        let address = &raw mut *connection;
+        self.connections.borrow_mut().push(connection);
+        address
+    }
+
+    /// Makes a parameter.
+    pub(crate) fn param(&self, kind: c_int, max_len: u32) -> *mut ParamHead {
+        let mut param = ParamHead::new(kind, max_len);
+        let address = &raw mut *param;
+        self.params.borrow_mut().push(param);
+        address
+    }
+
+    /// Waits for the next event's turn; false when there is none.
+    pub(crate) fn more_events(&self) -> bool {
+        let Some(mut pace) = self.pace.get() else { return false };
+        if !self.setup.borrow().events.take() {
+            return false;
+        }
+        // SAFETY: the pace lives as long as the run that set it, and only this client uses it.
+        let pace = unsafe { pace.as_mut() };
+        self.wait(|context| pace.poll_turn(context))
+    }
+
+    pub(crate) fn event_start(&self) {
+        let Some(mut pace) = self.pace.get() else { return };
+        self.restarts.set(0);
+        self.is_in_event.set(true);
+        // SAFETY: as above.
+        unsafe { pace.as_mut() }.start(EVENT);
+    }
+
+    pub(crate) fn event_stop(&self) {
+        let Some(mut pace) = self.pace.get() else { return };
+        if self.is_in_event.replace(false) {
+            let op = Op { rows: 0, retries: self.restarts.get(), failed: false };
+            // SAFETY: as above.
+            self.counters.event(unsafe { pace.as_mut() }.done(EVENT, op));
+        }
+    }
+}
+
+/// An interpreter with its script loaded.
+pub struct Interpreter {
+    // Dropped first: what it collects then calls functions that need the client.
+    lua: Lua,
+    state: *mut lua_State,
+    client: Box<Client>,
+}
+
+impl Interpreter {
+    /// An interpreter for a client; the script is loaded, its options set.
+    ///
+    /// # Errors
+    /// The script is not there, or cannot be loaded.
+    pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
+        let drivers = setup.host.drivers().iter().map(|driver| {
+            let text = |text: &str| CString::new(text).unwrap_or_default();
+            let (name, about) = (text(driver.name), text(driver.about));
+            let head = Box::new(DriverHead { sname: name.as_ptr(), lname: about.as_ptr() });
+            Driver { head, name, _about: about }
+        });
+        let client = Box::new(Client {
+            number,
+            counters,
+            random: UnsafeCell::new(Random::new(setup.seed, number, setup.shapes)),
+            drivers: drivers.collect(),
+            connections: RefCell::default(),
+            params: RefCell::default(),
+            waits: Cell::new(null()),
+            pace: Cell::new(None),
+            restarts: Cell::new(0),
+            is_in_event: Cell::new(false),
+            setup: RefCell::new(setup.clone()),
+        });
+        // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own.
+        // With this option `pcall` stays Lua's own, which is compiled into traces. Panics do not cross Lua: functions
+        // that it calls here do not unwind.
+        let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(true)) };
+        let mut state = std::ptr::null_mut();
+        // SAFETY: only the address is taken.
+        unsafe { lua.exec_raw::<()>((), |raw| state = raw) }.map_err(unexpected)?;
+        let interpreter = Self { lua, state, client };
+        interpreter.provide().map_err(unexpected)?;
+        interpreter.load()?;
+        interpreter.set_options().map_err(unexpected)?;
+        Ok(interpreter)
+    }
+
+    /// Sets up what scripts find.
+    fn provide(&self) -> mlua::Result<()> {
+        let (lua, setup) = (&self.lua, self.client.setup().clone());
+        if let Some(command) = &setup.luajit_command {
+            lua.load(include_str!("lua/jit.lua")).set_name("=luajit-cmd").call::<()>(command.as_str())?;
+        }
+        let known = lua.create_table()?;
+        known.set("tid", self.client.number)?;
+        known.set("version", setup.version.as_str())?;
+        known.set("version_string", format!("sysbench {}", setup.version))?;
+        known.set("command", setup.command.as_deref())?;
+        known.set("script_path", setup.script.name())?;
+        let argv = lua.create_table()?;
+        for (number, word) in setup.argv.iter().enumerate() {
+            argv.set(number, word.as_str())?;
+        }
+        known.set("argv", argv)?;
+        let address = |address: *const std::ffi::c_void| mlua::LightUserData(address.cast_mut());
+        let (table, client) = (address(interface::table()), address((&raw const *self.client).cast()));
+        lua.load(API).set_name("=sysbench").call::<()>((table, client, known))?;
+        bundled::provide(lua)
+    }
+
+    /// Sets `sysbench.opt`.
+    fn set_options(&self) -> mlua::Result<()> {
+        let options = self.lua.create_table()?;
+        for (name, value) in &self.client.setup().clone().options {
+            match value {
+                OptionValue::Flag(flag) => options.set(name.as_str(), *flag)?,
+                OptionValue::Number(number) => options.set(name.as_str(), *number)?,
+                OptionValue::Text(text) => options.set(name.as_str(), text.as_str())?,
+                OptionValue::List(list) => options.set(name.as_str(), list.as_slice())?,
+                OptionValue::Nil => {}
+            }
+        }
+        self.lua.globals().get::<mlua::Table>("sysbench")?.set("opt", options)
+    }
+
+    /// Runs the script's text, which defines its functions.
+    fn load(&self) -> Result<(), ScriptError> {
+        match &self.client.setup().clone().script {
+            Script::Text { name, text } => {
+                let text = without_shebang(text);
+                let chunk = CString::new(format!("={name}")).unwrap_or_default();
+                // SAFETY: the buffer outlives the call, and what is pushed is taken by the next.
+                let loaded = unsafe {
+                    ffi::luaL_loadbufferx(self.state, text.as_ptr().cast(), text.len(), chunk.as_ptr(), null())
+                };
+                self.finish_load(loaded)
+            }
+            Script::Named(name) if std::path::Path::new(name).is_file() => {
+                let file = CString::new(name.as_str()).unwrap_or_default();
+                // SAFETY: as above.
+                let loaded = unsafe { ffi::luaL_loadfile(self.state, file.as_ptr()) };
+                self.finish_load(loaded)
+            }
+            Script::Named(name) => self.require(name),
+        }
+    }
+
+    fn finish_load(&self, loaded: c_int) -> Result<(), ScriptError> {
+        if loaded != ffi::LUA_OK {
+            return Err(ScriptError::Load(self.take_words()));
+        }
+        // SAFETY: the chunk is on the stack.
+        match unsafe { ffi::lua_pcall(self.state, 0, 0, 0) } {
+            ffi::LUA_OK => Ok(()),
+            _ => Err(ScriptError::Load(self.take_words())),
+        }
+    }
+
+    fn require(&self, name: &str) -> Result<(), ScriptError> {
+        match self.call_with("require", |state| {
+            let text = name.as_bytes();
+            // SAFETY: the state is the interpreter's, the text is copied.
+            unsafe { ffi::lua_pushlstring(state, text.as_ptr().cast(), text.len()) };
+        }) {
+            Ok(_) => Ok(()),
+            Err(words) if words.starts_with("module ") => Err(ScriptError::NotFound(name.to_owned())),
+            Err(words) => Err(ScriptError::Load(words)),
+        }
+    }
+
+    /// Takes what an error left on the stack.
+    fn take_words(&self) -> String {
+        let mut length = 0;
+        // SAFETY: the value is on the top of the stack; its text is copied before it is taken away.
+        unsafe {
+            let text = ffi::lua_tolstring(self.state, -1, &raw mut length);
+            let words = if text.is_null() {
+                "(not a string)".to_owned()
+            } else {
+                String::from_utf8_lossy(std::slice::from_raw_parts(text.cast(), length)).into_owned()
+            };
+            ffi::lua_settop(self.state, -2);
+            words
+        }
+    }
+
+    /// Calls a global function with what `push` puts on the stack, one value; whether it answered with something true.
+    fn call_with(&self, function: &str, push: impl FnOnce(*mut lua_State)) -> Result<Option<bool>, String> {
+        let name = CString::new(function).unwrap_or_default();
+        // SAFETY: the stack is balanced: the function and its argument are taken by the call, its answer here.
+        unsafe {
+            ffi::lua_getglobal(self.state, name.as_ptr());
+            push(self.state);
+            if ffi::lua_pcall(self.state, 1, 1, 0) != ffi::LUA_OK {
+                return Err(self.take_words());
+            }
+            let answer = match ffi::lua_type(self.state, -1) {
+                ffi::LUA_TNIL => None,
+                _ => Some(ffi::lua_toboolean(self.state, -1) != 0),
+            };
+            ffi::lua_settop(self.state, -2);
+            Ok(answer)
+        }
+    }
+
+    /// Whether the script defines a global function.
+    pub fn has(&self, function: &str) -> bool {
+        self.lua.globals().get::<mlua::Value>(function).is_ok_and(|value| value.is_function())
+    }
+
+    /// Calls a global function, with the client's number; nothing where it is not defined.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn call(&self, function: &str) -> Result<(), ScriptError> {
+        if !self.has(function) {
+            return Ok(());
+        }
+        let number = f64::from(self.client.number);
+        // SAFETY: the state is the interpreter's.
+        self.call_with(function, |state| unsafe { ffi::lua_pushnumber(state, number) })
+            .map(drop)
+            .map_err(|words| ScriptError::Call { function: function.to_owned(), words })
+    }
+
+    /// Runs the client's events, then what the script does at its end.
+    ///
+    /// # Errors
+    /// What the script raised.
+    pub(crate) fn run(&self, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
+        self.client.waits.set(waits);
+        self.client.pace.set(Some(pace));
+        let ran = self.call("thread_run");
+        if self.client.is_in_event.replace(false) {
+            // SAFETY: the pace is the caller's, and nothing else uses it.
+            unsafe { &mut *pace.as_ptr() }.given_up();
+        }
+        let ended = ran.and_then(|()| self.call("thread_done"));
+        self.client.pace.set(None);
+        self.client.waits.set(null());
+        ended
+    }
+
+    /// Calls `sysbench.hooks` by a name with what is reported; false where there is none of it.
+    ///
+    /// # Errors
+    /// What it raised.
+    pub fn report(&self, hook: &str, stat: &[(&str, f64)]) -> Result<bool, ScriptError> {
+        let told = |error: mlua::Error| ScriptError::Call { function: hook.to_owned(), words: error.to_string() };
+        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(told)?;
+        let hooks: mlua::Value = sysbench.get("hooks").map_err(told)?;
+        let Some(hooks) = hooks.as_table() else { return Ok(false) };
+        let mlua::Value::Function(function) = hooks.get::<mlua::Value>(hook).map_err(told)? else { return Ok(false) };
+        let table = self.lua.create_table_from(stat.iter().copied()).map_err(told)?;
+        function.call::<()>(table).map_err(told)?;
+        Ok(true)
+    }
+
+    /// Takes on what is known once all options are: their values, the seed, the shapes of what is drawn.
+    ///
+    /// # Errors
+    /// The interpreter has no memory.
+    pub fn adopt(&self, setup: &Arc<Setup>) -> Result<(), ScriptError> {
+        self.client.setup.replace(setup.clone());
+        // SAFETY: no function of the interpreter is being called.
+        unsafe { *self.client.random() = Random::new(setup.seed, self.client.number, setup.shapes) };
+        self.set_options().map_err(unexpected)
+    }
+
+    /// The interpreter itself, for what is done outside of the load.
+    pub fn lua(&self) -> &Lua {
+        &self.lua
+    }
+}
+
+/// What the interpreter's own setting up fails with.
+fn unexpected(error: mlua::Error) -> ScriptError {
+    ScriptError::Load(error.to_string())
+}
+
+/// A text without its first line if that names the program that runs it; the line itself stays, so that lines count.
+fn without_shebang(text: &[u8]) -> &[u8] {
+    if !text.starts_with(b"#") {
+        return text;
+    }
+    text.iter().position(|&byte| byte == b'\n').map_or(&[], |end| &text[end..])
+}

@@ -1,0 +1,23 @@
+//! sysbench scripts: LuaJIT interpreters with sysbench's functions over rumba's sessions.
+//!
+//! Each client has an interpreter of its own, in which the user's script runs unchanged. What a script calls is
+//! [`interface`], through FFI; where it waits for a statement's answer, its [`fiber`] stops, and the driver's
+//! thread goes on with other clients.
+#![deny(missing_docs)]
+
+mod bulk;
+pub mod bundled;
+mod client;
+mod connection;
+pub mod counters;
+pub mod declared;
+mod fiber;
+pub mod host;
+mod interface;
+mod interpreter;
+mod marks;
+pub mod random;
+pub mod setup;
+
+pub use client::ScriptClient;
+pub use interpreter::{Interpreter, ScriptError};

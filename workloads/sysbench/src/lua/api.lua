@@ -1,0 +1,490 @@
+-- What scripts find under `sysbench` and `ffi.C`, over the functions of the program. Called once per
+-- interpreter with the program's table of functions, the interpreter's address, and what is known of the run.
+
+local interface, address, known = ...
+
+-- What scripts print and what the program prints come in their order, into a file too.
+io.stdout:setvbuf("line")
+
+-- A line is written at once, so that those of several threads do not mix.
+function print(...)
+   local words = { ... }
+   for place = 1, select("#", ...) do words[place] = tostring(words[place]) end
+   io.write(table.concat(words, "\t") .. "\n")
+end
+
+-- Scripts take it for granted as a global.
+ffi = require("ffi")
+
+ffi.cdef [[
+typedef enum { DB_ERROR_NONE, DB_ERROR_IGNORABLE, DB_ERROR_FATAL } sql_error_t;
+
+typedef enum {
+  SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR, SB_CNT_RECONNECT,
+  SB_CNT_BYTES_READ, SB_CNT_BYTES_WRITTEN, SB_CNT_MAX
+} sb_counter_type;
+
+typedef enum {
+  SQL_TYPE_NONE, SQL_TYPE_TINYINT, SQL_TYPE_SMALLINT, SQL_TYPE_INT, SQL_TYPE_BIGINT, SQL_TYPE_FLOAT, SQL_TYPE_DOUBLE,
+  SQL_TYPE_TIME, SQL_TYPE_DATE, SQL_TYPE_DATETIME, SQL_TYPE_TIMESTAMP, SQL_TYPE_CHAR, SQL_TYPE_VARCHAR
+} sql_bind_type_t;
+
+typedef struct { const char *sname; const char *lname; } sql_driver;
+typedef struct { uint32_t len; const char *ptr; } sql_value;
+typedef struct sql_connection sql_connection;
+typedef struct { sb_counter_type counter; uint32_t nrows; uint32_t nfields; sql_connection *connection; } sql_result;
+struct sql_connection {
+  sql_error_t error;
+  int sql_errno;
+  const char *sql_state;
+  const char *sql_errmsg;
+  sql_driver *driver;
+  sql_result result;
+};
+typedef struct { sql_connection *connection; } sql_statement;
+typedef struct {
+  sql_bind_type_t type;
+  int is_null;
+  uint32_t data_len;
+  uint32_t max_len;
+  int64_t number;
+  double real;
+  char *buffer;
+} sql_param;
+typedef struct sb_histogram sb_histogram_t;
+
+typedef struct {
+  sql_driver *(*driver)(void *, const char *);
+  sql_connection *(*connect)(void *, sql_driver *);
+  int (*disconnect)(sql_connection *);
+  int (*reconnect)(sql_connection *);
+  int (*query)(sql_connection *, const char *, size_t);
+  sql_statement *(*prepare)(sql_connection *, const char *, size_t);
+  sql_param *(*parameter)(void *, int, uint32_t);
+  int (*bind)(sql_statement *, sql_param **, uint32_t);
+  int (*execute)(sql_statement *);
+  int (*close)(sql_statement *);
+  const sql_value *(*row)(sql_result *);
+  void (*forget_rows)(sql_result *);
+  int (*bulk_begin)(sql_connection *, const char *, size_t);
+  int (*bulk_add)(sql_connection *, const char *, size_t);
+  int (*bulk_end)(sql_connection *);
+  bool (*more_events)(void *);
+  void (*event_start)(void *);
+  void (*event_stop)(void *);
+  void (*count)(void *, int, sb_counter_type);
+  uint64_t (*rand_uint64)(void *);
+  double (*rand_double)(void *);
+  uint32_t (*rand_default)(void *, uint32_t, uint32_t);
+  uint32_t (*rand_uniform)(void *, uint32_t, uint32_t);
+  uint32_t (*rand_gaussian)(void *, uint32_t, uint32_t);
+  uint32_t (*rand_special)(void *, uint32_t, uint32_t);
+  uint32_t (*rand_pareto)(void *, uint32_t, uint32_t);
+  uint32_t (*rand_zipfian)(void *, uint32_t, uint32_t);
+  uint32_t (*rand_unique)(void *);
+  void (*rand_string)(void *, const char *, size_t, char *);
+  uint32_t (*rand_varstring)(void *, char *, uint32_t, uint32_t);
+  sb_histogram_t *(*histogram_new)(size_t, double, double);
+  void (*histogram_delete)(sb_histogram_t *);
+  void (*histogram_update)(sb_histogram_t *, double);
+  void (*histogram_print)(sb_histogram_t *);
+} rumba_interface;
+]]
+
+local api = ffi.cast("const rumba_interface *", interface)
+local this = ffi.cast("void *", address)
+
+sysbench = {
+   tid = known.tid,
+   version = known.version,
+   version_string = known.version_string,
+   error = { NONE = 0, RESTART_EVENT = 1 },
+   opt = {},
+   hooks = {},
+   cmdline = {
+      argv = known.argv,
+      command = known.command,
+      script_path = known.script_path,
+      ARG_NULL = 0, ARG_BOOL = 1, ARG_INT = 2, ARG_SIZE = 3, ARG_DOUBLE = 4, ARG_STRING = 5, ARG_LIST = 6,
+      ARG_FILE = 7, ARG_MAX = 8,
+      PARALLEL_COMMAND = true,
+   },
+   rand = {},
+   sql = {},
+   histogram = {},
+}
+
+-- What scripts call by `ffi.C`: the program's own functions do not lie in a shared library, so they are found first.
+local exported = {}
+local real_ffi = ffi
+local c_library = setmetatable(exported, { __index = real_ffi.C })
+ffi = setmetatable({ C = c_library }, { __index = real_ffi })
+package.loaded.ffi = ffi
+
+-- ------------------------------------------------------------------ random numbers
+
+local rand_uint64, rand_double, rand_default = api.rand_uint64, api.rand_double, api.rand_default
+local rand_uniform, rand_gaussian, rand_special = api.rand_uniform, api.rand_gaussian, api.rand_special
+local rand_pareto, rand_zipfian, rand_unique = api.rand_pareto, api.rand_zipfian, api.rand_unique
+local rand_string, rand_varstring = api.rand_string, api.rand_varstring
+
+function sysbench.rand.uniform_uint64() return rand_uint64(this) end
+function sysbench.rand.uniform_double() return rand_double(this) end
+function sysbench.rand.default(a, b) return rand_default(this, a, b) end
+function sysbench.rand.uniform(a, b) return rand_uniform(this, a, b) end
+function sysbench.rand.gaussian(a, b) return rand_gaussian(this, a, b) end
+function sysbench.rand.special(a, b) return rand_special(this, a, b) end
+function sysbench.rand.pareto(a, b) return rand_pareto(this, a, b) end
+function sysbench.rand.zipfian(a, b) return rand_zipfian(this, a, b) end
+function sysbench.rand.unique() return rand_unique(this) end
+
+-- Strings of a script are made in one place each and copied out, so that nothing is allocated but the string.
+local room, room_bytes = real_ffi.new("char[?]", 4096), 4096
+local function at_least(bytes)
+   if bytes > room_bytes then
+      room, room_bytes = real_ffi.new("char[?]", bytes), bytes
+   end
+   return room
+end
+
+function sysbench.rand.string(format)
+   local length = #format
+   local buffer = at_least(length)
+   rand_string(this, format, length, buffer)
+   return real_ffi.string(buffer, length)
+end
+
+function sysbench.rand.varstring(least, most)
+   assert(least <= most, "sysbench.rand.varstring: the least length is above the greatest")
+   assert(most > 0, "sysbench.rand.varstring: no length to choose")
+   local buffer = at_least(most)
+   return real_ffi.string(buffer, rand_varstring(this, buffer, least, most))
+end
+
+function exported.sb_rand_uniform_uint64() return rand_uint64(this) end
+function exported.sb_rand_uniform_double() return rand_double(this) end
+function exported.sb_rand_unique() return rand_unique(this) end
+function exported.sb_rand_str(format, buffer) rand_string(this, format, #format, buffer) end
+function exported.sb_rand_varstr(buffer, least, most) return rand_varstring(this, buffer, least, most) end
+for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto", "zipfian" } do
+   exported["sb_rand_" .. name] = sysbench.rand[name]
+end
+
+-- The names of sysbench before 1.0.
+sb_rand, sb_rand_uniq, sb_rand_str = sysbench.rand.default, sysbench.rand.unique, sysbench.rand.string
+sb_rand_uniform, sb_rand_gaussian = sysbench.rand.uniform, sysbench.rand.gaussian
+sb_rand_special, sb_rand_pareto = sysbench.rand.special, sysbench.rand.pareto
+
+-- ------------------------------------------------------------------ SQL
+
+local query, prepare, execute = api.query, api.prepare, api.execute
+local next_row, forget_rows, parameter = api.row, api.forget_rows, api.parameter
+local text = real_ffi.string
+
+local types = {
+   NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6, TIME = 7, DATE = 8, DATETIME = 9,
+   TIMESTAMP = 10, CHAR = 11, VARCHAR = 12,
+}
+local errors = { NONE = 0, IGNORABLE = 1, FATAL = 2 }
+sysbench.sql.type, sysbench.sql.error = types, errors
+
+-- What a call of the program came to.
+local DONE, ROWS = 0, 1
+
+-- Raises what a connection's last call failed with: a table that has the event begun again, or words that end the run.
+local function raise(connection, statement)
+   local state, words = text(connection.sql_state), text(connection.sql_errmsg)
+   local number = connection.sql_errno
+   local told = {
+      connection = connection, query = statement, sql_errno = number, sql_state = state, sql_errmsg = words,
+   }
+   local is_ignorable = sysbench.hooks.sql_error_ignorable
+   if tonumber(connection.error) == errors.IGNORABLE
+      or type(is_ignorable) == "function" and is_ignorable(told) then
+      told.errcode = sysbench.error.RESTART_EVENT
+      error(told, 3)
+   end
+   error(string.format("SQL error, errno = %d, state = '%s': %s", number, state, words), 3)
+end
+
+local connections = {}
+
+function connections:query(sql)
+   local outcome = query(self, sql, #sql)
+   if outcome == DONE then return nil end
+   if outcome == ROWS then return self.result end
+   raise(self, sql)
+end
+
+function connections:query_row(sql)
+   local result = self:query(sql)
+   if result == nil or result.nrows == 0 then return nil end
+   return unpack(result:fetch_row(), 1, result.nfields)
+end
+
+function connections:prepare(sql)
+   local statement = prepare(self, sql, #sql)
+   if statement == nil then raise(self, sql) end
+   return statement
+end
+
+function connections:bulk_insert_init(sql)
+   if api.bulk_begin(self, sql, #sql) ~= DONE then raise(self, sql) end
+   return true
+end
+
+function connections:bulk_insert_next(row)
+   if api.bulk_add(self, row, #row) ~= DONE then raise(self, "<bulk insert>") end
+   return true
+end
+
+function connections:bulk_insert_done()
+   if api.bulk_end(self) ~= DONE then raise(self, "<bulk insert>") end
+   return true
+end
+
+function connections:disconnect()
+   return assert(api.disconnect(self) == DONE, "the connection is closed already")
+end
+
+function connections:reconnect()
+   if api.reconnect(self) ~= DONE then raise(self, "<reconnect>") end
+   return true
+end
+
+-- Statements give one answer each here, so there is never another.
+function connections:more_results() return false end
+function connections:next_result() return nil end
+
+function connections:check_error(result, sql)
+   if result ~= nil or tonumber(self.error) == errors.NONE then return result end
+   raise(self, sql)
+end
+
+real_ffi.metatype("sql_connection", {
+   __index = connections,
+   __tostring = function() return "<sql_connection>" end,
+})
+
+local parameters = {}
+
+function parameters:set(value)
+   if value == nil then
+      self.is_null = 1
+      return
+   end
+   self.is_null = 0
+   local kind = tonumber(self.type)
+   if kind == types.BIGINT then
+      self.number = value
+   elseif kind == types.DOUBLE then
+      self.real = value
+   else
+      local length = #value
+      if length > self.max_len then length = self.max_len end
+      real_ffi.copy(self.buffer, value, length)
+      self.data_len = length
+   end
+end
+
+function parameters:set_rand_str(format)
+   if tonumber(self.type) ~= types.VARCHAR then
+      error("set_rand_str: a parameter of type " .. tonumber(self.type) .. " takes no string", 2)
+   end
+   local length = #format
+   if length > self.max_len then length = self.max_len end
+   self.is_null = 0
+   rand_string(this, format, length, self.buffer)
+   self.data_len = length
+end
+
+real_ffi.metatype("sql_param", { __index = parameters, __tostring = function() return "<sql_param>" end })
+
+-- Types that are carried alike.
+local carried = {
+   [types.TINYINT] = types.BIGINT, [types.SMALLINT] = types.BIGINT, [types.INT] = types.BIGINT,
+   [types.BIGINT] = types.BIGINT, [types.FLOAT] = types.DOUBLE, [types.DOUBLE] = types.DOUBLE,
+   [types.CHAR] = types.VARCHAR, [types.VARCHAR] = types.VARCHAR,
+}
+
+local statements = {}
+
+function statements:bind_create(kind, most)
+   local carrier = carried[tonumber(kind)]
+   if carrier == nil then error("bind_create: unsupported type " .. tostring(kind), 2) end
+   if carrier == types.VARCHAR and type(most) ~= "number" then
+      error("bind_create: a string needs its greatest length", 2)
+   end
+   return parameter(this, carrier, most or 0)
+end
+
+function statements:bind_param(...)
+   local count = select("#", ...)
+   if count < 1 then return nil end
+   local list = real_ffi.new("sql_param *[?]", count, { ... })
+   return api.bind(self, list, count)
+end
+
+function statements:execute()
+   local outcome = execute(self)
+   if outcome == DONE then return nil end
+   local connection = self.connection
+   if outcome == ROWS then return connection.result end
+   raise(connection, "<prepared statement>")
+end
+
+function statements:next_result() return nil end
+function statements:close() return api.close(self) end
+
+real_ffi.metatype("sql_statement", { __index = statements, __tostring = function() return "<sql_statement>" end })
+
+local results = {}
+
+function results:fetch_row()
+   local row = next_row(self)
+   if row == nil then return nil end
+   local values = {}
+   for column = 0, self.nfields - 1 do
+      local value = row[column]
+      if value.ptr ~= nil then values[column + 1] = text(value.ptr, value.len) end
+   end
+   return values
+end
+
+function results:free()
+   forget_rows(self)
+   return true
+end
+
+real_ffi.metatype("sql_result", { __index = results, __tostring = function() return "<sql_result>" end })
+
+local drivers = {}
+
+function drivers:connect()
+   local connection = api.connect(this, self)
+   if tonumber(connection.error) ~= errors.NONE then
+      error("connection creation failed: " .. text(connection.sql_errmsg), 2)
+   end
+   return connection
+end
+
+function drivers:name() return text(self.sname) end
+
+real_ffi.metatype("sql_driver", { __index = drivers, __tostring = function() return "<sql_driver>" end })
+
+function sysbench.sql.driver(name)
+   local driver = api.driver(this, name)
+   if driver == nil then error("failed to initialize the DB driver", 2) end
+   return driver
+end
+
+-- ------------------------------------------------------------------ counters, histograms
+
+local count = api.count
+function exported.sb_counter_inc(thread, counter) count(this, thread, counter) end
+
+local histograms = {}
+function histograms:update(value) api.histogram_update(self, value) end
+function histograms:print() api.histogram_print(self) end
+real_ffi.metatype("sb_histogram_t", { __index = histograms, __tostring = function() return "<sb_histogram>" end })
+
+function sysbench.histogram.new(size, least, most)
+   return real_ffi.gc(api.histogram_new(size, least, most), api.histogram_delete)
+end
+
+-- ------------------------------------------------------------------ events
+
+local more_events, event_start, event_stop = api.more_events, api.event_start, api.event_stop
+function exported.sb_more_events() return more_events(this) end
+function exported.sb_event_start() event_start(this) end
+function exported.sb_event_stop() event_stop(this) end
+
+-- Runs a client's events. A script may have its own.
+function thread_run(thread)
+   local restart = sysbench.error.RESTART_EVENT
+   while more_events(this) do
+      event_start(this)
+      local done, result = pcall(event, thread)
+      while not done do
+         if type(result) ~= "table" or result.errcode ~= restart then error(result, 0) end
+         local hook = sysbench.hooks.before_restart_event
+         if hook then hook(result) end
+         done, result = pcall(event, thread)
+      end
+      -- An event that returns something true is the last.
+      if result then return end
+      event_stop(this)
+   end
+end
+
+-- ------------------------------------------------------------------ commands of scripts
+
+function sysbench.cmdline.command_defined(name)
+   local commands = sysbench.cmdline.commands
+   return type(commands) == "table" and commands[name] ~= nil and commands[name][1] ~= nil
+end
+
+function sysbench.cmdline.command_parallel(name)
+   return sysbench.cmdline.command_defined(name)
+      and sysbench.cmdline.commands[name][2] == sysbench.cmdline.PARALLEL_COMMAND
+end
+
+function sysbench.cmdline.call_command(name)
+   if not sysbench.cmdline.command_defined(name) then return false end
+   return sysbench.cmdline.commands[name][1]() ~= false
+end
+
+-- ------------------------------------------------------------------ reports
+
+local function per_second(stat, what) return stat[what] / stat.time_interval end
+
+local function rates(stat)
+   return per_second(stat, "events"), (stat.reads + stat.writes + stat.other) / stat.time_interval,
+      per_second(stat, "reads"), per_second(stat, "writes"), per_second(stat, "other")
+end
+
+function sysbench.report_default(stat)
+   local tps, qps, reads, writes, other = rates(stat)
+   print(string.format(
+      "[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%u%%): %4.2f err/s %4.2f " ..
+      "reconn/s: %4.2f",
+      stat.time_total, stat.threads_running, tps, qps, reads, writes, other, sysbench.opt.percentile,
+      stat.latency_pct * 1000, per_second(stat, "errors"), per_second(stat, "reconnects")))
+end
+
+function sysbench.report_csv(stat)
+   local tps, qps, reads, writes, other = rates(stat)
+   print(string.format("%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f",
+      stat.time_total, stat.threads_running, tps, qps, reads, writes, other, stat.latency_pct * 1000,
+      per_second(stat, "errors"), per_second(stat, "reconnects")))
+end
+
+local document
+
+function sysbench.report_json(stat)
+   if document then
+      io.write(",\n")
+   else
+      io.write("[\n")
+      -- Collected when the interpreter ends, and so after the last report.
+      document = newproxy(true)
+      getmetatable(document).__gc = function() io.write("\n]\n") end
+   end
+   local tps, qps, reads, writes, other = rates(stat)
+   io.write(string.format([[
+  {
+    "time": %4.0f,
+    "threads": %u,
+    "tps": %4.2f,
+    "qps": {
+      "total": %4.2f,
+      "reads": %4.2f,
+      "writes": %4.2f,
+      "other": %4.2f
+    },
+    "latency": %4.2f,
+    "errors": %4.2f,
+    "reconnects": %4.2f
+  }]], stat.time_total, stat.threads_running, tps, qps, reads, writes, other, stat.latency_pct * 1000,
+      per_second(stat, "errors"), per_second(stat, "reconnects")))
+end

@@ -1,0 +1,381 @@
+//! Random numbers as scripts draw them: sysbench's distributions, over whole numbers from `a` to `b`, both included.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What `--rand-type` names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Distribution {
+    /// All alike.
+    #[default]
+    Uniform,
+    /// A bell around the middle.
+    Gaussian,
+    /// A part of the range around its middle is drawn from more often; the default of sysbench 1.0.
+    Special,
+    /// The lower, the more often, by a power.
+    Pareto,
+    /// The lower, the more often, by rank.
+    Zipfian,
+}
+
+impl Distribution {
+    /// Every distribution, by the name an option gives it.
+    pub const NAMES: [(&'static str, Distribution); 5] = [
+        ("uniform", Distribution::Uniform),
+        ("gaussian", Distribution::Gaussian),
+        ("special", Distribution::Special),
+        ("pareto", Distribution::Pareto),
+        ("zipfian", Distribution::Zipfian),
+    ];
+
+    /// The distribution of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, distribution)| *distribution)
+    }
+}
+
+/// The shapes of the distributions, as options set them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shapes {
+    /// What `sysbench.rand.default` draws from.
+    pub default: Distribution,
+    /// Uniform numbers that one of a bell or a special one is the mean of.
+    pub iterations: u32,
+    /// Percent of the range that the special values lie in.
+    pub special_pct: f64,
+    /// Percent of the numbers that are special.
+    pub special_res: f64,
+    /// Pareto's `h`: a share `h` of the values has a share `1 - h` of the draws.
+    pub pareto_h: f64,
+    /// The exponent of Zipf's law.
+    pub zipfian_exponent: f64,
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            default: Distribution::Uniform,
+            iterations: 12,
+            special_pct: 1.0,
+            special_res: 75.0,
+            pareto_h: 0.2,
+            zipfian_exponent: 0.8,
+        }
+    }
+}
+
+/// One client's source of random numbers.
+#[derive(Debug)]
+pub struct Random {
+    generator: Xoshiro256PlusPlus,
+    shapes: Shapes,
+    pareto_power: f64,
+    zipf: Zipf,
+}
+
+impl Random {
+    /// The source of a client of a run.
+    pub fn new(seed: u64, client: u32, shapes: Shapes) -> Self {
+        let generator =
+            Xoshiro256PlusPlus::seed_from_u64(seed ^ (u64::from(client) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let pareto_power = shapes.pareto_h.ln() / (1.0 - shapes.pareto_h).ln();
+        Self { generator, shapes, pareto_power, zipf: Zipf::new(shapes.zipfian_exponent) }
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.generator.next_u64()
+    }
+
+    /// A number from 0 up to and without 1.
+    #[inline]
+    pub fn share(&mut self) -> f64 {
+        self.generator.random()
+    }
+
+    /// A number of the default distribution.
+    #[inline]
+    pub fn default(&mut self, a: u32, b: u32) -> u32 {
+        match self.shapes.default {
+            Distribution::Uniform => self.uniform(a, b),
+            Distribution::Gaussian => self.gaussian(a, b),
+            Distribution::Special => self.special(a, b),
+            Distribution::Pareto => self.pareto(a, b),
+            Distribution::Zipfian => self.zipfian(a, b),
+        }
+    }
+
+    /// All alike.
+    #[inline]
+    pub fn uniform(&mut self, a: u32, b: u32) -> u32 {
+        a.wrapping_add((self.share() * width(a, b)) as u32)
+    }
+
+    /// The mean of several uniform numbers.
+    pub fn gaussian(&mut self, a: u32, b: u32) -> u32 {
+        a.wrapping_add((self.mean_of_several() * width(a, b)) as u32)
+    }
+
+    fn mean_of_several(&mut self) -> f64 {
+        let iterations = self.shapes.iterations.max(1);
+        (0..iterations).map(|_| self.share()).sum::<f64>() / f64::from(iterations)
+    }
+
+    /// A share of the draws falls alike on a part of the range around its middle; the others are a bell over all of it.
+    pub fn special(&mut self, a: u32, b: u32) -> u32 {
+        let special_share = self.shapes.special_res / 100.0;
+        if self.share() >= special_share {
+            return self.gaussian(a, b);
+        }
+        let span = width(a, b);
+        let part = (span * self.shapes.special_pct / 100.0).max(1.0);
+        let start = (span - part) / 2.0;
+        a.wrapping_add((start + self.share() * part) as u32)
+    }
+
+    /// A power of a uniform share.
+    pub fn pareto(&mut self, a: u32, b: u32) -> u32 {
+        a.wrapping_add((width(a, b) * self.share().powf(self.pareto_power)) as u32)
+    }
+
+    /// Rank `k` of the range with a probability in proportion to 1 / k^exponent.
+    pub fn zipfian(&mut self, a: u32, b: u32) -> u32 {
+        let ranks = b.wrapping_sub(a).saturating_add(1);
+        loop {
+            let share = self.share();
+            if let Some(rank) = self.zipf.rank(ranks, share) {
+                return a.wrapping_add(rank - 1);
+            }
+        }
+    }
+
+    /// Fills `out` from a format of its length: `#` becomes a digit, `@` a letter, all else is copied.
+    pub fn string(&mut self, format: &[u8], out: &mut [u8]) {
+        for (&mark, byte) in format.iter().zip(out) {
+            *byte = match mark {
+                b'#' => b'0' + self.below(10),
+                b'@' => b'a' + self.below(26),
+                other => other,
+            };
+        }
+    }
+
+    /// Fills `out` with characters from `0` to `z`.
+    pub fn characters(&mut self, out: &mut [u8]) {
+        out.fill_with(|| b'0' + self.below(b'z' - b'0' + 1));
+    }
+
+    #[inline]
+    fn below(&mut self, bound: u8) -> u8 {
+        // The upper half of the bits, scaled; the bias is below 1 in 10^7.
+        (((self.generator.next_u64() >> 32) * u64::from(bound)) >> 32) as u8
+    }
+}
+
+fn width(a: u32, b: u32) -> f64 {
+    f64::from(b.wrapping_sub(a)) + 1.0
+}
+
+/// Zipf's law by rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from
+/// monotone discrete distributions", ACM TOMACS 6.3 (1996), 169–184; for every exponent from 0.
+#[derive(Clone, Copy, Debug)]
+struct Zipf {
+    exponent: f64,
+    /// Below this distance to its whole number, a point is accepted without more.
+    shortcut: f64,
+    /// The integral of the density at 1.5, less the density at 1.
+    first: f64,
+    /// The integral at the end of the range that was drawn from last, and that range.
+    last: (u32, f64),
+}
+
+impl Zipf {
+    fn new(exponent: f64) -> Self {
+        let mut zipf = Self { exponent, shortcut: 0.0, first: 0.0, last: (0, 0.0) };
+        zipf.shortcut = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
+        zipf.first = zipf.integral(1.5) - 1.0;
+        zipf
+    }
+
+    /// The rank for a uniform share, or that another must be drawn.
+    #[inline]
+    fn rank(&mut self, ranks: u32, share: f64) -> Option<u32> {
+        if self.last.0 != ranks {
+            self.last = (ranks, self.integral(f64::from(ranks) + 0.5));
+        }
+        let end = self.last.1;
+        let area = end + share * (self.first - end);
+        let point = self.inverse(area);
+        let rank = (point + 0.5).clamp(1.0, f64::from(ranks)).floor();
+        let accepted = rank - point <= self.shortcut || area >= self.integral(rank + 0.5) - self.density(rank);
+        accepted.then_some(rank as u32)
+    }
+
+    fn density(&self, x: f64) -> f64 {
+        (-self.exponent * x.ln()).exp()
+    }
+
+    fn integral(&self, x: f64) -> f64 {
+        let log = x.ln();
+        exp_less_one_by((1.0 - self.exponent) * log) * log
+    }
+
+    fn inverse(&self, x: f64) -> f64 {
+        // Rounding may bring it below what the logarithm is defined for.
+        let t = (x * (1.0 - self.exponent)).max(-1.0);
+        (log_one_plus_by(t) * x).exp()
+    }
+}
+
+/// ln(1 + x) / x, also where x is 0.
+fn log_one_plus_by(x: f64) -> f64 {
+    if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x * (0.5 - x / 3.0) }
+}
+
+/// (e^x - 1) / x, also where x is 0.
+fn exp_less_one_by(x: f64) -> f64 {
+    if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x * (0.5 + x / 6.0) }
+}
+
+/// Numbers of 32 bits that do not come again before all have come, shared by all clients of a run. Squares modulo a
+/// prime p of the form 4k + 3 that are folded at p / 2 are a permutation of what is below p.
+#[derive(Debug)]
+pub struct Unique {
+    next: AtomicU32,
+    offset: u32,
+}
+
+impl Unique {
+    /// A sequence of its own for each seed.
+    pub fn new(seed: u64) -> Self {
+        let mut seeded = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Self { next: AtomicU32::new(seeded.next_u32()), offset: seeded.next_u32() }
+    }
+
+    /// The next number.
+    pub fn next(&self) -> u32 {
+        let index = self.next.fetch_add(1, Relaxed);
+        permuted(permuted(index).wrapping_add(self.offset) ^ 0x5bf0_3635)
+    }
+}
+
+fn permuted(x: u32) -> u32 {
+    const PRIME: u32 = 4_294_967_291;
+    if x >= PRIME {
+        return x;
+    }
+    let square = (u64::from(x) * u64::from(x) % u64::from(PRIME)) as u32;
+    if x <= PRIME / 2 { square } else { PRIME - square }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::collections::HashSet;
+
+    const DRAWS: usize = 400_000;
+
+    /// How often each of 100 numbers comes.
+    fn counts(mut draw: impl FnMut(&mut Random, u32, u32) -> u32, shapes: Shapes) -> Vec<f64> {
+        let mut random = Random::new(7, 0, shapes);
+        let mut counts = vec![0.0; 100];
+        for _ in 0..DRAWS {
+            let number = draw(&mut random, 1, 100);
+            assert!((1..=100).contains(&number), "{number}");
+            counts[number as usize - 1] += 1.0;
+        }
+        counts
+    }
+
+    /// The chi-square statistic of 99 degrees of freedom is above 149 once in a thousand times.
+    fn fits(counts: &[f64], expected: impl Fn(usize) -> f64) {
+        let total: f64 = (0..counts.len()).map(&expected).sum();
+        let statistic: f64 = counts
+            .iter()
+            .enumerate()
+            .map(|(rank, count)| {
+                let expected = expected(rank) / total * DRAWS as f64;
+                (count - expected).powi(2) / expected
+            })
+            .sum();
+        assert!(statistic < 149.0, "{statistic}");
+    }
+
+    #[test]
+    fn uniform_numbers_are_all_alike() {
+        fits(&counts(Random::uniform, Shapes::default()), |_| 1.0);
+    }
+
+    #[test]
+    fn zipfian_numbers_follow_the_law() {
+        for exponent in [0.0, 0.8, 1.0, 1.3] {
+            let shapes = Shapes { zipfian_exponent: exponent, ..Shapes::default() };
+            fits(&counts(Random::zipfian, shapes), |rank| (rank as f64 + 1.0).powf(-exponent));
+        }
+    }
+
+    #[test]
+    fn pareto_numbers_follow_the_power() {
+        let power = 0.2_f64.ln() / 0.8_f64.ln();
+        // Number k comes where u^power lies from (k-1)/100 to k/100.
+        let below = |k: usize| (k as f64 / 100.0).powf(1.0 / power);
+        fits(&counts(Random::pareto, Shapes::default()), |rank| below(rank + 1) - below(rank));
+    }
+
+    #[test]
+    fn a_bell_is_the_mean_of_twelve() {
+        let counts = counts(Random::gaussian, Shapes::default());
+        let mean: f64 = counts.iter().enumerate().map(|(at, n)| (at as f64 + 0.5) * n).sum::<f64>() / DRAWS as f64;
+        let variance: f64 =
+            counts.iter().enumerate().map(|(at, n)| (at as f64 + 0.5 - mean).powi(2) * n).sum::<f64>() / DRAWS as f64;
+        assert!((mean - 50.0).abs() < 0.1, "{mean}");
+        // The variance of a uniform number over 100 is 10000 / 12; of the mean of twelve a twelfth of that.
+        assert!((variance - 10_000.0 / 144.0).abs() < 1.0, "{variance}");
+    }
+
+    #[test]
+    fn three_quarters_of_special_numbers_lie_in_a_hundredth() {
+        let shapes = Shapes::default();
+        let mut random = Random::new(3, 0, shapes);
+        let middle = (0..DRAWS).filter(|_| (4951..=5051).contains(&random.special(1, 10_000))).count();
+        let share = middle as f64 / DRAWS as f64;
+        // A twentieth of the bell lies there too.
+        assert!((share - 0.762).abs() < 0.006, "{share}");
+    }
+
+    #[test]
+    fn unique_numbers_do_not_come_again() {
+        let unique = Unique::new(1);
+        let seen: HashSet<u32> = (0..1_000_000).map(|_| unique.next()).collect();
+        assert_eq!(seen.len(), 1_000_000);
+    }
+
+    #[test]
+    fn formats_are_filled_in() {
+        let mut random = Random::new(1, 0, Shapes::default());
+        let mut out = [0; 8];
+        random.string(b"##-@@-x#", &mut out);
+        assert!(out[0].is_ascii_digit() && out[1].is_ascii_digit() && out[7].is_ascii_digit());
+        assert!(out[3].is_ascii_lowercase() && out[4].is_ascii_lowercase());
+        assert_eq!([out[2], out[5], out[6]], *b"--x");
+        let mut out = [0; 500];
+        random.characters(&mut out);
+        assert!(out.iter().all(|byte| (b'0'..=b'z').contains(byte)) && out.contains(&b'0') && out.contains(&b'z'));
+    }
+
+    #[test]
+    fn clients_draw_differently_and_a_seed_repeats() {
+        let draws = |seed, client| {
+            let mut random = Random::new(seed, client, Shapes::default());
+            [random.bits(), random.bits()]
+        };
+        assert_eq!(draws(1, 0), draws(1, 0));
+        assert_ne!(draws(1, 0), draws(1, 1));
+        assert_ne!(draws(1, 0), draws(2, 0));
+    }
+}
