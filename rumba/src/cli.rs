@@ -51,7 +51,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Serve fixed answers over the protocol of MySQL or PostgreSQL: what a client costs, and whether it tells time
     NullServer(NullServerArgs),
-    /// Run sysbench's scripts by sysbench's own command line: `rumba sysbench oltp_read_write --tables=4 run`
+    /// Run sysbench's tests and scripts by its command line: `rumba sysbench oltp_read_write --tables=4 run`
     #[command(disable_help_flag = true)]
     Sysbench {
         /// What sysbench would be given

@@ -123,6 +123,38 @@ fn the_suite_runs_over_postgresql() {
 }
 
 #[test]
+#[needs(MariaDb)]
+fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
+    let place = Place::new();
+    let mut server = Theirs::start(&place, &[]);
+    server.ask("CREATE DATABASE sbtest");
+    let (socket, password) =
+        (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
+    let options = [&socket, "--mysql-user=root", &password, "oltp_read_write", "--table-size=500"];
+    succeeds(&place, &[&options[..], &["prepare"]].concat());
+    let run = |ignored: &str| {
+        let words = [&options[..], &["--threads=4", "--time=8", "--report-interval=1", ignored, "run"]].concat();
+        place.rumba(&["sysbench"]).args(words).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let child = run("--mysql-ignore-errors=1213,1020,1205,2013");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    server.restart();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(figure(&said, "reconnects:") >= 4.0 && figure(&said, "ignored errors:") >= 4.0, "{said}");
+    let last = said.lines().rfind(|line| line.starts_with("[ ")).unwrap();
+    assert!(!last.contains("tps: 0.00"), "it went on: {said}");
+    // Without, it ends with the server's words.
+    let child = run("--mysql-ignore-errors=1213");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    server.restart();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("FATAL: "), "{}", text(&output));
+}
+
+#[test]
 fn what_it_says_of_itself_is_what_tools_look_for() {
     let place = Place::new();
     assert!(succeeds(&place, &["--version"]).starts_with("sysbench 1.1.0"));
@@ -178,6 +210,31 @@ fn reports_come_while_it_runs_and_at_its_end() {
         serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
     assert_eq!(json["total"]["events"].as_f64(), Some(events), "{json}");
     assert!(json["total"]["latency_ms"]["p99"].as_f64().unwrap() >= 2.0, "{json}");
+}
+
+#[test]
+fn the_built_in_tests_run_as_they_do_there() {
+    let place = Place::new();
+    let said = succeeds(&place, &["cpu", "--cpu-max-prime=100", "--events=50", "--time=0", "--threads=2", "run"]);
+    assert!(said.contains("CPU speed:\n    events per second:"), "{said}");
+    assert_eq!(figure(&said, "total number of events:"), 50.0);
+    let said = succeeds(&place, &["memory", "--memory-total-size=8M", "--memory-block-size=4K", "--threads=2", "run"]);
+    assert!(said.contains("8.00 MiB transferred"), "{said}");
+    let said = succeeds(&place, &["threads", "--events=20", "--thread-yields=5", "--time=0", "run"]);
+    assert_eq!(figure(&said, "total number of events:"), 20.0);
+    succeeds(&place, &["mutex", "--mutex-locks=100", "--mutex-loops=10", "run"]);
+    let files = ["fileio", "--file-total-size=1M", "--file-num=4"];
+    succeeds(&place, &[&files[..], &["prepare"]].concat());
+    assert!(place.path("test_file.3").exists());
+    let words = ["--file-test-mode=rndrw", "--events=200", "--time=0", "--file-fsync-freq=50", "run"];
+    let said = succeeds(&place, &[&files[..], &words].concat());
+    assert!(said.contains("Throughput:\n         read:  IOPS="), "{said}");
+    succeeds(&place, &[&files[..], &["cleanup"]].concat());
+    assert!(!place.path("test_file.0").exists());
+    let output = sysbench(&place, &[&files[..], &["--file-test-mode=seqrd", "run"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let output = sysbench(&place, &["cpu"]);
+    assert!(text(&output).contains("The 'cpu' test requires a command argument. See 'sysbench cpu help'"));
 }
 
 #[test]

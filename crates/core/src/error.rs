@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn no_answer_is_made_larger_by_what_could_have_gone_wrong() {
-        assert_eq!(size_of::<Result<crate::sql::Answer, EngineError>>(), 40);
+        use crate::sql::Answer;
+        assert!(size_of::<EngineError>() <= size_of::<Answer>());
     }
 
     #[test]

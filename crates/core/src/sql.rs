@@ -50,7 +50,8 @@ pub trait Row {
     fn int(&self, column: usize) -> i64 {
         self.value(column).int()
     }
-    /// Column `column` as bytes, numbers in the form in which they came; empty for NULL.
+    /// Column `column` as bytes, numbers and times in the form in which they came (`value` reads
+    /// them); empty for NULL.
     fn bytes(&self, column: usize) -> &[u8] {
         self.value(column).bytes()
     }

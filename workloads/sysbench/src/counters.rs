@@ -68,7 +68,13 @@ impl Counters {
     /// Counts one. Only the client's own thread calls this.
     #[inline]
     pub fn count(&self, counter: Counter) {
-        add(&self.counters[counter as usize], 1);
+        self.count_by(counter, 1);
+    }
+
+    /// Counts so many, such as bytes. Only the client's own thread calls this.
+    #[inline]
+    pub fn count_by(&self, counter: Counter, number: u64) {
+        add(&self.counters[counter as usize], number);
     }
 
     /// Counts an event. Only the client's own thread calls this.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rumba_sysbench::settings::{self, RandomSettings};
 
 /// What `--rand-type` names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +64,25 @@ impl Default for Shapes {
             special_res: 75.0,
             pareto_h: 0.2,
             zipfian_exponent: 0.8,
+        }
+    }
+}
+
+impl From<&RandomSettings> for Shapes {
+    fn from(asked: &RandomSettings) -> Self {
+        Self {
+            default: match asked.distribution {
+                settings::Distribution::Uniform => Distribution::Uniform,
+                settings::Distribution::Gaussian => Distribution::Gaussian,
+                settings::Distribution::Special => Distribution::Special,
+                settings::Distribution::Pareto => Distribution::Pareto,
+                settings::Distribution::Zipfian => Distribution::Zipfian,
+            },
+            iterations: asked.special_iterations,
+            special_pct: f64::from(asked.special_percent),
+            special_res: f64::from(asked.special_results_percent),
+            pareto_h: asked.pareto_h,
+            zipfian_exponent: asked.zipfian_exponent,
         }
     }
 }

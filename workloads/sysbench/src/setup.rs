@@ -59,7 +59,7 @@ impl Events {
 
     /// Takes one; false when there is none any more.
     #[inline]
-    pub(crate) fn take(&self) -> bool {
+    pub fn take(&self) -> bool {
         let Some(left) = &self.left else { return true };
         left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
     }

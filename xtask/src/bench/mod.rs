@@ -8,6 +8,7 @@ mod linkbench;
 mod measure;
 mod page;
 mod postgresql;
+mod scripts;
 mod servers;
 mod verdicts;
 
@@ -46,6 +47,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("null-server", clients::null_server),
     ("postgresql-instructions", postgresql::instructions),
     ("postgresql-null-server", postgresql::null_server),
+    ("script-instructions", scripts::instructions),
+    ("script-null-server", scripts::null_server),
     ("delay", clients::delay),
     ("mariadb-pinned", clients::mariadb_pinned),
     ("mariadb-free", clients::mariadb_free),

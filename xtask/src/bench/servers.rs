@@ -1,5 +1,6 @@
 //! Servers that the bench starts for itself, and sysbench as the peer.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -162,8 +163,19 @@ pub struct Sysbench {
 impl Sysbench {
     /// Starts it and lets it run warm.
     pub fn start(server: &Server, cores: &Cores, clients: u32, warmup: Duration) -> Result<Self, Failure> {
+        Self::start_as(&["sysbench".as_ref()], server, cores, clients, warmup)
+    }
+
+    /// The same by another program of its command line and output: `rumba sysbench`.
+    pub fn start_as(
+        program: &[&OsStr],
+        server: &Server,
+        cores: &Cores,
+        clients: u32,
+        warmup: Duration,
+    ) -> Result<Self, Failure> {
         let mut command = pinned(cores.clients.as_ref(), Path::new("stdbuf"));
-        command.args(["-oL", "sysbench", "oltp_point_select", "--table-size=100000", "--rand-type=uniform"]);
+        command.arg("-oL").args(program).args(["oltp_point_select", "--table-size=100000", "--rand-type=uniform"]);
         command.args(at(&server.socket)).args(["--time=600", "--report-interval=1"]);
         command.arg(format!("--threads={clients}")).arg("run").stdout(Stdio::piped());
         let mut child = command.spawn()?;
@@ -204,6 +216,13 @@ impl Sysbench {
         self.signal("STOP")?;
         let queries_per_s = rates.iter().sum::<f64>() / rates.len() as f64;
         Ok(Window { queries_per_s, cpu_us_per_query: cpu / (queries_per_s * span) })
+    }
+
+    /// The most memory that was resident so far, in MB.
+    pub fn peak_rss_mb(&self) -> Result<f64, Failure> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in status")?;
+        Ok(line.trim().trim_end_matches(" kB").trim().parse::<f64>()? / 1024.0)
     }
 
     fn cpu_us(&self) -> Result<f64, Failure> {

@@ -26,6 +26,8 @@ enum Room {
     Workload,
     /// What sysbench is asked and prints: text and values.
     Sysbench,
+    /// sysbench's tests that need no script.
+    SysbenchTests,
     /// What tests share.
     Testkit,
     /// What drives the program as its users do.
@@ -50,6 +52,7 @@ impl Room {
             ("crates", Some("transport")) => Room::Transport,
             ("crates", Some("server-kit")) => Room::ServerKit,
             ("crates", Some("sysbench")) => Room::Sysbench,
+            ("crates", Some("sysbench-tests")) => Room::SysbenchTests,
             ("protocols", Some(_)) => Room::Protocol,
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
@@ -77,6 +80,8 @@ impl Room {
             Room::Lab => matches!(other, Room::Core | Room::Statistics),
             // One of them runs sysbench's scripts.
             Room::Workload => matches!(other, Room::Core | Room::Sysbench),
+            // What they count and draw, they count and draw as scripts do.
+            Room::SysbenchTests => matches!(other, Room::Core | Room::Sysbench | Room::Workload),
             Room::Statistics | Room::Report | Room::Transport => other == Room::Core,
             // What it knows of rumba is what the program prints.
             Room::Faults => other == Room::Protocol,
@@ -98,6 +103,9 @@ impl Room {
             Room::ServerKit => "the server kit depends on core and the transport alone: it knows no protocol",
             Room::Workload => "a workload depends on core and on sysbench's texts alone; its tests may use a protocol",
             Room::Sysbench => "what sysbench is asked and prints depends on no crate of this workspace",
+            Room::SysbenchTests => {
+                "sysbench's built-in tests depend on core, on sysbench's texts and on the workload of its scripts alone"
+            }
             Room::Testkit => "what tests share depends on no crate of this workspace",
             Room::Faults => "the fault suite drives the program, and uses a protocol alone; the program's tests use it",
             Room::Binary | Room::Chores => "depends on what it needs",

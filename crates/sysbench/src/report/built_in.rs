@@ -165,6 +165,11 @@ pub fn file_found(name: &str, found: FileFound) -> String {
     }
 }
 
+/// Why `fileio` does not run on a file: without a prefix, and without an end of the line.
+pub fn file_too_short(name: &str, bytes: u64, least_bytes: u64) -> String {
+    format!("Size of file '{name}' is {}B, but at least {}B is expected.", size(bytes), size(least_bytes))
+}
+
 /// When `prepare` has written all files.
 pub fn files_written(bytes: u64, took: Duration) -> String {
     if bytes == 0 {

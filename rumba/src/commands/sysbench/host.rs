@@ -12,7 +12,7 @@ use rumba_sysbench::settings::{DatabaseSettings, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
 use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
 
-use super::print;
+use super::{Ended, print};
 
 /// The drivers, in the order of their numbers.
 const DRIVERS: [DriverInfo; 3] = [
@@ -61,6 +61,26 @@ impl Drivers {
     /// Prints a report, and what is told with it.
     pub fn report(&self, text: &str) {
         print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).report(text));
+    }
+
+    /// Prints what a client failed with.
+    pub fn client_failed(&self, error: &EngineError) -> Ended {
+        if let Some(failure) = rumba_sysbench_tests::Failure::of_client(error) {
+            return self.failed(&failure);
+        }
+        let words = match error {
+            EngineError::Failed { call: "script", message } => message.clone(),
+            other => other.to_string(),
+        };
+        self.log(Level::Fatal, &words);
+        Ended(1)
+    }
+
+    /// Prints what a built-in test failed with.
+    pub fn failed(&self, failure: &rumba_sysbench_tests::Failure) -> Ended {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.lines().for_each(|(rank, words)| print(&log.line(rank, words)));
+        Ended(failure.exit_code())
     }
 
     fn options(&self) -> Result<&OptionSet, EngineError> {

@@ -4,14 +4,20 @@ mod host;
 mod reports;
 mod run;
 mod script;
+mod test;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use rumba_sysbench::command_line::{self, Command, CommandLine, Unknown};
+use rumba_sysbench::command_line::{self, Available, Command, CommandLine, Unknown, Unresolved};
+use rumba_sysbench::options::BuiltIn;
 use rumba_sysbench::refusal::Stream;
 use rumba_sysbench::{OptionSet, Refusal, Settings, help, version};
+use rumba_sysbench_tests::{BuiltInTest, Purpose};
 use rumba_workload_sysbench::ScriptError;
+use rumba_workload_sysbench::host::{Host, Level};
+
+use test::Test;
 
 /// Prints to standard output; a reader that has seen enough is no failure.
 fn print(text: &str) {
@@ -68,6 +74,9 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
         print(&help::general("sysbench"));
         return Ok(());
     }
+    if let Some(built_in) = line.test.as_deref().and_then(BuiltIn::find) {
+        return ask_built_in(built_in, line, options, applied.unresolved);
+    }
     let script = script::Script::load(line, &options)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
@@ -83,7 +92,7 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     };
     let test = line.test.as_deref().unwrap_or_default();
     let available = script.available()?;
-    print(&version::banner(script.lua_version()));
+    print(&version::banner(script::LUA));
     match Command::choose(test, word, &available).map_err(|refusal| Ended::refused(&refusal))? {
         Command::Prepare => script.call("prepare"),
         Command::Cleanup => script.call("cleanup"),
@@ -93,7 +102,54 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
             Ok(())
         }
         Command::Own(own) => script.own_command(&own, &settings),
-        Command::Run => run::run(&script, &settings, &options),
+        Command::Run => run::run(&Test::Script(&script), &settings, &options),
+    }
+}
+
+/// Does what is asked of a built-in test.
+fn ask_built_in(
+    built_in: &BuiltIn,
+    line: &CommandLine,
+    mut options: OptionSet,
+    unresolved: Unresolved,
+) -> Result<(), Ended> {
+    let refused = |refusal: Refusal| Ended::refused(&refusal);
+    for info in built_in.options {
+        options.declare(info.clone()).map_err(|error| Ended::refused(&Refusal::Fatal(error.to_string())))?;
+    }
+    let mut read = |path: &str| std::fs::read_to_string(path);
+    let notices = unresolved.resolve(&mut options, Unknown::Refuse, &mut read).map_err(refused)?;
+    notices.iter().for_each(|notice| eprintln!("{notice}"));
+    let (settings, warnings) = Settings::read(&mut options).map_err(refused)?;
+    let drivers = host::Drivers::new();
+    drivers.adopt(&options, settings.verbosity);
+    warnings.iter().for_each(|warning| drivers.log(Level::Warning, warning));
+    let test = built_in.name;
+    let required = || Ended::refused(&Refusal::CommandRequired { test: test.to_owned() });
+    let word = line.command.as_deref().ok_or_else(required)?;
+    let has_files = built_in.has_files;
+    let available = Available { prepare: has_files, cleanup: has_files, help: true, ..Available::default() };
+    print(&version::banner(script::LUA));
+    let command = Command::choose(test, word, &available).map_err(refused)?;
+    let purpose = if command == Command::Run { Purpose::Run } else { Purpose::Files };
+    let of = |purpose| BuiltInTest::of(test, purpose, &options, &settings).map_err(refused);
+    let mut tell = |text: &str| drivers.report(text);
+    match command {
+        Command::Prepare => {
+            of(purpose)?.prepare(script::seed(&settings), &mut tell).map_err(|failure| drivers.failed(&failure))
+        }
+        Command::Cleanup => {
+            of(purpose)?.cleanup(&mut tell);
+            Ok(())
+        }
+        Command::Run => {
+            let (asked, seed) = (of(purpose)?, script::seed(&settings));
+            run::run(&Test::BuiltIn { name: test, test: &asked, seed, drivers: &drivers }, &settings, &options)
+        }
+        Command::Help | Command::Own(_) => {
+            print(&help::test(test, built_in.options));
+            Ok(())
+        }
     }
 }
 

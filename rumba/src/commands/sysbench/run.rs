@@ -4,54 +4,54 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::Place;
-use rumba_core::error::EngineError;
-use rumba_core::record::{DriverKind, QueueKind};
-use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::record::QueueKind;
 use rumba_lab::meter::CpuRoll;
-use rumba_lab::run::Driving;
-use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
 use rumba_sysbench::OptionSet;
 use rumba_sysbench::failure::Failure;
 use rumba_sysbench::report::{self, Closing, Document, Snapshot, Subject};
 use rumba_sysbench::settings::Settings;
-use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::host::{Host, Level};
 
 use super::reports::Since;
-use super::script::{Script, far_away, without_event};
+use super::script::far_away;
+use super::test::Test;
 use super::{Ended, print};
 
 /// How often an interrupt is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs a script's events and reports.
-pub fn run(script: &Script, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
-    script.drivers.report(&report::running_with(settings));
-    script.call("init")?;
-    if !script.has("event") {
-        return Err(Ended::refused(&without_event(script)));
-    }
-    script.drivers.report(report::INITIALIZING);
+/// Runs a test's events and reports.
+pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<(), Ended> {
+    let drivers = test.drivers();
+    drivers.report(&report::running_with(settings));
+    drivers.report(&test.before()?);
+    drivers.report(report::INITIALIZING);
     let counters: Vec<Arc<Counters>> = (0..settings.threads).map(|_| Arc::default()).collect();
-    let made = Made::new(&plan(script, settings), &maker(script, &counters), &CpuRoll::new()).map_err(|error| {
-        let ended = script.failed(&error);
+    let schedule = match settings.rate_per_s {
+        Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, test.seed()),
+        None => Schedule::closed(test.seed()),
+    };
+    let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings.threads) };
+    let made = Made::new(&plan, &test.maker(&counters)?, &CpuRoll::new()).map_err(|error| {
+        let ended = drivers.client_failed(&error);
         print(&format!("{}\n", Failure::ThreadInit));
         ended
     })?;
-    script.drivers.report(report::THREADS_STARTED);
+    drivers.report(report::THREADS_STARTED);
     let interrupt = Arc::new(AtomicBool::new(false));
     // A second interrupt ends the program at once, as it would without this.
     let registered =
         signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, interrupt.clone())
             .and_then(|_| signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone()));
     if let Err(error) = registered {
-        script.warn(&format!("Ctrl-C will not be reported: {error}"));
+        drivers.log(Level::Warning, &format!("Ctrl-C will not be reported: {error}"));
     }
     let started = Instant::now();
-    let document = Document::new(script.setup.script.name(), options);
+    let document = Document::new(test.name(), options);
     let mut run = Run {
-        script,
+        test,
         settings,
         counters,
         running: made.start(),
@@ -65,33 +65,8 @@ pub fn run(script: &Script, settings: &Settings, options: &OptionSet) -> Result<
     run.close(ended)
 }
 
-fn plan(script: &Script, settings: &Settings) -> Plan {
-    let place = if script.drivers.is_embedded() {
-        Place::Embedded
-    } else {
-        // Whether the server is on this host is not known; most are, in a benchmark on one machine.
-        Place::Server { pid: Some(0), data_dir: None }
-    };
-    let schedule = match settings.rate_per_s {
-        Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, script.setup.seed),
-        None => Schedule::closed(script.setup.seed),
-    };
-    let driving = Driving::choose(DriverKind::Auto, &place, settings.threads);
-    Plan { clients: settings.threads, kinds: 1, schedule, driving }
-}
-
-fn maker(script: &Script, counters: &[Arc<Counters>]) -> Make {
-    let (setup, counters) = (script.setup.clone(), counters.to_vec());
-    Arc::new(move |address: ClientAddress| {
-        let counters = counters[address.client as usize].clone();
-        let client = ScriptClient::new(&setup, address.client, counters)
-            .map_err(|error| EngineError::failed("script", error.to_string()))?;
-        Ok(Box::new(client) as Box<dyn Client>)
-    })
-}
-
 struct Run<'a> {
-    script: &'a Script,
+    test: &'a Test<'a>,
     settings: &'a Settings,
     counters: Vec<Arc<Counters>>,
     running: Running,
@@ -125,7 +100,7 @@ impl Run<'_> {
         let settings = self.settings;
         let mut is_warm = settings.warmup.is_zero();
         if !is_warm {
-            self.script.drivers.report(&report::warming_up(settings.warmup));
+            self.test.drivers().report(&report::warming_up(settings.warmup));
         }
         let mut reports = 0;
         let mut checkpoints = settings.checkpoints.iter().copied().peekable();
@@ -217,14 +192,14 @@ impl Run<'_> {
         let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
         let snapshot = self.interval.tell(self.settings, &self.counters, running, elapsed, None);
         self.document.add_interval(&snapshot);
-        if !self.hook("report_intermediate", &snapshot) {
-            self.script.drivers.report(&report::intermediate(&snapshot, self.subject()));
+        if !self.test.hook("report_intermediate", &stat(&snapshot)) {
+            self.test.drivers().report(&self.test.intermediate(&snapshot, self.subject()));
         }
     }
 
     fn report_checkpoint(&mut self) {
         self.collect();
-        self.script.drivers.report(&report::checkpoint(self.started.elapsed().as_secs_f64()));
+        self.test.drivers().report(&report::checkpoint(self.started.elapsed().as_secs_f64()));
         let snapshot = self.cumulative(0);
         self.tell_cumulative(&snapshot);
         self.document.add_checkpoint(&snapshot);
@@ -242,22 +217,11 @@ impl Run<'_> {
 
     fn tell_cumulative(&self, snapshot: &Snapshot) {
         if !snapshot.histogram.is_empty() {
-            self.script.drivers.report(&report::histogram(snapshot));
+            self.test.drivers().report(&report::histogram(snapshot));
         }
-        if !self.hook("report_cumulative", snapshot) {
+        if !self.test.hook("report_cumulative", &stat(snapshot)) {
             let closing = Closing { layout: self.settings.layout, subject: self.subject(), debug: self.settings.debug };
-            self.script.drivers.report(&report::cumulative(snapshot, closing));
-        }
-    }
-
-    /// Calls a hook of the script, if it has it.
-    fn hook(&self, name: &str, snapshot: &Snapshot) -> bool {
-        match self.script.main.report(name, &stat(snapshot)) {
-            Ok(called) => called,
-            Err(error) => {
-                print(&format!("FATAL: {error}\n"));
-                true
-            }
+            self.test.drivers().report(&self.test.cumulative(snapshot, closing));
         }
     }
 
@@ -275,7 +239,7 @@ impl Run<'_> {
             0
         };
         if let Some(error) = &failure {
-            return Err(self.script.failed(error));
+            return Err(self.test.drivers().client_failed(error));
         }
         let snapshot = self.cumulative(unfinished);
         self.tell_cumulative(&snapshot);
@@ -292,7 +256,7 @@ impl Run<'_> {
             End::Interrupted => return Err(Ended(130)),
             End::ByThemselves => self.running.join(),
         }
-        self.script.call("done")
+        self.test.done()
     }
 }
 

@@ -11,17 +11,20 @@ use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
 use rumba_sysbench::command_line::{Available, CommandLine, OwnCommand};
 use rumba_sysbench::options::{Kind, OptionInfo, OptionValue};
-use rumba_sysbench::settings::{self, Settings};
+use rumba_sysbench::settings::Settings;
 use rumba_sysbench::{OptionSet, Refusal, version};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::declared;
 use rumba_workload_sysbench::host::{Host, Level};
-use rumba_workload_sysbench::random::{Distribution, Shapes, Unique};
+use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{self, Events, Setup};
 use rumba_workload_sysbench::{Interpreter, ScriptError};
 
 use super::host::{Drivers, Shared};
 use super::{Ended, standard_input};
+
+/// The interpreter, as banners name it.
+pub const LUA: &str = "LuaJIT 2.1";
 
 /// A script that is loaded.
 pub struct Script {
@@ -83,8 +86,7 @@ impl Script {
     /// Takes the options on, now that all are known.
     pub fn adopt(mut self, line: &CommandLine, options: &OptionSet, settings: &Settings) -> Result<Self, Ended> {
         self.drivers.adopt(options, settings.verbosity);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let seed = settings.random.seed.map_or(now.as_nanos() as u64, |seed| u64::from(seed.cast_unsigned()));
+        let seed = seed(settings);
         let script = match &self.setup.script {
             setup::Script::Named(name) => setup::Script::Named(name.clone()),
             setup::Script::Text { name, text } => setup::Script::Text { name: name.clone(), text: text.clone() },
@@ -98,7 +100,7 @@ impl Script {
             luajit_command: settings.luajit_command.clone(),
             host: self.drivers.clone(),
             seed,
-            shapes: shapes(&settings.random),
+            shapes: Shapes::from(&settings.random),
             unique: Unique::new(seed),
             events: Events::at_most(settings.events.unwrap_or(0)),
         });
@@ -121,11 +123,6 @@ impl Script {
         }
         let help = self.has("help") || self.main.declared().is_ok_and(|declared| !declared.is_empty());
         Ok(Available { own, prepare: self.has("prepare"), cleanup: self.has("cleanup"), help })
-    }
-
-    /// Which LuaJIT runs it.
-    pub fn lua_version(&self) -> &'static str {
-        "LuaJIT 2.1"
     }
 
     /// Whether the script defines a function.
@@ -157,23 +154,19 @@ impl Script {
         let place = rumba_core::engine::Place::Embedded;
         let driving = Driving::choose(DriverKind::Threads, &place, settings.threads);
         let plan = Plan { clients: settings.threads, kinds: 1, schedule: Schedule::closed(self.setup.seed), driving };
-        let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| self.failed(&error))?;
+        let made = Made::new(&plan, &make, &CpuRoll::new()).map_err(|error| self.drivers.client_failed(&error))?;
         let mut running = made.start();
         running.wait(far_away());
         let failure = running.failure().cloned();
         running.join();
-        failure.map_or(Ok(()), |error| Err(self.failed(&error)))
+        failure.map_or(Ok(()), |error| Err(self.drivers.client_failed(&error)))
     }
+}
 
-    /// Prints what a client failed with.
-    pub fn failed(&self, error: &EngineError) -> Ended {
-        let words = match error {
-            EngineError::Failed { call: "script", message } => message.clone(),
-            other => other.to_string(),
-        };
-        self.drivers.log(Level::Fatal, &words);
-        Ended(1)
-    }
+/// The seed that is asked for, or one of the time of day.
+pub fn seed(settings: &Settings) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    settings.random.seed.map_or(now.as_nanos() as u64, |seed| u64::from(seed.cast_unsigned()))
 }
 
 /// A time that does not come.
@@ -227,23 +220,6 @@ fn values(options: &OptionSet) -> Result<Vec<(String, setup::OptionValue)>, Ende
         Ok((name, value))
     };
     options.iter().map(value).collect()
-}
-
-fn shapes(random: &settings::RandomSettings) -> Shapes {
-    Shapes {
-        default: match random.distribution {
-            settings::Distribution::Uniform => Distribution::Uniform,
-            settings::Distribution::Gaussian => Distribution::Gaussian,
-            settings::Distribution::Special => Distribution::Special,
-            settings::Distribution::Pareto => Distribution::Pareto,
-            settings::Distribution::Zipfian => Distribution::Zipfian,
-        },
-        iterations: random.special_iterations,
-        special_pct: f64::from(random.special_percent),
-        special_res: f64::from(random.special_results_percent),
-        pareto_h: random.pareto_h,
-        zipfian_exponent: random.zipfian_exponent,
-    }
 }
 
 /// What is wrong with a script that says nothing of what to measure.

@@ -1,0 +1,61 @@
+//! A client of a built-in test: events, one after another, until there are no more or no time is left.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rumba_core::error::EngineError;
+use rumba_core::worker::{Client, Op, Pace};
+use rumba_workload_sysbench::counters::Counters;
+use rumba_workload_sysbench::setup::Events;
+
+use crate::failure::Failure;
+
+/// There is one type of event.
+const EVENT: usize = 0;
+
+/// What one thread does.
+pub(crate) trait Task {
+    /// What is drawn before an event's time begins.
+    type Event;
+
+    /// The next event; `None` when the thread has done its part.
+    fn next(&mut self) -> Option<Self::Event>;
+
+    /// Does what is timed.
+    fn execute(&mut self, event: Self::Event) -> Result<(), Failure>;
+
+    /// What comes after the last event, within the time of the run.
+    fn end(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// A task, and who counts its events.
+pub(crate) struct TaskClient<T> {
+    pub(crate) task: T,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) events: Arc<Events>,
+}
+
+impl<T: Task> TaskClient<T> {
+    async fn go(&mut self, pace: &mut dyn Pace) -> Result<(), EngineError> {
+        // sysbench looks at the limit of events first, and waits for an arrival of `--rate` then.
+        while self.events.take() && poll_fn(|context| pace.poll_turn(context)).await {
+            let Some(event) = self.task.next() else {
+                pace.given_up();
+                break;
+            };
+            pace.start(EVENT);
+            self.task.execute(event)?;
+            self.counters.event(pace.done(EVENT, Op::default()));
+        }
+        Ok(self.task.end()?)
+    }
+}
+
+impl<T: Task> Client for TaskClient<T> {
+    fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
+        Box::pin(self.go(pace))
+    }
+}

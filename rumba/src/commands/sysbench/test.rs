@@ -1,0 +1,140 @@
+//! What is run: a script, or one of the built-in tests.
+
+use std::sync::Arc;
+
+use rumba_core::engine::Place;
+use rumba_core::error::EngineError;
+use rumba_core::record::DriverKind;
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_lab::run::Driving;
+use rumba_lab::run::driver::Make;
+use rumba_sysbench::Snapshot;
+use rumba_sysbench::report::{self, Closing, Subject};
+use rumba_sysbench_tests::{BuiltInTest, Started};
+use rumba_workload_sysbench::ScriptClient;
+use rumba_workload_sysbench::counters::Counters;
+
+use super::script::{Script, without_event};
+use super::{Ended, host, print};
+
+/// A test that is about to run.
+pub enum Test<'a> {
+    /// A script.
+    Script(&'a Script),
+    /// A built-in test, with the seed of what it draws.
+    BuiltIn {
+        /// Its name.
+        name: &'a str,
+        /// What it does.
+        test: &'a BuiltInTest,
+        /// The seed.
+        seed: u64,
+        /// Where reports go.
+        drivers: &'a host::Drivers,
+    },
+}
+
+impl Test<'_> {
+    /// What reports call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Test::Script(script) => script.setup.script.name(),
+            Test::BuiltIn { name, .. } => name,
+        }
+    }
+
+    /// The seed of all that is drawn.
+    pub fn seed(&self) -> u64 {
+        match self {
+            Test::Script(script) => script.setup.seed,
+            Test::BuiltIn { seed, .. } => *seed,
+        }
+    }
+
+    /// Who prints.
+    pub fn drivers(&self) -> &host::Drivers {
+        match self {
+            Test::Script(script) => &script.drivers,
+            Test::BuiltIn { drivers, .. } => drivers,
+        }
+    }
+
+    /// What is done before clients are made; what is to be told of it.
+    pub fn before(&self) -> Result<String, Ended> {
+        match self {
+            Test::Script(script) => {
+                script.call("init")?;
+                if script.has("event") { Ok(String::new()) } else { Err(Ended::refused(&without_event(script))) }
+            }
+            Test::BuiltIn { test, .. } => Ok(test.mode_text()),
+        }
+    }
+
+    /// Who runs so many clients.
+    pub fn driving(&self, clients: u32) -> Driving {
+        match self {
+            Test::Script(script) if !script.drivers.is_embedded() => {
+                // Whether the server is on this host is not known; most are, in a benchmark on one machine.
+                let place = Place::Server { pid: Some(0), data_dir: None };
+                Driving::choose(DriverKind::Auto, &place, clients)
+            }
+            // What they do blocks.
+            _ => Driving::choose(DriverKind::Threads, &Place::Embedded, clients),
+        }
+    }
+
+    /// Makes the clients, each with its counters.
+    pub fn maker(&self, counters: &[Arc<Counters>]) -> Result<Make, Ended> {
+        let counters = counters.to_vec();
+        match self {
+            Test::Script(script) => {
+                let setup = script.setup.clone();
+                Ok(Arc::new(move |ClientAddress { client, .. }| {
+                    let made = ScriptClient::new(&setup, client, counters[client as usize].clone());
+                    let made = made.map_err(|error| EngineError::failed("script", error.to_string()))?;
+                    Ok(Box::new(made) as Box<dyn Client>)
+                }))
+            }
+            Test::BuiltIn { test, seed, drivers, .. } => {
+                let started: Started = test.start().map_err(|failure| drivers.failed(&failure))?;
+                let seed = *seed;
+                Ok(Arc::new(move |ClientAddress { client, .. }| {
+                    started.client(client, counters[client as usize].clone(), seed)
+                }))
+            }
+        }
+    }
+
+    /// The line of an interval.
+    pub fn intermediate(&self, snapshot: &Snapshot, subject: Subject) -> String {
+        match self {
+            Test::Script(_) => report::intermediate(snapshot, subject),
+            Test::BuiltIn { test, .. } => test.intermediate(snapshot),
+        }
+    }
+
+    /// The closing report.
+    pub fn cumulative(&self, snapshot: &Snapshot, closing: Closing) -> String {
+        match self {
+            Test::Script(_) => report::cumulative(snapshot, closing),
+            Test::BuiltIn { test, .. } => test.cumulative(snapshot, closing),
+        }
+    }
+
+    /// Calls a hook of a script with what is reported, if it has it.
+    pub fn hook(&self, name: &str, stat: &[(&'static str, f64)]) -> bool {
+        let Test::Script(script) = self else { return false };
+        script.main.report(name, stat).unwrap_or_else(|error| {
+            print(&format!("FATAL: {error}\n"));
+            true
+        })
+    }
+
+    /// What is done at the end.
+    pub fn done(&self) -> Result<(), Ended> {
+        match self {
+            Test::Script(script) => script.call("done"),
+            Test::BuiltIn { .. } => Ok(()),
+        }
+    }
+}

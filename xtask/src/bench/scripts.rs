@@ -1,0 +1,92 @@
+//! What a sysbench script costs its client: `rumba sysbench` beside sysbench, the same words given to both, in turns.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use super::measure::{Bench, Spread, callgrind};
+use super::servers::{Cores, Server, Sysbench, Window};
+use super::{Failure, Line};
+
+/// Both need it at 256 threads before they are compared.
+const WARMUP: Duration = Duration::from_secs(10);
+const REPEATS: usize = 3;
+const WINDOW_S: u32 = 2;
+/// The most instructions of an event.
+const MOST_INSTRUCTIONS: f64 = 1500.0;
+
+/// Instructions of a point select through the bundled script, with all that a run does around it.
+pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const EVENTS: u64 = 50_000;
+    let server = Server::null(bench, &Cores::FREE, &["--threads", "1"])?;
+    let count = callgrind(EVENTS, &|command, events| {
+        command.arg(bench.example("script_cost")).arg(&server.socket).arg(events.to_string());
+    })?;
+    Ok(vec![Line {
+        what: "user instructions per event of oltp_point_select: its Lua, sent, answered, recorded".into(),
+        goal: format!("≤ {MOST_INSTRUCTIONS:.0} (sysbench 1.0.20: 4,303)"),
+        measured: format!("{count:.0} instructions"),
+        met: Some(count <= MOST_INSTRUCTIONS),
+        command: format!("valgrind --tool=callgrind script_cost SOCKET {}, less the same with {EVENTS}", 2 * EVENTS),
+    }])
+}
+
+/// Against a server that costs next to nothing, the client is all there is.
+pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let cores = Cores::halves()?;
+    let server = Server::null(bench, &cores, &[])?;
+    let mut lines = Vec::new();
+    for (clients, most) in [(8, 0.55), (64, 0.35), (256, 0.30)] {
+        lines.extend(compare(bench, &server, &cores, clients, most)?);
+    }
+    Ok(lines)
+}
+
+/// Alternates between the two; each ratio is of neighbours in time. Both stay warm, stopped between their windows.
+fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32, most: f64) -> Result<Vec<Line>, Failure> {
+    let rumba = bench.rumba();
+    let own = Sysbench::start_as(&[rumba.as_os_str(), OsStr::new("sysbench")], server, cores, clients, WARMUP)?;
+    // The first window stops it, so that the other runs warm alone.
+    own.window(1)?;
+    let peer = Sysbench::start(server, cores, clients, WARMUP)?;
+    peer.window(1)?;
+    let mut pairs: Vec<(Window, Window)> = Vec::new();
+    for _ in 0..REPEATS {
+        pairs.push((own.window(WINDOW_S)?, peer.window(WINDOW_S)?));
+    }
+    let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+    let cpu_ratio = over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query);
+    let [own_us, peer_us] = [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)];
+    let rates = [over(&|(own, _)| own.queries_per_s), over(&|(_, peer)| peer.queries_per_s)];
+    let rate_ratio = over(&|(own, peer)| own.queries_per_s / peer.queries_per_s);
+    let command = format!(
+        "rumba sysbench oltp_point_select --threads={clients}; in turns with sysbench and the same words ({})",
+        cores.told()
+    );
+    let mut lines = vec![
+        Line {
+            what: format!("client CPU per query of the script, null server, {clients} clients, ratio to sysbench"),
+            goal: format!("≤ {most:.2}"),
+            measured: format!("{}; {:.2} µs over {:.2} µs", cpu_ratio.told(2), own_us.median, peer_us.median),
+            met: Some(cpu_ratio.median <= most),
+            command: command.clone(),
+        },
+        Line {
+            what: format!("queries per second of the script, null server, {clients} clients, ratio to sysbench"),
+            goal: "reported".into(),
+            measured: format!("{}; {:.0} over {:.0}", rate_ratio.told(2), rates[0].median, rates[1].median),
+            met: None,
+            command: command.clone(),
+        },
+    ];
+    if clients == 256 {
+        let (own_mb, peer_mb) = (own.peak_rss_mb()?, peer.peak_rss_mb()?);
+        lines.push(Line {
+            what: "resident memory at its peak, 256 clients with an interpreter each".into(),
+            goal: "≤ 60 MB".into(),
+            measured: format!("{own_mb:.1} MB (sysbench {peer_mb:.1})"),
+            met: Some(own_mb <= 60.0),
+            command,
+        });
+    }
+    Ok(lines)
+}
