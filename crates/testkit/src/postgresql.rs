@@ -82,13 +82,19 @@ impl PostgreSql {
         private_file(self.dir.path(), name, content, self.identity)
     }
 
-    /// Kills it as a crash would. What is left of it, the next start removes.
+    /// Kills it as a crash would, with those of its processes that serve clients: they could answer once more before
+    /// they see that it is gone. What is left of it, the next start removes.
     ///
     /// # Panics
     /// The system refuses.
     pub fn kill(&self) {
         let mut child = self.child();
+        let serving = children(child.id());
         child.kill().and_then(|()| child.wait()).expect("to kill the server");
+        for pid in serving {
+            // One that has ended by itself meanwhile is as good.
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 
     /// Starts it again after [`PostgreSql::kill`], where it was.
@@ -231,4 +237,10 @@ fn spawn(mut command: Command) -> Child {
         }
     });
     child.recv().expect("the thread that starts it").expect("postgres")
+}
+
+/// The processes that a process has started.
+fn children(pid: u32) -> Vec<Pid> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|pid| pid.parse().ok()).filter_map(Pid::from_raw).collect()
 }
