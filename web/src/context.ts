@@ -1,14 +1,18 @@
 // What every section needs: the data, and an engine's look and rows.
 
-import { type PageData, type Ratio, type Row, type Trial, engines, mainTrial } from "./data";
+import { type PageData, type Ratio, type Row, type Trial, alone, engines, mainTrial } from "./data";
 import { type Look, lookOf } from "./look";
 import { choose, current } from "./state";
 
 export class Context {
   readonly engines: string[];
 
+  /** Without the tests of a suite: what can be a baseline. */
+  readonly alone: string[];
+
   constructor(readonly data: PageData) {
     this.engines = engines(data);
+    this.alone = [...new Set(data.summary.rows.map(alone))];
   }
 
   look(engine: string): Look {
@@ -48,10 +52,10 @@ export class Context {
   }
 
   /** One engine's loops over another's, at the chosen number of clients. */
-  over(baseline: string, engine: string, metric: string): Ratio | undefined {
+  over(baseline: Row, of: Row, metric: string): Ratio | undefined {
     const { clients } = current();
-    const against = (this.data.summary.relative ?? []).find((relative) => relative.baseline === baseline);
-    const row = against?.rows.find((other) => other.engine === engine && other.clients === clients);
+    const against = (this.data.summary.relative ?? []).find((relative) => relative.baseline === alone(baseline));
+    const row = against?.rows.find((other) => other.engine === of.engine && other.clients === clients);
     return row?.metrics.find((ratio) => ratio.metric === metric);
   }
 

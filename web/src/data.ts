@@ -33,7 +33,9 @@ export interface PhaseFigures {
 
 /** One engine with one number of clients. */
 export interface Row {
+  /** With the test of a suite behind it: `innodb/point-query`. */
   engine: string;
+  test?: string;
   registered: string;
   clients: number;
   load: PhaseFigures | null;
@@ -235,4 +237,9 @@ export function mainTrial(row: Row): number | null {
     .filter((entry) => entry.ops !== null)
     .sort((a, b) => (a.ops ?? 0) - (b.ops ?? 0));
   return ranked[Math.floor((ranked.length - 1) / 2)]?.trial ?? trials[0] ?? null;
+}
+
+/** A row's engine without the test of a suite. */
+export function alone(row: Row): string {
+  return row.test === undefined ? row.engine : row.engine.slice(0, -row.test.length - 1);
 }

@@ -81,7 +81,7 @@ function toolbar(context: Context): HTMLElement {
   );
   const baseline = choice(
     "baseline",
-    context.engines.map((engine) => ({ value: engine, text: engine })),
+    context.alone.map((engine) => ({ value: engine, text: engine })),
     current().baseline,
     (value) => choose({ baseline: value }),
   );
@@ -95,7 +95,7 @@ function toolbar(context: Context): HTMLElement {
     "div",
     { class: "toolbar" },
     h("ul", { class: "key", "aria-label": "engines: press to show or hide in the charts" }, ...keys),
-    h("div", { class: "choices" }, counts.length > 1 && clients, context.engines.length > 1 && baseline),
+    h("div", { class: "choices" }, counts.length > 1 && clients, context.alone.length > 1 && baseline),
   );
 }
 
@@ -148,7 +148,7 @@ function start(): void {
   const hidden = nothingElse ? "" : data.keep_nothing.join(",");
   begin({ ...first, time: "response", part: "run", hidden }, (wanted) => ({
     ...wanted,
-    baseline: context.engines.includes(wanted.baseline) ? wanted.baseline : first.baseline,
+    baseline: context.alone.includes(wanted.baseline) ? wanted.baseline : first.baseline,
     clients: counts.includes(wanted.clients) ? wanted.clients : first.clients,
     op: ops.includes(wanted.op) ? wanted.op : first.op,
   }));

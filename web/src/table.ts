@@ -2,7 +2,7 @@
 // its ratio to the baseline.
 
 import type { Context } from "./context";
-import { type Figure, type PhaseFigures, type Ratio, type Row, numbers, reason, value } from "./data";
+import { type Figure, type PhaseFigures, type Ratio, type Row, alone, numbers, reason, value } from "./data";
 import { h, scrolling } from "./dom";
 import { Footnotes } from "./footnotes";
 import { RESOLUTION, bytes, counted, measured, percent, ratio, significant, sizeUnit } from "./format";
@@ -20,13 +20,13 @@ export interface Column {
 
 /** The name of an engine with its marker; a click makes it the baseline. */
 function engineHead(context: Context, row: Row, group: string): HTMLElement {
-  const chosen = current().baseline === row.engine;
+  const chosen = current().baseline === alone(row);
   const radio = h("input", {
     type: "radio",
     name: `baseline-${group}`,
     value: row.engine,
     checked: chosen,
-    change: () => choose({ baseline: row.engine }),
+    change: () => choose({ baseline: alone(row) }),
   });
   const unsound = row.broken.length + (row.unsound?.length ?? 0) > 0;
   const broken = unsound && h("span", { class: "flag" }, "data inconsistent");
@@ -46,7 +46,6 @@ export function figureTable(
 ): HTMLElement {
   const rows = context.rows().filter((row) => pick(row) !== null);
   const footnotes = new Footnotes();
-  const base = rows.find((row) => row.engine === current().baseline);
   const median = (row: Row, column: Column) => value(pick(row)?.metrics[column.metric]?.median);
   const isSize = (column: Column) => context.unit(column.metric) === "B";
   const size = sizeUnit(Math.max(0, ...columns.filter(isSize).flatMap((column) => rows.map((row) => median(row, column) ?? 0))));
@@ -56,18 +55,21 @@ export function figureTable(
     return h("th", { scope: "col", title: context.help(column.metric) }, column.head, h("span", { class: "unit" }, unit));
   });
   const body = rows.map((row) => {
+    // The tests of a suite are each a contest of its own.
+    const peers = rows.filter((other) => other.test === row.test);
+    const base = peers.find((other) => alone(other) === current().baseline);
     const cells = columns.map((column) => {
-      const measures = rows.filter((other) => context.keepsData(other.engine));
-      const largest = Math.max(...(measures.length > 0 ? measures : rows).map((other) => median(other, column) ?? 0));
+      const measures = peers.filter((other) => context.keepsData(other.engine));
+      const largest = Math.max(...(measures.length > 0 ? measures : peers).map((other) => median(other, column) ?? 0));
       const figure = pick(row)?.metrics[column.metric];
       const shown = (number: number) => measured(isSize(column) ? number / size.bytes : number);
-      const judged = pick(row) === row.run && base && !column.share ? context.over(base.engine, row.engine, column.metric) : undefined;
-      const best = pick(row) === row.run && isBest(context, rows, row, column);
+      const judged = pick(row) === row.run && base && !column.share ? context.over(base, row, column.metric) : undefined;
+      const best = pick(row) === row.run && isBest(context, peers, row, column);
       const relative = column.share ? null : base && median(base, column);
       return figureCell(footnotes, figure, { shown, whole: isSize(column) ? bytes : significant, base: relative, judged, largest, best });
     });
-    const attributes = { class: row.engine === current().baseline ? "baseline" : "" };
-    return h("tr", { ...attributes, click: () => choose({ baseline: row.engine }) }, engineHead(context, row, group), ...cells);
+    const attributes = { class: alone(row) === current().baseline ? "baseline" : "" };
+    return h("tr", { ...attributes, click: () => choose({ baseline: alone(row) }) }, engineHead(context, row, group), ...cells);
   });
   const table = h(
     "table",
@@ -84,7 +86,7 @@ function isBest(context: Context, rows: Row[], row: Row, column: Column): boolea
   const others = rows.filter((other) => other !== row && context.keepsData(other.engine));
   const noise = rows.every((other) => (value(other.run?.metrics[column.metric]?.median) ?? 0) < RESOLUTION);
   if (noise) return false;
-  return others.length > 0 && others.every((other) => context.over(row.engine, other.engine, column.metric)?.change === "worse");
+  return others.length > 0 && others.every((other) => context.over(row, other, column.metric)?.change === "worse");
 }
 
 /** What may be concluded from a ratio, in a few words: its interval once it is decided. */

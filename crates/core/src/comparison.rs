@@ -14,7 +14,7 @@ use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::ratio::Ratio;
 use crate::record::Status;
 use crate::warning::Warning;
-use crate::workload::Short;
+use crate::workload::{Short, engine_in_test};
 use crate::written::{WRITTEN, written_for};
 
 /// Metrics over several phases that charge work put off to what caused it.
@@ -134,8 +134,11 @@ impl PhaseFigures {
 /// One engine with one number of clients: all its repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// The engine's name in the experiment: `rocksdb.zstd`.
+    /// The engine's name in the experiment: `rocksdb.zstd`; with the test of a suite behind it: `innodb/point-query`.
     pub engine: String,
+    /// The test of a suite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
     /// The engine's registered name: `rocksdb`.
     pub registered: String,
     /// What the engine is, where its records say it.
@@ -342,7 +345,31 @@ pub struct Summary {
     pub steadiness: Vec<Steadiness>,
 }
 
+impl Row {
+    /// The engine's name without the test.
+    pub fn engine_alone(&self) -> &str {
+        let test = self.test.as_deref().and_then(|test| self.engine.strip_suffix(test)?.strip_suffix('/'));
+        test.unwrap_or(&self.engine)
+    }
+}
+
 impl Summary {
+    /// The row that one of this test and number of clients is set against.
+    pub fn row_of_baseline(&self, baseline: &str, row: &Row) -> Option<&Row> {
+        self.row(&engine_in_test(baseline, row.test.as_deref()), row.clients)
+    }
+
+    /// The engines in the experiment's order, without tests.
+    pub fn engines_alone(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            if !names.contains(&row.engine_alone()) {
+                names.push(row.engine_alone());
+            }
+        }
+        names
+    }
+
     /// The row of an engine with this number of clients.
     pub fn row(&self, engine: &str, clients: u32) -> Option<&Row> {
         self.rows.iter().find(|row| row.engine == engine && row.clients == clients)

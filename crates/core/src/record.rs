@@ -372,6 +372,9 @@ pub struct TrialPlan {
     pub workload: String,
     /// The workload's settings.
     pub workload_settings: Settings,
+    /// The test of a suite, which is also the end of the engine's name; `None` without a suite, and of its load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
     /// Clients of the operation mix; of a trial of part `load`, those of the first
     /// trial that starts from it.
     pub clients: u32,

@@ -36,6 +36,21 @@ impl Short {
     }
 }
 
+/// One test of a suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Test {
+    /// Its name: `point-query`.
+    pub name: String,
+    /// The workload's settings in it.
+    pub settings: Settings,
+}
+
+/// What an engine is called in a test of a suite, in records, tables and claims: `innodb/point-query`; by its own name
+/// where there is no suite.
+pub fn engine_in_test(engine: &str, test: Option<&str>) -> String {
+    test.map_or_else(|| engine.to_owned(), |test| format!("{engine}/{test}"))
+}
+
 /// A workload: `linkbench`.
 pub trait Workload: Send + Sync {
     /// The name in experiments.
@@ -50,6 +65,15 @@ pub trait Workload: Send + Sync {
     /// The families it has an adapter for, of SQL each dialect. Engines of others are refused when the
     /// experiment is read.
     fn families(&self) -> &'static [Family];
+
+    /// The tests of a suite that these settings ask for, in order; none where the workload is one by itself. They run
+    /// one after the other over what [`Workload::bind`] of the settings themselves loads.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    fn tests(&self, _settings: &Settings) -> Result<Vec<Test>, SettingError> {
+        Ok(Vec::new())
+    }
 
     /// Takes the settings: all that follows is fixed by them and by the seed.
     ///

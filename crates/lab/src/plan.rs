@@ -6,6 +6,7 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
+use rumba_core::workload::{Test, engine_in_test};
 use rumba_statistics::LEAST_REPEATS;
 
 use crate::parity;
@@ -16,7 +17,8 @@ pub use rest::rest;
 
 /// The trials. First the loads that others start from, one of each engine whose
 /// data can be kept; then the repeats, interleaved (A B A B, not A A B B), so that
-/// a host that grows slower does so for every engine. Where engines are compared
+/// a host that grows slower does so for every engine; of a suite, each test by all
+/// engines before the next test. Where engines are compared
 /// with each other (`[ab]`), each second turn goes the other way round (A B B A):
 /// what a trial leaves behind for the next one meets both.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
@@ -27,28 +29,44 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
         trials.push(trial(experiment, engine, registry, trials.len(), first, 1, TrialPart::Load));
     }
     let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
+    let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
+        [] => vec![None],
+        tests => tests.iter().map(Some).collect(),
+    };
     for repeat in 1..=run.repeats {
         let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
         if !experiment.pairs.is_empty() && repeat % 2 == 0 {
             turn.reverse();
         }
         for &clients in &run.clients {
-            for &engine in &turn {
-                let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
-                let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
-                let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
-                trials.push(TrialPlan { loaded_by: load, ..planned });
+            for test in &tests {
+                for &engine in &turn {
+                    let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
+                    let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
+                    let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
+                    trials.push(in_test(TrialPlan { loaded_by: load, ..planned }, *test));
+                }
             }
         }
     }
     trials
 }
 
+/// The same trial as a test of a suite.
+fn in_test(mut trial: TrialPlan, test: Option<&Test>) -> TrialPlan {
+    if let Some(test) = test {
+        trial.engine.name = engine_in_test(&trial.engine.name, Some(&test.name));
+        trial.workload_settings = test.settings.clone();
+        trial.test = Some(test.name.clone());
+    }
+    trial
+}
+
 /// Whether an engine's trials start from copies of one load. One trial alone would
 /// gain nothing by it, so that then it has to be asked for.
 pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Registry) -> bool {
     let run = &experiment.run;
-    let several = run.repeats > 1 || run.clients.len() > 1;
+    let several = run.repeats > 1 || run.clients.len() > 1 || experiment.tests.len() > 1;
     let wanted = run.repeats_from.map_or(several, |from| from == RepeatsFrom::Kept);
     wanted && registry.engine(&engine.engine).is_some_and(|known| known.reopens(engine))
 }
@@ -69,6 +87,7 @@ fn trial(
         facts: registry.engine(&engine.engine).map(|known| known.info().facts()),
         workload: experiment.workload.clone(),
         workload_settings: experiment.workload_settings.clone(),
+        test: None,
         clients,
         repeat,
         part,

@@ -47,14 +47,16 @@ pub fn keeps_nothing(row: &Row) -> bool {
 /// experiment's first engine that keeps its data and has figures of it.
 pub fn default_baseline(summary: &Summary) -> Option<&str> {
     let keeping = || summary.rows.iter().filter(|row| !keeps_nothing(row));
-    keeping().find(|row| row.run.is_some()).or(keeping().next()).or(summary.rows.first()).map(|row| row.engine.as_str())
+    keeping().find(|row| row.run.is_some()).or(keeping().next()).or(summary.rows.first()).map(Row::engine_alone)
 }
 
 /// The verdicts per number of clients; none where fewer than two engines can be compared.
 pub fn verdicts(summary: &Summary) -> Vec<Verdict> {
     let mut all = Vec::new();
     for clients in summary.clients() {
-        let rows: Vec<&Row> = summary.rows.iter().filter(|row| row.clients == clients).collect();
+        // The tests of a suite are too many to be told in sentences; the table of ratios has them.
+        let of_clients = |row: &&Row| row.clients == clients && row.test.is_none();
+        let rows: Vec<&Row> = summary.rows.iter().filter(of_clients).collect();
         for (question, more, metrics) in QUESTIONS {
             all.extend(verdict(summary, &rows, clients, question, more, metrics));
         }

@@ -2,18 +2,19 @@
 
 use rumba_core::comparison::{Figure, OpFigures, PhaseFigures, Relative, RelativeRow, Row, metric_info};
 use rumba_core::ratio::{Change, HEADLINE_RUN, MAIN_SHARE, Ratio};
+use rumba_core::workload::engine_in_test;
 
 use crate::ratios::{discover, ratio};
 
 /// What is set against the baseline beside the headlines.
 const DETAILS: &[&str] = &["rkb_per_op", "wkb_per_op", "proc_wkb_per_op", "cpu_us_per_op", "rss_bytes"];
 
-/// Every engine against every other, with each as the baseline.
+/// Every engine against every other in the same test, with each as the baseline.
 pub fn relative(rows: &[Row]) -> Vec<Relative> {
     let mut baselines: Vec<&str> = Vec::new();
     for row in rows {
-        if !baselines.contains(&row.engine.as_str()) {
-            baselines.push(&row.engine);
+        if !baselines.contains(&row.engine_alone()) {
+            baselines.push(row.engine_alone());
         }
     }
     if baselines.len() < 2 {
@@ -23,9 +24,10 @@ pub fn relative(rows: &[Row]) -> Vec<Relative> {
 }
 
 fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
-    let others = rows.iter().filter(|row| row.engine != baseline);
+    let others = rows.iter().filter(|row| row.engine_alone() != baseline);
     let row = |row: &Row| {
-        let base = rows.iter().find(|base| base.engine == baseline && base.clients == row.clients)?;
+        let name = engine_in_test(baseline, row.test.as_deref());
+        let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
         let unsound = base.why_unsound().or_else(|| row.why_unsound());
         let mut metrics = ratios(base.run.as_ref()?, row.run.as_ref()?);
         if unsound.is_some() {

@@ -3,6 +3,7 @@
 use rumba_core::comparison::Comparison;
 use rumba_core::pair::Pair;
 use rumba_core::results::{Results, Trial};
+use rumba_core::workload::engine_in_test;
 
 use crate::compare;
 
@@ -16,10 +17,14 @@ pub fn compare_sides(results: &Results, pairs: &[Pair]) -> Option<Comparison> {
 /// The trials of one side, its engines under the names that they are compared by.
 fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Results {
     let renamed = |pair: &Pair| {
-        let is_of_pair = |trial: &&Trial| trial.record.plan.engine.name == *of(pair);
+        let is_of_pair = |trial: &&Trial| {
+            let plan = &trial.record.plan;
+            plan.engine.name == engine_in_test(of(pair), plan.test.as_deref())
+        };
         let of_pair = results.trials.iter().filter(is_of_pair).cloned();
         let rename = |mut trial: Trial| {
-            trial.record.plan.engine.name = pair.name();
+            let plan = &mut trial.record.plan;
+            plan.engine.name = engine_in_test(&pair.name(), plan.test.as_deref());
             trial
         };
         of_pair.map(rename).collect::<Vec<Trial>>()

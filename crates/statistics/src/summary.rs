@@ -91,6 +91,7 @@ fn row(records: &[&Record]) -> Row {
     });
     Row {
         engine: plan.engine.name.clone(),
+        test: plan.test.clone(),
         registered: plan.engine.engine.clone(),
         facts: plan.facts,
         clients: plan.clients,

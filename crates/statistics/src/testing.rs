@@ -79,6 +79,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         facts: None,
         workload: "linkbench".to_owned(),
         workload_settings: Settings::default(),
+        test: None,
         clients,
         repeat,
         part: Default::default(),

@@ -244,6 +244,12 @@ local function find_test(name)
    error("no test named '" .. name .. "': `sysbench micro.lua tests` lists them")
 end
 
+-- What an experiment's suite runs: the option, and its values.
+sysbench.cmdline.suite = {option = "micro_test", tests = {}}
+for i, test in ipairs(tests) do
+   sysbench.cmdline.suite.tests[i] = test[1]
+end
+
 -- `sysbench micro.lua tests`: a name, a tab, and the SQL on each line.
 sysbench.cmdline.commands.tests = {function()
    for _, test in ipairs(tests) do

@@ -74,6 +74,20 @@ impl Interpreter {
         Ok(Some(Command { is_parallel }))
     }
 
+    /// The tests that the script is made of, where it says so: the option that chooses one, and its values. That is
+    /// `sysbench.cmdline.suite = { option = "micro_test", tests = { "point-pk" } }`, which sysbench does not know.
+    ///
+    /// # Errors
+    /// What is wrong with its table.
+    pub fn suite(&self) -> Result<Option<(String, Vec<String>)>, ScriptError> {
+        let suite: Value = self.cmdline("suite")?;
+        let Value::Table(suite) = suite else { return Ok(None) };
+        let option: String = suite.get("option").map_err(told)?;
+        let tests: Table = suite.get("tests").map_err(told)?;
+        let tests = tests.sequence_values::<String>().collect::<mlua::Result<Vec<String>>>().map_err(told)?;
+        Ok(Some((option, tests)))
+    }
+
     /// Carries a command out; whether it succeeded.
     ///
     /// # Errors

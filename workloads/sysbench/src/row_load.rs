@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Param, SqlSession, Statement};
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement};
 
 use crate::interpreter::Client;
 
@@ -97,7 +97,15 @@ impl RowLoad {
             })
             .collect();
         client.statement_begins()?;
+        // Elsewhere a batch is one statement, and so one transaction.
+        let is_by_row = self.session.dialect() == Dialect::Sqlite;
+        if is_by_row {
+            self.session.run("BEGIN IMMEDIATE")?;
+        }
         self.session.submit_rows(self.rows, &params)?;
+        if is_by_row {
+            self.session.run("COMMIT")?;
+        }
         client.loaded(self.bytes());
         self.values.clear();
         self.text.clear();
@@ -140,6 +148,9 @@ impl RowLoad {
     pub(crate) fn give_up(mut self, client: &Client) -> Box<dyn SqlSession> {
         // Their failure follows from the one that is being told.
         let _ = self.settle(client);
+        if self.session.dialect() == Dialect::Sqlite {
+            let _ = self.session.run("ROLLBACK");
+        }
         let _ = self.session.close(self.rows);
         self.session
     }

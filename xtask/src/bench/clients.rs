@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::measure::{Bench, Spread, callgrind, json, number};
-use super::servers::{Cores, Server, Sysbench, Window, pinned};
+use super::servers::{Cores, SYSBENCH, Server, Sysbench, Window, pinned, point_selects};
 use super::{Failure, Line};
 
 /// sysbench needs it at 256 threads and more before it is compared with.
@@ -57,7 +57,7 @@ pub fn arguments(clients: u32) -> Vec<String> {
 
 /// Alternates between the two; each ratio is of neighbours in time.
 fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32) -> Result<Compared, Failure> {
-    let sysbench = Sysbench::start(server, cores, clients, SYSBENCH_WARMUP)?;
+    let sysbench = Sysbench::start(&[SYSBENCH.as_ref()], &point_selects(server), cores, clients, SYSBENCH_WARMUP)?;
     let mut pairs = Vec::new();
     for _ in 0..REPEATS {
         let peer = sysbench.window(WINDOW_S)?;

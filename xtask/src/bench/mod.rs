@@ -10,6 +10,7 @@ mod page;
 mod postgresql;
 mod scripts;
 mod servers;
+mod suite;
 mod verdicts;
 
 use std::path::Path;
@@ -49,6 +50,10 @@ pub const STEPS: &[(&str, Step)] = &[
     ("postgresql-null-server", postgresql::null_server),
     ("script-instructions", scripts::instructions),
     ("script-null-server", scripts::null_server),
+    ("script-empty", suite::empty_event),
+    ("script-prepare", suite::prepare),
+    ("script-mariadb", suite::mariadb),
+    ("script-postgresql", suite::postgresql),
     ("delay", clients::delay),
     ("mariadb-pinned", clients::mariadb_pinned),
     ("mariadb-free", clients::mariadb_free),

@@ -1,10 +1,9 @@
 //! What a sysbench script costs its client: `rumba sysbench` beside sysbench, the same words given to both, in turns.
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
 use super::measure::{Bench, Spread, callgrind};
-use super::servers::{Cores, Server, Sysbench, Window};
+use super::servers::{Cores, SYSBENCH, Server, Sysbench, Window, point_selects};
 use super::{Failure, Line};
 
 /// Both need it at 256 threads before they are compared.
@@ -43,11 +42,11 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
 
 /// Alternates between the two; each ratio is of neighbours in time. Both stay warm, stopped between their windows.
 fn compare(bench: &Bench, server: &Server, cores: &Cores, clients: u32, most: f64) -> Result<Vec<Line>, Failure> {
-    let rumba = bench.rumba();
-    let own = Sysbench::start_as(&[rumba.as_os_str(), OsStr::new("sysbench")], server, cores, clients, WARMUP)?;
+    let (rumba, words) = (bench.rumba(), point_selects(server));
+    let own = Sysbench::start(&[rumba.as_os_str(), SYSBENCH.as_ref()], &words, cores, clients, WARMUP)?;
     // The first window stops it, so that the other runs warm alone.
     own.window(1)?;
-    let peer = Sysbench::start(server, cores, clients, WARMUP)?;
+    let peer = Sysbench::start(&[SYSBENCH.as_ref()], &words, cores, clients, WARMUP)?;
     peer.window(1)?;
     let mut pairs: Vec<(Window, Window)> = Vec::new();
     for _ in 0..REPEATS {

@@ -126,17 +126,19 @@ impl Server {
         }
         if ask("SELECT 1 FROM sbtest.sbtest1 LIMIT 1").is_err() {
             let mut command = Command::new("sysbench");
-            run(command.args(["oltp_point_select", "--table-size=100000"]).args(at(&self.socket)).arg("prepare"))?;
+            run(command.args(["oltp_point_select", "--table-size=100000"]).args(at(&self.socket, DATABASE)).arg("prepare"))?;
         }
         Ok(())
     }
 }
 
-fn at(socket: &Path) -> [String; 3] {
-    [format!("--mysql-socket={}", socket.display()), "--mysql-user=root".into(), "--mysql-db=sbtest".into()]
+/// Where a MySQL listens, as sysbench is told.
+pub fn at(socket: &Path, database: &str) -> [String; 3] {
+    [format!("--mysql-socket={}", socket.display()), "--mysql-user=root".into(), format!("--mysql-db={database}")]
 }
 
-fn run(command: &mut Command) -> Result<(), Failure> {
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Result<(), Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
         return Ok(());
@@ -154,29 +156,35 @@ pub struct Window {
     pub cpu_us_per_query: f64,
 }
 
-/// sysbench's oltp_point_select, prepared. It stays warm: between its windows it is stopped, not ended.
+/// sysbench, or a program of its command line and output. It stays warm: between its windows it is stopped, not ended.
 pub struct Sysbench {
     child: Child,
     lines: Receiver<String>,
 }
 
-impl Sysbench {
-    /// Starts it and lets it run warm.
-    pub fn start(server: &Server, cores: &Cores, clients: u32, warmup: Duration) -> Result<Self, Failure> {
-        Self::start_as(&["sysbench".as_ref()], server, cores, clients, warmup)
-    }
+/// The database of sysbench's tables.
+pub const DATABASE: &str = "sbtest";
 
-    /// The same by another program of its command line and output: `rumba sysbench`.
-    pub fn start_as(
+/// The peer.
+pub const SYSBENCH: &str = "sysbench";
+
+/// Prepared point selects over MySQL's protocol, as sysbench is told.
+pub fn point_selects(server: &Server) -> Vec<String> {
+    let test = ["oltp_point_select", "--table-size=100000", "--rand-type=uniform"].map(str::to_owned);
+    test.into_iter().chain(at(&server.socket, DATABASE)).collect()
+}
+
+impl Sysbench {
+    /// Starts a program (`sysbench`, or `rumba` and `sysbench`) with a test's words, and lets it run warm.
+    pub fn start(
         program: &[&OsStr],
-        server: &Server,
+        words: &[String],
         cores: &Cores,
         clients: u32,
         warmup: Duration,
     ) -> Result<Self, Failure> {
         let mut command = pinned(cores.clients.as_ref(), Path::new("stdbuf"));
-        command.arg("-oL").args(program).args(["oltp_point_select", "--table-size=100000", "--rand-type=uniform"]);
-        command.args(at(&server.socket)).args(["--time=600", "--report-interval=1"]);
+        command.arg("-oL").args(program).args(words).args(["--time=600", "--report-interval=1"]);
         command.arg(format!("--threads={clients}")).arg("run").stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let output = child.stdout.take().ok_or("no output")?;

@@ -7,6 +7,7 @@ use rumba_core::engine::EngineConfig;
 use rumba_core::memory::MemoryUse;
 use rumba_core::pair::Pair;
 use rumba_core::setting::Settings;
+use rumba_core::workload::{Test, engine_in_test};
 
 use super::claim::claims;
 use super::engines::{Asked, Engines, engines};
@@ -27,7 +28,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     take::only(table, "an experiment", TOP_KEYS)?;
     let name = name(table, root)?;
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
-    let (workload, workload_settings, bound) = workload(table, root, registry)?;
+    let Work { workload, settings: workload_settings, bound, tests } = workload(table, root, registry)?;
     let run = run(table.get("run"))?;
     let work = MemoryUse {
         data_bytes: bound.expected_logical_bytes(),
@@ -40,7 +41,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
-    let kept = claims(table, &engines, &run.clients, &excused)?;
+    let kept = claims(table, &names_in_claims(&engines, &tests), &run.clients, &excused)?;
     let is_wanted = |engine: &str| wanted.iter().any(|name| name == engine);
     let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
     let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
@@ -52,6 +53,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
         workload,
         workload_settings,
         bound,
+        tests,
         engines,
         left_out,
         shortages,
@@ -90,8 +92,25 @@ fn name(table: &Table, root: &Node) -> Result<String, SpecError> {
     Ok(name.to_owned())
 }
 
+/// What claims may name: engines, and in a suite their tests.
+fn names_in_claims(engines: &[EngineConfig], tests: &[Test]) -> Vec<String> {
+    let names = |engine: &EngineConfig| {
+        let in_tests = tests.iter().map(|test| engine_in_test(&engine.name, Some(&test.name)));
+        std::iter::once(engine.name.clone()).chain(in_tests).collect::<Vec<_>>()
+    };
+    engines.iter().flat_map(names).collect()
+}
+
+/// What is run.
+struct Work {
+    workload: String,
+    settings: Settings,
+    bound: BoundWorkload,
+    tests: Vec<Test>,
+}
+
 /// The workload's name, its settings, and what they make of it.
-fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, Settings, BoundWorkload), SpecError> {
+fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, SpecError> {
     let node =
         take::required(table, "workload", root, "[workload.NAME], with one of those that `rumba workloads` lists")?;
     let workloads = node.table("workload")?;
@@ -113,9 +132,11 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<(String, 
     })?;
     let body = body.table(&format!("workload.{name}"))?;
     let settings = take::settings(body)?.as_described(workload.settings());
-    let bound = settings
-        .check(name, workload.settings())
-        .and_then(|()| workload.bind(&settings))
-        .map_err(|error| take::at_setting(error, body, root))?;
-    Ok((name.clone(), settings, BoundWorkload(Arc::from(bound))))
+    let checked = settings.check(name, workload.settings()).and_then(|()| {
+        let tests = workload.tests(&settings)?;
+        tests.iter().try_for_each(|test| workload.bind(&test.settings).map(drop))?;
+        Ok((workload.bind(&settings)?, tests))
+    });
+    let (bound, tests) = checked.map_err(|error| take::at_setting(error, body, root))?;
+    Ok(Work { workload: name.clone(), settings, bound: BoundWorkload(Arc::from(bound)), tests })
 }

@@ -1,7 +1,6 @@
 //! `[[claim]]`: what an experiment asserts about its own results.
 
 use rumba_core::claim::Claim;
-use rumba_core::engine::EngineConfig;
 
 use super::error::{Origin, SpecError};
 use super::node::{self, Node, Table, Tree};
@@ -48,7 +47,7 @@ fn nodes(table: &Table) -> &[Node] {
 /// The first mistake, at its place in the expression.
 pub fn claims<'a>(
     table: &'a Table,
-    engines: &[EngineConfig],
+    engines: &[String],
     clients: &[u32],
     excused: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<(&'a Node, Claim)>, SpecError> {
@@ -57,7 +56,7 @@ pub fn claims<'a>(
     }
     let mut scope = Scope::default();
     for engine in engines {
-        clients.iter().for_each(|&clients| scope.add(&engine.name, clients));
+        clients.iter().for_each(|&clients| scope.add(engine, clients));
     }
     let mut claims = Vec::new();
     for node in nodes(table) {

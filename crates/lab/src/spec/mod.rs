@@ -31,7 +31,7 @@ use rumba_core::pair::Pair;
 use rumba_core::record::{DriverKind, QueueKind};
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
-use rumba_core::workload::Bound;
+use rumba_core::workload::{Bound, Test};
 
 pub use ab::{of_files, pairs_of};
 pub use claim::{claims_of, source_of, without_claims};
@@ -57,6 +57,8 @@ pub struct Experiment {
     pub workload_settings: Settings,
     /// The workload with these settings taken.
     pub bound: BoundWorkload,
+    /// The tests of a suite, which each engine runs over its load; none where the workload is one by itself.
+    pub tests: Vec<Test>,
     /// The engines, lists expanded, in order.
     pub engines: Vec<EngineConfig>,
     /// A warning of each optional engine that cannot run here.

@@ -30,6 +30,7 @@ fn trial_plan() -> TrialPlan {
         facts: None,
         workload: "linkbench".into(),
         workload_settings: Settings::default(),
+        test: None,
         clients: 1,
         repeat: 1,
         part: Default::default(),

@@ -73,7 +73,7 @@ impl TableOptions {
     /// # Errors
     /// When the results have no engine of this name; the remedy names the nearest.
     pub fn with_baseline(mut self, name: &str, summary: &Summary) -> Result<Self, UnknownBaseline> {
-        let engines = summary.engines();
+        let engines = summary.engines_alone();
         if !engines.contains(&name) {
             let remedy = match rumba_core::nearest(name, engines.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),

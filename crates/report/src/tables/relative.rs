@@ -29,7 +29,7 @@ fn mark(change: Change) -> &'static str {
 /// Every engine over the baseline with the same number of clients.
 pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let Some(baseline) = baseline.or(default_baseline(summary)) else { return String::new() };
-    if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines().len() < 2 {
+    if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines_alone().len() < 2 {
         return String::new();
     }
     let columns = columns::relative(&summary.rows);
@@ -37,7 +37,7 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     let mut footnotes = Footnotes::default();
     let mut more = 0;
     for row in &summary.rows {
-        let base = summary.row(baseline, row.clients).and_then(|base| base.run.as_ref());
+        let base = summary.row_of_baseline(baseline, row).and_then(|base| base.run.as_ref());
         let Some(figures) = row.run.as_ref() else { continue };
         let against = summary.relative(baseline, &row.engine, row.clients);
         let tested = |column: &Column| against.and_then(|against| against.metric(&column.source.ratio_name()));

@@ -43,7 +43,7 @@ pub(super) struct Prepare {
 impl Asked {
     /// Reads the settings, and loads the script to hear which options it has.
     pub(super) fn read(settings: &Settings) -> Result<Self, SettingError> {
-        let script = settings.text("script").unwrap_or("oltp_read_write");
+        let script = script_of(settings);
         if !is_bundled(script) && !Path::new(script).is_file() {
             return Err(no_script(script));
         }
@@ -68,7 +68,14 @@ impl Asked {
             Some(command) => Prepare { fill: Fill::Command, is_parallel: command.is_parallel },
             None => Prepare { fill: Fill::Function, is_parallel: false },
         };
-        Ok(Self { line, options: set, general, data_bytes: settings.bytes("data"), prepare })
+        let asked = Self { line, options: set, general, data_bytes: settings.bytes("data"), prepare };
+        if is_bundled(script) {
+            // It looks at the options' values, and connects to nothing.
+            let setup = setup(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
+            let looked = main.adopt(&Arc::new(setup)).and_then(|()| main.call("init"));
+            looked.map_err(|error| SettingError::new("options", error.to_string(), "change the options, or the script"))?;
+        }
+        Ok(asked)
     }
 
     /// The script's name, as the experiment has it.
@@ -115,6 +122,24 @@ impl Asked {
     pub(super) fn options(&self) -> &OptionSet {
         &self.options
     }
+}
+
+/// The script that fills the tables, and of an experiment without a suite the one that is run.
+pub(super) fn script_of(settings: &Settings) -> &str {
+    settings.text("script").unwrap_or(match settings.text("suite") {
+        Some("micro") => "micro",
+        _ => "oltp_read_write",
+    })
+}
+
+/// What a script declares as its tests: the option that chooses one, and its values.
+pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, SettingError> {
+    let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
+    let set = OptionSet::general();
+    let unread = |words: String| SettingError::new("script", words, "mend the script, or name another");
+    let setup = setup(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
+    let main = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
+    main.suite().map_err(|error| unread(error.to_string()))
 }
 
 /// What a phase's clients have in common.
@@ -175,7 +200,7 @@ fn setup(
     })
 }
 
-fn is_bundled(script: &str) -> bool {
+pub(super) fn is_bundled(script: &str) -> bool {
     SCRIPTS.iter().any(|(name, _)| *name == script)
 }
 

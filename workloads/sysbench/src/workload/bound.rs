@@ -15,6 +15,7 @@ use super::sessions::Sessions;
 use super::verify::verify;
 use crate::client::ScriptClient;
 use crate::counters::{Counter, Counters};
+use crate::interpreter::Interpreter;
 use crate::setup::Setup;
 
 const OPS: &[OpInfo] = &[OpInfo { name: "event", short: Some(Short::new("ev", 1)) }];
@@ -70,8 +71,12 @@ impl ScriptBound {
                     sessions: sessions.clone(),
                     table_options: session.table_options(),
                 };
-                let setup = self.asked.setup(phase).map_err(|refusal| failed(&refusal))?;
-                Shared { key, setup: Arc::new(setup), sessions }
+                let setup = Arc::new(self.asked.setup(phase).map_err(|refusal| failed(&refusal))?);
+                if command == "run" {
+                    let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| failed(&error))?;
+                    main.call("init").map_err(|error| failed(&error))?;
+                }
+                Shared { key, setup, sessions }
             }
         };
         found.sessions.give(at.client, session);

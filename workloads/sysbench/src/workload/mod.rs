@@ -4,12 +4,13 @@ mod asked;
 mod bound;
 mod loader;
 mod sessions;
+mod suite;
 mod verify;
 
 use rumba_core::engine::Family;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
-use rumba_core::workload::{Bound, Workload};
+use rumba_core::workload::{Bound, Test, Workload};
 
 use asked::Asked;
 use bound::ScriptBound;
@@ -29,6 +30,12 @@ const SETTINGS: &[SettingInfo] = &[
         kind: Kind::Text,
         default: "none",
         help: "the script's options and those of random numbers, as for sysbench: \"--tables=4 --rand-type=uniform\"",
+    },
+    SettingInfo {
+        name: "suite",
+        kind: Kind::Text,
+        default: "none: the script alone",
+        help: "several tests over one load: classic, micro, all (what `script` declares), or names with commas between",
     },
     SettingInfo {
         name: "data",
@@ -56,6 +63,10 @@ impl Workload for Sysbench {
 
     fn families(&self) -> &'static [Family] {
         FAMILIES
+    }
+
+    fn tests(&self, settings: &Settings) -> Result<Vec<Test>, SettingError> {
+        suite::tests(settings)
     }
 
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {

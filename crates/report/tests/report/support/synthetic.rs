@@ -288,6 +288,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             facts: Some(facts(s)),
             workload: "linkbench".to_owned(),
             workload_settings: Settings(workload_settings),
+            test: None,
             clients,
             repeat,
             part: Default::default(),

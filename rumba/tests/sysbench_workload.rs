@@ -1,0 +1,208 @@
+//! sysbench's scripts as an experiment's workload, over real engines.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::process::Command;
+
+use common::{Place, phase, text};
+use serde_json::Value;
+
+const TABLES: &str = "options=--tables=3 --table-size=400";
+
+fn run(place: &Place, engine: &str, more: &[&str]) -> Command {
+    let mut command = place.rumba(&["run", "sysbench", "--engine", engine, "--out", "out", "--quiet"]);
+    for set in ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=400ms"] {
+        command.args(["--set", set]);
+    }
+    for set in more {
+        command.args(["--set", set]);
+    }
+    command
+}
+
+/// Runs it to its end; its trials.
+fn trials(place: &Place, engine: &str, more: &[&str]) -> Vec<Value> {
+    let output = run(place, engine, more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    assert!(place.is_clean());
+    report["trials"].as_array().unwrap().clone()
+}
+
+fn refused(place: &Place, more: &[&str]) -> String {
+    let output = run(place, "sqlite", more).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    text(&output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+}
+
+/// Events were measured, and the tables are what they have to be.
+fn measured(trial: &Value) {
+    assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+    let events = &phase(trial, "loop 1").unwrap()["op_types"]["event"];
+    assert!(events["count"].as_u64().unwrap() > 0, "{events}");
+    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 2, "{checks:?}");
+    for check in checks {
+        assert_eq!(check["wrong"], 0, "{check}");
+        assert!(check["examined"].as_u64().unwrap() >= 3, "{check}");
+    }
+}
+
+#[test]
+fn repeats_start_from_the_rows_that_prepare_has_loaded() {
+    let place = Place::new();
+    let all = trials(&place, "sqlite", &[TABLES, "repeats=2"]);
+    assert_eq!(all.len(), 3);
+    let load = phase(&all[0], "load").unwrap();
+    assert_eq!(load["ops"], 1200, "rows: {load}");
+    // id, k, c and pad, and an entry of the index on k.
+    assert_eq!(load["metrics"]["logical_bytes"], 1200 * (186 + 8), "{load}");
+    all[1..].iter().for_each(measured);
+    assert_eq!(phase(&all[1], "loop 1").unwrap()["metrics"]["logical_bytes"], 1200 * (186 + 8));
+    assert_eq!(all[1]["conditions"]["script"], "oltp_read_write", "{}", all[1]["conditions"]);
+}
+
+fn runs_over(engine: &str, server: &str) {
+    let place = Place::new();
+    for (number, script) in ["oltp_read_write", "micro"].into_iter().enumerate() {
+        let script = format!("script={script}");
+        let server = format!("server={server}");
+        let out = format!("out{number}");
+        let output = run(&place, engine, &[TABLES, &script, &server]).args(["--out", &out]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        let output = place.rumba(&["report", &out, "--json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        measured(&report["trials"][0]);
+    }
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn scripts_run_over_innodb() {
+    runs_over("innodb", "mariadb@10.11");
+}
+
+#[test]
+#[needs(Server("mariadb@11.8"))]
+fn scripts_run_over_myrocks() {
+    runs_over("myrocks", "mariadb@11.8");
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn scripts_run_over_postgresql() {
+    runs_over("postgresql", "postgresql@15");
+}
+
+const OWN: &str = "
+sysbench.cmdline.options = { rows = {'How many', 10} }
+function prepare()
+   local con = sysbench.sql.driver():connect()
+   con:query('CREATE TABLE own (id INTEGER PRIMARY KEY, word VARCHAR(20))')
+   con:bulk_insert_init('INSERT INTO own VALUES')
+   for id = 1, sysbench.opt.rows do con:bulk_insert_next('(' .. id .. ', \\'word\\')') end
+   con:bulk_insert_done()
+   print('done')
+end
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+   assert(sysbench.opt.threads == 2)
+   assert(con:query_row('SELECT word FROM own WHERE id = ' .. sysbench.rand.uniform(1, sysbench.opt.rows)) == 'word')
+end
+";
+
+#[test]
+fn a_script_of_ones_own_is_run_as_it_is() {
+    let place = Place::new();
+    std::fs::write(place.path("own.lua"), OWN).unwrap();
+    let output = run(&place, "sqlite", &["script=own.lua", "options=--rows=70", "load_clients=4"]).arg("--json").output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("what the script prints is not among it");
+    let trial = &report["trials"][0];
+    assert_eq!(phase(trial, "load").unwrap()["ops"], 70);
+    assert!(phase(trial, "loop 1").unwrap()["ops"].as_u64().unwrap() > 0);
+    assert!(trial["conditions"]["verification"].as_str().unwrap().starts_with("none: "), "{}", trial["conditions"]);
+
+    // What goes wrong in it ends the trial in its own words.
+    std::fs::write(place.path("own.lua"), OWN.replace("== 'word')", "== 'another')")).unwrap();
+    let output = run(&place, "sqlite", &["script=own.lua"]).args(["--out", "failed"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("own.lua:15: assertion failed!"), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn the_tests_of_a_suite_start_from_one_load_and_are_compared_test_by_test() {
+    let place = Place::new();
+    let file = r#"
+name = "suite"
+[workload.sysbench]
+options = "--tables=2 --table-size=300"
+suite = "point-pk,insert"
+[run]
+clients = 2
+load_clients = 2
+repeats = 2
+warmup = "100ms"
+loops = 1
+loop = "200ms"
+[[engine]]
+name = "full"
+use = "sqlite"
+[[engine]]
+name = "small"
+use = "sqlite"
+cache = "4MiB"
+[[claim]]
+text = "Reading a row is faster than inserting one."
+holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
+"#;
+    std::fs::write(place.path("suite.toml"), file).unwrap();
+    let output = place.rumba(&["run", "suite.toml", "--out", "out", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let names: Vec<&str> = trials.iter().map(|trial| trial["engine"].as_str().unwrap()).collect();
+    let turn = ["full/point-pk", "small/point-pk", "full/insert", "small/insert"];
+    assert_eq!(names, [&["full", "small"][..], &turn, &turn].concat());
+    let loads = trials.iter().filter(|trial| phase(trial, "load").is_some()).count();
+    assert_eq!(loads, 2, "one of each engine");
+    // Rows are compared with those of the same test alone.
+    let relative = report["summary"]["relative"].as_array().unwrap();
+    let of_full = relative.iter().find(|relative| relative["baseline"] == "full").unwrap();
+    let rows: Vec<&str> = of_full["rows"].as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap()).collect();
+    assert_eq!(rows, ["small/point-pk", "small/insert"]);
+    let tables = text(&output);
+    assert!(tables.contains("Relative to full "), "{tables}");
+    let claim = &report["summary"]["claims"][0];
+    assert_eq!(claim["left"].is_null(), false, "{claim}");
+    // A run that is interrupted goes on with the test that it was in.
+    std::fs::remove_dir_all(place.path("out/trials/010-small_insert-c2-r2")).unwrap();
+    let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn mistakes_are_refused_before_anything_is_made() {
+    let place = Place::new();
+    let words = refused(&place, &["options=--threads=4"]);
+    assert!(words.contains("--threads is not a script's to say") && words.contains("run.clients"), "{words}");
+    let words = refused(&place, &["script=oltp_readwrite"]);
+    assert!(words.contains("did you mean `oltp_read_write`?"), "{words}");
+    let words = refused(&place, &["options=--tabels=3"]);
+    assert!(words.contains("--tabels=3"), "{words}");
+    std::fs::write(place.path("broken.lua"), "function event( end").unwrap();
+    let words = refused(&place, &["script=broken.lua"]);
+    assert!(words.contains("broken.lua:1: "), "{words}");
+    let output = run(&place, "rocksdb", &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(!place.path("out").exists());
+}

@@ -1,0 +1,241 @@
+//! The bundled scripts over real servers: `rumba sysbench` beside sysbench, the same words given to both, in turns.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rumba_testkit::postgresql::{PROGRAMS, PostgreSql, SUPERUSER};
+
+use super::measure::{Bench, Spread};
+use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Whose, Window, at, cpu_us, run};
+use super::{Failure, Line};
+
+const REPEATS: usize = 3;
+const WINDOW_S: u32 = 2;
+const WARMUP: Duration = Duration::from_secs(2);
+/// All that both have under the same name and that runs on without an end.
+const TESTS: [&str; 10] = [
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_write_only",
+    "oltp_insert",
+    "oltp_delete",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "select_random_points",
+    "select_random_ranges",
+];
+
+/// The two programs.
+struct Programs<'a> {
+    own: Vec<&'a OsStr>,
+    peer: Vec<&'a OsStr>,
+}
+
+impl<'a> Programs<'a> {
+    fn of(rumba: &'a Path) -> Self {
+        Self { own: vec![rumba.as_os_str(), SYSBENCH.as_ref()], peer: vec![SYSBENCH.as_ref()] }
+    }
+}
+
+fn command(program: &[&OsStr]) -> Command {
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]);
+    command
+}
+
+fn words(test: &str, place: &[String]) -> Vec<String> {
+    let given = [test, "--table-size=100000", "--rand-type=uniform"];
+    given.into_iter().map(str::to_owned).chain(place.iter().cloned()).collect()
+}
+
+/// An event that does nothing: what is left is the loop around it.
+pub fn empty_event(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let script = bench.path("empty.lua");
+    std::fs::write(&script, "function event() end\n")?;
+    let rumba = bench.rumba();
+    let programs = Programs::of(&rumba);
+    let ns = |program: &[&OsStr]| -> Result<f64, Failure> {
+        let output = command(program).arg(&script).args(["--time=2", "--threads=1", "run"]).output()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = told.lines().find_map(|line| line.trim().strip_prefix("total number of events:"));
+        // 1.1's words for it.
+        let line = line.or_else(|| told.lines().find_map(|line| line.trim().strip_prefix("events/s (eps):")));
+        let number: f64 = line.ok_or_else(|| format!("no events in {told}"))?.trim().parse()?;
+        let is_rate = told.contains("events/s (eps):");
+        Ok(if is_rate { 1e9 / number } else { 2e9 / number })
+    };
+    let mut pairs = Vec::new();
+    for _ in 0..REPEATS {
+        pairs.push((ns(&programs.own)?, ns(&programs.peer)?));
+    }
+    let [own, peer] = [Spread::of(pairs.iter().map(|pair| pair.0).collect()), Spread::of(pairs.iter().map(|pair| pair.1).collect())];
+    Ok(vec![Line {
+        what: "an event of Lua that does nothing, one client".into(),
+        goal: "≤ sysbench's in the same run".into(),
+        measured: format!("{} ns over {} ns", own.told(0), peer.told(0)),
+        met: Some(own.median <= peer.median),
+        command: "rumba sysbench empty.lua --time=2 run; in turns with sysbench and the same words".into(),
+    }])
+}
+
+/// Tables made and filled from nothing.
+pub fn prepare(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let server = Server::mariadb(bench, &Cores::FREE)?;
+    let mut lines = Vec::new();
+    for (threads, most) in [(1, 2.0), (4, 1.4)] {
+        lines.extend(prepare_with(bench, &server, threads, most)?);
+    }
+    Ok(lines)
+}
+
+const TABLES: u32 = 4;
+const ROWS: u32 = 100_000;
+
+fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Result<Vec<Line>, Failure> {
+    let rumba = bench.rumba();
+    let programs = Programs::of(&rumba);
+    let rows = f64::from(TABLES * ROWS);
+    let given = [format!("--tables={TABLES}"), format!("--table-size={ROWS}"), format!("--threads={threads}")];
+    // Rows per second, and the client's CPU per row.
+    let fill = |program: &[&OsStr]| -> Result<Window, Failure> {
+        let ask = |word: &str| {
+            let mut command = command(program);
+            command.arg("oltp_read_write").args(&given).args(at(&server.socket, DATABASE)).arg(word);
+            run(&mut command)
+        };
+        ask("cleanup")?;
+        let (start, cpu) = (Instant::now(), cpu_us("self", Whose::Children)?);
+        ask("prepare")?;
+        let seconds = start.elapsed().as_secs_f64();
+        let spent = cpu_us("self", Whose::Children)? - cpu;
+        Ok(Window { queries_per_s: rows / seconds, cpu_us_per_query: spent / rows })
+    };
+    let mut pairs: Vec<(Window, Window)> = Vec::new();
+    for _ in 0..REPEATS {
+        pairs.push((fill(&programs.own)?, fill(&programs.peer)?));
+    }
+    let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+    let rate = over(&|(own, peer)| own.queries_per_s / peer.queries_per_s);
+    let rates = [over(&|(own, _)| own.queries_per_s), over(&|(_, peer)| peer.queries_per_s)];
+    let cpu = over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query);
+    let cpus = [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)];
+    let command = format!(
+        "rumba sysbench oltp_read_write {} prepare, the tables dropped before; in turns with sysbench and the same words",
+        given.join(" ")
+    );
+    Ok(vec![
+        Line {
+            what: format!("prepare over MariaDB, {threads} threads, rows per second, indexes included, ratio to sysbench"),
+            goal: format!("≥ {least:.1}"),
+            measured: format!("{}; {:.0} over {:.0}", rate.told(2), rates[0].median, rates[1].median),
+            met: Some(rate.median >= least),
+            command: command.clone(),
+        },
+        Line {
+            what: format!("prepare over MariaDB, {threads} threads, client CPU per row, ratio to sysbench"),
+            goal: "≤ 0.20".into(),
+            measured: format!("{}; {:.2} µs over {:.2} µs", cpu.told(2), cpus[0].median, cpus[1].median),
+            met: Some(cpu.median <= 0.20),
+            command,
+        },
+    ])
+}
+
+/// Every bundled test over MariaDB, nothing pinned: what a user sees.
+pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    let server = Server::mariadb(bench, &Cores::FREE)?;
+    let mut make = Command::new("mariadb");
+    make.args(["--no-defaults", "--user=root", "-e", "CREATE DATABASE peer", "--socket"]).arg(&server.socket);
+    run(&mut make)?;
+    let words_of = |test: &str| [DATABASE, "peer"].map(|database| words(test, &at(&server.socket, database)));
+    run(command(&[SYSBENCH.as_ref()]).args(&words_of("oltp_read_write")[1]).arg("prepare"))?;
+    let mut lines = Vec::new();
+    for clients in [8, 64] {
+        for test in TESTS {
+            let compared = compare(bench, &words_of(test), clients)?;
+            lines.push(Line {
+                what: format!("queries per second, {test}, MariaDB, {clients} clients, ratio to sysbench"),
+                goal: "≥ 1.00".into(),
+                measured: format!("{}; client CPU {}", compared.rate.told(2), compared.cpu_told()),
+                met: Some(compared.rate.median >= 1.0),
+                command: format!("rumba sysbench {test} --threads={clients}; in turns with sysbench and the same words (nothing pinned)"),
+            });
+        }
+    }
+    Ok(lines)
+}
+
+/// The oltp suite over PostgreSQL.
+pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const CLIENTS: u32 = 64;
+    let server = PostgreSql::start(&["max_connections=200", "shared_buffers=256MB", "synchronous_commit=off"], &[]);
+    let place = |database: &str| {
+        [
+            "--db-driver=pgsql".to_owned(),
+            format!("--pgsql-host={}", server.directory().display()),
+            format!("--pgsql-port={}", server.port()),
+            format!("--pgsql-user={SUPERUSER}"),
+            format!("--pgsql-db={database}"),
+        ]
+    };
+    let words_of = |test: &str| [DATABASE, "peer"].map(|database| words(test, &place(database)));
+    for database in [DATABASE, "peer"] {
+        let mut make = Command::new(Path::new(PROGRAMS).join("createdb"));
+        make.arg("-h").arg(server.directory()).args(["-p", &server.port().to_string(), "-U", SUPERUSER, database]);
+        run(&mut make)?;
+    }
+    for words in words_of("oltp_read_write") {
+        run(command(&[SYSBENCH.as_ref()]).args(&words).arg("prepare"))?;
+    }
+    let mut lines = Vec::new();
+    for test in TESTS {
+        let compared = compare(bench, &words_of(test), CLIENTS)?;
+        lines.push(Line {
+            what: format!("client CPU per query, {test}, PostgreSQL, {CLIENTS} clients, ratio to sysbench"),
+            goal: "≤ 0.60".into(),
+            measured: format!("{}; queries per second {}", compared.cpu_told(), compared.rate.told(2)),
+            met: Some(compared.cpu.median <= 0.60),
+            command: format!("rumba sysbench {test} --db-driver=pgsql --threads={CLIENTS}; in turns with sysbench and the same words"),
+        });
+    }
+    Ok(lines)
+}
+
+/// rumba over sysbench.
+struct Compared {
+    rate: Spread,
+    cpu: Spread,
+    cpu_us: [Spread; 2],
+}
+
+impl Compared {
+    fn cpu_told(&self) -> String {
+        let [own, peer] = self.cpu_us;
+        format!("{}: {:.2} µs over {:.2} µs", self.cpu.told(2), own.median, peer.median)
+    }
+}
+
+/// Alternates between the two; each ratio is of neighbours in time. Both stay warm, stopped between their windows, and
+/// each has a database of its own: who is stopped in the middle of a transaction holds its locks.
+fn compare(bench: &Bench, words: &[Vec<String>; 2], clients: u32) -> Result<Compared, Failure> {
+    let rumba = bench.rumba();
+    let programs = Programs::of(&rumba);
+    let own = Sysbench::start(&programs.own, &words[0], &Cores::FREE, clients, WARMUP)?;
+    // The first window stops it, so that the other runs warm alone.
+    own.window(1)?;
+    let peer = Sysbench::start(&programs.peer, &words[1], &Cores::FREE, clients, WARMUP)?;
+    peer.window(1)?;
+    let mut pairs: Vec<(Window, Window)> = Vec::new();
+    for _ in 0..REPEATS {
+        pairs.push((own.window(WINDOW_S)?, peer.window(WINDOW_S)?));
+    }
+    let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(pairs.iter().map(of).collect());
+    Ok(Compared {
+        rate: over(&|(own, peer)| own.queries_per_s / peer.queries_per_s),
+        cpu: over(&|(own, peer)| own.cpu_us_per_query / peer.cpu_us_per_query),
+        cpu_us: [over(&|(own, _)| own.cpu_us_per_query), over(&|(_, peer)| peer.cpu_us_per_query)],
+    })
+}
