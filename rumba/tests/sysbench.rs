@@ -172,6 +172,14 @@ fn what_it_says_of_itself_is_what_tools_look_for() {
 }
 
 #[test]
+fn a_script_without_options_of_its_own_finds_what_it_was_given() {
+    let place = Place::new();
+    let script = "function prepare() print(sysbench.opt.table_size + 1) end function event() end";
+    std::fs::write(place.path("plain.lua"), script).unwrap();
+    assert!(succeeds(&place, &["plain.lua", "--table-size=7", "prepare"]).contains("\n8\n"));
+}
+
+#[test]
 fn mistakes_are_refused_in_its_words() {
     let place = Place::new();
     for (words, said) in [

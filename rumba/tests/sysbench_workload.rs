@@ -15,7 +15,11 @@ use serde_json::Value;
 const TABLES: &str = "options=--tables=3 --table-size=400";
 
 fn run(place: &Place, engine: &str, more: &[&str]) -> Command {
-    let mut command = place.rumba(&["run", "sysbench", "--engine", engine, "--out", "out", "--quiet"]);
+    run_into(place, "out", engine, more)
+}
+
+fn run_into(place: &Place, out: &str, engine: &str, more: &[&str]) -> Command {
+    let mut command = place.rumba(&["run", "sysbench", "--engine", engine, "--out", out, "--quiet"]);
     for set in ["clients=2", "load_clients=2", "warmup=100ms", "loops=1", "loop=400ms"] {
         command.args(["--set", set]);
     }
@@ -61,9 +65,9 @@ fn repeats_start_from_the_rows_that_prepare_has_loaded() {
     let load = phase(&all[0], "load").unwrap();
     assert_eq!(load["ops"], 1200, "rows: {load}");
     // id, k, c and pad, and an entry of the index on k.
-    assert_eq!(load["metrics"]["logical_bytes"], 1200 * (186 + 8), "{load}");
+    assert_eq!(load["logical_bytes"], f64::from(1200 * (186 + 8)), "{load}");
     all[1..].iter().for_each(measured);
-    assert_eq!(phase(&all[1], "loop 1").unwrap()["metrics"]["logical_bytes"], 1200 * (186 + 8));
+    assert_eq!(phase(&all[1], "loop 1").unwrap()["logical_bytes"], f64::from(1200 * (186 + 8)));
     assert_eq!(all[1]["conditions"]["script"], "oltp_read_write", "{}", all[1]["conditions"]);
 }
 
@@ -73,7 +77,7 @@ fn runs_over(engine: &str, server: &str) {
         let script = format!("script={script}");
         let server = format!("server={server}");
         let out = format!("out{number}");
-        let output = run(&place, engine, &[TABLES, &script, &server]).args(["--out", &out]).output().unwrap();
+        let output = run_into(&place, &out, engine, &[TABLES, &script, &server]).output().unwrap();
         assert!(output.status.success(), "{}", text(&output));
         let output = place.rumba(&["report", &out, "--json"]).output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -121,7 +125,8 @@ end
 fn a_script_of_ones_own_is_run_as_it_is() {
     let place = Place::new();
     std::fs::write(place.path("own.lua"), OWN).unwrap();
-    let output = run(&place, "sqlite", &["script=own.lua", "options=--rows=70", "load_clients=4"]).arg("--json").output();
+    let output =
+        run(&place, "sqlite", &["script=own.lua", "options=--rows=70", "load_clients=4"]).arg("--json").output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report: Value = serde_json::from_slice(&output.stdout).expect("what the script prints is not among it");
@@ -132,9 +137,9 @@ fn a_script_of_ones_own_is_run_as_it_is() {
 
     // What goes wrong in it ends the trial in its own words.
     std::fs::write(place.path("own.lua"), OWN.replace("== 'word')", "== 'another')")).unwrap();
-    let output = run(&place, "sqlite", &["script=own.lua"]).args(["--out", "failed"]).output().unwrap();
+    let output = run_into(&place, "failed", "sqlite", &["script=own.lua"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output).contains("own.lua:15: assertion failed!"), "{}", text(&output));
+    assert!(text(&output).contains("own.lua:14: assertion failed!"), "{}", text(&output));
     assert!(place.is_clean());
 }
 
@@ -177,12 +182,13 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     // Rows are compared with those of the same test alone.
     let relative = report["summary"]["relative"].as_array().unwrap();
     let of_full = relative.iter().find(|relative| relative["baseline"] == "full").unwrap();
-    let rows: Vec<&str> = of_full["rows"].as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap()).collect();
+    let rows: Vec<&str> =
+        of_full["rows"].as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap()).collect();
     assert_eq!(rows, ["small/point-pk", "small/insert"]);
     let tables = text(&output);
     assert!(tables.contains("Relative to full "), "{tables}");
     let claim = &report["summary"]["claims"][0];
-    assert_eq!(claim["left"].is_null(), false, "{claim}");
+    assert!(claim["seen"] == true && claim["measured"].as_f64().unwrap() > 1.0, "{claim}");
     // A run that is interrupted goes on with the test that it was in.
     std::fs::remove_dir_all(place.path("out/trials/010-small_insert-c2-r2")).unwrap();
     let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();

@@ -49,7 +49,8 @@ pub(crate) fn query(connection: &mut Connection, sql: &str, deadline: Option<Ins
                     None => Ok(answers.into_iter().find(|rows| !rows.columns.is_empty()).unwrap_or_default()),
                 };
             }
-            b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {}
+            // A statement that was closed before it is told with it.
+            b'3' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {}
             other => return Err(PgError::Protocol(format!("{:?} in answer to a statement", char::from(other)))),
         }
     }

@@ -22,6 +22,9 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "small-server",
     "zlib-vs-zstd",
     "three-trees",
+    "isolation-and-instrumentation",
+    "binlog-impact",
+    "range-scan",
 ];
 
 /// Lists the experiments, or runs one.

@@ -126,7 +126,10 @@ impl Server {
         }
         if ask("SELECT 1 FROM sbtest.sbtest1 LIMIT 1").is_err() {
             let mut command = Command::new("sysbench");
-            run(command.args(["oltp_point_select", "--table-size=100000"]).args(at(&self.socket, DATABASE)).arg("prepare"))?;
+            run(command
+                .args(["oltp_point_select", "--table-size=100000"])
+                .args(at(&self.socket, DATABASE))
+                .arg("prepare"))?;
         }
         Ok(())
     }

@@ -71,7 +71,8 @@ pub fn empty_event(bench: &Bench) -> Result<Vec<Line>, Failure> {
     for _ in 0..REPEATS {
         pairs.push((ns(&programs.own)?, ns(&programs.peer)?));
     }
-    let [own, peer] = [Spread::of(pairs.iter().map(|pair| pair.0).collect()), Spread::of(pairs.iter().map(|pair| pair.1).collect())];
+    let [own, peer] =
+        [Spread::of(pairs.iter().map(|pair| pair.0).collect()), Spread::of(pairs.iter().map(|pair| pair.1).collect())];
     Ok(vec![Line {
         what: "an event of Lua that does nothing, one client".into(),
         goal: "≤ sysbench's in the same run".into(),
@@ -128,7 +129,9 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
     );
     Ok(vec![
         Line {
-            what: format!("prepare over MariaDB, {threads} threads, rows per second, indexes included, ratio to sysbench"),
+            what: format!(
+                "prepare over MariaDB, {threads} threads, rows per second, indexes included, ratio to sysbench"
+            ),
             goal: format!("≥ {least:.1}"),
             measured: format!("{}; {:.0} over {:.0}", rate.told(2), rates[0].median, rates[1].median),
             met: Some(rate.median >= least),
@@ -198,7 +201,9 @@ pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
             goal: "≤ 0.60".into(),
             measured: format!("{}; queries per second {}", compared.cpu_told(), compared.rate.told(2)),
             met: Some(compared.cpu.median <= 0.60),
-            command: format!("rumba sysbench {test} --db-driver=pgsql --threads={CLIENTS}; in turns with sysbench and the same words"),
+            command: format!(
+                "rumba sysbench {test} --db-driver=pgsql --threads={CLIENTS}; in turns with sysbench and the same words"
+            ),
         });
     }
     Ok(lines)

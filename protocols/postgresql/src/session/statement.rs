@@ -160,8 +160,8 @@ impl Described {
                     connection.incoming.answered();
                     return failure.map_or(Ok(described), Err);
                 }
-                // Parsed; no rows; notices and what else comes at any time.
-                b'1' | b'n' | b'N' | b'S' | b'A' => {}
+                // Parsed; a statement that was closed before; no rows; notices and what else comes at any time.
+                b'1' | b'3' | b'n' | b'N' | b'S' | b'A' => {}
                 other => {
                     return Err(PgError::Protocol(format!(
                         "{:?} in answer to the preparing of a statement",

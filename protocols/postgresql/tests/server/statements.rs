@@ -122,6 +122,30 @@ fn every_type_of_column_is_read_as_its_integer_or_its_bytes() {
 
 #[test]
 #[needs(PostgreSql)]
+fn whatever_comes_after_a_closed_statement_is_answered() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        let kept = session.prepare("SELECT 1::bigint").unwrap();
+        let close = |session: &mut PgSession| {
+            let closed = session.prepare("SELECT 2::bigint").unwrap();
+            ask(session, closed, &[], 1).unwrap();
+            session.close(closed).unwrap();
+        };
+        close(&mut session);
+        session.run("SELECT 3").unwrap();
+        close(&mut session);
+        let next = session.prepare("SELECT 4::bigint").unwrap();
+        assert_eq!(ask(&mut session, next, &[], 1).unwrap().0.rows, 1);
+        close(&mut session);
+        assert_eq!(ask(&mut session, kept, &[], 1).unwrap().0.rows, 1);
+        close(&mut session);
+        session.submit_text("SELECT 5").unwrap();
+        assert_eq!(visited(&mut session, &mut |_| {}).unwrap().rows, 1);
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
 fn long_values_and_many_rows_come_through() {
     let server = shared();
     for mut session in sessions(&server) {

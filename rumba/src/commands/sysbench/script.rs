@@ -13,12 +13,12 @@ use rumba_sysbench::command_line::{Available, CommandLine, OwnCommand};
 use rumba_sysbench::options::OptionInfo;
 use rumba_sysbench::settings::Settings;
 use rumba_sysbench::{OptionSet, Refusal, version};
+use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
 use rumba_workload_sysbench::options;
 use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{self, Events, Setup};
-use rumba_workload_sysbench::{Interpreter, ScriptError};
 
 use super::host::{Drivers, Shared};
 use super::{Ended, standard_input};
@@ -74,9 +74,10 @@ impl Script {
         declared.iter().filter_map(|own| options.info(&own.name)).collect()
     }
 
-    /// Whether options that nobody declares are let be, as for a script of the standard input.
+    /// Whether options that nobody declares are let be: for a script of the standard input, and as 1.0 has it for one that
+    /// declares none. Such scripts are about, and look into `sysbench.opt` for what they were given.
     pub fn keeps_unknown(&self) -> bool {
-        self.declares
+        self.declares || self.main.declared().is_ok_and(|declared| declared.is_empty())
     }
 
     /// Takes the options on, now that all are known.

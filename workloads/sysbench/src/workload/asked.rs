@@ -14,11 +14,10 @@ use crate::host::Host;
 use crate::interpreter::{Fill, Interpreter};
 use crate::options;
 use crate::random::{Shapes, Unique};
-use crate::setup::{Events, OptionValue, Script, Setup};
+use crate::setup::{Events, Script, Setup};
 
 /// Options of sysbench's own that a script's events may depend on; the experiment says all else.
-const TAKEN: [&str; 5] =
-    ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit_cmd", "validate", "rand_zipfian_exp"];
+const TAKEN: [&str; 5] = ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit_cmd", "validate", "rand_zipfian_exp"];
 
 /// A script with its options, checked.
 #[derive(Clone, Debug)]
@@ -54,10 +53,12 @@ impl Asked {
         let mut read = |path: &str| std::fs::read_to_string(path);
         let applied = line.apply(&mut set, &mut read);
         let unread = |words: String| SettingError::new("script", words, "mend the script, or name another");
-        let setup = Arc::new(setup(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
+        let setup = Arc::new(shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
         let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
         options::declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
-        applied.unresolved.resolve(&mut set, Unknown::Refuse, &mut read).map_err(|refusal| refused(&refusal))?;
+        let declared = main.declared().map_err(|error| unread(error.to_string()))?;
+        let unknown = if declared.is_empty() { Unknown::Keep } else { Unknown::Refuse };
+        applied.unresolved.resolve(&mut set, unknown, &mut read).map_err(|refusal| refused(&refusal))?;
         set.iter().try_for_each(|(key, info)| refuse_what_the_experiment_says(&set, &key, info))?;
         let (general, _) = General::read(&mut set).map_err(|refusal| refused(&refusal))?;
         if !main.has("event") && !main.has("thread_run") {
@@ -71,9 +72,11 @@ impl Asked {
         let asked = Self { line, options: set, general, data_bytes: settings.bytes("data"), prepare };
         if is_bundled(script) {
             // It looks at the options' values, and connects to nothing.
-            let setup = setup(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
+            let setup = shared(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
             let looked = main.adopt(&Arc::new(setup)).and_then(|()| main.call("init"));
-            looked.map_err(|error| SettingError::new("options", error.to_string(), "change the options, or the script"))?;
+            looked.map_err(|error| {
+                SettingError::new("options", error.to_string(), "change the options, or the script")
+            })?;
         }
         Ok(asked)
     }
@@ -95,8 +98,8 @@ impl Asked {
         }
         let number = |name| self.options.double(name).max(0.0) as u64;
         let has_k_index = self.options.flag("create-secondary");
-        let is_keyed = !self.options.flag("secondary");
-        Some(Tables { tables: number("tables"), rows: number("table-size"), has_k_index, is_keyed })
+        let is_numbered = self.options.flag("auto-inc");
+        Some(Tables { tables: number("tables"), rows: number("table-size"), has_k_index, is_numbered })
     }
 
     /// About how many bytes `prepare` writes.
@@ -108,14 +111,14 @@ impl Asked {
     pub(super) fn setup(&self, phase: Phase<'_>) -> Result<Setup, Refusal> {
         let Phase { command, clients, seed, sessions, table_options } = phase;
         let mut set = self.options.clone();
-        let known = |_| Refusal::fatal("an option of sysbench's is not known to itself");
+        let known = |_| Refusal::Fatal("an option of sysbench's is not known to itself".to_owned());
         set.set("threads", Some(&clients.to_string()), Source::CommandLine).map_err(known)?;
         for (name, value) in of_tables(table_options) {
             if set.source(name) == Some(Source::Default) {
                 set.set(name, Some(&value), Source::Default).map_err(known)?;
             }
         }
-        let shared = setup(&self.line, &set, command, seed, Some(sessions))?;
+        let shared = shared(&self.line, &set, command, seed, Some(sessions))?;
         Ok(Setup { shapes: Shapes::from(&self.general.random), ..shared })
     }
 
@@ -137,7 +140,7 @@ pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, Se
     let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
     let set = OptionSet::general();
     let unread = |words: String| SettingError::new("script", words, "mend the script, or name another");
-    let setup = setup(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
+    let setup = shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
     let main = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
     main.suite().map_err(|error| unread(error.to_string()))
 }
@@ -160,23 +163,32 @@ pub(super) struct Tables {
     pub(super) rows: u64,
     /// There is an index on k.
     pub(super) has_k_index: bool,
-    /// id is the primary key.
-    pub(super) is_keyed: bool,
+    /// The server gives rows their id.
+    pub(super) is_numbered: bool,
 }
 
 impl Tables {
+    const ID_BYTES: u64 = 4;
     /// id, k, c and pad.
-    const ROW_BYTES: u64 = 4 + 4 + 119 + 59;
+    const ROW_BYTES: u64 = Self::ID_BYTES + 4 + 119 + 59;
     /// k and id.
-    pub(super) const ENTRY_BYTES: u64 = 8;
+    const ENTRY_BYTES: u64 = 4 + Self::ID_BYTES;
 
+    /// All that there is when `prepare` has ended.
     fn bytes(&self) -> u64 {
         let row = Self::ROW_BYTES + if self.has_k_index { Self::ENTRY_BYTES } else { 0 };
         self.tables * self.rows * row
     }
+
+    /// What of it the script does not send.
+    pub(super) fn bytes_by_server(&self) -> u64 {
+        let ids = if self.is_numbered { Self::ID_BYTES } else { 0 };
+        let entries = if self.has_k_index { Self::ENTRY_BYTES } else { 0 };
+        self.tables * self.rows * (ids + entries)
+    }
 }
 
-fn setup(
+fn shared(
     line: &CommandLine,
     set: &OptionSet,
     command: &str,

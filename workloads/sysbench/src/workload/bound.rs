@@ -63,7 +63,7 @@ impl ScriptBound {
         let found = match shared.take().filter(|shared| shared.key == key) {
             Some(found) => found,
             None => {
-                let sessions = Arc::new(Sessions::of(session.dialect(), self.asked.options()));
+                let sessions = Arc::new(Sessions::of(session.dialect(), self.asked.options())?);
                 let phase = Phase {
                     command,
                     clients: at.clients,
@@ -123,7 +123,8 @@ impl Bound for ScriptBound {
     fn conditions(&self) -> Vec<(String, String)> {
         let given = self.asked.given();
         let options = if given.is_empty() { "none: the script's defaults".to_owned() } else { given };
-        let mut all = vec![("script".to_owned(), self.asked.script().to_owned()), ("script options".to_owned(), options)];
+        let mut all =
+            vec![("script".to_owned(), self.asked.script().to_owned()), ("script options".to_owned(), options)];
         if self.tables().is_none() {
             let none = "none: what a script of your own keeps true is known to it alone";
             all.push(("verification".to_owned(), none.to_owned()));
@@ -156,8 +157,7 @@ impl Bound for ScriptBound {
         if written == 0 {
             return self.bytes_before.load(Relaxed);
         }
-        let entries = self.tables().filter(|tables| tables.has_k_index);
-        written + entries.map_or(0, |tables| tables.tables * tables.rows * Tables::ENTRY_BYTES)
+        written + self.tables().map_or(0, |tables| tables.bytes_by_server())
     }
 
     fn state(&self) -> State {
@@ -165,7 +165,8 @@ impl Bound for ScriptBound {
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
-        let bytes = state.get(BYTES).ok_or_else(|| EngineError::failed("sysbench's state", "bytes is missing in it"))?;
+        let bytes =
+            state.get(BYTES).ok_or_else(|| EngineError::failed("sysbench's state", "bytes is missing in it"))?;
         self.bytes_before.store(*bytes, Relaxed);
         Ok(())
     }

@@ -24,14 +24,18 @@ impl Sessions {
     }
 
     /// Of an engine that speaks this.
-    pub(super) fn of(dialect: Dialect, options: &OptionSet) -> Self {
+    ///
+    /// # Errors
+    /// sysbench has no driver for that.
+    pub(super) fn of(dialect: Dialect, options: &OptionSet) -> Result<Self, EngineError> {
         let name = match dialect {
             Dialect::MySql => "mysql",
             Dialect::PostgreSql => "pgsql",
             Dialect::Sqlite => "sqlite",
+            other => return Err(EngineError::failed("connect", format!("scripts have no driver for {other:?}"))),
         };
         let driver = DRIVERS.iter().position(|driver| driver.name == name).unwrap_or_default();
-        Self { driver, ignored: Some(Ignored::of(options, name)), waiting: Mutex::default() }
+        Ok(Self { driver, ignored: Some(Ignored::of(options, name)), waiting: Mutex::default() })
     }
 
     /// Keeps a client's session for its script.
@@ -51,7 +55,8 @@ impl Host for Sessions {
 
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         if driver != self.driver {
-            let words = format!("this engine speaks to the driver {}, not {}", DRIVERS[self.driver].name, DRIVERS[driver].name);
+            let words =
+                format!("this engine speaks to the driver {}, not {}", DRIVERS[self.driver].name, DRIVERS[driver].name);
             return Err(EngineError::failed("connect", words));
         }
         let session = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);

@@ -103,6 +103,9 @@ fn sums(session: &mut dyn SqlSession, table: u64, way: Way) -> Result<Sums, Engi
                 .try_for_each(|scan| session.run(&format!("SET enable_{scan} = {index}")))?;
             String::new()
         }
+        (other, _) => {
+            return Err(EngineError::failed("verify", format!("there are no statements for {other:?}")));
+        }
     };
     // Without a bound on k, PostgreSQL would read the index of the key; k is above 0.
     let bound = if way == Way::Index { "WHERE k > -1" } else { "" };
