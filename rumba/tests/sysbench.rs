@@ -180,6 +180,32 @@ fn a_script_without_options_of_its_own_finds_what_it_was_given() {
 }
 
 #[test]
+fn the_banner_comes_first_unless_little_is_to_be_said() {
+    let place = Place::new();
+    let script = "sysbench.cmdline.options = { mode = {'Which', 'fast'} } print('loaded')
+        function help(tid) print(tid) sysbench.cmdline.print_test_options() end function event() end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let said = succeeds(&place, &["own.lua"]);
+    assert!(said.starts_with("sysbench 1.1.0 (using rumba ") && said.ends_with(")\n\nloaded\n"), "{said}");
+    let said = succeeds(&place, &["--verbosity=2", "own.lua", "help"]);
+    assert_eq!(said, "loaded\nnil\n  --mode=STRING Which [fast]\n\n");
+    let output = sysbench(&place, &["nowhere", "run"]);
+    assert!(text(&output).starts_with("sysbench 1.1.0 "), "{}", text(&output));
+}
+
+#[test]
+fn a_rate_that_cannot_be_served_ends_the_run() {
+    let place = Place::new();
+    let output = sysbench(&place, &["--rate=2000000000", "--verbosity=1", "--time=60", "cpu", "run"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).starts_with("FATAL: The event queue is full. "), "{}", text(&output));
+    // One that is behind, but not by as much, ends with its time: what waits is not begun.
+    let said = succeeds(&place, &["--rate=20000", "--time=1", "--cpu-max-prime=20000", "cpu", "run"]);
+    let elapsed = said.split("time elapsed:").nth(1).unwrap().trim_start().split('s').next().unwrap();
+    assert!(elapsed.parse::<f64>().unwrap() < 3.0, "{said}");
+}
+
+#[test]
 fn mistakes_are_refused_in_its_words() {
     let place = Place::new();
     for (words, said) in [

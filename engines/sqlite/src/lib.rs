@@ -15,6 +15,7 @@ mod status;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
@@ -94,6 +95,13 @@ impl Engine for Sqlite {
 pub fn session(file: &Path, pragmas: &str, busy_timeout_ms: u32) -> Result<Box<dyn SqlSession>, EngineError> {
     let handle = Handle::open(file)?;
     handle.pause_shortly(busy_timeout_ms)?;
-    handle.run(pragmas)?;
+    // Changing to another journal does not wait by itself, whatever it is told.
+    let last = Instant::now() + Duration::from_millis(u64::from(busy_timeout_ms));
+    while let Err(error) = handle.run(pragmas) {
+        if !error.is_conflict() || Instant::now() > last {
+            return Err(error);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
     Ok(Box::new(SqliteSession::new(handle, None, Arc::default())))
 }

@@ -411,7 +411,7 @@ impl Interpreter {
         self.lua.globals().get::<mlua::Value>(function).is_ok_and(|value| value.is_function())
     }
 
-    /// Calls a global function, with the client's number; nothing where it is not defined.
+    /// Calls a global function, with the client's number if it is one of a thread's; nothing where it is not defined.
     ///
     /// # Errors
     /// What it raised.
@@ -420,8 +420,11 @@ impl Interpreter {
             return Ok(());
         }
         let number = f64::from(self.client.number);
+        let is_of_thread = function.starts_with("thread_");
         // SAFETY: the state is the interpreter's.
-        self.call_with(function, |state| unsafe { ffi::lua_pushnumber(state, number) })
+        let push =
+            |state| unsafe { if is_of_thread { ffi::lua_pushnumber(state, number) } else { ffi::lua_pushnil(state) } };
+        self.call_with(function, push)
             .map(drop)
             .map_err(|words| ScriptError::Call { function: function.to_owned(), words })
     }
@@ -511,6 +514,16 @@ impl Interpreter {
         // SAFETY: no function of the interpreter is being called.
         unsafe { *self.client.random() = Random::new(setup.seed, self.client.number, setup.shapes) };
         self.set_options().map_err(unexpected)
+    }
+
+    /// What `sysbench.cmdline.print_test_options` prints.
+    ///
+    /// # Errors
+    /// The interpreter has no memory.
+    pub fn describe_options(&self, text: &str) -> Result<(), ScriptError> {
+        let sysbench: mlua::Table = self.lua.globals().get("sysbench").map_err(unexpected)?;
+        let cmdline: mlua::Table = sysbench.get("cmdline").map_err(unexpected)?;
+        cmdline.set("test_options", text).map_err(unexpected)
     }
 
     /// The interpreter itself, for what is done outside of the load.

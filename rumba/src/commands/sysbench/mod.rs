@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use rumba_sysbench::command_line::{self, Available, Command, CommandLine, Unknown, Unresolved};
+use rumba_sysbench::log::Rank;
 use rumba_sysbench::options::BuiltIn;
 use rumba_sysbench::refusal::Stream;
 use rumba_sysbench::{OptionSet, Refusal, Settings, help, version};
@@ -74,6 +75,10 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
         print(&help::general("sysbench"));
         return Ok(());
     }
+    // What is wrong with the verbosity is told later.
+    if options.int("verbosity").is_ok_and(|most| most >= Rank::Notice as i32) || options.flag("debug") {
+        print(&version::banner(script::LUA));
+    }
     if let Some(built_in) = line.test.as_deref().and_then(BuiltIn::find) {
         return ask_built_in(built_in, line, options, applied.unresolved);
     }
@@ -92,7 +97,6 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     };
     let test = line.test.as_deref().unwrap_or_default();
     let available = script.available()?;
-    print(&version::banner(script::LUA));
     match Command::choose(test, word, &available).map_err(|refusal| Ended::refused(&refusal))? {
         Command::Prepare => script.call("prepare"),
         Command::Cleanup => script.call("cleanup"),
@@ -129,7 +133,6 @@ fn ask_built_in(
     let word = line.command.as_deref().ok_or_else(required)?;
     let has_files = built_in.has_files;
     let available = Available { prepare: has_files, cleanup: has_files, help: true, ..Available::default() };
-    print(&version::banner(script::LUA));
     let command = Command::choose(test, word, &available).map_err(refused)?;
     let purpose = if command == Command::Run { Purpose::Run } else { Purpose::Files };
     let of = |purpose| BuiltInTest::of(test, purpose, &options, &settings).map_err(refused);

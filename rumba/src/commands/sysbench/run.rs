@@ -8,7 +8,7 @@ use rumba_core::record::QueueKind;
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
 use rumba_sysbench::OptionSet;
-use rumba_sysbench::failure::Failure;
+use rumba_sysbench::failure::{Failure, QUEUE_EVENTS};
 use rumba_sysbench::report::{self, Closing, Document, Snapshot, Subject};
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
@@ -60,6 +60,8 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         all: Since::start(),
         interrupt,
         document,
+        arrivals_since: started,
+        events_before: 0,
     };
     let ended = run.conduct();
     run.close(ended)
@@ -75,6 +77,10 @@ struct Run<'a> {
     all: Since,
     interrupt: Arc<AtomicBool>,
     document: Document,
+    /// Since when events of `--rate` arrive.
+    arrivals_since: Instant,
+    /// Events that were counted before counters were reset.
+    events_before: u64,
 }
 
 /// What is due next.
@@ -92,6 +98,8 @@ enum End {
     ByThemselves,
     Forced,
     Interrupted,
+    /// More events of `--rate` waited than may.
+    QueueFull,
 }
 
 impl Run<'_> {
@@ -148,15 +156,34 @@ impl Run<'_> {
                 self.running.wait(Instant::now() + Duration::from_secs(1));
                 return Some(End::Interrupted);
             }
+            if self.is_queue_full() {
+                self.running.stop();
+                self.running.wait(Instant::now() + Duration::from_secs(1));
+                return Some(End::QueueFull);
+            }
             if next >= until {
                 return None;
             }
         }
     }
 
-    /// The time is over: what has begun ends, if it does so in time.
+    /// Whether more events of `--rate` have arrived and not ended than may wait.
+    fn is_queue_full(&self) -> bool {
+        let Some(rate) = self.settings.rate_per_s else { return false };
+        let arrived = f64::from(rate) * self.arrivals_since.elapsed().as_secs_f64();
+        let ended = self.events_before + self.counters.iter().map(|client| client.times().events).sum::<u64>();
+        arrived - ended as f64 > (QUEUE_EVENTS + self.counters.len()) as f64
+    }
+
+    /// Begins to count anew. What clients count meanwhile may be lost.
+    fn reset(&mut self) {
+        self.events_before += self.counters.iter().map(|client| client.times().events).sum::<u64>();
+        self.counters.iter().for_each(|client| client.reset());
+    }
+
+    /// The time is over: what has begun ends, if it does so in time; what still waits is not begun.
     fn finish(&mut self) -> End {
-        self.running.finish();
+        self.running.stop();
         let until = match self.settings.forced_shutdown {
             Some(grace) => Instant::now() + grace,
             None => far_away(),
@@ -167,7 +194,7 @@ impl Run<'_> {
     /// Nothing of the warmup counts.
     fn warmed_up(&mut self) {
         self.running.collect();
-        self.counters.iter().for_each(|client| client.reset());
+        self.reset();
         self.started = Instant::now();
         (self.interval, self.all) = (Since::start(), Since::start());
     }
@@ -204,7 +231,7 @@ impl Run<'_> {
         self.tell_cumulative(&snapshot);
         self.document.add_checkpoint(&snapshot);
         // Each checkpoint tells of the time since the last.
-        self.counters.iter().for_each(|client| client.reset());
+        self.reset();
         self.all = Since::start();
     }
 
@@ -241,6 +268,10 @@ impl Run<'_> {
         if let Some(error) = &failure {
             return Err(self.test.drivers().client_failed(error));
         }
+        if end == End::QueueFull {
+            print(&format!("{}\n", Failure::QueueFull));
+            return Err(Ended(Failure::QueueFull.exit_code()));
+        }
         let snapshot = self.cumulative(unfinished);
         self.tell_cumulative(&snapshot);
         if let Some(file) = &self.settings.report_json {
@@ -254,7 +285,7 @@ impl Run<'_> {
         match end {
             End::Forced => return Err(Ended(Failure::ForcedShutdown.exit_code())),
             End::Interrupted => return Err(Ended(130)),
-            End::ByThemselves => self.running.join(),
+            End::ByThemselves | End::QueueFull => self.running.join(),
         }
         self.test.done()
     }

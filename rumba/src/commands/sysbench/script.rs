@@ -12,7 +12,7 @@ use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
 use rumba_sysbench::command_line::{Available, CommandLine, OwnCommand};
 use rumba_sysbench::options::OptionInfo;
 use rumba_sysbench::settings::Settings;
-use rumba_sysbench::{OptionSet, Refusal, version};
+use rumba_sysbench::{OptionSet, Refusal, help, version};
 use rumba_workload_sysbench::Interpreter;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
@@ -102,7 +102,9 @@ impl Script {
             unique: Unique::new(seed),
             events: Events::at_most(settings.events.unwrap_or(0)),
         });
-        self.main.adopt(&self.setup).map_err(|error| Ended::script(&error))?;
+        let described = help::table(self.options(options));
+        let adopted = self.main.adopt(&self.setup).and_then(|()| self.main.describe_options(&described));
+        adopted.map_err(|error| Ended::script(&error))?;
         Ok(self)
     }
 

@@ -347,7 +347,7 @@ local statements = {}
 
 function statements:bind_create(kind, most)
    local carrier = carried[tonumber(kind)]
-   if carrier == nil then error("bind_create: unsupported type " .. tostring(kind), 2) end
+   if carrier == nil then error("Unsupported argument type: " .. tostring(kind), 2) end
    if carrier == types.VARCHAR and type(most) ~= "number" then
       error("bind_create: a string needs its greatest length", 2)
    end
@@ -464,6 +464,9 @@ function sysbench.cmdline.command_parallel(name)
    return sysbench.cmdline.command_defined(name)
       and sysbench.cmdline.commands[name][2] == sysbench.cmdline.PARALLEL_COMMAND
 end
+
+-- Set once all options are known.
+function sysbench.cmdline.print_test_options() io.write(sysbench.cmdline.test_options or "") end
 
 function sysbench.cmdline.call_command(name)
    if not sysbench.cmdline.command_defined(name) then return false end
