@@ -61,7 +61,7 @@ impl Asked {
         applied.unresolved.resolve(&mut set, unknown, &mut read).map_err(|refusal| refused(&refusal))?;
         set.iter().try_for_each(|(key, info)| refuse_what_the_experiment_says(&set, &key, info))?;
         let (general, _) = General::read(&mut set).map_err(|refusal| refused(&refusal))?;
-        if !main.has("event") && !main.has("thread_run") {
+        if !main.has("event") {
             return Err(unread(format!("cannot find the event() function in {script}")));
         }
         let command = main.command("prepare").map_err(|error| unread(error.to_string()))?;
