@@ -175,12 +175,12 @@ impl Tables {
     const ENTRY_BYTES: u64 = 4 + Self::ID_BYTES;
 
     /// All that there is when `prepare` has ended.
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         let row = Self::ROW_BYTES + if self.has_k_index { Self::ENTRY_BYTES } else { 0 };
         self.tables * self.rows * row
     }
 
-    /// What of it the script does not send.
+    /// What of it the script may not send.
     pub(super) fn bytes_by_server(&self) -> u64 {
         let ids = if self.is_numbered { Self::ID_BYTES } else { 0 };
         let entries = if self.has_k_index { Self::ENTRY_BYTES } else { 0 };

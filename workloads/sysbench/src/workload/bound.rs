@@ -157,7 +157,8 @@ impl Bound for ScriptBound {
         if written == 0 {
             return self.bytes_before.load(Relaxed);
         }
-        written + self.tables().map_or(0, |tables| tables.bytes_by_server())
+        // Some servers are told the ids, others give them.
+        self.tables().map_or(written, |tables| (written + tables.bytes_by_server()).min(tables.bytes()))
     }
 
     fn state(&self) -> State {
