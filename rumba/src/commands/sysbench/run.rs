@@ -130,8 +130,12 @@ impl Run<'_> {
                         self.warmed_up();
                     }
                     Some(Due::Interval) => {
-                        reports += 1;
                         self.report_interval();
+                        // What a stop of the process has passed over is in this report; it is not told again in pieces.
+                        let passed = settings
+                            .report_interval
+                            .map_or(0, |every| self.started.elapsed().as_nanos() / every.as_nanos().max(1));
+                        reports = (reports + 1).max(u32::try_from(passed).unwrap_or(u32::MAX));
                     }
                     Some(Due::Checkpoint) => {
                         checkpoints.next();
