@@ -1,4 +1,4 @@
-//! One client of a run: its interpreter, on a fiber.
+//! One client of a run, or one thread of a load: its interpreter, on a fiber.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -10,14 +10,15 @@ use rumba_core::worker::{Client, Pace};
 
 use crate::counters::Counters;
 use crate::fiber::Fiber;
-use crate::interpreter::{Interpreter, ScriptError};
+use crate::interpreter::{Fill, Interpreter, ScriptError, Work};
 use crate::setup::Setup;
 
-/// A client that runs a script's events.
+/// A client that runs a script's events, or fills the database.
 pub struct ScriptClient {
     // Dropped before the interpreter, which its stack may be in the middle of.
     fiber: Option<Fiber>,
     interpreter: Box<Interpreter>,
+    work: Work,
 }
 
 impl ScriptClient {
@@ -26,9 +27,26 @@ impl ScriptClient {
     /// # Errors
     /// The script is not there, cannot be loaded, or its `thread_init` fails.
     pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
-        let interpreter = Box::new(Interpreter::new(setup, number, counters)?);
-        interpreter.call("thread_init")?;
-        Ok(Self { fiber: None, interpreter })
+        let client = Self::of(setup, number, counters, Work::Events)?;
+        client.interpreter.call("thread_init")?;
+        Ok(client)
+    }
+
+    /// The thread of a number of what fills the database: each statement is an operation of the load.
+    ///
+    /// # Errors
+    /// The script is not there, or cannot be loaded.
+    pub(crate) fn filling(
+        setup: &Arc<Setup>,
+        number: u32,
+        counters: Arc<Counters>,
+        fill: Fill,
+    ) -> Result<Self, ScriptError> {
+        Self::of(setup, number, counters, Work::Fill(fill))
+    }
+
+    fn of(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>, work: Work) -> Result<Self, ScriptError> {
+        Ok(Self { fiber: None, interpreter: Box::new(Interpreter::new(setup, number, counters)?), work })
     }
 
     /// Its interpreter.
@@ -41,11 +59,11 @@ impl Client for ScriptClient {
     fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
         // SAFETY: the fiber is polled by the future below alone, which holds both borrows for as long.
         let pace = unsafe { std::mem::transmute::<NonNull<dyn Pace + 'a>, NonNull<dyn Pace>>(NonNull::from(pace)) };
-        let interpreter = &raw const *self.interpreter;
+        let (interpreter, work) = (&raw const *self.interpreter, self.work);
         let made = Fiber::new(move |waits| {
             // SAFETY: the interpreter is boxed, and dropped after the fiber.
             let interpreter = unsafe { &*interpreter };
-            interpreter.run(pace, waits).map_err(|error| EngineError::failed("script", error.to_string()))
+            interpreter.run(work, pace, waits).map_err(|error| EngineError::failed("script", error.to_string()))
         });
         let fiber = match made {
             Ok(fiber) => self.fiber.insert(fiber),

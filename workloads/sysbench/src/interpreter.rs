@@ -222,6 +222,15 @@ impl Client {
     }
 }
 
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// The script's events, then what it does at its end.
+    Events,
+    /// Filling the database, each statement an operation.
+    Fill(Fill),
+}
+
 /// How a script fills the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
@@ -429,44 +438,31 @@ impl Interpreter {
             .map_err(|words| ScriptError::Call { function: function.to_owned(), words })
     }
 
-    /// Runs the client's events, then what the script does at its end.
+    /// Does the client's work.
     ///
     /// # Errors
     /// What the script raised.
-    pub(crate) fn run(&self, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
+    pub(crate) fn run(&self, work: Work, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
         self.client.waits.set(waits);
         self.client.pace.set(Some(pace));
-        let ran = self.call("thread_run");
-        if self.client.is_in_event.replace(false) {
-            // SAFETY: the pace is the caller's, and nothing else uses it.
-            unsafe { &mut *pace.as_ptr() }.given_up();
-        }
-        let ended = ran.and_then(|()| self.call("thread_done"));
-        self.client.pace.set(None);
-        self.client.waits.set(null());
-        ended
-    }
-
-    /// Carries out what fills the database, each statement an operation: a command of the script's own, or its function.
-    ///
-    /// # Errors
-    /// What the script raised.
-    pub(crate) fn load_rows(&self, how: Fill, pace: NonNull<dyn Pace>, waits: &Waits) -> Result<(), ScriptError> {
-        self.client.waits.set(waits);
-        self.client.pace.set(Some(pace));
-        self.client.is_load.set(true);
-        let filled = match how {
-            Fill::Function => self.call("prepare"),
-            Fill::Command => self.call_prepare(),
+        self.client.is_load.set(matches!(work, Work::Fill(_)));
+        let ran = match work {
+            Work::Events => self.call("thread_run"),
+            Work::Fill(Fill::Function) => self.call("prepare"),
+            Work::Fill(Fill::Command) => self.call_prepare(),
         };
         if self.client.is_in_event.replace(false) {
             // SAFETY: the pace is the caller's, and nothing else uses it.
             unsafe { &mut *pace.as_ptr() }.given_up();
         }
+        let ended = match work {
+            Work::Events => ran.and_then(|()| self.call("thread_done")),
+            Work::Fill(_) => ran,
+        };
         self.client.is_load.set(false);
         self.client.pace.set(None);
         self.client.waits.set(null());
-        filled
+        ended
     }
 
     /// Without the frames of mlua between: it is called on a fiber, which may be left in the middle.

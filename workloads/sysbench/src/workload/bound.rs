@@ -10,7 +10,6 @@ use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Short, State};
 
 use super::asked::{Asked, Phase, Tables};
-use super::loader::ScriptLoader;
 use super::sessions::Sessions;
 use super::verify::verify;
 use crate::client::ScriptClient;
@@ -147,7 +146,7 @@ impl Bound for ScriptBound {
         let setup = self.share("prepare", session, at, seed)?;
         let counters = Arc::<Counters>::default();
         self.loaders.lock().unwrap_or_else(PoisonError::into_inner).push(counters.clone());
-        let loader = ScriptLoader::new(&setup, at.client, counters, self.asked.prepare.fill);
+        let loader = ScriptClient::filling(&setup, at.client, counters, self.asked.prepare.fill);
         Ok(Box::new(loader.map_err(|error| failed(&error))?))
     }
 

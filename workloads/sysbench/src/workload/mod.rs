@@ -2,7 +2,6 @@
 
 mod asked;
 mod bound;
-mod loader;
 mod sessions;
 mod suite;
 mod verify;
