@@ -15,7 +15,7 @@ function whatRan(context: Context): string {
   const clients = clientCounts(data).join(", ");
   return [
     trial.workload,
-    counted(context.engines.length, "engine"),
+    counted(context.alone.length, "engine"),
     `${clients} ${clients === "1" ? "client" : "clients"}`,
     `${counted(trial.run.loops, "loop")} of ${seconds(trial.run.loop_s)}`,
     counted(repeats, "repeat"),

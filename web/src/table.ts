@@ -23,7 +23,7 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
   const chosen = current().baseline === alone(row);
   const radio = h("input", {
     type: "radio",
-    name: `baseline-${group}`,
+    name: `baseline-${group}-${row.test ?? ""}`,
     value: row.engine,
     checked: chosen,
     change: () => choose({ baseline: alone(row) }),
