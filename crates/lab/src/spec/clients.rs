@@ -7,7 +7,7 @@ use rumba_core::record::DriverKind;
 use super::error::{Origin, SpecError};
 use super::memory::Fitted;
 use super::node::{Table, Tree};
-use super::{RunSpec, take};
+use super::{RunSpec, ladder};
 use crate::registry::Registry;
 use crate::run::room;
 
@@ -62,9 +62,11 @@ fn asked(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> 
         Some(Tree::Table(table)) => table.get(key),
         _ => None,
     };
-    let listed = node("clients").map(take::list).unwrap_or_default();
-    let clients =
-        run.clients.iter().enumerate().map(|(index, number)| ("clients", *number, listed.get(index).copied()));
-    let all = clients.chain([("load_clients", run.load_clients, node("load_clients"))]);
-    all.map(|(key, number, node)| (key, number, node.map_or(Origin::Default, |node| node.origin.clone()))).collect()
+    // A mistake in them was told when the run was read.
+    let written = node("clients").map(|node| ladder::rungs(node).unwrap_or_default()).unwrap_or_default();
+    let clients = run.clients.iter().enumerate().map(|(index, number)| {
+        ("clients", *number, written.get(index).map_or(Origin::Default, |(_, origin)| origin.clone()))
+    });
+    let loaders = node("load_clients").map_or(Origin::Default, |node| node.origin.clone());
+    clients.chain([("load_clients", run.load_clients, loaders)]).collect()
 }

@@ -9,6 +9,7 @@ mod clients;
 mod engines;
 mod error;
 mod expand;
+mod ladder;
 mod limits;
 mod memory;
 mod names;

@@ -6,7 +6,7 @@ use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};
-use super::{RepeatsFrom, RunSpec, take};
+use super::{RepeatsFrom, RunSpec, ladder, take};
 use crate::registry::Registry;
 
 /// The keys of `[run]`.
@@ -102,26 +102,6 @@ fn warmup_most(node: &Node, warmup_s: f64) -> Result<f64, SpecError> {
     ))
 }
 
-/// The numbers of clients, each once: two trials of one number would bear one name in results and claims.
-fn clients(node: &Node) -> Result<Vec<u32>, SpecError> {
-    let mut clients = Vec::new();
-    for node in take::list(node) {
-        let number = take::int("clients", node, 1, 65_536)? as u32;
-        if clients.contains(&number) {
-            return Err(SpecError::new(
-                &node.origin,
-                format!("clients has {number} twice"),
-                "give each number once; repeats = 2 or more runs it again",
-            ));
-        }
-        clients.push(number);
-    }
-    if clients.is_empty() {
-        return Err(SpecError::new(&node.origin, "clients is an empty list", "give at least one number of clients"));
-    }
-    Ok(clients)
-}
-
 /// The shortest `stall` in seconds: every engine has pauses of a second or two that are no standstill, and what
 /// is behind one is told from several looks, a second apart.
 const LEAST_STALL_S: f64 = 5.0;
@@ -155,7 +135,10 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     let count = |key: &str, default: u32, low: i64, high: i64| {
         table.get(key).map_or(Ok(default), |node| take::int(key, node, low, high).map(|number| number as u32))
     };
-    let clients = table.get("clients").map_or_else(|| Ok(vec![cores.min(4)]), clients)?;
+    let clients = match table.get("clients") {
+        Some(node) => ladder::rungs(node)?.into_iter().map(|(number, _)| number).collect(),
+        None => vec![cores.min(4)],
+    };
     let driver = table.get("driver").map_or(Ok(DriverKind::Auto), driver)?;
     let seconds = |key: &str, default: f64| table.get(key).map_or(Ok(default), |node| take::seconds(key, node));
     let loop_s = seconds("loop", 20.0)?;

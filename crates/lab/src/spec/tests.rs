@@ -401,6 +401,12 @@ fn a_number_of_clients_is_given_once_and_a_bound_leaves_time_for_a_stall_to_be_s
         ("clients has 1 twice", "give each number once; repeats = 2 or more runs it again")
     );
     assert_eq!(with(GOOD, &["clients=4,4"]).unwrap_err().place().as_deref(), Some("--set clients=4,4"));
+    assert_eq!(with(GOOD, &["clients=3,8..32 x2"]).unwrap().run.clients, [3, 8, 16, 32]);
+    let (_, problem, _) = mistake("clients = [1, 8]", "clients = [8, \"1..64 x2\"]");
+    assert_eq!(problem, "clients has 8 twice");
+    let (place, problem, remedy) = mistake("clients = [1, 8]", "clients = \"1..64\"");
+    assert_eq!((place.as_str(), problem.as_str()), ("e.toml:8:11", "clients is `1..64`, which is no ladder"));
+    assert!(remedy.contains("\"1..1024 x2\""), "{remedy}");
     for short in ["1ms", "4999ms"] {
         let error = with(GOOD, &[&format!("stall={short}")]).unwrap_err();
         assert!(error.problem.starts_with("a trial would fail after") && error.remedy.contains("\"0s\""), "{error:?}");
