@@ -25,6 +25,14 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "isolation-and-instrumentation",
     "binlog-impact",
     "range-scan",
+    "lsm-shape",
+    "write-ladder",
+    "read-ladder",
+    "redo-flush",
+    "charset",
+    "io-bound-point-select",
+    "table-size",
+    "versions",
 ];
 
 /// Lists the experiments, or runs one.
