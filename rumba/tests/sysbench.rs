@@ -200,9 +200,23 @@ fn a_rate_that_cannot_be_served_ends_the_run() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).starts_with("FATAL: The event queue is full. "), "{}", text(&output));
     // One that is behind, but not by as much, ends with its time: what waits is not begun.
-    let said = succeeds(&place, &["--rate=20000", "--time=1", "--cpu-max-prime=20000", "cpu", "run"]);
+    let slow = ["--rate=20000", "--time=2", "--report-interval=1", "--cpu-max-prime=20000", "cpu", "run"];
+    let said = succeeds(&place, &slow);
+    let waiting = said.split("[ 1s ] queue length: ").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(waiting.parse::<u64>().unwrap() > 1000, "{said}");
+    assert!(said.contains("concurrency: 1\n"), "{said}");
     let elapsed = said.split("time elapsed:").nth(1).unwrap().trim_start().split('s').next().unwrap();
     assert!(elapsed.parse::<f64>().unwrap() < 3.0, "{said}");
+}
+
+#[test]
+fn a_dry_run_needs_no_server() {
+    let place = Place::new();
+    let dry = ["--db-driver=mysql", "--mysql-dry-run", "--events=50", "--tables=2", "oltp_read_write", "run"];
+    let said = succeeds(&place, &dry);
+    assert!(said.contains("transactions:                        50 "), "{said}");
+    let dry = ["--db-driver=mysql", "--mysql-dry-run", "--tables=2", "oltp_read_write", "prepare"];
+    succeeds(&place, &dry);
 }
 
 #[test]

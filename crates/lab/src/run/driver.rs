@@ -14,7 +14,7 @@ use rumba_core::worker::{Client, ClientAddress};
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
 use super::cut::{Censored, cut};
-use super::in_flight::InFlight;
+use super::in_flight::{InFlight, Stage};
 use super::loops::{Loop, panicked};
 use super::pace::{ClientPace, Due, Turns};
 use super::queue::{Queue, seed_of, share_of};
@@ -263,6 +263,21 @@ impl Running {
         self.stop();
         let end_ns = self.end_ns.unwrap_or_else(|| self.clock.now_ns());
         cut(&mut self.collector, &self.in_flight, &self.queues, end_ns, || self.clock.now_ns())
+    }
+
+    /// How many arrivals of an open loop are due and not begun, counted up to `most` of each queue.
+    pub fn waiting(&self, most: usize) -> u64 {
+        let now_ns = self.clock.now_ns();
+        let left =
+            |queue: &Arc<Queue>| queue.left_ns().take(most).take_while(|due_ns| *due_ns <= now_ns).count() as u64;
+        let is_late = |client: &Stage| matches!(client, Stage::Arrival { intended_ns } if *intended_ns <= now_ns);
+        let taken = self.in_flight.iter().map(|client| client.now()).filter(is_late).count() as u64;
+        self.queues.iter().map(left).sum::<u64>() + taken
+    }
+
+    /// How many clients are inside an operation.
+    pub fn inside(&self) -> usize {
+        self.in_flight.iter().filter(|client| matches!(client.now(), Stage::Operation { .. })).count()
     }
 
     /// Asks the clients to end after the operation in flight.

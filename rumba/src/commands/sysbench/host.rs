@@ -13,13 +13,26 @@ use rumba_sysbench::{OptionSet, Refusal};
 use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
 
+use super::dry::DrySession;
 use super::{Ended, print};
 
 /// A driver with its options read.
 enum Way {
-    MySql { targets: Vec<mysql::Target>, options: mysql::SessionOptions },
-    PostgreSql { target: postgresql::Target, options: postgresql::SessionOptions },
-    Sqlite { file: PathBuf, pragmas: String, busy_timeout_ms: u32 },
+    /// To none: `--mysql-dry-run`.
+    Nowhere,
+    MySql {
+        targets: Vec<mysql::Target>,
+        options: mysql::SessionOptions,
+    },
+    PostgreSql {
+        target: postgresql::Target,
+        options: postgresql::SessionOptions,
+    },
+    Sqlite {
+        file: PathBuf,
+        pragmas: String,
+        busy_timeout_ms: u32,
+    },
 }
 
 /// What scripts ask of this program.
@@ -81,6 +94,7 @@ impl Drivers {
         let settings = DatabaseSettings::read(options, Some(name)).map_err(|refusal| refused(&refusal))?;
         let text = settings.statements == StatementMode::Disable;
         let way = match settings.driver {
+            "mysql" if options.flag("mysql-dry-run") => Way::Nowhere,
             "mysql" => mysql_way(options, text)?,
             "pgsql" => postgresql_way(options, text)?,
             _ => sqlite_way(options),
@@ -108,6 +122,7 @@ impl Host for Drivers {
 
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         match self.way(driver)?.0 {
+            Way::Nowhere => Ok(Box::new(DrySession::default())),
             Way::MySql { targets, options } => {
                 // Several hosts or ports are taken in turns.
                 let target = &targets[client as usize % targets.len()];

@@ -1,5 +1,6 @@
 //! `rumba sysbench`, or this program under the name `sysbench`: sysbench's own command line.
 
+mod dry;
 mod host;
 mod reports;
 mod run;

@@ -9,7 +9,7 @@ use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::driver::{Made, Plan, Running, Schedule, Waited};
 use rumba_sysbench::OptionSet;
 use rumba_sysbench::failure::{Failure, QUEUE_EVENTS};
-use rumba_sysbench::report::{self, Closing, Document, Snapshot, Subject};
+use rumba_sysbench::report::{self, Closing, Document, Queue, Snapshot, Subject};
 use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
@@ -60,8 +60,6 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         all: Since::start(),
         interrupt,
         document,
-        arrivals_since: started,
-        events_before: 0,
     };
     let ended = run.conduct();
     run.close(ended)
@@ -77,10 +75,6 @@ struct Run<'a> {
     all: Since,
     interrupt: Arc<AtomicBool>,
     document: Document,
-    /// Since when events of `--rate` arrive.
-    arrivals_since: Instant,
-    /// Events that were counted before counters were reset.
-    events_before: u64,
 }
 
 /// What is due next.
@@ -171,17 +165,24 @@ impl Run<'_> {
         }
     }
 
-    /// Whether more events of `--rate` have arrived and not ended than may wait.
+    /// Whether more events of `--rate` wait than may.
     fn is_queue_full(&self) -> bool {
-        let Some(rate) = self.settings.rate_per_s else { return false };
-        let arrived = f64::from(rate) * self.arrivals_since.elapsed().as_secs_f64();
-        let ended = self.events_before + self.counters.iter().map(|client| client.times().events).sum::<u64>();
-        arrived - ended as f64 > (QUEUE_EVENTS + self.counters.len()) as f64
+        self.settings.rate_per_s.is_some() && self.waiting() > QUEUE_EVENTS as u64
+    }
+
+    /// The events of `--rate` that have arrived and are not begun; no more are counted than make the queue full.
+    fn waiting(&self) -> u64 {
+        self.running.waiting(QUEUE_EVENTS + 1)
+    }
+
+    /// What waits and what is under way, with `--rate`.
+    fn queue(&self) -> Option<Queue> {
+        self.settings.rate_per_s?;
+        Some(Queue { length: self.waiting(), concurrency: self.running.inside() as u64 })
     }
 
     /// Begins to count anew. What clients count meanwhile may be lost.
     fn reset(&mut self) {
-        self.events_before += self.counters.iter().map(|client| client.times().events).sum::<u64>();
         self.counters.iter().for_each(|client| client.reset());
     }
 
@@ -221,7 +222,7 @@ impl Run<'_> {
     fn report_interval(&mut self) {
         self.collect();
         let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
-        let snapshot = self.interval.tell(self.settings, &self.counters, running, elapsed, None);
+        let snapshot = self.interval.tell(self.settings, &self.counters, running, elapsed, self.queue());
         self.document.add_interval(&snapshot);
         if !self.test.hook("report_intermediate", &stat(&snapshot)) {
             self.test.drivers().report(&self.test.intermediate(&snapshot, self.subject()));
