@@ -5,6 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import type { Context } from "./context";
 import type { Trial } from "./data";
 import { tick } from "./format";
+import type { Look } from "./look";
 
 /** One line: a trial's series over its own positions. */
 export interface Line {
@@ -12,6 +13,10 @@ export interface Line {
   main: boolean;
   x: number[];
   y: (number | null)[];
+  /** Points that no line joins. */
+  apart?: boolean;
+  /** Other than its trial's engine's. */
+  look?: Look;
 }
 
 export interface Axes {
@@ -83,7 +88,15 @@ function aligned(lines: Line[]): uPlot.AlignedData {
 }
 
 function stroke(context: Context, line: Line, points: boolean): uPlot.Series {
-  const look = context.look(line.trial.engine);
+  const look = line.look ?? context.look(line.trial.engine);
+  if (line.apart) {
+    return {
+      paths: () => null,
+      alpha: 0.45,
+      points: { show: true, size: 4, fill: look.colour, stroke: look.colour },
+      label: `${line.trial.engine} ${line.trial.repeat}`,
+    };
+  }
   return {
     stroke: look.colour,
     width: line.main ? 1.6 : 1,

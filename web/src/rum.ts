@@ -28,8 +28,14 @@ function step(largest: number, most: number): number {
   return ([1, 2, 2.5, 5, 10].find((lead) => lead * power >= rough) ?? 10) * power;
 }
 
+/** Of a suite one row has the load and others have the runs: each is shown where it has figures, or should have. */
+function concerns(context: Context, shown: Strip, row: Row): boolean {
+  const isSuite = context.data.summary.rows.some((other) => other.test !== undefined);
+  return !isSuite || shown.pick(row) !== null || row.broken.length > 0;
+}
+
 function strip(context: Context, shown: Strip, footnotes: Footnotes): HTMLElement {
-  const rows = context.rows().filter((row) => context.shown(row.engine));
+  const rows = context.rows().filter((row) => context.shown(row.engine) && concerns(context, shown, row));
   const all = rows.flatMap((row) => numbers(shown.pick(row)?.metrics[shown.metric]));
   // What cannot be told from zero must not fill the axis.
   const largest = Math.max(...all, 5 * RESOLUTION);
