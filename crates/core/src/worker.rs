@@ -10,6 +10,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 use crate::error::EngineError;
 use crate::wait::without_driver;
@@ -35,6 +36,10 @@ pub trait Pace: Send {
     /// Waits for the intended start of the next operation; false when there is none any more.
     fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<bool>;
 
+    /// The next operation of a closed loop is due so long after the client is free; asked before its turn is waited for.
+    /// An open loop's arrivals come when they come.
+    fn pause(&mut self, _pause: Duration) {}
+
     /// The operation of this type is drawn and is about to be performed.
     fn start(&mut self, kind: OpKind);
 
@@ -50,6 +55,12 @@ pub trait Worker {
     /// Draws the next operation and keeps it; `None` when the stream has ended.
     /// No I/O, no allocation: it is outside the service time but on the load path.
     fn draw(&mut self) -> Option<OpKind>;
+
+    /// How long whom the client stands for would wait before the drawn operation: to think of what came before, to key in
+    /// what is next.
+    fn pause(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Performs the drawn operation. Conflicts are retried here and counted.
     ///
@@ -68,6 +79,10 @@ impl<W: Worker> Client for W {
     fn run<'a>(&'a mut self, pace: &'a mut dyn Pace) -> Pin<Box<dyn Future<Output = Result<(), EngineError>> + 'a>> {
         Box::pin(async move {
             while let Some(kind) = self.draw() {
+                let pause = self.pause();
+                if !pause.is_zero() {
+                    pace.pause(pause);
+                }
                 if !poll_fn(|context| pace.poll_turn(context)).await {
                     break;
                 }

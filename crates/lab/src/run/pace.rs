@@ -56,7 +56,7 @@ pub struct ClientPace {
 pub enum Due {
     /// As soon as it is free: a closed loop.
     WhenFree,
-    /// The same, but the first at this time.
+    /// The same, but the next not before this time.
     FirstAt(u64),
     /// With the next arrival that it takes: an open loop.
     AtArrival {
@@ -103,7 +103,7 @@ impl ClientPace {
         last == sharing.last && wait_for(Wait::Until(sharing.passed))
     }
 
-    /// Waits for the first operation of a closed loop.
+    /// Waits for an operation of a closed loop that has its time.
     fn poll_first(&mut self, first_ns: u64) -> Poll<bool> {
         let polled = self.poll_until(first_ns);
         if polled == Poll::Ready(true) {
@@ -171,6 +171,15 @@ impl Pace for ClientPace {
         }
     }
 
+    fn pause(&mut self, pause: Duration) {
+        let from_ns = match self.due {
+            Due::WhenFree => self.free_ns,
+            Due::FirstAt(first_ns) => first_ns.max(self.free_ns),
+            Due::AtArrival { .. } => return,
+        };
+        self.due = Due::FirstAt(from_ns + pause.as_nanos() as u64);
+    }
+
     #[inline]
     fn start(&mut self, kind: OpKind) {
         self.started_ns = self.clock.now_ns();
@@ -219,6 +228,36 @@ mod tests {
         let counts = Collector::new(vec![cells], 1).collect();
         assert!(counts.kinds[0].response.max_ns >= 20_000_000);
         assert!(counts.kinds[0].service.max_ns < counts.kinds[0].response.max_ns);
+    }
+
+    #[test]
+    fn a_pause_is_waited_for_and_is_no_part_of_the_response() {
+        let cells = Arc::new(Cells::new(1));
+        let mut pace = ClientPace::alone(cells.clone());
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let pause = Duration::from_millis(200);
+        let before = Instant::now();
+        for _ in 0..2 {
+            pace.pause(pause);
+            assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
+            pace.start(0);
+            pace.done(0, Op::default());
+        }
+        assert!(before.elapsed() >= 2 * pause);
+        // No pause is asked for: the next is due at once.
+        assert_eq!(pace.poll_turn(&mut context), Poll::Ready(true));
+        let counts = Collector::new(vec![cells], 1).collect();
+        assert_eq!(counts.ops(), 2);
+        assert!(counts.kinds[0].response.max_ns < pause.as_nanos() as u64);
+    }
+
+    #[test]
+    fn who_pauses_is_stopped_before_its_time() {
+        let mut pace = ClientPace::alone(Arc::new(Cells::new(1)));
+        pace.pause(Duration::from_secs(3600));
+        pace.stop.set();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert_eq!(pace.poll_turn(&mut context), Poll::Ready(false));
     }
 
     #[test]
