@@ -1,11 +1,11 @@
 //! Which ids an operation touches.
 
 use rand_distr::{Distribution, Geometric};
+use rumba_workload_kit::{Chance, Random, below};
 
 use crate::distribution::degree::Degrees;
 use crate::distribution::shuffle::Shuffle;
 use crate::distribution::zipf::Access;
-use crate::distribution::{Chance, Random, below};
 use crate::graph::{LINK_TYPE, MULTIGET_MAX};
 use crate::profile::{Id2Style, SplitStyle};
 use crate::settings::Config;

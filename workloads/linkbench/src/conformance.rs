@@ -7,8 +7,8 @@ use std::fmt::Debug;
 use rand::SeedableRng;
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
+use rumba_workload_kit::{Random, below};
 
-use crate::distribution::{Random, below};
 use crate::graph::{
     GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, ListQuery,
     MULTIGET_MAX, NODE_TYPE, Node, Written,

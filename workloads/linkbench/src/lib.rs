@@ -20,7 +20,6 @@ mod node_ids;
 mod oracle;
 mod profile;
 mod requests;
-mod retry;
 mod settings;
 mod sql_graph;
 mod sql_stage;

@@ -9,16 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::{Rng, SeedableRng};
 use rumba_core::error::EngineError;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
 use crate::choice::Graph;
 use crate::distribution::payload::Payload;
-use crate::distribution::{Random, client_seed, stream_seed};
 use crate::graph::{
     COUNT_BYTES, GraphLoad, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, NODE_TYPE, Node, entry_bytes, link_bytes,
     node_bytes,
 };
 use crate::requests::LOADED_AT_MS;
-use crate::retry::Retry;
 use crate::settings::Config;
 use crate::tally::{Tallies, Tally};
 

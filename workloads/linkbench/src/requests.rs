@@ -5,13 +5,12 @@ use std::sync::Arc;
 use rand::{Rng, SeedableRng};
 use rumba_core::error::EngineError;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_workload_kit::{Chance, Random, Retry, client_seed, stream_seed};
 
 use crate::choice::{Choice, Graph};
 use crate::distribution::payload::Payload;
-use crate::distribution::{Chance, Random, client_seed, stream_seed};
 use crate::graph::{GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE, Node};
 use crate::profile::{Existing, Kind};
-use crate::retry::Retry;
 use crate::settings::Config;
 use crate::tails::{Tail, Tails};
 use crate::tally::Tally;

@@ -1,6 +1,6 @@
 //! Lists that had more links than a list returns: where a later one may go on.
 
-use crate::distribution::{Random, below};
+use rumba_workload_kit::{Random, below};
 
 /// Lists remembered per client, as in the originals.
 const LIMIT: usize = 2048;

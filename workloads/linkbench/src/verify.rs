@@ -43,7 +43,7 @@ impl Group {
 
 /// A hash of everything in a link.
 fn hash(link: &Link<'_>) -> u64 {
-    let mix = |sum: u64, part: u64| crate::distribution::stream_seed(sum, part);
+    let mix = |sum: u64, part: u64| rumba_workload_kit::stream_seed(sum, part);
     let LinkKey { link_type, id1, id2 } = link.key;
     let length = link.data.len() as u64;
     let head = [link_type, id1, id2, u64::from(link.visible), link.version.into(), link.time, length];

@@ -23,6 +23,8 @@ enum Room {
     /// What engines that are servers share.
     ServerKit,
     Engine,
+    /// What workloads share.
+    WorkloadKit,
     Workload,
     /// What sysbench is asked and prints: text and values.
     Sysbench,
@@ -51,6 +53,7 @@ impl Room {
             ("crates", Some("faults")) => Room::Faults,
             ("crates", Some("transport")) => Room::Transport,
             ("crates", Some("server-kit")) => Room::ServerKit,
+            ("crates", Some("workload-kit")) => Room::WorkloadKit,
             ("crates", Some("sysbench")) => Room::Sysbench,
             ("crates", Some("sysbench-tests")) => Room::SysbenchTests,
             ("protocols", Some(_)) => Room::Protocol,
@@ -75,14 +78,16 @@ impl Room {
             Room::ServerKit => matches!(other, Room::Core | Room::Transport),
             Room::Protocol => matches!(other, Room::Core | Room::Transport) || (in_tests && other == Room::Protocol),
             // Its statements are tried over a real server.
-            Room::Workload if in_tests => matches!(other, Room::Core | Room::Sysbench | Room::Protocol),
+            Room::Workload if in_tests => {
+                matches!(other, Room::Core | Room::WorkloadKit | Room::Sysbench | Room::Protocol)
+            }
             // The claims of an experiment are checked in the language that they are judged in.
             Room::Lab => matches!(other, Room::Core | Room::Statistics),
             // One of them runs sysbench's scripts.
-            Room::Workload => matches!(other, Room::Core | Room::Sysbench),
+            Room::Workload => matches!(other, Room::Core | Room::WorkloadKit | Room::Sysbench),
             // What they count and draw, they count and draw as scripts do.
             Room::SysbenchTests => matches!(other, Room::Core | Room::Sysbench | Room::Workload),
-            Room::Statistics | Room::Report | Room::Transport => other == Room::Core,
+            Room::Statistics | Room::Report | Room::Transport | Room::WorkloadKit => other == Room::Core,
             // What it knows of rumba is what the program prints.
             Room::Faults => other == Room::Protocol,
             Room::Binary | Room::Chores => true,
@@ -101,7 +106,10 @@ impl Room {
                 "an engine depends on core, on its protocol and, if it is a server, on the server kit alone"
             }
             Room::ServerKit => "the server kit depends on core and the transport alone: it knows no protocol",
-            Room::Workload => "a workload depends on core and on sysbench's texts alone; its tests may use a protocol",
+            Room::Workload => {
+                "a workload depends on core, on the workload kit and on sysbench's texts alone; its tests may use a protocol"
+            }
+            Room::WorkloadKit => "the workload kit depends on core alone",
             Room::Sysbench => "what sysbench is asked and prints depends on no crate of this workspace",
             Room::SysbenchTests => {
                 "sysbench's built-in tests depend on core, on sysbench's texts and on the workload of its scripts alone"

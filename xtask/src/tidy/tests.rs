@@ -121,7 +121,7 @@ fn another_name_for_a_crate_hides_nothing() {
         assert_eq!(
             found,
             [
-                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on core and on sysbench's texts alone; its tests may use a protocol"
+                "workloads/linkbench/Cargo.toml:4: depends on `rumba-lab`; a workload depends on core, on the workload kit and on sysbench's texts alone; its tests may use a protocol"
             ]
         );
     }

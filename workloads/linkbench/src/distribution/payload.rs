@@ -6,8 +6,7 @@
 
 use rand::Rng;
 use rand_distr::{Distribution, LogNormal};
-
-use super::{Chance, Random, below};
+use rumba_workload_kit::{Chance, Random, below};
 
 /// Chunks are no longer than this, as in the originals.
 const CHUNK: usize = 128;

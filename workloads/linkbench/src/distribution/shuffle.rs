@@ -22,7 +22,7 @@ impl Shuffle {
     pub fn new(n: u64, seed: u64) -> Self {
         let bits = (64 - n.saturating_sub(1).leading_zeros()).clamp(2, 63);
         let mask = (1u64 << bits) - 1;
-        let keys = std::array::from_fn(|round| super::stream_seed(seed, round as u64) | 1);
+        let keys = std::array::from_fn(|round| rumba_workload_kit::stream_seed(seed, round as u64) | 1);
         Self { n, mask, shift: bits.div_ceil(2), keys, inverses: keys.map(inverse) }
     }
 

@@ -1,9 +1,9 @@
 //! Which ids are used how often: Zipf's law over ranks, ranks permuted over ids.
 
 use rand_distr::{Distribution, Zipf};
+use rumba_workload_kit::{Random, below};
 
 use super::shuffle::Shuffle;
-use super::{Random, below};
 
 /// Chooses ids: the rank by Zipf's law with p(rank) ∝ 1 / rank^shape, the id by
 /// a permutation of the ranks. Exact by rejection; set up in O(1).

@@ -4,7 +4,7 @@
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param};
 
-use super::{SqlGraph, Statements, int, link_params, untold};
+use super::{SqlGraph, int, link_params, untold};
 use crate::graph::{Link, LinkKey, Written};
 use crate::profile::WriteStyle;
 use crate::sql_text::{Sql, Upserted};
@@ -26,8 +26,7 @@ impl SqlGraph {
     async fn upsert_within(&mut self, link: &Link<'_>) -> Result<Upserted, EngineError> {
         let values = link_params(link);
         let mut version = None;
-        let first = |statements: &mut Statements| statements.submit(Sql::UpsertLink, &values);
-        let answer = self.statements.begin_with(first, &mut |row| version = Some(row.int(0))).await?;
+        let answer = self.statements.begin(Sql::UpsertLink, &values, &mut |row| version = Some(row.int(0))).await?;
         let met = Upserted::told(answer.affected, version);
         if met != Upserted::Same {
             let change = if met == Upserted::New { i64::from(link.visible) } else { by(link.visible) };
@@ -66,8 +65,7 @@ impl SqlGraph {
 
     async fn insert_within(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
         let values = link_params(link);
-        let first = |statements: &mut Statements| statements.submit(Sql::InsertLink, &values);
-        match self.statements.begin_with(first, &mut |_| {}).await {
+        match self.statements.begin(Sql::InsertLink, &values, &mut |_| {}).await {
             Err(EngineError::Duplicate(_)) | Ok(Answer { affected: 0, .. }) => return Ok(false),
             other => other?,
         };
@@ -119,8 +117,7 @@ impl SqlGraph {
     async fn lock(&mut self, key: LinkKey) -> Result<Option<bool>, EngineError> {
         let mut visible = None;
         let values = [int(key.id1), int(key.id2), int(key.link_type)];
-        let first = |statements: &mut Statements| statements.submit(Sql::LockLink, &values);
-        self.statements.begin_with(first, &mut |row| visible = Some(row.int(0) != 0)).await?;
+        self.statements.begin(Sql::LockLink, &values, &mut |row| visible = Some(row.int(0) != 0)).await?;
         Ok(visible)
     }
 

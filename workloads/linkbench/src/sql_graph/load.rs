@@ -6,7 +6,7 @@ use rumba_core::sql::{Param, SqlSession, Statement};
 use super::{Statements, int, link_params, node_params};
 use crate::graph::{GraphLoad, IndexRange, IndexStep, Link, LinkCount, Node};
 use crate::sql_stage::{Stage, Staged};
-use crate::sql_text::{LINK, LINK_COUNT, LOAD, NODE};
+use crate::sql_text::{LINK, LINK_COUNT, NODE};
 
 /// The adapter of the load.
 pub struct SqlLoader {
@@ -25,8 +25,8 @@ impl SqlLoader {
     /// # Errors
     /// A statement that the engine refuses.
     pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
-        let mut statements = Statements::new(session, LOAD)?;
-        let session = &mut statements.session;
+        let mut statements = Statements::new(session, &[])?;
+        let session = &mut statements.transactions.session;
         Ok(Self {
             nodes: session.prepare_rows("nodetable", &NODE)?,
             links: session.prepare_rows("linktable", &LINK)?,
@@ -65,10 +65,10 @@ impl SqlLoader {
 
     async fn submit(&mut self, table: Statement, values: &[Param<'_>], begins: bool) -> Result<(), EngineError> {
         if begins {
-            let first = |statements: &mut Statements| statements.session.submit_rows(table, values);
-            return self.statements.begin_with(first, &mut |_| {}).await.map(drop);
+            let first = |session: &mut dyn SqlSession| session.submit_rows(table, values);
+            return self.statements.transactions.begin_with(first, &mut |_| {}).await.map(drop);
         }
-        self.statements.session.load_rows(table, values).await.map(drop)
+        self.statements.transactions.session.load_rows(table, values).await.map(drop)
     }
 }
 
@@ -118,7 +118,7 @@ impl GraphLoad for SqlLoader {
 
     async fn build_index(&mut self, _range: IndexRange, _rows: usize) -> Result<IndexStep, EngineError> {
         let index = self.statements.text.index;
-        self.statements.session.run(index)?;
+        self.statements.transactions.session.run(index)?;
         Ok(IndexStep::default())
     }
 

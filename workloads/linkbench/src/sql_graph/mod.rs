@@ -169,7 +169,7 @@ impl GraphStore for SqlGraph {
         if !self.submit_multiget(id1, link_type, id2s)? {
             return Ok(0);
         }
-        Ok(self.statements.session.answer(&mut |row| visit(&link_row(row))).await?.rows)
+        Ok(self.statements.transactions.session.answer(&mut |row| visit(&link_row(row))).await?.rows)
     }
 
     async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {

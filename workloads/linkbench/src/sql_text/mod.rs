@@ -18,9 +18,6 @@ pub use places::{Places, REORDERED_MOST};
 /// The statements that are prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sql {
-    Begin,
-    Commit,
-    Rollback,
     AddNode,
     GetNode,
     UpdateNode,
@@ -56,11 +53,6 @@ pub enum Sql {
 /// How many statements there are.
 pub const COUNT: usize = Sql::ScanCounts as usize + 1;
 
-const TRANSACTION: &[Sql] = &[Sql::Begin, Sql::Commit, Sql::Rollback];
-
-/// What the load prepares, besides the tables' rows.
-pub const LOAD: &[Sql] = TRANSACTION;
-
 /// What verification prepares.
 pub const SCANS: &[Sql] = &[Sql::ScanNodes, Sql::ScanLinks, Sql::ScanIndex, Sql::ScanCounts];
 
@@ -92,7 +84,6 @@ impl Sql {
     /// mentions them as `:name`, where it needs them and as often as it needs them.
     pub fn values(self) -> &'static [&'static str] {
         match self {
-            Sql::Begin | Sql::Commit | Sql::Rollback => &[],
             Sql::AddNode => &["type", "version", "time", "data"],
             Sql::GetNode => &["id"],
             Sql::UpdateNode => &NODE,
@@ -200,15 +191,12 @@ impl Text {
             WriteStyle::Upsert => &[Sql::UpsertLink, Sql::TakeFromCount],
             WriteStyle::InsertOrUpdate => &[Sql::InsertLink, Sql::ChangeCount],
         };
-        [TRANSACTION, MIX, own, self.multigets].concat()
+        [MIX, own, self.multigets].concat()
     }
 }
 
 /// Every statement, in the order of its number.
 const ALL: [Sql; COUNT] = [
-    Sql::Begin,
-    Sql::Commit,
-    Sql::Rollback,
     Sql::AddNode,
     Sql::GetNode,
     Sql::UpdateNode,
@@ -318,7 +306,7 @@ mod tests {
     fn a_thousand_clients_prepare_no_more_than_a_server_allows_by_default() {
         // max_prepared_stmt_count is 16382; the three of a transaction take no handle.
         for style in [WriteStyle::Upsert, WriteStyle::InsertOrUpdate] {
-            assert!((mysql::text().mix(style).len() - TRANSACTION.len()) * 1024 <= 16_382);
+            assert!(mysql::text().mix(style).len() * 1024 <= 16_382);
         }
     }
 }

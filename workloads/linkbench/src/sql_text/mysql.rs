@@ -60,9 +60,6 @@ fn statement(statement: Sql) -> String {
         "INSERT INTO linktable ({LINK_COLUMNS}) VALUES (:id1, :id2, :link_type, :visibility, :version, :time, :data)"
     );
     match statement {
-        Sql::Begin => "BEGIN".into(),
-        Sql::Commit => "COMMIT".into(),
-        Sql::Rollback => "ROLLBACK".into(),
         Sql::AddNode => {
             "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data)".into()
         }

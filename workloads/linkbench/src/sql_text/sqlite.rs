@@ -38,9 +38,6 @@ fn statement(statement: Sql) -> String {
     );
     match statement {
         // A writer takes its lock at once: one that read first could not get it later.
-        Sql::Begin => "BEGIN IMMEDIATE".into(),
-        Sql::Commit => "COMMIT".into(),
-        Sql::Rollback => "ROLLBACK".into(),
         Sql::AddNode => {
             "INSERT INTO nodetable (type, version, time, data) VALUES (:type, :version, :time, :data)".into()
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::SeedableRng;
 use rumba_core::wait::sleep;
 
-use crate::distribution::{Random, below};
+use crate::random::{Random, below};
 
 /// The longest that the first retry waits.
 const FIRST: Duration = Duration::from_micros(50);

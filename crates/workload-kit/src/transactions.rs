@@ -1,0 +1,81 @@
+//! Transactions over an SQL session.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Dialect, SqlSession, Statement, Visit};
+
+/// A session with what begins and ends its transactions.
+pub struct Transactions {
+    /// The session.
+    pub session: Box<dyn SqlSession>,
+    begin: Statement,
+    commit: Statement,
+    rollback: Statement,
+}
+
+impl Transactions {
+    /// Prepares what begins and ends transactions.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn new(mut session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+        // One that reads first and writes later fails in SQLite when another connection wrote in between.
+        let begin = if session.dialect() == Dialect::Sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        Ok(Self {
+            begin: session.prepare(begin)?,
+            commit: session.prepare("COMMIT")?,
+            rollback: session.prepare("ROLLBACK")?,
+            session,
+        })
+    }
+
+    /// Begins a transaction with the statement that `first` starts, in one round trip where the session can.
+    ///
+    /// That statement is executed even if BEGIN fails, which is the one place where that does no harm: BEGIN takes no lock
+    /// and ends no transaction, for none is open, and so fails only when the connection or the server does. It is then an
+    /// error that ends the operation, whose outcome is in doubt. All other statements of a transaction wait for the one
+    /// before them: after a deadlock the server has ended the transaction, and what followed would be applied alone.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    pub async fn begin_with(
+        &mut self,
+        first: impl FnOnce(&mut dyn SqlSession) -> Result<(), EngineError>,
+        visit: Visit<'_>,
+    ) -> Result<Answer, EngineError> {
+        if self.session.pipeline() < 2 {
+            self.session.execute(self.begin, &[], &mut |_| {}).await?;
+            first(&mut *self.session)?;
+            return self.session.answer(visit).await;
+        }
+        self.session.submit(self.begin, &[])?;
+        let submitted = first(&mut *self.session);
+        let begun = self.session.answer(&mut |_| {}).await;
+        submitted?;
+        if let Err(error @ EngineError::CutOff(_)) = begun {
+            return Err(error);
+        }
+        let answer = self.session.answer(visit).await;
+        begun.and(answer)
+    }
+
+    /// Ends a transaction: commits what succeeded and wrote, undoes the rest. After some conflicts the server has ended it;
+    /// undoing it again does no harm.
+    ///
+    /// # Errors
+    /// The transaction's own, or what the engine said of its end.
+    pub async fn end<T>(&mut self, result: Result<T, EngineError>, wrote: bool) -> Result<T, EngineError> {
+        let result = match result {
+            Ok(answer) => {
+                let end = if wrote { self.commit } else { self.rollback };
+                self.session.execute(end, &[], &mut |_| {}).await.map(|_| answer)
+            }
+            Err(error) => Err(error),
+        };
+        // A failed commit may or may not have ended the transaction; a connection that was lost has, and the new one has none.
+        if !matches!(result, Ok(_) | Err(EngineError::CutOff(_))) {
+            // Its failure follows from the one that is told.
+            let _ = self.session.execute(self.rollback, &[], &mut |_| {}).await;
+        }
+        result
+    }
+}
