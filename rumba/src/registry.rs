@@ -23,7 +23,11 @@ pub fn engines() -> Vec<Box<dyn Engine>> {
 
 /// Every workload. A new one is one line here.
 pub fn workloads() -> Vec<Box<dyn Workload>> {
-    vec![Box::new(rumba_workload_linkbench::LinkBench), Box::new(rumba_workload_sysbench::Sysbench)]
+    vec![
+        Box::new(rumba_workload_linkbench::LinkBench),
+        Box::new(rumba_workload_sysbench::Sysbench),
+        Box::new(rumba_workload_tpcc::TpcC),
+    ]
 }
 
 /// The servers that can be had.

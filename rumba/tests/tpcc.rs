@@ -1,0 +1,245 @@
+//! TPC-C over real engines: its data is consistent after a run, and each kind of inconsistency is found.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::task::{Context, Poll};
+
+use common::{Place, phase, text};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_core::workload::{Bound, Check, Workload};
+use rumba_engine_lmdb::Lmdb;
+use rumba_engine_sqlite::Sqlite;
+use rumba_workload_tpcc::TpcC;
+
+/// The twelve conditions, the scale, and what was acknowledged: orders and payments.
+const CHECKS: usize = 12 + 3;
+
+fn runs_over(engine: &str, server: Option<&str>) {
+    for statements in ["plain", "batched"] {
+        runs(engine, server, statements);
+    }
+}
+
+fn runs(engine: &str, server: Option<&str>, statements: &str) {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet"]);
+    let small = ["warehouses=2", "customers=60", "items=500"];
+    for set in small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=1s"]) {
+        command.args(["--set", set]);
+    }
+    command.args(["--set", &format!("statements={statements}")]);
+    if let Some(server) = server {
+        command.args(["--set", &format!("server={server}")]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+    let ops = &phase(trial, "loop 1").unwrap()["op_types"];
+    for kind in ["new_order", "payment", "order_status", "delivery", "stock_level"] {
+        assert!(ops[kind]["count"].as_u64().unwrap() > 0, "{kind}: {ops}");
+        assert_eq!(ops[kind]["failed"].as_u64().unwrap_or(0), 0, "{kind}: {ops}");
+    }
+    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), CHECKS, "{checks:?}");
+    for check in checks {
+        assert_eq!(check["wrong"], 0, "{check}");
+        assert!(check["examined"].as_u64().unwrap() > 0, "{check}");
+    }
+    assert!(place.is_clean());
+}
+
+#[test]
+fn tpcc_runs_over_keys_and_values() {
+    for engine in ["rocksdb", "wiredtiger", "lmdb"] {
+        runs(engine, None, "plain");
+    }
+}
+
+#[test]
+fn tpcc_runs_over_sqlite() {
+    runs_over("sqlite", None);
+}
+
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn tpcc_runs_over_innodb() {
+    runs_over("innodb", Some("mariadb@10.11"));
+}
+
+#[test]
+#[needs(Server("mysql@5.6"))]
+fn tpcc_runs_over_an_old_mysql() {
+    runs_over("innodb", Some("mysql@5.6"));
+}
+
+#[test]
+#[needs(Server("mariadb@11.8"))]
+fn tpcc_runs_over_myrocks() {
+    runs_over("myrocks", Some("mariadb@11.8"));
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn tpcc_runs_over_postgresql() {
+    runs_over("postgresql", Some("postgresql@15"));
+}
+
+/// So many turns, as fast as possible.
+struct Turns(usize);
+
+impl Pace for Turns {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        let is_left = self.0 > 0;
+        self.0 = self.0.saturating_sub(1);
+        Poll::Ready(is_left)
+    }
+
+    fn start(&mut self, _: OpKind) {}
+
+    fn done(&mut self, _: OpKind, op: Op) -> u64 {
+        assert!(!op.failed);
+        0
+    }
+}
+
+const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+
+/// A small database on which a client has worked.
+struct Worked {
+    bound: Box<dyn Bound>,
+    instance: Box<dyn Instance>,
+    _dir: tempfile::TempDir,
+}
+
+impl Worked {
+    fn new(engine: &dyn Engine, statements: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let small = [("warehouses", 1), ("customers", 20), ("items", 200)];
+        let mut settings = Settings(small.map(|(name, number)| (name.to_owned(), Value::Int(number))).into());
+        settings.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
+        let bound = TpcC.bind(&settings).unwrap();
+        let config = EngineConfig {
+            name: engine.info().name.to_owned(),
+            engine: engine.info().name.to_owned(),
+            cache: 4 << 20,
+            durability: Durability::None,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings::default(),
+        };
+        let instance = engine.open(dir.path(), &config, bound.schema(engine.info().family)).unwrap();
+        bound.create_schema(&mut instance.session().unwrap()).unwrap();
+        let run = |mut client: Box<dyn Client>, turns| block_on(client.run(&mut Turns(turns))).unwrap();
+        for stage in 0..bound.load_stages().len() {
+            run(bound.loader(stage, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
+        }
+        run(bound.client(instance.session().unwrap(), ALONE, 1).unwrap(), 400);
+        Self { bound, instance, _dir: dir }
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        self.bound.verify(self.instance.session().unwrap()).unwrap()
+    }
+
+    /// The clauses of the conditions that do not hold.
+    fn broken(&self) -> Vec<String> {
+        let broken = self.checks().into_iter().filter(|check| check.wrong > 0);
+        broken
+            .map(|check| {
+                assert!(!check.examples.is_empty(), "{check:?}");
+                check.name.split(':').next().unwrap().to_owned()
+            })
+            .collect()
+    }
+
+    fn run(&self, sql: &str) {
+        let Session::Sql(mut session) = self.instance.session().unwrap() else { panic!("SQLite speaks SQL") };
+        session.run(sql).unwrap();
+    }
+}
+
+#[test]
+fn a_client_leaves_the_data_consistent_and_nothing_is_looked_at_in_vain() {
+    let worked = [Worked::new(&Sqlite, "plain"), Worked::new(&Sqlite, "batched"), Worked::new(&Lmdb, "plain")];
+    worked.iter().for_each(|worked| looked_at(&worked.checks()));
+    // With the same inputs they have done the same: orders, lines, payments, their cents, deliveries.
+    let [plain, batched, keys] = worked.map(|worked| worked.bound.state());
+    assert_eq!(plain, batched);
+    assert_eq!(plain, keys);
+    assert!(plain["deliveries"] > 50 && plain["orders"] > 100, "{plain:?}");
+}
+
+fn looked_at(checks: &[Check]) {
+    assert_eq!(checks.len(), CHECKS);
+    for check in checks {
+        assert!(check.wrong == 0 && check.examined > 0, "{check:?}");
+    }
+    let clauses: Vec<&str> = checks.iter().filter_map(|check| check.name.split(':').next()).take(12).collect();
+    let expected: Vec<String> = (1..=12).map(|number| format!("3.3.2.{number}")).collect();
+    assert_eq!(clauses, expected);
+}
+
+/// A fault of each kind, and the conditions that it breaks.
+const FAULTS: [(&str, &[&str]); 15] = [
+    ("UPDATE warehouse SET w_ytd = w_ytd + 1", &["3.3.2.1", "3.3.2.8", "every payment that was acknowledged is there"]),
+    ("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 4", &["3.3.2.2"]),
+    (
+        "DELETE FROM new_order WHERE no_d_id = 1 AND no_o_id = (SELECT MAX(no_o_id) - 1 FROM new_order WHERE no_d_id = 1)",
+        &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
+    ),
+    ("UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 2 AND o_id = 3", &["3.3.2.4", "3.3.2.6"]),
+    (
+        "UPDATE orders SET o_carrier_id = 1 WHERE o_d_id = 3 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 3)",
+        &["3.3.2.5", "3.3.2.7"],
+    ),
+    // Their sum is as it was.
+    (
+        "UPDATE orders SET o_ol_cnt = o_ol_cnt + CASE o_id WHEN 3 THEN 1 ELSE -1 END WHERE o_d_id = 2 AND o_id IN (3, 4)",
+        &["3.3.2.6"],
+    ),
+    ("UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1", &["3.3.2.7"]),
+    // Both of a district's and of the warehouse's payments.
+    ("UPDATE history SET h_amount = h_amount + 1 WHERE rowid = 1", &["3.3.2.8", "3.3.2.9", "3.3.2.10"]),
+    ("UPDATE history SET h_d_id = h_d_id % 10 + 1 WHERE rowid = 1", &["3.3.2.9"]),
+    (
+        "UPDATE customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 WHERE c_d_id = 1 AND c_id = 1",
+        &["3.3.2.10"],
+    ),
+    ("INSERT INTO new_order VALUES (1, 5, 1)", &["3.3.2.3", "3.3.2.5", "3.3.2.11"]),
+    ("UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 1 AND c_id = 1", &["3.3.2.12"]),
+    // A whole order whose end was lost, as if it had never been.
+    (
+        "DELETE FROM order_line WHERE ol_d_id = 6 AND ol_o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
+         DELETE FROM new_order WHERE no_d_id = 6 AND no_o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
+         DELETE FROM orders WHERE o_d_id = 6 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
+         UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_id = 6",
+        &["every new order that was acknowledged is there"],
+    ),
+    ("DELETE FROM stock WHERE s_i_id = 17", &["tables have the rows of the scale"]),
+    // A line of an order that is not there.
+    (
+        "INSERT INTO order_line SELECT ol_w_id, ol_d_id, 999, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
+      ol_quantity, ol_amount, ol_dist_info FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
+        &["3.3.2.4", "3.3.2.6"],
+    ),
+];
+
+#[test]
+fn a_fault_of_each_kind_is_found_by_its_condition() {
+    for (fault, broken) in FAULTS {
+        let worked = Worked::new(&Sqlite, "plain");
+        worked.run(fault);
+        assert_eq!(worked.broken(), broken, "{fault}");
+    }
+}

@@ -1,0 +1,385 @@
+//! The transactions over keys and values.
+
+use rumba_core::error::EngineError;
+use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_core::sql::Param;
+
+use super::row::{NONE, layout, packed};
+use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key2, key3, key4, name_prefix, part};
+use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
+use crate::names::last_name;
+use crate::rules::{DATA, Names, Rates, left, middle, missing, put_note};
+use crate::scale::DISTRICTS;
+use crate::store::{Ordered, Paid, Status, Store};
+use crate::tables::{Table, column};
+
+/// The adapter of clients.
+pub struct KvStore {
+    session: Box<dyn KvSession>,
+    /// No other client has this number.
+    client: u32,
+    /// Payments that this client has written.
+    payments: u64,
+    /// What was read, and may be changed and written.
+    row: Vec<u8>,
+    /// What is read beside it.
+    other: Vec<u8>,
+    /// Customers of a name, in the order of their first names.
+    customers: Vec<i64>,
+    data: Vec<u8>,
+    /// Lines of an order: keys and values, with where each ends.
+    lines: Lines,
+    /// Items of recent orders.
+    items: Vec<u32>,
+}
+
+/// Lines that were read and are to be written.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    ends: Vec<(usize, usize)>,
+}
+
+impl KvStore {
+    /// The adapter of the client of a number.
+    pub fn new(session: Box<dyn KvSession>, client: u32) -> Self {
+        Self {
+            session,
+            client,
+            payments: 0,
+            row: Vec::with_capacity(1024),
+            other: Vec::with_capacity(1024),
+            customers: Vec::new(),
+            data: Vec::with_capacity(2 * DATA),
+            lines: Lines::default(),
+            items: Vec::new(),
+        }
+    }
+
+    /// Runs a transaction; nothing of it is left when it fails, or wants nothing kept.
+    fn transact<T>(
+        &mut self,
+        keeps: impl FnOnce(&T) -> bool,
+        body: impl FnOnce(&mut Self) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        self.session.begin()?;
+        let ended = body(self).and_then(|answer| {
+            if keeps(&answer) { self.session.commit() } else { self.session.rollback() }.map(|()| answer)
+        });
+        if ended.is_err() {
+            // The first error says more than a second one could.
+            let _ = self.session.rollback();
+        }
+        ended
+    }
+
+    /// Reads a row that the load has written, into `row`, to be changed.
+    fn lock(&mut self, table: Table, key: &[u8], what: &'static str) -> Result<(), EngineError> {
+        let is_there = self.session.get_for_update(table as SpaceId, key, &mut self.row)?;
+        if is_there { Ok(()) } else { Err(missing(what)) }
+    }
+
+    /// Writes `row`.
+    fn write(&mut self, table: Table, key: &[u8]) -> Result<(), EngineError> {
+        self.session.put(table as SpaceId, key, &self.row)
+    }
+
+    /// Writes a row of these values.
+    fn insert(&mut self, table: Table, key: &[u8], values: &[Param<'_>]) -> Result<(), EngineError> {
+        layout(table).put(values, &mut self.row);
+        self.write(table, key)
+    }
+
+    /// The number of a customer; of those of a name the one in the middle.
+    fn find(&mut self, warehouse: u32, district: u32, who: Who) -> Result<u32, EngineError> {
+        let number = match who {
+            Who::Number(number) => return Ok(number),
+            Who::Name(number) => number,
+        };
+        let (name, length) = last_name(number);
+        let from = name_prefix(warehouse, district, &name[..length]);
+        let mut to = [0xff; 64];
+        to[..from.len()].copy_from_slice(&from);
+        let Self { session, customers, .. } = self;
+        customers.clear();
+        let scan = Scan { from: &from, to: &to, limit: usize::MAX };
+        session.scan(BY_NAME, scan, &mut |key, _| customers.push(i64::from(part(&key[key.len() - 4..], 0))))?;
+        middle(customers).map(|customer| customer as u32).ok_or_else(|| missing("a customer of a last name"))
+    }
+
+    fn order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        let NewOrder { warehouse, district, customer, entered, .. } = *order;
+        let mut rates = Rates::default();
+        if !self.session.get(Table::Warehouse as SpaceId, &warehouse.to_be_bytes(), &mut self.other)? {
+            return Err(missing("a warehouse"));
+        }
+        rates.warehouse_tax = layout(Table::Warehouse).number(&self.other, column::W_TAX);
+        let of_customer = key3([warehouse, district, customer]);
+        if !self.session.get(Table::Customer as SpaceId, &of_customer, &mut self.other)? {
+            return Err(missing("a customer"));
+        }
+        rates.discount = layout(Table::Customer).number(&self.other, column::C_DISCOUNT);
+        let place = key2([warehouse, district]);
+        self.lock(Table::District, &place, "a district")?;
+        let districts = layout(Table::District);
+        rates.district_tax = districts.number(&self.row, column::D_TAX);
+        let number = districts.number(&self.row, column::D_NEXT_O_ID);
+        districts.set(&mut self.row, column::D_NEXT_O_ID, number + 1);
+        self.write(Table::District, &place)?;
+        let key = key3([warehouse, district, number as u32]);
+        let int = |number: u32| Param::Int(i64::from(number));
+        let (count, is_local) = (order.lines().len() as u32, u32::from(order.is_local()));
+        let row = [
+            int(warehouse),
+            int(district),
+            Param::Int(number),
+            int(customer),
+            Param::Timestamp(entered),
+            Param::Null,
+            int(count),
+            int(is_local),
+        ];
+        self.insert(Table::Orders, &key, &row)?;
+        self.session.put(BY_CUSTOMER, &key4([warehouse, district, customer, !(number as u32)]), NOTHING)?;
+        self.session.put(Table::NewOrder as SpaceId, &key, NOTHING)?;
+        let (mut cents, mut original) = (0, 0);
+        for (line, nth) in order.lines().iter().zip(1..) {
+            let Some((amount, is_original)) = self.line(order, number as u32, line, nth)? else {
+                return Ok(Ordered::RolledBack);
+            };
+            cents += amount;
+            original += u32::from(is_original);
+        }
+        Ok(Ordered::Committed { order: number, total: rates.total(cents), original })
+    }
+
+    /// A line of an order: what it costs in cents, and whether item and stock are original; `None` where there is no such
+    /// item.
+    fn line(
+        &mut self,
+        order: &NewOrder,
+        number: u32,
+        line: &Line,
+        nth: u32,
+    ) -> Result<Option<(i64, bool)>, EngineError> {
+        let NewOrder { warehouse, district, .. } = *order;
+        if !self.session.get(Table::Item as SpaceId, &line.item.to_be_bytes(), &mut self.other)? {
+            return Ok(None);
+        }
+        let items = layout(Table::Item);
+        let price = items.number(&self.other, column::I_PRICE);
+        let is_item_original = is_original(items.text(&self.other, column::I_DATA));
+        let place = key2([line.supply, line.item]);
+        self.lock(Table::Stock, &place, "stock")?;
+        let (stock, wanted) = (layout(Table::Stock), i64::from(line.quantity));
+        let is_stock_original = is_original(stock.text(&self.row, column::S_DATA));
+        let quantity = stock.number(&self.row, column::S_QUANTITY);
+        stock.set(&mut self.row, column::S_QUANTITY, left(quantity, wanted));
+        stock.add(&mut self.row, column::S_YTD, wanted);
+        stock.add(&mut self.row, column::S_ORDER_CNT, 1);
+        stock.add(&mut self.row, column::S_REMOTE_CNT, i64::from(line.supply != warehouse));
+        self.write(Table::Stock, &place)?;
+        let amount = wanted * price;
+        let text = stock.text(&self.row, column::S_DIST_01 + district as usize - 1);
+        let int = |number: u32| Param::Int(i64::from(number));
+        let row = [
+            int(warehouse),
+            int(district),
+            int(number),
+            int(nth),
+            int(line.item),
+            int(line.supply),
+            Param::Null,
+            Param::Int(wanted),
+            Param::Int(amount),
+            Param::Text(text),
+        ];
+        layout(Table::OrderLine).put(&row, &mut self.other);
+        let key = key4([warehouse, district, number, nth]);
+        self.session.put(Table::OrderLine as SpaceId, &key, &self.other)?;
+        Ok(Some((amount, is_item_original && is_stock_original)))
+    }
+
+    fn pay(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        let Payment { warehouse, district, customer_warehouse, customer_district, who, cents, entered } = *payment;
+        let mut names = Names::default();
+        let key = warehouse.to_be_bytes();
+        self.lock(Table::Warehouse, &key, "a warehouse")?;
+        let warehouses = layout(Table::Warehouse);
+        warehouses.add(&mut self.row, column::W_YTD, cents);
+        names.push(warehouses.text(&self.row, column::W_NAME));
+        self.write(Table::Warehouse, &key)?;
+        names.push(b"    ");
+        let key = key2([warehouse, district]);
+        self.lock(Table::District, &key, "a district")?;
+        let districts = layout(Table::District);
+        districts.add(&mut self.row, column::D_YTD, cents);
+        names.push(districts.text(&self.row, column::D_NAME));
+        self.write(Table::District, &key)?;
+        let customer = self.find(customer_warehouse, customer_district, who)?;
+        let place = [customer_warehouse, customer_district, customer];
+        let key = key3(place);
+        self.lock(Table::Customer, &key, "a customer")?;
+        let customers = layout(Table::Customer);
+        customers.add(&mut self.row, column::C_BALANCE, -cents);
+        customers.add(&mut self.row, column::C_YTD_PAYMENT, cents);
+        customers.add(&mut self.row, column::C_PAYMENT_CNT, 1);
+        let balance = customers.number(&self.row, column::C_BALANCE);
+        if customers.text(&self.row, column::C_CREDIT) == b"BC" {
+            self.data.clear();
+            put_note(payment, i64::from(customer), &mut self.data);
+            self.data.extend_from_slice(customers.text(&self.row, column::C_DATA));
+            self.data.truncate(DATA);
+            customers.set_last_text(&mut self.row, &self.data);
+        }
+        self.write(Table::Customer, &key)?;
+        let int = |number: u32| Param::Int(i64::from(number));
+        let row = [
+            int(customer),
+            int(customer_district),
+            int(customer_warehouse),
+            int(district),
+            int(warehouse),
+            Param::Timestamp(entered),
+            Param::Int(cents),
+            Param::Text(names.text()),
+        ];
+        // What the load has written has 0.
+        self.payments += 1;
+        let number = (u64::from(self.client) + 1) << 40 | self.payments;
+        self.insert(Table::History, &history_key(place, number), &row)?;
+        Ok(Paid { customer: i64::from(customer), balance })
+    }
+
+    fn status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        let OrderStatus { warehouse, district, who } = *asked;
+        let customer = self.find(warehouse, district, who)?;
+        let place = key3([warehouse, district, customer]);
+        if !self.session.get(Table::Customer as SpaceId, &place, &mut self.other)? {
+            return Err(missing("a customer"));
+        }
+        let balance = layout(Table::Customer).number(&self.other, column::C_BALANCE);
+        let mut order = 0;
+        let to = key4([warehouse, district, customer, u32::MAX]);
+        let newest = Scan { from: &place, to: &to, limit: 1 };
+        self.session.scan(BY_CUSTOMER, newest, &mut |key, _| order = !part(key, 3))?;
+        let mut lines = 0;
+        if order > 0 {
+            let (from, to) = (key3([warehouse, district, order]), key3([warehouse, district, order + 1]));
+            let all = Scan { from: &from, to: &to, limit: usize::MAX };
+            lines = self.session.scan(Table::OrderLine as SpaceId, all, &mut |_, _| {})? as u64;
+        }
+        Ok(Status { customer: i64::from(customer), balance, order: i64::from(order), lines })
+    }
+
+    fn deliver(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+        let mut delivered = 0;
+        for district in 1..=DISTRICTS {
+            delivered += u32::from(self.deliver_in(delivery, district)?);
+        }
+        Ok(delivered)
+    }
+
+    /// Delivers the oldest order of a district; false where none waits.
+    fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<bool, EngineError> {
+        let warehouse = delivery.warehouse;
+        let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
+        let mut oldest = None;
+        let first = Scan { from: &from, to: &to, limit: 1 };
+        self.session.scan(Table::NewOrder as SpaceId, first, &mut |key, _| oldest = Some(part(key, 2)))?;
+        let Some(order) = oldest else { return Ok(false) };
+        let key = key3([warehouse, district, order]);
+        if !self.session.get_for_update(Table::NewOrder as SpaceId, &key, &mut self.other)? {
+            return Err(EngineError::conflict("another delivery took the order"));
+        }
+        self.session.delete(Table::NewOrder as SpaceId, &key)?;
+        self.lock(Table::Orders, &key, "an order that waits for its delivery")?;
+        let orders = layout(Table::Orders);
+        let customer = orders.number(&self.row, column::O_C_ID) as u32;
+        orders.set(&mut self.row, column::O_CARRIER_ID, i64::from(delivery.carrier));
+        self.write(Table::Orders, &key)?;
+        let amount = self.deliver_lines(delivery, district, order)?;
+        let key = key3([warehouse, district, customer]);
+        self.lock(Table::Customer, &key, "a customer")?;
+        let customers = layout(Table::Customer);
+        customers.add(&mut self.row, column::C_BALANCE, amount);
+        customers.add(&mut self.row, column::C_DELIVERY_CNT, 1);
+        self.write(Table::Customer, &key)?;
+        Ok(true)
+    }
+
+    /// Sets the time of an order's lines, which its lock keeps from others; what they cost, in cents.
+    fn deliver_lines(&mut self, delivery: &Delivery, district: u32, order: u32) -> Result<i64, EngineError> {
+        let Self { session, lines: Lines { bytes, ends }, .. } = self;
+        bytes.clear();
+        ends.clear();
+        let (of_line, delivered) = (layout(Table::OrderLine), packed(delivery.delivered));
+        let (from, to) = (key3([delivery.warehouse, district, order]), key3([delivery.warehouse, district, order + 1]));
+        let mut amount = 0;
+        let all = Scan { from: &from, to: &to, limit: usize::MAX };
+        session.scan(Table::OrderLine as SpaceId, all, &mut |key, value| {
+            bytes.extend_from_slice(key);
+            let middle = bytes.len();
+            bytes.extend_from_slice(value);
+            of_line.set(&mut bytes[middle..], column::OL_DELIVERY_D, delivered);
+            amount += of_line.number(value, column::OL_AMOUNT);
+            ends.push((middle, bytes.len()));
+        })?;
+        let mut start = 0;
+        for &(middle, end) in &*ends {
+            session.put(Table::OrderLine as SpaceId, &bytes[start..middle], &bytes[middle..end])?;
+            start = end;
+        }
+        Ok(amount)
+    }
+
+    fn level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+        let StockLevel { warehouse, district, threshold } = *asked;
+        let place = key2([warehouse, district]);
+        if !self.session.get(Table::District as SpaceId, &place, &mut self.other)? {
+            return Err(missing("a district"));
+        }
+        let next = layout(Table::District).number(&self.other, column::D_NEXT_O_ID).max(0) as u32;
+        // Of the last twenty orders.
+        let (from, to) = (key3([warehouse, district, next.saturating_sub(20)]), key3([warehouse, district, next]));
+        let Self { session, items, other, .. } = self;
+        items.clear();
+        let recent = Scan { from: &from, to: &to, limit: usize::MAX };
+        let of_line = layout(Table::OrderLine);
+        session.scan(Table::OrderLine as SpaceId, recent, &mut |_, value| {
+            items.push(of_line.number(value, column::OL_I_ID) as u32);
+        })?;
+        items.sort_unstable();
+        items.dedup();
+        let mut low = 0;
+        for &item in &*items {
+            if session.get(Table::Stock as SpaceId, &key2([warehouse, item]), other)? {
+                let quantity = layout(Table::Stock).number(other, column::S_QUANTITY);
+                low += i64::from(quantity != NONE && quantity < i64::from(threshold));
+            }
+        }
+        Ok(low)
+    }
+}
+
+impl Store for KvStore {
+    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        self.transact(|ordered| *ordered != Ordered::RolledBack, |store| store.order(order))
+    }
+
+    async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        self.transact(|_| true, |store| store.pay(payment))
+    }
+
+    async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        self.status(asked)
+    }
+
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+        self.transact(|_| true, |store| store.deliver(delivery))
+    }
+
+    async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+        self.level(asked)
+    }
+}

@@ -1,0 +1,58 @@
+//! TPC-C for rumba, after the specification of the Transaction Processing Performance Council, revision 5.11: nine
+//! tables, five transactions in their mix, and the twelve consistency conditions, which prove the data after every run.
+//!
+//! `draw` makes the inputs of transactions, `store` is what a database does with them, with an adapter for SQL (`sql`) and
+//! one for keys and values (`kv`);
+//! `load` fills the tables, `terminal` is a client of the mix, `tally` counts what was acknowledged, and the
+//! verification holds the tables against it and against each other. Clauses are those of the specification.
+#![warn(missing_docs)]
+
+mod bound;
+mod deck;
+mod draw;
+mod kv;
+mod load;
+mod names;
+mod proof;
+mod rules;
+mod scale;
+mod settings;
+mod sql;
+mod stage;
+mod store;
+mod tables;
+mod tally;
+mod terminal;
+
+use rumba_core::engine::Family;
+use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::sql::Dialect;
+use rumba_core::workload::{Bound, Workload};
+
+const FAMILIES: &[Family] =
+    &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+
+/// The TPC-C workload.
+pub struct TpcC;
+
+impl Workload for TpcC {
+    fn name(&self) -> &'static str {
+        "tpcc"
+    }
+
+    fn about(&self) -> &'static str {
+        "TPC-C 5.11: orders, payments and deliveries of a wholesaler, its twelve consistency conditions proven after each run"
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        settings::SETTINGS
+    }
+
+    fn families(&self) -> &'static [Family] {
+        FAMILIES
+    }
+
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(bound::TpcCBound::new(settings)?))
+    }
+}

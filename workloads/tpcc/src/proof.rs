@@ -1,0 +1,123 @@
+//! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, and the tables against
+//! the scale and against what clients were told is done. Each family of engines finds the facts in its way.
+
+use rumba_core::workload::Check;
+
+use crate::load::PAID;
+use crate::scale::{DISTRICTS, Scale};
+use crate::tables::Table;
+use crate::tally::Sums;
+
+/// How many of what is wrong are shown.
+pub const EXAMPLES: usize = 3;
+
+/// What holds, by the number of its clause less one.
+const CLAUSES: [&str; 12] = [
+    "a warehouse has taken what its districts have",
+    "a district's next order follows its last, and the last that waits",
+    "new orders follow each other without a gap",
+    "a district has as many order lines as its orders say",
+    "an order without a carrier waits, and none else",
+    "an order has as many lines as it says",
+    "a line is delivered if its order has a carrier, and else not",
+    "a warehouse has taken what its history tells",
+    "a district has taken what its history tells",
+    "a customer owes what was delivered, less what was paid",
+    "as many orders do not wait as were loaded so, and delivered since",
+    "a customer's balance and payments are what was delivered",
+];
+
+/// A condition by the number of its clause in 3.3.2.
+pub fn name(clause: usize) -> String {
+    format!("3.3.2.{clause}: {}", CLAUSES[clause - 1])
+}
+
+/// The facts that conditions of numbers are about.
+pub struct Found {
+    /// Rows of each table.
+    pub rows: [i64; Table::ALL.len()],
+    /// What all warehouses have taken, in cents.
+    pub warehouse_cents: i64,
+}
+
+impl Found {
+    /// Rows of a table.
+    pub fn of(&self, table: Table) -> i64 {
+        self.rows[table as usize]
+    }
+}
+
+/// A number that must lie between two, which differ by what is in doubt.
+struct Bounds {
+    what: String,
+    found: i64,
+    from: i64,
+    to: i64,
+}
+
+fn check(name: String, numbers: Vec<Bounds>) -> Check {
+    let examined = numbers.len() as u64;
+    let is_wrong = |Bounds { found, from, to, .. }: &Bounds| !(*from..=*to).contains(found);
+    let told = |Bounds { what, found, from, to }: Bounds| match from == to {
+        true => format!("{what}: {found}, expected {from}"),
+        false => format!("{what}: {found}, expected {from} to {to}"),
+    };
+    let mut wrong: Vec<String> = numbers.into_iter().filter(is_wrong).map(told).collect();
+    let count = wrong.len() as u64;
+    wrong.truncate(EXAMPLES);
+    Check { name, examined, wrong: count, examples: wrong }
+}
+
+/// All that is proven: the conditions that were looked at (3.3.2.1 to 10, and 12), in their order, with those of numbers.
+pub fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found) -> Vec<Check> {
+    let last = conditions.len().saturating_sub(1);
+    conditions.insert(last, delivered(scale, sums, found));
+    conditions.extend([cardinalities(scale, found), orders(scale, sums, found), payments(scale, sums, found)]);
+    conditions
+}
+
+/// Orders less new orders are 2,100 of each district at the start; after a run as many more as were delivered.
+fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
+    let from = scale.districts() as i64 * i64::from(scale.delivered()) + sums.deliveries;
+    let to = from + sums.deliveries_in_doubt * i64::from(DISTRICTS);
+    let what = "orders that do not wait".to_owned();
+    check(name(11), vec![Bounds { what, found: found.of(Table::Orders) - found.of(Table::NewOrder), from, to }])
+}
+
+/// Rows whose number no transaction changes.
+fn cardinalities(scale: &Scale, found: &Found) -> Check {
+    let expected = [
+        (Table::Warehouse, u64::from(scale.warehouses)),
+        (Table::District, scale.districts()),
+        (Table::Customer, scale.all_customers()),
+        (Table::Item, u64::from(scale.items)),
+        (Table::Stock, scale.stock()),
+    ];
+    let bounds = expected.map(|(table, rows)| {
+        let (what, rows) = (format!("rows of {}", table.name()), rows as i64);
+        Bounds { what, found: found.of(table), from: rows, to: rows }
+    });
+    check("tables have the rows of the scale".to_owned(), bounds.into())
+}
+
+/// Orders, those that clients were told of among them.
+fn orders(scale: &Scale, sums: &Sums, found: &Found) -> Check {
+    let from = scale.all_customers() as i64 + sums.orders;
+    let to = from + sums.orders_in_doubt;
+    let orders = Bounds { what: "orders".to_owned(), found: found.of(Table::Orders), from, to };
+    check("every new order that was acknowledged is there".to_owned(), vec![orders])
+}
+
+/// Payments, and what they came to.
+fn payments(scale: &Scale, sums: &Sums, found: &Found) -> Check {
+    let loaded = scale.all_customers() as i64;
+    let from = loaded + sums.payments;
+    let to = from + sums.payments_in_doubt;
+    let count = Bounds { what: "payments".to_owned(), found: found.of(Table::History), from, to };
+    let from = loaded * PAID + sums.cents;
+    // A payment is of 5,000.00 at most.
+    let to = from + sums.payments_in_doubt * 500_000;
+    let what = "cents that warehouses took".to_owned();
+    let taken = Bounds { what, found: found.warehouse_cents, from, to };
+    check("every payment that was acknowledged is there".to_owned(), vec![count, taken])
+}

@@ -1,0 +1,105 @@
+//! What the specification computes, whatever keeps the rows.
+
+use std::io::Write;
+
+use rumba_core::error::EngineError;
+
+use crate::draw::Payment;
+
+/// The most that is kept of a customer's data.
+pub const DATA: usize = 500;
+/// The text of a district in a row of stock.
+pub const DISTRICT_TEXT: usize = 24;
+
+/// What is missing in tables that the load has filled.
+pub fn missing(what: &'static str) -> EngineError {
+    EngineError::failed(what, "is not there: the data is not what was loaded; load it anew")
+}
+
+/// What is left of stock when so much is taken: what falls below ten is filled up by 91 (2.4.2.2).
+pub fn left(quantity: i64, wanted: i64) -> i64 {
+    if quantity >= wanted + 10 { quantity - wanted } else { quantity - wanted + 91 }
+}
+
+/// What an order knows of its customer, its warehouse and its district.
+#[derive(Clone, Copy, Default)]
+pub struct Rates {
+    /// In ten-thousandths.
+    pub discount: i64,
+    pub warehouse_tax: i64,
+    pub district_tax: i64,
+}
+
+impl Rates {
+    /// The sum of the lines, discounted and taxed (2.4.2.2), in cents.
+    pub fn total(self, cents: i64) -> i64 {
+        const WHOLE: i128 = 10_000;
+        let (discounted, taxed) =
+            (WHOLE - i128::from(self.discount), WHOLE + i128::from(self.warehouse_tax + self.district_tax));
+        (i128::from(cents) * discounted * taxed / (WHOLE * WHOLE)) as i64
+    }
+}
+
+/// The names of a warehouse and of a district with four blanks between, which a history keeps.
+#[derive(Default)]
+pub struct Names {
+    bytes: [u8; 24],
+    length: usize,
+}
+
+impl Names {
+    pub fn push(&mut self, name: &[u8]) {
+        let end = (self.length + name.len()).min(self.bytes.len());
+        self.bytes[self.length..end].copy_from_slice(&name[..end - self.length]);
+        self.length = end;
+    }
+
+    pub fn text(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// Of the customers of a last name, by their first names, the one in the middle (2.5.2.2).
+pub fn middle(customers: &[i64]) -> Option<i64> {
+    customers.get(customers.len().saturating_sub(1) / 2).copied()
+}
+
+/// Appends what is noted of a payment at the beginning of the data of a customer of bad credit, whose end falls off then
+/// (2.5.2.2).
+pub fn put_note(payment: &Payment, customer: i64, data: &mut Vec<u8>) {
+    let Payment { warehouse, district, customer_warehouse, customer_district, cents, .. } = payment;
+    let (whole, part) = (cents / 100, cents % 100);
+    // Nothing fails that is written to memory.
+    let _ =
+        write!(data, "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {whole}.{part:02} ");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stock_is_filled_up_before_it_falls_below_ten() {
+        assert_eq!((left(30, 10), left(20, 10), left(19, 10), left(10, 10)), (20, 10, 100, 91));
+    }
+
+    #[test]
+    fn a_total_is_discounted_and_taxed() {
+        let rates = Rates { discount: 1000, warehouse_tax: 500, district_tax: 1500 };
+        // 100.00 less a tenth, plus a fifth.
+        assert_eq!(rates.total(10_000), 10_800);
+    }
+
+    #[test]
+    fn the_customer_in_the_middle_is_rounded_up() {
+        let middle = |count: i64| middle(&(1..=count).collect::<Vec<i64>>());
+        assert_eq!([0, 1, 2, 3, 4].map(middle), [None, Some(1), Some(1), Some(2), Some(2)]);
+    }
+
+    #[test]
+    fn a_history_names_warehouse_and_district() {
+        let mut names = Names::default();
+        [&b"warehouse1"[..], b"    ", b"district10"].into_iter().for_each(|name| names.push(name));
+        assert_eq!(names.text(), b"warehouse1    district10");
+    }
+}

@@ -1,0 +1,22 @@
+//! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once.
+
+mod batched;
+mod loader;
+mod store;
+mod text;
+mod verify;
+
+pub use loader::{SqlLoader, create_tables};
+pub use store::SqlStore;
+pub use verify::verify;
+
+use rumba_core::sql::{Dialect, Row};
+
+/// A column's exact number in units of 10 to the power of minus `scale`: cents with 2.
+fn units(dialect: Dialect, row: &dyn Row, column: usize, scale: u8) -> i64 {
+    let value = row.value(column);
+    if dialect == Dialect::Sqlite {
+        return value.int();
+    }
+    value.decimal().and_then(|number| number.in_units(scale)).map_or(0, |units| units as i64)
+}

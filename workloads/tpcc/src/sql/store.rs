@@ -1,0 +1,388 @@
+//! The transactions over SQL, one statement a row (*plain*).
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_workload_kit::Transactions;
+
+use super::batched::Batched;
+use super::text::{Sql, stock_of};
+use super::units;
+use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
+use crate::names::last_name;
+use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put_note};
+use crate::scale::DISTRICTS;
+use crate::settings::Style;
+use crate::stage::exact;
+use crate::store::{Ordered, Paid, Status, Store};
+
+/// The adapter of clients.
+pub struct SqlStore {
+    transactions: Transactions,
+    dialect: Dialect,
+    prepared: [Statement; Sql::ALL.len()],
+    stock: [Statement; DISTRICTS as usize],
+    /// With lookups combined.
+    batched: Option<Batched>,
+    /// Customers of a name, in the order of their first names.
+    customers: Vec<i64>,
+    data: Vec<u8>,
+}
+
+pub(super) fn int(number: u32) -> Param<'static> {
+    Param::Int(i64::from(number))
+}
+
+impl SqlStore {
+    /// A client's adapter over its session; the tables are there.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn new(session: Box<dyn SqlSession>, style: Style) -> Result<Self, EngineError> {
+        let mut transactions = Transactions::new(session)?;
+        let session = &mut transactions.session;
+        let dialect = session.dialect();
+        let mut prepared = [Statement(0); Sql::ALL.len()];
+        for (sql, prepared) in Sql::ALL.into_iter().zip(&mut prepared) {
+            *prepared = session.prepare(&sql.of(dialect))?;
+        }
+        let mut stock = [Statement(0); DISTRICTS as usize];
+        for (district, prepared) in (1..).zip(&mut stock) {
+            *prepared = session.prepare(&stock_of(district, dialect))?;
+        }
+        let batched = match style {
+            Style::Plain => None,
+            Style::Batched => Some(Batched::prepare(&mut **session)?),
+        };
+        let (customers, data) = (Vec::new(), Vec::with_capacity(2 * DATA));
+        Ok(Self { transactions, dialect, prepared, stock, batched, customers, data })
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(super) fn cents(&self, cents: i64) -> Param<'static> {
+        exact(self.dialect, cents, 2)
+    }
+
+    /// Runs a statement to its end.
+    async fn execute(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
+        self.transactions.session.execute(self.prepared[sql as usize], values, visit).await
+    }
+
+    /// Runs a statement that is none of the plain ones.
+    pub(super) async fn run(
+        &mut self,
+        statement: Statement,
+        values: &[Param<'_>],
+        visit: Visit<'_>,
+    ) -> Result<(), EngineError> {
+        self.transactions.session.execute(statement, values, visit).await.map(drop)
+    }
+
+    /// How many rows such a statement changed.
+    pub(super) async fn changed(&mut self, statement: Statement, values: &[Param<'_>]) -> Result<u64, EngineError> {
+        Ok(self.transactions.session.execute(statement, values, &mut |_| {}).await?.affected)
+    }
+
+    /// Runs a statement that answers no rows.
+    pub(super) async fn change(&mut self, sql: Sql, values: &[Param<'_>]) -> Result<Answer, EngineError> {
+        self.execute(sql, values, &mut |_| {}).await
+    }
+
+    /// Begins a transaction with a statement.
+    async fn begin(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
+        let statement = self.prepared[sql as usize];
+        self.transactions.begin_with(|session| session.submit(statement, values), visit).await
+    }
+
+    /// The number of a customer; of those of a name the one in the middle (2.5.2.2). `begins` begins the transaction with
+    /// the search, if there is one; whether it has.
+    async fn find(
+        &mut self,
+        warehouse: u32,
+        district: u32,
+        who: Who,
+        begins: bool,
+    ) -> Result<(i64, bool), EngineError> {
+        let number = match who {
+            Who::Number(number) => return Ok((i64::from(number), false)),
+            Who::Name(number) => number,
+        };
+        let (name, length) = last_name(number);
+        let values = [int(warehouse), int(district), Param::Text(&name[..length])];
+        let mut found = std::mem::take(&mut self.customers);
+        found.clear();
+        let visit: Visit<'_> = &mut |row: &dyn Row| found.push(row.int(0));
+        let answer = match begins {
+            true => self.begin(Sql::CustomersByName, &values, visit).await,
+            false => self.execute(Sql::CustomersByName, &values, visit).await,
+        };
+        let chosen = middle(&found);
+        self.customers = found;
+        answer?;
+        chosen.map(|customer| (customer, begins)).ok_or_else(|| missing("a customer of a last name"))
+    }
+
+    async fn order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        let dialect = self.dialect;
+        let NewOrder { warehouse, district, customer, entered, .. } = *order;
+        let place = [int(warehouse), int(district)];
+        let mut rates = Rates::default();
+        let read = &mut |row: &dyn Row| {
+            rates.discount = units(dialect, row, 0, 4);
+            rates.warehouse_tax = units(dialect, row, 3, 4);
+        };
+        self.begin(Sql::CustomerAndTax, &[place[0], place[1], int(customer)], read).await?;
+        let mut number = 0;
+        let take = &mut |row: &dyn Row| {
+            number = row.int(0);
+            rates.district_tax = units(dialect, row, 1, 4);
+        };
+        self.execute(Sql::TakeOrderNumber, &place, take).await?;
+        if number == 0 {
+            return Err(missing("a district"));
+        }
+        self.change(Sql::SetOrderNumber, &[Param::Int(number + 1), place[0], place[1]]).await?;
+        let key = [place[0], place[1], Param::Int(number)];
+        let (count, is_local) = (order.lines().len() as u32, order.is_local());
+        let rest = [int(customer), Param::Timestamp(entered), int(count), int(u32::from(is_local))];
+        self.change(Sql::InsertOrder, &[key[0], key[1], key[2], rest[0], rest[1], rest[2], rest[3]]).await?;
+        self.change(Sql::InsertNewOrder, &key).await?;
+        let written = match self.batched.take() {
+            None => self.lines_one_by_one(order, key).await?,
+            Some(batched) => {
+                let written = self.lines_at_once(&batched, order, key).await;
+                self.batched = Some(batched);
+                written?
+            }
+        };
+        Ok(written.map_or(Ordered::RolledBack, |(cents, original)| {
+            let total = rates.total(cents);
+            Ordered::Committed { order: number, total, original }
+        }))
+    }
+
+    /// What the lines cost in cents, and how many are original; `None` where an item does not exist.
+    async fn lines_one_by_one(
+        &mut self,
+        order: &NewOrder,
+        key: [Param<'static>; 3],
+    ) -> Result<Option<(i64, u32)>, EngineError> {
+        let (mut cents, mut original) = (0, 0);
+        for (line, number) in order.lines().iter().zip(1..) {
+            let Some((amount, is_original)) = self.line(order, key, line, number).await? else { return Ok(None) };
+            cents += amount;
+            original += u32::from(is_original);
+        }
+        Ok(Some((cents, original)))
+    }
+
+    /// A line of an order: what it costs in cents, and whether item and stock are original; `None` where there is no such
+    /// item.
+    async fn line(
+        &mut self,
+        order: &NewOrder,
+        key: [Param<'static>; 3],
+        line: &Line,
+        number: u32,
+    ) -> Result<Option<(i64, bool)>, EngineError> {
+        let dialect = self.dialect;
+        let mut item = None;
+        let read = &mut |row: &dyn Row| item = Some((units(dialect, row, 0, 2), is_original(row.bytes(2))));
+        self.execute(Sql::Item, &[int(line.item)], read).await?;
+        let Some((price, is_item_original)) = item else { return Ok(None) };
+        let place = [int(line.supply), int(line.item)];
+        let mut stock = None;
+        let mut text = [0; DISTRICT_TEXT];
+        let mut length = 0;
+        let read = &mut |row: &dyn Row| {
+            stock = Some((row.int(0), is_original(row.bytes(1))));
+            let of_district = row.bytes(2);
+            length = of_district.len().min(DISTRICT_TEXT);
+            text[..length].copy_from_slice(&of_district[..length]);
+        };
+        let taken = self.stock[order.district as usize - 1];
+        self.transactions.session.execute(taken, &place, read).await?;
+        let (quantity, is_stock_original) = stock.ok_or_else(|| missing("stock"))?;
+        let wanted = i64::from(line.quantity);
+        self.take_stock(order, line, left(quantity, wanted)).await?;
+        let amount = wanted * price;
+        let values = [
+            key[0],
+            key[1],
+            key[2],
+            int(number),
+            int(line.item),
+            int(line.supply),
+            Param::Int(wanted),
+            self.cents(amount),
+            Param::Text(&text[..length]),
+        ];
+        self.change(Sql::InsertLine, &values).await?;
+        Ok(Some((amount, is_item_original && is_stock_original)))
+    }
+
+    /// Takes a line's items from stock, of which so many are left.
+    pub(super) async fn take_stock(&mut self, order: &NewOrder, line: &Line, left: i64) -> Result<(), EngineError> {
+        let remote = u32::from(line.supply != order.warehouse);
+        let values = [Param::Int(left), int(line.quantity), int(remote), int(line.supply), int(line.item)];
+        self.change(Sql::UpdateStock, &values).await.map(drop)
+    }
+
+    async fn pay(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        let dialect = self.dialect;
+        let Payment { warehouse, district, customer_warehouse, customer_district, who, cents, entered } = *payment;
+        let (amount, place) = (self.cents(cents), [int(warehouse), int(district)]);
+        let mut names = Names::default();
+        self.begin(Sql::PayWarehouse, &[amount, place[0]], &mut |_| {}).await?;
+        self.execute(Sql::Warehouse, &place[..1], &mut |row| names.push(row.bytes(0))).await?;
+        names.push(b"    ");
+        self.change(Sql::PayDistrict, &[amount, place[0], place[1]]).await?;
+        self.execute(Sql::District, &place, &mut |row| names.push(row.bytes(0))).await?;
+        let (customer, _) = self.find(customer_warehouse, customer_district, who, false).await?;
+        let key = [int(customer_warehouse), int(customer_district), Param::Int(customer)];
+        let mut found = None;
+        let read = &mut |row: &dyn Row| found = Some((units(dialect, row, 0, 2), row.bytes(1) == b"BC"));
+        self.execute(Sql::CustomerToPay, &key, read).await?;
+        let (balance, has_bad_credit) = found.ok_or_else(|| missing("a customer"))?;
+        if has_bad_credit {
+            self.note(payment, customer, key).await?;
+        } else {
+            self.change(Sql::PayCustomer, &[amount, amount, key[0], key[1], key[2]]).await?;
+        }
+        let values =
+            [key[2], key[1], key[0], place[1], place[0], Param::Timestamp(entered), amount, Param::Text(names.text())];
+        self.change(Sql::InsertHistory, &values).await?;
+        Ok(Paid { customer, balance: balance - cents })
+    }
+
+    /// Pays, and notes the payment at the beginning of the data of a customer of bad credit, whose end falls off (2.5.2.2).
+    async fn note(&mut self, payment: &Payment, customer: i64, key: [Param<'static>; 3]) -> Result<(), EngineError> {
+        let amount = self.cents(payment.cents);
+        let mut data = std::mem::take(&mut self.data);
+        data.clear();
+        put_note(payment, customer, &mut data);
+        let read = self.execute(Sql::CustomerData, &key, &mut |row| data.extend_from_slice(row.bytes(0))).await;
+        data.truncate(DATA);
+        let done = match read {
+            Ok(_) => {
+                let values = [amount, amount, Param::Text(&data), key[0], key[1], key[2]];
+                self.change(Sql::PayCustomerWithData, &values).await.map(drop)
+            }
+            Err(error) => Err(error),
+        };
+        self.data = data;
+        done
+    }
+
+    async fn status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        let dialect = self.dialect;
+        let OrderStatus { warehouse, district, who } = *asked;
+        let (customer, has_begun) = self.find(warehouse, district, who, true).await?;
+        let key = [int(warehouse), int(district), Param::Int(customer)];
+        let mut balance = None;
+        let read: Visit<'_> = &mut |row: &dyn Row| balance = Some(units(dialect, row, 0, 2));
+        match has_begun {
+            true => self.execute(Sql::Balance, &key, read).await?,
+            false => self.begin(Sql::Balance, &key, read).await?,
+        };
+        let balance = balance.ok_or_else(|| missing("a customer"))?;
+        let mut order = 0;
+        self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
+        let mut lines = 0;
+        if order > 0 {
+            lines = self.execute(Sql::Lines, &[key[0], key[1], Param::Int(order)], &mut |_| {}).await?.rows;
+        }
+        Ok(Status { customer, balance, order, lines })
+    }
+
+    async fn deliver(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+        if let Some(batched) = self.batched.take() {
+            let delivered = self.deliver_at_once(&batched, delivery).await;
+            self.batched = Some(batched);
+            return delivered;
+        }
+        let mut delivered = 0;
+        for district in 1..=DISTRICTS {
+            delivered += u32::from(self.deliver_in(delivery, district).await?);
+        }
+        Ok(delivered)
+    }
+
+    /// The oldest order of a district that waits, if there is one; the first district's begins the transaction.
+    pub(super) async fn oldest(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
+        let place = [int(delivery.warehouse), int(district)];
+        let mut oldest = None;
+        let look: Visit<'_> = &mut |row: &dyn Row| oldest = Some(row.int(0));
+        match district {
+            1 => self.begin(Sql::OldestNewOrder, &place, look).await?,
+            _ => self.execute(Sql::OldestNewOrder, &place, look).await?,
+        };
+        if oldest.is_none() && self.dialect == Dialect::PostgreSql {
+            // Where another delivery had the row, PostgreSQL waits for it, finds it gone, and looks for no other.
+            self.execute(Sql::OldestNewOrder, &place, &mut |row| oldest = Some(row.int(0))).await?;
+        }
+        Ok(oldest)
+    }
+
+    /// Delivers the oldest order of a district; false where none waits (2.7.4.2).
+    async fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<bool, EngineError> {
+        let Some(oldest) = self.oldest(delivery, district).await? else { return Ok(false) };
+        let place = [int(delivery.warehouse), int(district)];
+        let key = [place[0], place[1], Param::Int(oldest)];
+        if self.change(Sql::DeleteNewOrder, &key).await?.affected == 0 {
+            return Err(EngineError::conflict("another delivery took the order"));
+        }
+        let mut customer = None;
+        self.execute(Sql::CustomerOfOrder, &key, &mut |row| customer = Some(row.int(0))).await?;
+        let customer = customer.ok_or_else(|| missing("an order that waits for its delivery"))?;
+        self.change(Sql::DeliverOrder, &[int(delivery.carrier), key[0], key[1], key[2]]).await?;
+        self.change(Sql::DeliverLines, &[Param::Timestamp(delivery.delivered), key[0], key[1], key[2]]).await?;
+        let (dialect, mut amount) = (self.dialect, 0);
+        self.execute(Sql::Amount, &key, &mut |row| amount = units(dialect, row, 0, 2)).await?;
+        let values = [self.cents(amount), key[0], key[1], Param::Int(customer)];
+        self.change(Sql::PayFromOrder, &values).await?;
+        Ok(true)
+    }
+
+    async fn level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+        let StockLevel { warehouse, district, threshold } = *asked;
+        let place = [int(warehouse), int(district)];
+        let mut next = 0;
+        self.begin(Sql::NextOrder, &place, &mut |row| next = row.int(0)).await?;
+        let mut low = 0;
+        // Of the last twenty orders.
+        let values = [place[0], place[1], Param::Int(next), Param::Int(next - 20), place[0], int(threshold)];
+        self.execute(Sql::LowStock, &values, &mut |row| low = row.int(0)).await?;
+        Ok(low)
+    }
+}
+
+impl Store for SqlStore {
+    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        let ordered = self.order(order).await;
+        let commits = matches!(ordered, Ok(Ordered::Committed { .. }));
+        self.transactions.end(ordered, commits).await
+    }
+
+    async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        let paid = self.pay(payment).await;
+        self.transactions.end(paid, true).await
+    }
+
+    async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        let status = self.status(asked).await;
+        self.transactions.end(status, true).await
+    }
+
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+        let delivered = self.deliver(delivery).await;
+        self.transactions.end(delivered, true).await
+    }
+
+    async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+        let low = self.level(asked).await;
+        self.transactions.end(low, true).await
+    }
+}

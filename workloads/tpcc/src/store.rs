@@ -1,0 +1,62 @@
+//! What a database does with a transaction's input: the port, with an adapter for each family.
+
+use rumba_core::error::EngineError;
+
+use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
+
+/// What a new order came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ordered {
+    /// It was committed.
+    Committed {
+        /// Its number in its district.
+        order: i64,
+        /// What it costs, in cents, taxed and discounted (clause 2.4.2.2).
+        total: i64,
+        /// Its lines of which item and stock both are original: the terminal's letter `B`.
+        original: u32,
+    },
+    /// An item was not there, and it was rolled back, as one in a hundred is to be (clause 2.4.1.4).
+    RolledBack,
+}
+
+/// What a payment came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paid {
+    /// The customer's number, also where it was asked for by name.
+    pub customer: i64,
+    /// Its balance after it, in cents.
+    pub balance: i64,
+}
+
+/// What is known of a customer's last order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The customer's number.
+    pub customer: i64,
+    /// Its balance, in cents.
+    pub balance: i64,
+    /// Its last order; 0 if it has none.
+    pub order: i64,
+    /// Its order lines.
+    pub lines: u64,
+}
+
+/// The transactions of clause 2, each from its beginning to its end. After an error nothing of it is left, but after
+/// [`EngineError::CutOff`], when that is not known.
+pub trait Store {
+    /// Orders 5 to 15 items (2.4).
+    async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError>;
+
+    /// Takes a customer's payment (2.5).
+    async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError>;
+
+    /// Tells of a customer's last order (2.6).
+    async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError>;
+
+    /// Delivers the oldest order of each district of a warehouse (2.7); how many there were.
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<u32, EngineError>;
+
+    /// How many of a district's recently sold items are low in stock (2.8).
+    async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError>;
+}

@@ -1,0 +1,277 @@
+//! The nine tables (clause 1.3), whatever keeps them.
+
+/// The tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    Warehouse,
+    District,
+    Customer,
+    History,
+    NewOrder,
+    Orders,
+    OrderLine,
+    Item,
+    Stock,
+}
+
+impl Table {
+    /// All, in the order of their numbers.
+    pub const ALL: [Table; 9] = [
+        Table::Warehouse,
+        Table::District,
+        Table::Customer,
+        Table::History,
+        Table::NewOrder,
+        Table::Orders,
+        Table::OrderLine,
+        Table::Item,
+        Table::Stock,
+    ];
+}
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A whole number that is part of the primary key; the key's columns come first.
+    Key,
+    /// A whole number.
+    Int,
+    /// An amount of money, in cents.
+    Money,
+    /// A share, in ten-thousandths.
+    Rate,
+    /// A date and time, or none.
+    Time,
+    /// Text of up to so many bytes.
+    Text(u16),
+    /// Text of so many bytes.
+    Letters(u16),
+}
+
+impl Type {
+    /// Whether it is text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Type::Text(_) | Type::Letters(_))
+    }
+}
+
+impl Table {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Warehouse => "warehouse",
+            Table::District => "district",
+            Table::Customer => "customer",
+            Table::History => "history",
+            Table::NewOrder => "new_order",
+            Table::Orders => "orders",
+            Table::OrderLine => "order_line",
+            Table::Item => "item",
+            Table::Stock => "stock",
+        }
+    }
+
+    /// Its columns with their types, in the order in which rows are loaded. Keys lead with the warehouse, so that what is of
+    /// one warehouse lies together; history has none (1.3.1).
+    pub fn columns(self) -> &'static [(&'static str, Type)] {
+        use Type::{Int, Key, Letters, Money, Rate, Text, Time};
+        match self {
+            Table::Warehouse => &[
+                ("w_id", Key),
+                ("w_name", Text(10)),
+                ("w_street_1", Text(20)),
+                ("w_street_2", Text(20)),
+                ("w_city", Text(20)),
+                ("w_state", Letters(2)),
+                ("w_zip", Letters(9)),
+                ("w_tax", Rate),
+                ("w_ytd", Money),
+            ],
+            Table::District => &[
+                ("d_w_id", Key),
+                ("d_id", Key),
+                ("d_name", Text(10)),
+                ("d_street_1", Text(20)),
+                ("d_street_2", Text(20)),
+                ("d_city", Text(20)),
+                ("d_state", Letters(2)),
+                ("d_zip", Letters(9)),
+                ("d_tax", Rate),
+                ("d_ytd", Money),
+                ("d_next_o_id", Int),
+            ],
+            Table::Customer => &[
+                ("c_w_id", Key),
+                ("c_d_id", Key),
+                ("c_id", Key),
+                ("c_first", Text(16)),
+                ("c_middle", Letters(2)),
+                ("c_last", Text(16)),
+                ("c_street_1", Text(20)),
+                ("c_street_2", Text(20)),
+                ("c_city", Text(20)),
+                ("c_state", Letters(2)),
+                ("c_zip", Letters(9)),
+                ("c_phone", Letters(16)),
+                ("c_since", Time),
+                ("c_credit", Letters(2)),
+                ("c_credit_lim", Money),
+                ("c_discount", Rate),
+                ("c_balance", Money),
+                ("c_ytd_payment", Money),
+                ("c_payment_cnt", Int),
+                ("c_delivery_cnt", Int),
+                ("c_data", Text(500)),
+            ],
+            Table::History => &[
+                ("h_c_id", Int),
+                ("h_c_d_id", Int),
+                ("h_c_w_id", Int),
+                ("h_d_id", Int),
+                ("h_w_id", Int),
+                ("h_date", Time),
+                ("h_amount", Money),
+                ("h_data", Text(24)),
+            ],
+            Table::NewOrder => &[("no_w_id", Key), ("no_d_id", Key), ("no_o_id", Key)],
+            Table::Orders => &[
+                ("o_w_id", Key),
+                ("o_d_id", Key),
+                ("o_id", Key),
+                ("o_c_id", Int),
+                ("o_entry_d", Time),
+                ("o_carrier_id", Int),
+                ("o_ol_cnt", Int),
+                ("o_all_local", Int),
+            ],
+            Table::OrderLine => &[
+                ("ol_w_id", Key),
+                ("ol_d_id", Key),
+                ("ol_o_id", Key),
+                ("ol_number", Key),
+                ("ol_i_id", Int),
+                ("ol_supply_w_id", Int),
+                ("ol_delivery_d", Time),
+                ("ol_quantity", Int),
+                ("ol_amount", Money),
+                ("ol_dist_info", Letters(24)),
+            ],
+            Table::Item => {
+                &[("i_id", Key), ("i_im_id", Int), ("i_name", Text(24)), ("i_price", Money), ("i_data", Text(50))]
+            }
+            Table::Stock => &[
+                ("s_w_id", Key),
+                ("s_i_id", Key),
+                ("s_quantity", Int),
+                ("s_dist_01", Letters(24)),
+                ("s_dist_02", Letters(24)),
+                ("s_dist_03", Letters(24)),
+                ("s_dist_04", Letters(24)),
+                ("s_dist_05", Letters(24)),
+                ("s_dist_06", Letters(24)),
+                ("s_dist_07", Letters(24)),
+                ("s_dist_08", Letters(24)),
+                ("s_dist_09", Letters(24)),
+                ("s_dist_10", Letters(24)),
+                ("s_ytd", Int),
+                ("s_order_cnt", Int),
+                ("s_remote_cnt", Int),
+                ("s_data", Text(50)),
+            ],
+        }
+    }
+}
+
+/// Where columns stand in their tables, of those that are asked for by their place.
+pub mod column {
+    pub const W_NAME: usize = 1;
+    pub const W_TAX: usize = 7;
+    pub const W_YTD: usize = 8;
+    pub const D_NAME: usize = 2;
+    pub const D_TAX: usize = 8;
+    pub const D_YTD: usize = 9;
+    pub const D_NEXT_O_ID: usize = 10;
+    pub const C_FIRST: usize = 3;
+    pub const C_LAST: usize = 5;
+    pub const C_CREDIT: usize = 13;
+    pub const C_DISCOUNT: usize = 15;
+    pub const C_BALANCE: usize = 16;
+    pub const C_YTD_PAYMENT: usize = 17;
+    pub const C_PAYMENT_CNT: usize = 18;
+    pub const C_DELIVERY_CNT: usize = 19;
+    pub const C_DATA: usize = 20;
+    pub const H_C_ID: usize = 0;
+    pub const H_C_D_ID: usize = 1;
+    pub const H_C_W_ID: usize = 2;
+    pub const H_D_ID: usize = 3;
+    pub const H_W_ID: usize = 4;
+    pub const H_AMOUNT: usize = 6;
+    pub const O_C_ID: usize = 3;
+    pub const O_CARRIER_ID: usize = 5;
+    pub const O_OL_CNT: usize = 6;
+    pub const OL_I_ID: usize = 4;
+    pub const OL_DELIVERY_D: usize = 6;
+    pub const OL_AMOUNT: usize = 8;
+    pub const I_PRICE: usize = 3;
+    pub const I_DATA: usize = 4;
+    pub const S_QUANTITY: usize = 2;
+    /// The first of ten.
+    pub const S_DIST_01: usize = 3;
+    pub const S_YTD: usize = 13;
+    pub const S_ORDER_CNT: usize = 14;
+    pub const S_REMOTE_CNT: usize = 15;
+    pub const S_DATA: usize = 16;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_where_they_are_said_to_stand() {
+        for (table, place, name) in [
+            (Table::Warehouse, column::W_NAME, "w_name"),
+            (Table::Warehouse, column::W_TAX, "w_tax"),
+            (Table::Warehouse, column::W_YTD, "w_ytd"),
+            (Table::District, column::D_NAME, "d_name"),
+            (Table::District, column::D_TAX, "d_tax"),
+            (Table::District, column::D_YTD, "d_ytd"),
+            (Table::District, column::D_NEXT_O_ID, "d_next_o_id"),
+            (Table::Customer, column::C_FIRST, "c_first"),
+            (Table::Customer, column::C_LAST, "c_last"),
+            (Table::Customer, column::C_CREDIT, "c_credit"),
+            (Table::Customer, column::C_DISCOUNT, "c_discount"),
+            (Table::Customer, column::C_BALANCE, "c_balance"),
+            (Table::Customer, column::C_YTD_PAYMENT, "c_ytd_payment"),
+            (Table::Customer, column::C_PAYMENT_CNT, "c_payment_cnt"),
+            (Table::Customer, column::C_DELIVERY_CNT, "c_delivery_cnt"),
+            (Table::Customer, column::C_DATA, "c_data"),
+            (Table::History, column::H_C_ID, "h_c_id"),
+            (Table::History, column::H_C_D_ID, "h_c_d_id"),
+            (Table::History, column::H_C_W_ID, "h_c_w_id"),
+            (Table::History, column::H_D_ID, "h_d_id"),
+            (Table::History, column::H_W_ID, "h_w_id"),
+            (Table::History, column::H_AMOUNT, "h_amount"),
+            (Table::Orders, column::O_C_ID, "o_c_id"),
+            (Table::Orders, column::O_CARRIER_ID, "o_carrier_id"),
+            (Table::Orders, column::O_OL_CNT, "o_ol_cnt"),
+            (Table::OrderLine, column::OL_I_ID, "ol_i_id"),
+            (Table::OrderLine, column::OL_DELIVERY_D, "ol_delivery_d"),
+            (Table::OrderLine, column::OL_AMOUNT, "ol_amount"),
+            (Table::Item, column::I_PRICE, "i_price"),
+            (Table::Item, column::I_DATA, "i_data"),
+            (Table::Stock, column::S_QUANTITY, "s_quantity"),
+            (Table::Stock, column::S_DIST_01, "s_dist_01"),
+            (Table::Stock, column::S_YTD, "s_ytd"),
+            (Table::Stock, column::S_ORDER_CNT, "s_order_cnt"),
+            (Table::Stock, column::S_REMOTE_CNT, "s_remote_cnt"),
+            (Table::Stock, column::S_DATA, "s_data"),
+        ] {
+            assert_eq!(table.columns()[place].0, name, "{table:?}");
+        }
+        // The number of a table is that of its place.
+        for (number, table) in Table::ALL.into_iter().enumerate() {
+            assert_eq!(table as usize, number, "{table:?}");
+        }
+    }
+}

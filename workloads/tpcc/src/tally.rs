@@ -1,0 +1,167 @@
+//! What clients have been told is done: the tables are held against it.
+//!
+//! Each number has one writer, which stores it without a read-modify-write in a cache line of its own.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rumba_core::workload::State;
+
+use crate::scale::bytes;
+
+/// A number of one writer.
+#[derive(Debug, Default)]
+struct Number(AtomicI64);
+
+impl Number {
+    #[inline]
+    fn add(&self, change: i64) {
+        self.0.store(self.0.load(Relaxed) + change, Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Numbers {
+    orders: Number,
+    lines: Number,
+    payments: Number,
+    cents: Number,
+    deliveries: Number,
+    orders_in_doubt: Number,
+    payments_in_doubt: Number,
+    deliveries_in_doubt: Number,
+}
+
+/// The sums over all clients, and over what was done before to the data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// New orders that were committed.
+    pub orders: i64,
+    /// Their lines.
+    pub lines: i64,
+    /// Payments that were committed.
+    pub payments: i64,
+    /// What they came to, in cents.
+    pub cents: i64,
+    /// Orders that were delivered.
+    pub deliveries: i64,
+    /// New orders that were begun, and of which it is not known whether they were committed.
+    pub orders_in_doubt: i64,
+    /// Payments likewise.
+    pub payments_in_doubt: i64,
+    /// Transactions of delivery likewise, each of up to ten orders.
+    pub deliveries_in_doubt: i64,
+}
+
+impl Sums {
+    /// What was added to the loaded rows, in bytes.
+    pub fn bytes(&self) -> i64 {
+        let [order, line, payment, delivery] =
+            [bytes::NEW_ORDER + bytes::ORDER + bytes::BY_CUSTOMER, bytes::ORDER_LINE, bytes::HISTORY, bytes::NEW_ORDER]
+                .map(u64::cast_signed);
+        self.orders * order + self.lines * line + self.payments * payment - self.deliveries * delivery
+    }
+}
+
+type Of = fn(&Numbers) -> &Number;
+
+/// The numbers by the names under which they go with a copy of the data.
+const NAMED: [(&str, Of); 8] = [
+    ("orders", |numbers| &numbers.orders),
+    ("lines", |numbers| &numbers.lines),
+    ("payments", |numbers| &numbers.payments),
+    ("payment_cents", |numbers| &numbers.cents),
+    ("deliveries", |numbers| &numbers.deliveries),
+    ("orders_in_doubt", |numbers| &numbers.orders_in_doubt),
+    ("payments_in_doubt", |numbers| &numbers.payments_in_doubt),
+    ("deliveries_in_doubt", |numbers| &numbers.deliveries_in_doubt),
+];
+
+/// The tallies of one database.
+#[derive(Debug, Default)]
+pub struct Tallies(Mutex<Vec<Arc<Numbers>>>);
+
+impl Tallies {
+    /// A tally for one client.
+    pub fn open(&self) -> Tally {
+        let numbers = Arc::<Numbers>::default();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
+        Tally(numbers)
+    }
+
+    fn sum(&self, of: Of) -> i64 {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|numbers| of(numbers).0.load(Relaxed)).sum()
+    }
+
+    /// The sums as of now.
+    pub fn sums(&self) -> Sums {
+        let [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt] =
+            NAMED.map(|(_, of)| self.sum(of));
+        Sums { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt }
+    }
+
+    /// The sums by name.
+    pub fn state(&self) -> State {
+        NAMED.iter().map(|(name, of)| ((*name).to_owned(), self.sum(*of).max(0).cast_unsigned())).collect()
+    }
+
+    /// Adds sums that another process has given.
+    ///
+    /// # Errors
+    /// The name of one that is missing; nothing is added then.
+    pub fn restore(&self, state: &State) -> Result<(), &'static str> {
+        let numbers = Numbers::default();
+        for (name, of) in NAMED {
+            of(&numbers).add(state.get(name).ok_or(name)?.cast_signed());
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(numbers));
+        Ok(())
+    }
+}
+
+/// One client's tally: its only writer.
+#[derive(Debug)]
+pub struct Tally(Arc<Numbers>);
+
+impl Tally {
+    /// A new order is begun, and its end not known.
+    pub fn order_begins(&mut self) {
+        self.0.orders_in_doubt.add(1);
+    }
+
+    /// A new order's end is known: committed with so many lines, or nothing of it is left.
+    pub fn order_ended(&mut self, lines: Option<usize>) {
+        self.0.orders_in_doubt.add(-1);
+        if let Some(lines) = lines {
+            self.0.orders.add(1);
+            self.0.lines.add(lines as i64);
+        }
+    }
+
+    /// A payment is begun.
+    pub fn payment_begins(&mut self) {
+        self.0.payments_in_doubt.add(1);
+    }
+
+    /// A payment's end is known: so many cents, or nothing of it is left.
+    pub fn payment_ended(&mut self, cents: Option<i64>) {
+        self.0.payments_in_doubt.add(-1);
+        if let Some(cents) = cents {
+            self.0.payments.add(1);
+            self.0.cents.add(cents);
+        }
+    }
+
+    /// A delivery is begun.
+    pub fn delivery_begins(&mut self) {
+        self.0.deliveries_in_doubt.add(1);
+    }
+
+    /// A delivery's end is known: so many orders.
+    pub fn delivery_ended(&mut self, orders: u32) {
+        self.0.deliveries_in_doubt.add(-1);
+        self.0.deliveries.add(i64::from(orders));
+    }
+}

@@ -1,0 +1,181 @@
+//! A client of the mix.
+
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rumba_core::error::EngineError;
+use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
+
+use crate::deck::Deck;
+use crate::draw::{Home, Input, Inputs};
+use crate::scale::DISTRICTS;
+use crate::settings::Config;
+use crate::store::{Ordered, Store};
+use crate::tally::Tally;
+
+/// Retries of a transaction that conflicted before it is given up.
+const RETRIES: u32 = 100;
+
+/// The types of operations, in the order of `bound::OPS`. New orders that roll back count by themselves, so that the
+/// committed ones of a minute are the specification's tpmC.
+pub const NEW_ORDER: OpKind = 0;
+pub const PAYMENT: OpKind = 1;
+pub const ORDER_STATUS: OpKind = 2;
+pub const DELIVERY: OpKind = 3;
+pub const STOCK_LEVEL: OpKind = 4;
+pub const ROLLED_BACK: OpKind = 5;
+
+/// Keying times, and the means of think times, in seconds, by the types of operations (5.2.5.7).
+const TIMES_S: [(f64, f64); 6] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0), (18.0, 12.0)];
+
+/// Keying and think times: what the terminal waits before its next transaction.
+struct Thoughts {
+    random: Random,
+    /// For what the last transaction has answered.
+    thinking_s: f64,
+    pause: Duration,
+}
+
+impl Thoughts {
+    /// A transaction of this type is next.
+    fn next(&mut self, kind: OpKind) {
+        let (keying_s, mean_s) = TIMES_S[kind];
+        self.pause = Duration::from_secs_f64(self.thinking_s + keying_s);
+        // Exponentially distributed, at most ten times the mean (5.2.5.4).
+        let share = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        self.thinking_s = (-(1.0 - share).ln() * mean_s).min(10.0 * mean_s);
+    }
+}
+
+/// A client: its deck, its inputs, and the database.
+pub struct Terminal<S> {
+    store: S,
+    deck: Deck,
+    inputs: Inputs,
+    items: u32,
+    input: Option<Input>,
+    thoughts: Option<Thoughts>,
+    tally: Tally,
+    retry: Retry,
+}
+
+impl<S: Store> Terminal<S> {
+    /// The client at an address.
+    pub fn new(store: S, config: &Config, tally: Tally, at: ClientAddress, seed: u64) -> Self {
+        let seed = client_seed(seed, at);
+        let random = |stream| Random::seed_from_u64(stream_seed(seed, stream));
+        let home = Home { warehouse: at.client / DISTRICTS + 1, district: at.client % DISTRICTS + 1 };
+        let thoughts = Thoughts { random: random(2), thinking_s: 0.0, pause: Duration::ZERO };
+        Self {
+            store,
+            deck: Deck::new(),
+            inputs: Inputs::new(random(0), config.scale, config.constants, config.thinks.then_some(home)),
+            items: config.scale.items,
+            input: None,
+            thoughts: config.thinks.then_some(thoughts),
+            tally,
+            retry: Retry::new(RETRIES, stream_seed(seed, 1)),
+        }
+    }
+
+    /// Performs the input once; rows that it has read or written.
+    async fn once(&mut self, input: &Input) -> Result<u64, EngineError> {
+        match input {
+            Input::NewOrder(order) => {
+                self.tally.order_begins();
+                let ordered = self.store.new_order(order).await;
+                if !is_in_doubt(&ordered) {
+                    let is_there = matches!(ordered, Ok(Ordered::Committed { .. }));
+                    self.tally.order_ended(is_there.then_some(order.lines().len()));
+                }
+                ordered.map(|_| order.lines().len() as u64)
+            }
+            Input::Payment(payment) => {
+                self.tally.payment_begins();
+                let paid = self.store.payment(payment).await;
+                if !is_in_doubt(&paid) {
+                    self.tally.payment_ended(paid.is_ok().then_some(payment.cents));
+                }
+                paid.map(|_| 1)
+            }
+            Input::OrderStatus(asked) => self.store.order_status(asked).await.map(|status| status.lines),
+            Input::Delivery(delivery) => {
+                self.tally.delivery_begins();
+                let delivered = self.store.delivery(delivery).await;
+                if !is_in_doubt(&delivered) {
+                    self.tally.delivery_ended(*delivered.as_ref().unwrap_or(&0));
+                }
+                delivered.map(u64::from)
+            }
+            Input::StockLevel(asked) => self.store.stock_level(asked).await.map(|_| 1),
+        }
+    }
+}
+
+/// Whether it is not known what became of it.
+fn is_in_doubt<T>(result: &Result<T, EngineError>) -> bool {
+    matches!(result, Err(EngineError::CutOff(_) | EngineError::Lost(_)))
+}
+
+impl<S: Store> Worker for Terminal<S> {
+    fn draw(&mut self) -> Option<OpKind> {
+        let card = self.deck.draw(self.inputs.random());
+        let input = self.inputs.draw(card);
+        let kind = match &input {
+            Input::NewOrder(order) if order.lines().iter().any(|line| line.item > self.items) => ROLLED_BACK,
+            Input::NewOrder(_) => NEW_ORDER,
+            Input::Payment(_) => PAYMENT,
+            Input::OrderStatus(_) => ORDER_STATUS,
+            Input::Delivery(_) => DELIVERY,
+            Input::StockLevel(_) => STOCK_LEVEL,
+        };
+        self.input = Some(input);
+        if let Some(thoughts) = &mut self.thoughts {
+            thoughts.next(kind);
+        }
+        Some(kind)
+    }
+
+    fn pause(&self) -> Duration {
+        self.thoughts.as_ref().map_or(Duration::ZERO, |thoughts| thoughts.pause)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        let Some(input) = self.input.take() else { return Ok(Op::default()) };
+        let mut retries = 0;
+        loop {
+            match self.once(&input).await {
+                Ok(rows) => return Ok(Op { rows, retries, failed: false }),
+                Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
+                Err(error) if error.is_conflict() => {
+                    if !self.retry.wait(retries + 1).await {
+                        return Ok(Op { rows: 0, retries, failed: true });
+                    }
+                    retries += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_thinks_and_keys_as_long_as_the_specification_says() {
+        let mut thoughts = Thoughts { random: Random::seed_from_u64(1), thinking_s: 0.0, pause: Duration::ZERO };
+        thoughts.next(NEW_ORDER);
+        assert_eq!(thoughts.pause, Duration::from_secs(18));
+        let mut thought_s = 0.0;
+        for _ in 0..10_000 {
+            thoughts.next(PAYMENT);
+            let pause_s = thoughts.pause.as_secs_f64();
+            assert!((3.0..=123.0).contains(&pause_s), "{pause_s}");
+            thought_s += pause_s - 3.0;
+        }
+        assert!((thought_s / 10_000.0 - 12.0).abs() < 0.4, "{thought_s}");
+    }
+}
