@@ -264,6 +264,8 @@ impl Variable {
                 Err(_) => wrong("a whole number, or a size such as 64MiB".into()),
             },
             Some("DOUBLE") if text.parse::<f64>().is_err() => wrong("a number".into()),
+            // Of some a server names no words, such as MariaDB of character sets: it says itself what it does not know.
+            Some("ENUM") if self.words.as_deref().is_none_or(str::is_empty) => Ok(()),
             Some("ENUM") => {
                 let words: Vec<&str> = self.words.as_deref().unwrap_or_default().split(',').collect();
                 let by_number = text.parse::<usize>().is_ok_and(|number| number < words.len());
@@ -299,11 +301,14 @@ mod tests {
             words: None,
         };
         let word = Variable { kind: Some("ENUM".into()), words: Some("fsync,O_DIRECT".into()), ..Variable::default() };
+        let untold = Variable { kind: Some("ENUM".into()), words: Some(String::new()), ..Variable::default() };
         Capabilities {
             brand: Brand::MariaDb,
             version: Version(10, 11, 14),
             version_text: "10.11.14-MariaDB".into(),
-            variables: [("innodb_page_size".to_owned(), number), ("innodb_flush_method".to_owned(), word)].into(),
+            variables: [("innodb_page_size", number), ("innodb_flush_method", word), ("character_set_server", untold)]
+                .map(|(name, variable)| (name.to_owned(), variable))
+                .into(),
             engines: vec!["InnoDB".into(), "ROCKSDB".into()],
         }
     }
@@ -332,5 +337,7 @@ mod tests {
         assert!(known.value("innodb_page_size", &Value::Text("big".into())).is_err());
         let error = known.value("innodb_flush_method", &Value::Text("O_DIRCT".into())).unwrap_err();
         assert!(error.remedy.contains("O_DIRECT"), "{}", error.remedy);
+        let charset = known.value("character_set_server", &Value::Text("latin1".into()));
+        assert_eq!(charset.as_deref(), Ok("latin1"));
     }
 }
