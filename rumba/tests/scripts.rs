@@ -4,14 +4,17 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client as _, Op, OpKind, Pace, block_on};
+use rumba_sysbench::report::{Latency, StatementTimes};
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
+use rumba_workload_sysbench::stopwatch::Stopwatch;
 use rumba_workload_sysbench::{Interpreter, ScriptClient, ScriptError};
 
 struct Sqlite {
@@ -337,6 +340,31 @@ fn options_and_commands_of_a_script_are_read() {
     assert_eq!(interpreter.command("other").unwrap(), None);
     assert_eq!(interpreter.lua().globals().get::<f64>("made").unwrap(), 7.0);
     drop(run.dir);
+}
+
+#[test]
+fn what_statements_take_is_told_once() {
+    let run = Run::new();
+    let stopwatch = Stopwatch::default();
+    assert_eq!(stopwatch.take(), None);
+    let mut session = stopwatch.over(run.host.connect(0, 0).unwrap());
+    let mut ask = |sql: &str| {
+        session.submit_text(sql).unwrap();
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        let answer = session.poll_answer(&mut context, &mut |_| std::thread::sleep(Duration::from_millis(2)));
+        assert!(matches!(answer, Poll::Ready(Ok(_))), "{sql}: {answer:?}");
+    };
+    ask("VALUES (1), (2)");
+    let told = stopwatch.take().unwrap();
+    assert!(told.executing.sum_ns > 0 && told.fetching.sum_ns >= 4_000_000, "{told:?}");
+    ask("CREATE TABLE t (a INTEGER)");
+    let told = stopwatch.take().unwrap();
+    assert!(told.executing.sum_ns > 0, "{told:?}");
+    assert_eq!(told.fetching, Latency::default(), "it has no rows");
+    assert_eq!(stopwatch.take(), Some(StatementTimes::default()), "it was told already");
+    drop(session);
+    assert!(stopwatch.take().is_some());
+    assert_eq!(stopwatch.take(), None, "what is closed is forgotten");
 }
 
 #[test]

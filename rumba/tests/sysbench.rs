@@ -212,11 +212,58 @@ fn a_rate_that_cannot_be_served_ends_the_run() {
 #[test]
 fn a_dry_run_needs_no_server() {
     let place = Place::new();
-    let dry = ["--db-driver=mysql", "--mysql-dry-run", "--events=50", "--tables=2", "oltp_read_write", "run"];
-    let said = succeeds(&place, &dry);
-    assert!(said.contains("transactions:                        50 "), "{said}");
-    let dry = ["--db-driver=mysql", "--mysql-dry-run", "--tables=2", "oltp_read_write", "prepare"];
-    succeeds(&place, &dry);
+    // Nobody listens there.
+    let dry = ["--mysql-dry-run", "--mysql-port=1", "oltp_read_write", "--tables=2", "--table-size=5000"];
+    succeeds(&place, &[&dry[..], &["prepare"]].concat());
+    let said = succeeds(&place, &[&dry[..], &["--threads=2", "--events=60", "--time=0", "run"]].concat());
+    assert_eq!(figure(&said, "total number of events:"), 60.0, "{said}");
+    let (read, written, other) = (figure(&said, "read:"), figure(&said, "write:"), figure(&said, "other:"));
+    assert_eq!((read, written, other), (0.0, 0.0, 1200.0), "no answer says what a statement did: {said}");
+    // Of opt_report_interval.t and opt_report_checkpoints.t, which ask nothing else of a database.
+    let words = ["--time=3", "--events=0", "--report-interval=1", "--report-checkpoints=1,2", "run"];
+    let said = succeeds(&place, &[&dry[..], &words].concat());
+    let second: Vec<&str> = said.lines().filter(|line| line.starts_with("[ 2s ] thds: 1 tps: ")).collect();
+    assert!(second.len() == 1 && second[0].ends_with(" err/s: 0.00 reconn/s: 0.00"), "{said}");
+    let is_title = |line: &&str| line.ends_with("Checkpoint report:") || *line == "SQL statistics:";
+    let titles: Vec<&str> = said.lines().filter(is_title).collect();
+    let (first, second) = ("[ 1s ] Checkpoint report:", "[ 2s ] Checkpoint report:");
+    assert_eq!(titles, [first, "SQL statistics:", second, "SQL statistics:", "SQL statistics:"], "{said}");
+    let said = succeeds(&place, &[&dry[..], &["--rate=100", "--time=2", "--report-interval=1", "run"]].concat());
+    assert!(said.contains("\n[ 1s ] queue length: ") && said.contains(", concurrency: "), "{said}");
+}
+
+#[test]
+fn how_long_statements_took_is_told_with_all_the_verbosity_there_is() {
+    let place = Place::new();
+    let options = ["--db-driver=sqlite", "--db-debug", "oltp_read_only", "--table-size=500"];
+    succeeds(&place, &[&options[..], &["prepare"]].concat());
+    let run = ["--events=50", "--time=0", "run"];
+    let said = succeeds(&place, &[&options[..], &run].concat());
+    assert!(!said.contains("execution statistics"), "{said}");
+    let said = succeeds(&place, &[&options[..], &["--verbosity=5"], &run].concat());
+    for part in ["Query execution statistics:", "Results fetching statistics:"] {
+        let (_, told) = said.split_once(&format!("DEBUG: {part}\n")).unwrap_or_else(|| panic!("no {part:?} in {said}"));
+        assert!(figure(told, "DEBUG:   total:") > 0.0, "{part}: {said}");
+    }
+}
+
+#[test]
+fn what_waits_is_told_while_it_runs_at_a_rate() {
+    let place = Place::new();
+    let script = "ffi.cdef[[int usleep(unsigned int);]]\nfunction event() ffi.C.usleep(2000) end";
+    std::fs::write(place.path("nap.lua"), script).unwrap();
+    let words = ["--rate=2000", "--time=2", "--report-interval=1", "--report-json=r.json", "run"];
+    let said = succeeds(&place, &[&["nap.lua"][..], &words].concat());
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("[ 1s ] ")).collect();
+    assert!(lines.len() == 2 && lines[0].contains(" eps: ") && !lines[1].contains(','), "{said}");
+    // Of two thousand that arrive in a second no more than five hundred are served.
+    let (length, concurrency) =
+        (figure(&said, "[ 1s ] queue length:"), lines[1].split_once("concurrency: ").unwrap().1);
+    assert!(length >= 1000.0 && ["0", "1"].contains(&concurrency), "{said}");
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path("r.json")).unwrap()).unwrap();
+    assert_eq!(json["intervals"][0]["queue_length"].as_f64(), Some(length), "{json}");
+    assert!(json["total"].get("queue_length").is_none(), "{json}");
 }
 
 #[test]

@@ -51,10 +51,15 @@ impl Log {
         Self { verbosity, last: String::new(), repeats: 0 }
     }
 
+    /// Whether what matters so much is said.
+    pub fn tells(&self, rank: Rank) -> bool {
+        rank <= self.verbosity
+    }
+
     /// What to print for a message, end of line included: nothing if it does not matter enough, or is what was said
     /// last. Errors of a thousand threads are so one line, and their number.
     pub fn line(&mut self, rank: Rank, text: &str) -> String {
-        if rank > self.verbosity {
+        if !self.tells(rank) {
             return String::new();
         }
         if text == self.last && !text.is_empty() {
@@ -69,7 +74,7 @@ impl Log {
     /// What to print for a report, whose lines are never repeats. sysbench takes the empty line that ends one report
     /// and begins another for a repeat, and says so.
     pub fn report(&mut self, text: &str) -> String {
-        if Rank::Notice > self.verbosity {
+        if !self.tells(Rank::Notice) {
             return String::new();
         }
         let repeated = self.repeated();
@@ -96,6 +101,7 @@ mod tests {
         assert_eq!(log.report("Throughput:\n"), "");
         assert_eq!(log.line(Rank::Warning, "hm"), "WARNING: hm\n");
         assert_eq!(log.line(Rank::Fatal, "no"), "FATAL: no\n");
+        assert!(log.tells(Rank::Warning) && !log.tells(Rank::Notice));
         assert_eq!(Rank::of(3), Some(Rank::Notice));
         assert_eq!(Rank::of(6), None);
     }

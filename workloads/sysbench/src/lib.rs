@@ -21,6 +21,7 @@ pub mod random;
 pub mod remedy;
 mod row_load;
 pub mod setup;
+pub mod stopwatch;
 mod workload;
 
 pub use client::ScriptClient;

@@ -13,7 +13,13 @@ pub static DATABASE: &[OptionInfo] = &[
         Some("auto"),
         "whether statements are prepared on the server: {auto, disable}",
     ),
-    option(Group::Database, "db-debug", Flag, Some("off"), "tell what goes to the database and back"),
+    option(
+        Group::Database,
+        "db-debug",
+        Flag,
+        Some("off"),
+        "with --verbosity=5, tell how long statements and their rows took",
+    ),
 ];
 
 /// Options of MySQL and its kin.

@@ -8,10 +8,12 @@ use rumba_core::sql::SqlSession;
 use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
 use rumba_sysbench::log::{Log, Rank};
+use rumba_sysbench::report::StatementTimes;
 use rumba_sysbench::settings::{DatabaseSettings, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
 use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
+use rumba_workload_sysbench::stopwatch::Stopwatch;
 
 use super::dry::DrySession;
 use super::{Ended, print};
@@ -35,16 +37,37 @@ enum Way {
     },
 }
 
+impl Way {
+    /// A session of a client.
+    fn session(&self, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
+        let session: Box<dyn SqlSession> = match self {
+            Way::MySql { targets, options } => {
+                // Several hosts or ports are taken in turns.
+                let target = &targets[client as usize % targets.len()];
+                Box::new(mysql::WireSession::connect(target, options)?)
+            }
+            Way::PostgreSql { target, options } => Box::new(postgresql::PgSession::connect(target, options)?),
+            Way::Sqlite { file, pragmas, busy_timeout_ms } => {
+                rumba_engine_sqlite::session(file, pragmas, *busy_timeout_ms)?
+            }
+            Way::Nowhere => Box::new(DrySession::default()),
+        };
+        Ok(session)
+    }
+}
+
 /// What scripts ask of this program.
 pub struct Drivers {
     options: OnceLock<OptionSet>,
     log: Mutex<Log>,
+    stopwatch: Stopwatch,
 }
 
 impl Drivers {
     /// Nothing is known of options yet.
     pub fn new() -> Self {
-        Self { options: OnceLock::new(), log: Mutex::new(Log::new(Rank::Notice)) }
+        let log = Mutex::new(Log::new(Rank::Notice));
+        Self { options: OnceLock::new(), log, stopwatch: Stopwatch::default() }
     }
 
     /// Takes the options on.
@@ -62,6 +85,11 @@ impl Drivers {
     /// Prints a report, and what is told with it.
     pub fn report(&self, text: &str) {
         print(&self.log.lock().unwrap_or_else(PoisonError::into_inner).report(text));
+    }
+
+    /// What statements took since the last call, where that is to be told.
+    pub fn statement_times(&self) -> Option<StatementTimes> {
+        self.stopwatch.take()
     }
 
     /// Prints what a client failed with.
@@ -84,10 +112,16 @@ impl Drivers {
         Ended(failure.exit_code())
     }
 
+    /// Whether statements are timed. sysbench tells their times as what matters least of all.
+    fn times_statements(&self, settings: &DatabaseSettings) -> bool {
+        settings.debug && self.log.lock().unwrap_or_else(PoisonError::into_inner).tells(Rank::Debug)
+    }
+
     fn options(&self) -> Result<&OptionSet, EngineError> {
         self.options.get().ok_or_else(|| EngineError::failed("connect", "the options are not known yet"))
     }
 
+    /// The way of a driver, and whether statements are timed on it.
     fn way(&self, driver: usize) -> Result<(Way, bool), EngineError> {
         let options = self.options()?;
         let name = DRIVERS[driver].name;
@@ -99,7 +133,7 @@ impl Drivers {
             "pgsql" => postgresql_way(options, text)?,
             _ => sqlite_way(options),
         };
-        Ok((way, settings.debug))
+        Ok((way, self.times_statements(&settings)))
     }
 }
 
@@ -121,18 +155,9 @@ impl Host for Drivers {
     }
 
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
-        match self.way(driver)?.0 {
-            Way::Nowhere => Ok(Box::new(DrySession::default())),
-            Way::MySql { targets, options } => {
-                // Several hosts or ports are taken in turns.
-                let target = &targets[client as usize % targets.len()];
-                Ok(Box::new(mysql::WireSession::connect(target, &options)?))
-            }
-            Way::PostgreSql { target, options } => Ok(Box::new(postgresql::PgSession::connect(&target, &options)?)),
-            Way::Sqlite { file, pragmas, busy_timeout_ms } => {
-                rumba_engine_sqlite::session(&file, &pragmas, busy_timeout_ms)
-            }
-        }
+        let (way, is_timed) = self.way(driver)?;
+        let session = way.session(client)?;
+        Ok(if is_timed { self.stopwatch.over(session) } else { session })
     }
 
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy {

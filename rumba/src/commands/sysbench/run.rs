@@ -200,6 +200,7 @@ impl Run<'_> {
     fn warmed_up(&mut self) {
         self.running.collect();
         self.reset();
+        let _ = self.test.drivers().statement_times();
         self.started = Instant::now();
         (self.interval, self.all) = (Since::start(), Since::start());
     }
@@ -244,6 +245,7 @@ impl Run<'_> {
         let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
         let mut snapshot = self.all.tell(self.settings, &self.counters, running, elapsed, None);
         snapshot.unfinished_events = unfinished;
+        snapshot.statements = self.test.drivers().statement_times();
         snapshot
     }
 

@@ -1,0 +1,169 @@
+//! How long a database takes, statement by statement: `--db-debug`.
+//!
+//! What is timed is a session around the session. So nobody pays for it, not with a branch, who has not asked for it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_sysbench::report::{Latency, StatementTimes, ThreadTimes};
+
+/// The times of the sessions that it was put over.
+#[derive(Debug, Default)]
+pub struct Stopwatch {
+    sessions: Mutex<Vec<Arc<Mutex<Spent>>>>,
+}
+
+/// What the statements of a session took since it was last told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    executing: ThreadTimes,
+    fetching: ThreadTimes,
+}
+
+impl Stopwatch {
+    /// The same session, its statements timed.
+    pub fn over(&self, session: Box<dyn SqlSession>) -> Box<dyn SqlSession> {
+        let spent = Arc::<Mutex<Spent>>::default();
+        lock(&self.sessions).push(spent.clone());
+        Box::new(Timed { session, spent, submitted: VecDeque::new(), first_row: None })
+    }
+
+    /// What statements took since the last call; none if there was no session.
+    pub fn take(&self) -> Option<StatementTimes> {
+        let mut taken: Vec<Spent> = Vec::new();
+        lock(&self.sessions).retain(|spent| {
+            // One that is closed has nothing more to tell.
+            let is_open = Arc::strong_count(spent) > 1;
+            taken.push(std::mem::take(&mut *lock(spent)));
+            is_open
+        });
+        if taken.is_empty() {
+            return None;
+        }
+        let executing: Vec<ThreadTimes> = taken.iter().map(|spent| spent.executing).collect();
+        let fetching: Vec<ThreadTimes> = taken.iter().map(|spent| spent.fetching).collect();
+        Some(StatementTimes { executing: Latency::of(&executing), fetching: Latency::of(&fetching) })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add(times: &mut ThreadTimes, took: Duration) {
+    let ns = took.as_nanos() as u64;
+    times.min_ns = if times.events == 0 { ns } else { times.min_ns.min(ns) };
+    times.max_ns = times.max_ns.max(ns);
+    times.sum_ns += ns;
+    times.events += 1;
+}
+
+/// A statement is carried out until its first row comes, or its answer where it has no rows; from then on its rows are
+/// fetched.
+struct Timed {
+    session: Box<dyn SqlSession>,
+    spent: Arc<Mutex<Spent>>,
+    /// When statements were submitted whose answers are owed, in their order.
+    submitted: VecDeque<Instant>,
+    /// When the first row of the next answer came.
+    first_row: Option<Instant>,
+}
+
+impl Timed {
+    fn begun(&mut self, at: Instant, submitted: Result<(), EngineError>) -> Result<(), EngineError> {
+        match &submitted {
+            Ok(()) => self.submitted.push_back(at),
+            Err(error) => self.forget_after(error),
+        }
+        submitted
+    }
+
+    fn ended(&mut self, answered: &Result<Answer, EngineError>) {
+        let (now, first_row) = (Instant::now(), self.first_row.take());
+        if let Some(at) = self.submitted.pop_front() {
+            let mut spent = lock(&self.spent);
+            add(&mut spent.executing, first_row.unwrap_or(now) - at);
+            if let Some(first_row) = first_row {
+                add(&mut spent.fetching, now - first_row);
+            }
+        }
+        if let Err(error) = answered {
+            self.forget_after(error);
+        }
+    }
+
+    /// Answers that a lost connection owes are void.
+    fn forget_after(&mut self, error: &EngineError) {
+        if matches!(error, EngineError::CutOff(_) | EngineError::Lost(_)) {
+            self.submitted.clear();
+        }
+    }
+}
+
+impl SqlSession for Timed {
+    fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    fn table_options(&self) -> &str {
+        self.session.table_options()
+    }
+
+    fn pipeline(&self) -> usize {
+        self.session.pipeline()
+    }
+
+    fn survives_errors(&self) -> bool {
+        self.session.survives_errors()
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        self.session.prepare(sql)
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        self.session.prepare_rows(table, columns)
+    }
+
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        let at = Instant::now();
+        let submitted = self.session.submit(statement, params);
+        self.begun(at, submitted)
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        let at = Instant::now();
+        let submitted = self.session.submit_rows(rows, values);
+        self.begun(at, submitted)
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        let at = Instant::now();
+        let submitted = self.session.submit_text(sql);
+        self.begun(at, submitted)
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        self.session.close(statement)
+    }
+
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        let first_row = &mut self.first_row;
+        let polled = self.session.poll_answer(context, &mut |row| {
+            first_row.get_or_insert_with(Instant::now);
+            visit(row);
+        });
+        if let Poll::Ready(answered) = &polled {
+            self.ended(answered);
+        }
+        polled
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.session.run(sql)
+    }
+}
