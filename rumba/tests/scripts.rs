@@ -343,6 +343,44 @@ fn options_and_commands_of_a_script_are_read() {
 }
 
 #[test]
+fn a_script_looks_at_what_is_given_for_its_options() {
+    let run = Run::new();
+    let script = "
+        sysbench.cmdline.options = {
+            ['table-size'] = { 'Rows', 10, nil, function(name, value)
+                asked = ffi.string(name)
+                return value ~= nil and tonumber(ffi.string(value)) > 0
+            end },
+            number = { 'Answers as C does', 1, sysbench.cmdline.ARG_INT, function(_, value)
+                return #ffi.string(value) > 1 and 1 or 0
+            end },
+            any = { 'Anything', 'x' },
+            silent = { 'Answers nothing', 'x', nil, function() end },
+            broken = { 'Raises', 'x', nil, function() error('no', 0) end },
+        }";
+    let interpreter = run.load(script).unwrap();
+    assert_eq!(interpreter.declared().unwrap().len(), 5);
+    for (option, value, is_taken) in [
+        ("table_size", Some("7"), true),
+        ("table-size", Some("0"), false),
+        ("table-size", None, false),
+        ("number", Some("22"), true),
+        ("number", Some("2"), false),
+        ("any", Some("y"), true),
+        ("any", None, true),
+        ("silent", Some("y"), false),
+    ] {
+        assert_eq!(interpreter.takes(option, value), Ok(is_taken), "{option}={value:?}");
+    }
+    assert_eq!(interpreter.lua().globals().get::<String>("asked").unwrap(), "table-size", "as it was given");
+    let error = interpreter.takes("broken", Some("y")).unwrap_err();
+    assert_eq!(error.to_string(), "`sysbench.cmdline.options.broken' function failed: no");
+    let error = run.load("sysbench.cmdline.options = { x = { 'X', 1, nil, 'y' } }").unwrap().declared().unwrap_err();
+    assert_eq!(error.to_string(), "what looks at the values of option x is no function");
+    assert!(run.load("").unwrap().takes("any", None).unwrap(), "it declares none");
+}
+
+#[test]
 fn what_statements_take_is_told_once() {
     let run = Run::new();
     let stopwatch = Stopwatch::default();

@@ -355,6 +355,32 @@ fn hooks_options_and_commands_of_a_script_are_its_own() {
 }
 
 #[test]
+fn a_value_that_a_script_does_not_take_is_refused_as_an_option_that_it_does_not_have() {
+    let place = Place::new();
+    let script = "
+        local function positive(name, value)
+            if value == nil then error(ffi.string(name) .. ' needs a number', 0) end
+            return tonumber(ffi.string(value)) > 0
+        end
+        sysbench.cmdline.options = { any = {'Anything', 'x'}, rows = {'How many', 10, nil, positive} }
+        function prepare() print('rows ' .. sysbench.opt.rows) end
+        function event() end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    std::fs::write(place.path("own.cnf"), "rows=-2\n").unwrap();
+    let said = succeeds(&place, &["own.lua", "--rows=3", "--any=0", "prepare"]);
+    assert!(said.ends_with("rows 3\n"), "{said}");
+    for (given, words) in [
+        ("--rows=0", "invalid option: --rows=0\n"),
+        ("--config-file=own.cnf", "invalid option: --rows=-2\n"),
+        ("--rows", "FATAL: `sysbench.cmdline.options.rows' function failed: rows needs a number\n"),
+    ] {
+        let output = sysbench(&place, &["own.lua", given, "prepare"]);
+        assert_eq!(output.status.code(), Some(1), "{given}: {}", text(&output));
+        assert!(text(&output).ends_with(words), "{given}: {}", text(&output));
+    }
+}
+
+#[test]
 fn an_interrupt_prints_what_was_measured() {
     let place = Place::new();
     std::fs::write(place.path("spin.lua"), "function event() for i = 1, 100 do end end").unwrap();

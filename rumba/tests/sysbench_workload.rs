@@ -210,6 +210,11 @@ fn mistakes_are_refused_before_anything_is_made() {
     std::fs::write(place.path("broken.lua"), "function event( end").unwrap();
     let words = refused(&place, &["script=broken.lua"]);
     assert!(words.contains("broken.lua:1: "), "{words}");
+    let script = "sysbench.cmdline.options = { rows = {'How many', 1, nil, function(_, value)
+        return ffi.string(value) ~= '0' end} } function event() end";
+    std::fs::write(place.path("own.lua"), script).unwrap();
+    let words = refused(&place, &["script=own.lua", "options=--rows=0"]);
+    assert!(words.contains("invalid option: --rows=0"), "{words}");
     let output = run(&place, "rocksdb", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(!place.path("out").exists());

@@ -59,6 +59,17 @@ impl Interpreter {
         Ok(declared)
     }
 
+    /// Whether the script takes a value for an option of its own: the fourth part of what it says of one may be a
+    /// function that is asked.
+    ///
+    /// # Errors
+    /// What that function raised.
+    pub fn takes(&self, option: &str, value: Option<&str>) -> Result<bool, ScriptError> {
+        let takes: mlua::Function = self.cmdline("takes")?;
+        let function = format!("sysbench.cmdline.options.{option}");
+        takes.call::<bool>((option, value)).map_err(|error| ScriptError::Call { function, words: plain(&error) })
+    }
+
     /// Whether the script has a command of this name, and whether all clients carry it out.
     ///
     /// # Errors
@@ -129,6 +140,9 @@ fn one(name: &str, definition: &Table) -> Result<Declared, ScriptError> {
         None => by_default,
     };
     let kind = kind.ok_or_else(|| wrong(&format!("cannot determine type for option {name}")))?;
+    if !matches!(definition.get::<Value>(4).map_err(told)?, Value::Nil | Value::Function(_)) {
+        return Err(wrong(&format!("what looks at the values of option {name} is no function")));
+    }
     let default = match default {
         Value::Boolean(flag) => Some(if flag { "on" } else { "off" }.to_owned()),
         Value::Integer(number) => Some(number.to_string()),

@@ -1,5 +1,6 @@
 //! Options between sysbench's command line and scripts.
 
+use rumba_sysbench::command_line::Given;
 use rumba_sysbench::options::{self, OptionInfo};
 use rumba_sysbench::{OptionSet, Refusal};
 
@@ -18,6 +19,14 @@ pub fn declare(script: &Interpreter, options: &mut OptionSet) -> Result<(), Scri
         options.declare(info).map_err(wrong)?;
     }
     Ok(())
+}
+
+/// Whether a script takes what is given for an option of its own.
+///
+/// # Errors
+/// What the function that it has for that raised.
+pub fn takes(script: &Interpreter, given: &Given) -> Result<bool, Refusal> {
+    script.takes(&given.name, given.value.as_deref()).map_err(|error| Refusal::Fatal(error.to_string()))
 }
 
 /// The options' values, as scripts find them.

@@ -12,7 +12,7 @@ use std::io;
 pub use command::{Available, Command, OwnCommand, short_name};
 pub use config_file::{ConfigFile, parse_config};
 
-use crate::options::{Kind, OptionSet, SetError, Source};
+use crate::options::{Group, Kind, OptionSet, SetError, Source};
 use crate::refusal::Refusal;
 
 /// An option as it was given.
@@ -154,26 +154,55 @@ pub struct Unresolved {
 }
 
 impl Unresolved {
-    /// Takes them, now that the test or script has declared its own. The notices are for standard error.
+    /// Takes them, now that the test or script has declared its own; `takes` is asked about each value of these, which a
+    /// script may refuse. The notices are for standard error.
     ///
     /// # Errors
-    /// The first that is still unknown, if unknown ones are refused, or a flag that is neither on nor off.
+    /// The first that is still unknown, if unknown ones are refused, a flag that is neither on nor off, or a value that
+    /// the script does not take.
     pub fn resolve(
         self,
         set: &mut OptionSet,
         unknown: Unknown,
         read: &mut dyn FnMut(&str) -> io::Result<String>,
+        takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>,
     ) -> Result<Vec<Notice>, Refusal> {
+        for given in given_before(set) {
+            ask(&given, takes)?;
+        }
         let mut notices = Vec::new();
         for given in self.options {
-            if unknown == Unknown::Keep && set.info(&given.name).is_none() {
-                keep(&given, set)?;
-                continue;
+            match set.info(&given.name).map(|info| info.group) {
+                None if unknown == Unknown::Keep => {
+                    keep(&given, set)?;
+                    continue;
+                }
+                Some(Group::Script) => ask(&given, takes)?,
+                _ => {}
             }
             notices.extend(take(&given, set, read).map_err(|error| refused(&given, set, &error))?);
         }
         Ok(notices)
     }
+}
+
+/// What was given for the script's own options before it declared them: in files of options, above all.
+fn given_before(set: &OptionSet) -> Vec<Given> {
+    let is_given = |(key, info): &(String, &crate::OptionInfo)| {
+        info.group == Group::Script && set.source(key) != Some(Source::Default)
+    };
+    let given = |(key, info): (String, &crate::OptionInfo)| {
+        let (name, value) = (info.name.to_string(), set.given(&key));
+        let argument = value.as_ref().map_or_else(|| format!("--{name}"), |value| format!("--{name}={value}"));
+        Given { argument, name, value }
+    };
+    set.iter().filter(is_given).map(given).collect()
+}
+
+/// To sysbench a value that the script does not take is as an option that it does not have.
+fn ask(given: &Given, takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>) -> Result<(), Refusal> {
+    let refusal = || Refusal::InvalidOption { argument: given.argument.clone(), nearest: None };
+    takes(given)?.then_some(()).ok_or_else(refusal)
 }
 
 fn keep(given: &Given, set: &mut OptionSet) -> Result<(), Refusal> {

@@ -11,11 +11,24 @@ fn no_file(_: &str) -> io::Result<String> {
 
 /// Both steps, with a script that declares `bool_opt` and `opt2`.
 fn resolve(words: &str, unknown: Unknown) -> Result<OptionSet, Refusal> {
+    resolve_asking(words, unknown, &mut |_| Ok(true))
+}
+
+/// The same, with a script that is asked about values.
+fn resolve_asking(
+    words: &str,
+    unknown: Unknown,
+    takes: &mut dyn FnMut(&Given) -> Result<bool, Refusal>,
+) -> Result<OptionSet, Refusal> {
+    let mut read = |path: &str| match path {
+        "few.cnf" => Ok("opt2=few\n".to_owned()),
+        _ => no_file(path),
+    };
     let mut set = OptionSet::general();
-    let applied = parse_words(words)?.apply(&mut set, &mut no_file);
+    let applied = parse_words(words)?.apply(&mut set, &mut read);
     set.declare(OptionInfo::of_script("bool_opt", "", Kind::Flag, Some("off"))).unwrap();
     set.declare(OptionInfo::of_script("opt2", "", Kind::Text, None)).unwrap();
-    applied.unresolved.resolve(&mut set, unknown, &mut no_file)?;
+    applied.unresolved.resolve(&mut set, unknown, &mut read, takes)?;
     Ok(set)
 }
 
@@ -88,6 +101,24 @@ fn flags_of_scripts_are_on_or_off() {
 fn the_last_of_a_name_counts_and_values_may_have_an_equals_sign() {
     let set = resolve("--time=1 --opt2=a=b --time=2", Unknown::Refuse).unwrap();
     assert_eq!((set.int("time"), set.text("opt2")), (Ok(2), Some("a=b")));
+}
+
+#[test]
+fn a_script_has_a_say_in_the_values_of_its_own_options() {
+    let mut asked = Vec::new();
+    let mut all = |given: &Given| {
+        asked.push(given.argument.clone());
+        Ok(true)
+    };
+    resolve_asking("--threads=2 --bool-opt --opt2=a=b --opt2=", Unknown::Refuse, &mut all).unwrap();
+    assert_eq!(asked, ["--bool-opt", "--opt2=a=b", "--opt2="]);
+    let mut no_few = |given: &Given| Ok(given.name != "opt2" || given.value.as_deref() != Some("few"));
+    let mut refusal = |words: &str| resolve_asking(words, Unknown::Refuse, &mut no_few).unwrap_err().to_string();
+    assert_eq!(refusal("--opt2=few --unknown"), "invalid option: --opt2=few");
+    assert_eq!(refusal("--config-file=few.cnf --opt2=many"), "invalid option: --opt2=few");
+    let mut fails = |_: &Given| Err(Refusal::Fatal("x.lua:1: no".to_owned()));
+    let failure = resolve_asking("--opt2=x", Unknown::Refuse, &mut fails).unwrap_err();
+    assert_eq!(failure.to_string(), "FATAL: x.lua:1: no");
 }
 
 #[test]

@@ -207,6 +207,11 @@ impl OptionSet {
         self.list(name).first().map(String::as_str)
     }
 
+    /// What was given, put together again; none for what is given without a value.
+    pub(crate) fn given(&self, name: &str) -> Option<String> {
+        self.find(name)?.text()
+    }
+
     /// All that was given between commas.
     pub fn list(&self, name: &str) -> &[String] {
         self.find(name).map_or(&[], |entry| &entry.values)

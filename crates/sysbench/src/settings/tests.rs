@@ -8,7 +8,7 @@ fn read(arguments: &str) -> Result<(Settings, Vec<String>), Refusal> {
     let mut options = OptionSet::general();
     let mut no_file = |_: &str| -> std::io::Result<String> { unreachable!("no file is named") };
     let applied = line.apply(&mut options, &mut no_file);
-    applied.unresolved.resolve(&mut options, Unknown::Refuse, &mut no_file).unwrap();
+    applied.unresolved.resolve(&mut options, Unknown::Refuse, &mut no_file, &mut |_| Ok(true)).unwrap();
     Settings::read(&mut options)
 }
 

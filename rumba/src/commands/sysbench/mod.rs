@@ -86,8 +86,8 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let script = script::Script::load(line, &options)?;
     script.declare(&mut options)?;
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
-    let notices =
-        applied.unresolved.resolve(&mut options, unknown, &mut read).map_err(|refusal| Ended::refused(&refusal))?;
+    let resolved = applied.unresolved.resolve(&mut options, unknown, &mut read, &mut |given| script.takes(given));
+    let notices = resolved.map_err(|refusal| Ended::refused(&refusal))?;
     notices.iter().for_each(|notice| eprintln!("{notice}"));
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(line, &options, &settings)?;
@@ -123,7 +123,8 @@ fn ask_built_in(
         options.declare(info.clone()).map_err(|error| Ended::refused(&Refusal::Fatal(error.to_string())))?;
     }
     let mut read = |path: &str| std::fs::read_to_string(path);
-    let notices = unresolved.resolve(&mut options, Unknown::Refuse, &mut read).map_err(refused)?;
+    let resolved = unresolved.resolve(&mut options, Unknown::Refuse, &mut read, &mut |_| Ok(true));
+    let notices = resolved.map_err(refused)?;
     notices.iter().for_each(|notice| eprintln!("{notice}"));
     let (settings, warnings) = Settings::read(&mut options).map_err(refused)?;
     let drivers = host::Drivers::new();

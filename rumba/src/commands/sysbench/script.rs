@@ -9,7 +9,7 @@ use rumba_core::worker::{Client, ClientAddress, Pace};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
 use rumba_lab::run::driver::{Made, Make, Plan, Schedule};
-use rumba_sysbench::command_line::{Available, CommandLine, OwnCommand};
+use rumba_sysbench::command_line::{Available, CommandLine, Given, OwnCommand};
 use rumba_sysbench::options::OptionInfo;
 use rumba_sysbench::settings::Settings;
 use rumba_sysbench::{OptionSet, Refusal, help, version};
@@ -66,6 +66,11 @@ impl Script {
     /// Makes the script's options known.
     pub fn declare(&self, options: &mut OptionSet) -> Result<(), Ended> {
         options::declare(&self.main, options).map_err(|error| Ended::script(&error))
+    }
+
+    /// Whether it takes what is given for an option of its own.
+    pub fn takes(&self, given: &Given) -> Result<bool, Refusal> {
+        options::takes(&self.main, given)
     }
 
     /// The options that it declares.

@@ -453,6 +453,23 @@ function thread_run(thread)
    end
 end
 
+-- ------------------------------------------------------------------ options of scripts
+
+local function key(name) return (name:gsub("%-", "_")) end
+
+-- Whether the script takes a value for an option of its own: the fourth part of an option's table may be a function that
+-- says so. As in sysbench it gets C strings, the option's name and the value; without a value that is a null pointer.
+function sysbench.cmdline.takes(name, value)
+   for own, definition in pairs(sysbench.cmdline.options or {}) do
+      local check = key(own) == key(name) and definition[4]
+      if check then
+         local answer = check(real_ffi.cast("const char *", name), real_ffi.cast("const char *", value))
+         return answer ~= nil and answer ~= false and answer ~= 0
+      end
+   end
+   return true
+end
+
 -- ------------------------------------------------------------------ commands of scripts
 
 function sysbench.cmdline.command_defined(name)

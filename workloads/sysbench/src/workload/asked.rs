@@ -58,7 +58,9 @@ impl Asked {
         options::declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
         let declared = main.declared().map_err(|error| unread(error.to_string()))?;
         let unknown = if declared.is_empty() { Unknown::Keep } else { Unknown::Refuse };
-        applied.unresolved.resolve(&mut set, unknown, &mut read).map_err(|refusal| refused(&refusal))?;
+        let resolved =
+            applied.unresolved.resolve(&mut set, unknown, &mut read, &mut |given| options::takes(&main, given));
+        resolved.map_err(|refusal| refused(&refusal))?;
         set.iter().try_for_each(|(key, info)| refuse_what_the_experiment_says(&set, &key, info))?;
         let (general, _) = General::read(&mut set).map_err(|refusal| refused(&refusal))?;
         if !main.has("event") {
