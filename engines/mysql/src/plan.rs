@@ -154,17 +154,22 @@ pub fn for_own(asked: &Asked<'_>, software: &Software) -> Result<Plan, SettingEr
 }
 
 fn begin(asked: &Asked<'_>, kind: Kind, compressed: &Compressed) -> Plan {
-    let mut setup = vec!["SET NAMES latin1".to_owned()];
+    let named = |name: &str| asked.options.variables.get(name).map(ToString::to_string);
+    // As published runs have it, and one byte a character; clients speak what the tables hold, so that nothing is converted.
+    let charset = named("character_set_server").unwrap_or_else(|| "latin1".to_owned());
+    let mut setup = vec![format!("SET NAMES {charset}")];
     setup.extend(isolation(asked, &kind).map(|level| format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")));
     let mut parts = Vec::new();
     parts.extend(
         asked.storage.map(|storage| format!("ENGINE={}", asked.server.engine("engine", storage).unwrap_or(storage))),
     );
     parts.extend(compressed.table.iter().cloned());
-    parts.push("DEFAULT CHARSET=latin1".to_owned());
-    if kind == Kind::RocksDb {
+    parts.push(format!("DEFAULT CHARSET={charset}"));
+    match named("collation_server") {
+        Some(collation) => parts.push(format!("COLLATE {collation}")),
         // MyRocks reads a key back out of an index only where its bytes are its order.
-        parts.push("COLLATE latin1_bin".to_owned());
+        None if kind == Kind::RocksDb => parts.push(format!("COLLATE {charset}_bin")),
+        None => {}
     }
     let port = asked.options.variables.get("port").and_then(|port| port.to_string().parse().ok());
     let tcp = (asked.options.tcp || port.is_some()).then(|| port.unwrap_or(0));
