@@ -62,10 +62,23 @@ pub const STEPS: &[(&str, Step)] = &[
     ("verdicts", verdicts::verdicts),
 ];
 
+/// A measurement that something kept from being taken; its goal counts as missed.
+fn not_measured(name: &str, error: &dyn std::error::Error) -> Line {
+    let words = error.to_string();
+    let told: Vec<&str> = words.split_whitespace().collect();
+    Line {
+        what: format!("the measurement `{name}`"),
+        goal: "to be taken".to_owned(),
+        measured: format!("not measured: {}", told.join(" ")),
+        met: Some(false),
+        command: format!("cargo run --release -p xtask -- bench {name}"),
+    }
+}
+
 /// Measures the named steps, or everything; returns whether every goal was met.
 ///
 /// # Errors
-/// When a command fails or prints something else than it should.
+/// When nothing can be measured at all, or the page not be written; a measurement that fails is a line that says so.
 pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> {
     if let Some(unknown) = named.iter().find(|name| STEPS.iter().all(|(step, _)| step != *name)) {
         let steps: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
@@ -77,7 +90,9 @@ pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> 
         if !named.is_empty() && !named.contains(name) {
             continue;
         }
-        for line in step(&bench)? {
+        // What one lacks takes nothing from the others.
+        let measured = step(&bench).unwrap_or_else(|error| vec![not_measured(name, error.as_ref())]);
+        for line in measured {
             println!("{}", page::text(&line));
             lines.push(line);
         }
