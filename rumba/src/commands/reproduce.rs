@@ -33,6 +33,10 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "io-bound-point-select",
     "table-size",
     "versions",
+    "tpcc-scale",
+    "tpcc-scale-ten",
+    "tpcc-settings",
+    "tpcc-trees",
 ];
 
 /// Lists the experiments, or runs one.
