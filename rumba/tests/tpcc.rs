@@ -122,8 +122,13 @@ struct Worked {
 
 impl Worked {
     fn new(engine: &dyn Engine, statements: &str) -> Self {
+        Self::in_sets(engine, statements, 1)
+    }
+
+    /// With so many data sets, and a client on each.
+    fn in_sets(engine: &dyn Engine, statements: &str, sets: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let small = [("warehouses", 1), ("customers", 20), ("items", 200)];
+        let small = [("warehouses", 1), ("customers", 20), ("items", 200), ("data_sets", i64::from(sets))];
         let mut settings = Settings(small.map(|(name, number)| (name.to_owned(), Value::Int(number))).into());
         settings.0.insert("statements".to_owned(), Value::Text(statements.to_owned()));
         let bound = TpcC.bind(&settings).unwrap();
@@ -144,7 +149,10 @@ impl Worked {
         for stage in 0..bound.load_stages().len() {
             run(bound.loader(stage, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
         }
-        run(bound.client(instance.session().unwrap(), ALONE, 1).unwrap(), 400);
+        for client in 0..sets {
+            let at = ClientAddress { client, clients: sets, ..ALONE };
+            run(bound.client(instance.session().unwrap(), at, 1).unwrap(), 400);
+        }
         Self { bound, instance, _dir: dir }
     }
 
@@ -178,6 +186,41 @@ fn a_client_leaves_the_data_consistent_and_nothing_is_looked_at_in_vain() {
     assert_eq!(plain, batched);
     assert_eq!(plain, keys);
     assert!(plain["deliveries"] > 50 && plain["orders"] > 100, "{plain:?}");
+}
+
+#[test]
+fn data_sets_are_proven_each_by_itself() {
+    for worked in [Worked::in_sets(&Sqlite, "batched", 3), Worked::in_sets(&Lmdb, "plain", 3)] {
+        looked_at(&worked.checks());
+        let state = worked.bound.state();
+        assert!(["orders", "orders_2", "orders_3"].iter().all(|orders| state[*orders] > 100), "{state:?}");
+        let other = TpcC.bind(&settings(&[("data_sets", 4)])).unwrap();
+        assert!(other.restore(&state).unwrap_err().to_string().contains("orders_4"), "a set that was not loaded");
+    }
+    let worked = Worked::in_sets(&Sqlite, "plain", 3);
+    // As much in one set as is missing in another.
+    worked.run("UPDATE warehouse2 SET w_ytd = w_ytd + 1; UPDATE warehouse3 SET w_ytd = w_ytd - 1");
+    let broken: Vec<Check> = worked.checks().into_iter().filter(|check| check.wrong > 0).collect();
+    assert_eq!(broken.len(), 3, "{broken:?}");
+    assert!(broken.iter().all(|check| check.wrong == 2), "{broken:?}");
+    assert!(broken[0].examples[0].starts_with("data set 2: "), "{broken:?}");
+}
+
+fn settings(numbers: &[(&str, i64)]) -> Settings {
+    Settings(numbers.iter().map(|(name, number)| ((*name).to_owned(), Value::Int(*number))).collect())
+}
+
+#[test]
+fn the_rate_of_new_orders_is_tpmc_and_every_answer_has_its_limit() {
+    let bound = TpcC.bind(&settings(&[("warehouses", 4), ("data_sets", 2)])).unwrap();
+    let ops = bound.ops();
+    let rate = ops[0].rate.as_ref().unwrap();
+    assert_eq!((rate.name.as_ref(), rate.most), ("tpmC", None), "without think times nothing bounds it");
+    assert!(ops.iter().all(|op| op.limit.as_ref().is_some_and(|limit| limit.percent == 90.0)));
+    let mut thinking = settings(&[("warehouses", 4), ("data_sets", 2)]);
+    thinking.0.insert("think".to_owned(), Value::Text("spec".to_owned()));
+    let most = TpcC.bind(&thinking).unwrap().ops()[0].rate.as_ref().unwrap().most.unwrap();
+    assert!((most - 8.0 * 12.86).abs() < 1e-9, "{most}");
 }
 
 fn looked_at(checks: &[Check]) {

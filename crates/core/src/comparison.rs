@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Judgement;
 use crate::engine::EngineFacts;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
+use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
 use crate::record::Status;
 use crate::warning::Warning;
-use crate::workload::{Short, engine_in_test};
+use crate::workload::{ResponseLimit, Short, engine_in_test};
 use crate::written::{WRITTEN, written_for};
 
 /// Metrics over several phases that charge work put off to what caused it.
@@ -56,10 +57,18 @@ pub const CHARGED: &[MetricInfo] = &[
     },
 ];
 
-/// The description of a metric of a phase or of a whole trial; that of [`WRITTEN`] for all that follow its rule.
+/// The description of a metric of a phase or of a whole trial; that of [`WRITTEN`] or of [`crate::rate::RATE`] for all that
+/// follow their rules.
 pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
     let listed = METRICS.iter().chain(CHARGED).find(|info| info.name == name);
-    listed.or_else(|| written_for(name).map(|_| &WRITTEN))
+    listed.or_else(|| written_for(name).map(|_| &WRITTEN)).or_else(|| rate_info(name))
+}
+
+/// The metrics among figures that are listed nowhere but follow a rule, with their description: what the engine counted,
+/// and what the workload reports.
+pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'static MetricInfo)> {
+    let names = figures.metrics.keys().map(String::as_str);
+    names.filter_map(|name| Some((name, written_for(name).map(|_| &WRITTEN).or_else(|| rate_info(name))?)))
 }
 
 /// How far repeats lie apart.
@@ -95,6 +104,12 @@ pub struct OpFigures {
     /// What tables call it, of a main operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<Short>,
+    /// What its rate is called, where the workload's specification reports one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// How it kept to the time that it may take, where the workload's specification sets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<KeptFigures>,
     /// Operations that succeeded.
     pub count: Figure,
     /// Operations given up after their retries.
@@ -105,6 +120,16 @@ pub struct OpFigures {
     pub service: BTreeMap<String, Figure>,
     /// Percentiles of the time from the intended start, by name: `p99_ms`.
     pub response: BTreeMap<String, Figure>,
+}
+
+/// A limit of the response time over the repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptFigures {
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: ResponseLimit,
+    /// Of 100 operations, how many were within it.
+    pub within_percent: Figure,
 }
 
 /// The load, or all loops, of an engine over its repeats.

@@ -17,6 +17,7 @@ pub mod metric;
 pub mod pair;
 pub mod parity;
 pub mod printable;
+pub mod rate;
 pub mod ratio;
 pub mod record;
 pub mod results;

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
+use crate::rate::Rate;
 use crate::setting::Settings;
 use crate::warning::Warning;
-use crate::workload::{Check, Short};
+use crate::workload::{Check, ResponseLimit, Short};
 
 /// The version of the record's format; it grows when a field changes its meaning.
 pub const FORMAT: u32 = 1;
@@ -131,6 +132,12 @@ pub struct OpStats {
     /// What tables call it, of a main operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<Short>,
+    /// What its rate is called, where the workload's specification reports one; a metric of that name has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// How it kept to the time that it may take, where the workload's specification sets one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Kept>,
     /// Operations that succeeded.
     pub count: u64,
     /// Operations given up after their retries.
@@ -153,6 +160,23 @@ pub struct OpStats {
     /// Points of the percentile spectrum of the response time: (percentile 0–100, milliseconds).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spectrum: Vec<(f64, f64)>,
+}
+
+/// A limit of the response time, and how it was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kept {
+    /// The limit.
+    #[serde(flatten)]
+    pub limit: ResponseLimit,
+    /// Of 100 operations, how many were within it.
+    pub within_percent: Metric,
+}
+
+impl Kept {
+    /// Whether as many were within it as must be; `None` where that is not known.
+    pub fn is_kept(&self) -> Option<bool> {
+        self.within_percent.value().map(|within| within >= self.limit.percent)
+    }
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -2,22 +2,64 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Family, Schema, Session};
 use crate::error::EngineError;
+use crate::rate::Rate;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::worker::{Client, ClientAddress};
 
-/// One type of operation.
-#[derive(Clone, Debug)]
+/// One type of operation. Its name may exist only at run time: a script's.
+#[derive(Clone, Debug, PartialEq)]
 pub struct OpInfo {
     /// Its name in records: `get_links_list`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is called in the tables, which show the 99th percentile of the main operations: those that have one.
     pub short: Option<Short>,
+    /// What its rate is called, where the workload's specification reports one.
+    pub rate: Option<Rate>,
+    /// How long it may take, where the workload's specification says so.
+    pub limit: Option<ResponseLimit>,
+}
+
+impl OpInfo {
+    /// An operation that is known by its name alone.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), short: None, rate: None, limit: None }
+    }
+
+    /// A main operation: its abbreviation, and its column's place among the others, from 1.
+    pub const fn main(name: &'static str, short: &'static str, column: u32) -> Self {
+        Self { name: Cow::Borrowed(name), short: Some(Short::new(short, column)), rate: None, limit: None }
+    }
+
+    /// The same, with the rate that is reported of it.
+    #[must_use]
+    pub fn with_rate(self, rate: Rate) -> Self {
+        Self { rate: Some(rate), ..self }
+    }
+
+    /// The same, with the time that it may take.
+    #[must_use]
+    pub fn with_limit(self, limit: ResponseLimit) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+}
+
+/// The types of operations of a mix, or of a stage of a load.
+pub type Ops = Arc<[OpInfo]>;
+
+/// How long a type of operation may take: so many percent of its response times are to be within so many seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponseLimit {
+    /// Of 100 operations, how many must be within it.
+    pub percent: f64,
+    /// Seconds.
+    pub seconds: f64,
 }
 
 /// What tables call a type of operation.
@@ -83,14 +125,21 @@ pub trait Workload: Send + Sync {
 }
 
 /// One stage of the load; stages follow each other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LoadStage {
     /// What it does: `rows`, `index`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Whether several loaders share it; otherwise one does it.
     pub parallel: bool,
     /// Its types of operations; each operation is a batch of rows.
-    pub ops: &'static [OpInfo],
+    pub ops: Ops,
+}
+
+impl LoadStage {
+    /// A stage that all loaders share, or that one does.
+    pub fn new(name: &'static str, parallel: bool, ops: impl Into<Ops>) -> Self {
+        Self { name: Cow::Borrowed(name), parallel, ops: ops.into() }
+    }
 }
 
 /// What a workload counts of its data, by name, in the workload's own units. It
@@ -103,10 +152,10 @@ pub trait Bound: Send + Sync {
     fn schema(&self, family: Family) -> Schema<'_>;
 
     /// The types of operations of its mix.
-    fn ops(&self) -> &'static [OpInfo];
+    fn ops(&self) -> Ops;
 
     /// The stages of its load, in order.
-    fn load_stages(&self) -> &'static [LoadStage];
+    fn load_stages(&self) -> Vec<LoadStage>;
 
     /// About how many rows the load writes (its progress is shown against this).
     fn expected_rows(&self) -> u64;

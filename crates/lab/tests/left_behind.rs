@@ -18,7 +18,7 @@ use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
+use rumba_core::workload::{Bound, Check, LoadStage, Ops, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;
@@ -100,11 +100,11 @@ impl Bound for Nothing {
     fn schema(&self, _: Family) -> Schema<'_> {
         Schema::KeyValue(&[])
     }
-    fn ops(&self) -> &'static [OpInfo] {
-        &[]
+    fn ops(&self) -> Ops {
+        Ops::from([])
     }
-    fn load_stages(&self) -> &'static [LoadStage] {
-        &[]
+    fn load_stages(&self) -> Vec<LoadStage> {
+        Vec::new()
     }
     fn expected_rows(&self) -> u64 {
         0

@@ -1,14 +1,13 @@
 //! One page that opens from disk: the built template of `web/` with the data inside.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use rumba_core::comparison::{CHARGED, Row, Summary};
+use rumba_core::comparison::{CHARGED, Row, Summary, metrics_by_rule};
 use rumba_core::metric::{Better, METRICS, MetricInfo};
 use rumba_core::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, TrialPart};
 use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
-use rumba_core::written::{WRITTEN, metrics_of_figures};
 use serde::Serialize;
 
 use crate::server::in_server;
@@ -125,12 +124,12 @@ fn escape_text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The listed metrics, and those that the engines' own counters make.
+/// The listed metrics, those that the engines' own counters make, and those that the workload reports.
 fn metrics_data(summary: &Summary) -> Vec<MetricData<'_>> {
-    let counted: BTreeSet<&str> =
-        summary.rows.iter().filter_map(|row| row.run.as_ref()).flat_map(metrics_of_figures).collect();
+    let by_rule: BTreeMap<&str, &MetricInfo> =
+        summary.rows.iter().filter_map(|row| row.run.as_ref()).flat_map(metrics_by_rule).collect();
     let listed = METRICS.iter().chain(CHARGED).map(|info| metric_data(info.name, info));
-    listed.chain(counted.into_iter().map(|name| metric_data(name, &WRITTEN))).collect()
+    listed.chain(by_rule.into_iter().map(|(name, info)| metric_data(name, info))).collect()
 }
 
 fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
     CHARGED, Compared, ComparedRow, Comparison, ConditionChange, Figure, Part, PhaseFigures, Row, Side, Summary,
-    Unfinished, Unmatched,
+    Unfinished, Unmatched, metrics_by_rule,
 };
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::METRICS;
@@ -12,7 +12,6 @@ use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, SAME_MARGIN}
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::units::{counted, show_bytes};
-use rumba_core::written::{WRITTEN, metrics_of_figures};
 
 use crate::ratios::{discover, ratio};
 use crate::relative::{is_main, p99s};
@@ -180,7 +179,7 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Ve
         }
     };
     let listed = METRICS.iter().chain(CHARGED).map(|info| (info.name, info.unit));
-    for (name, unit) in listed.chain(metrics_of_figures(base).map(|name| (name, WRITTEN.unit))) {
+    for (name, unit) in listed.chain(metrics_by_rule(base).map(|(name, info)| (name, info.unit))) {
         if let (Some(base), Some(other)) = (base.metrics.get(name), other.metrics.get(name)) {
             push(name, unit, headline.contains(&name), base, other);
         }

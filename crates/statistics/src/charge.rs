@@ -62,7 +62,23 @@ pub fn charged_run(record: &Record) -> Charged {
         };
         Some((metric, counted))
     }));
+    charged.extend(rates(record));
     charged
+}
+
+/// The rates that the workload reports.
+fn rates(record: &Record) -> Charged {
+    let Some(loops) = ended(record, PhaseKind::Loops) else { return Vec::new() };
+    let mut all = Vec::new();
+    for op in loops.op_types.values() {
+        let Some(rate) = &op.rate else { continue };
+        let per_minute = Metric::Value(60.0 * op.count as f64).per(loops.seconds, "time passed");
+        if let Some(most) = rate.most {
+            all.push((rate.percent(), per_minute.map(|per_minute| 100.0 * per_minute).per(most, "rate allowed")));
+        }
+        all.push((rate.name.to_string(), per_minute));
+    }
+    all
 }
 
 /// KB per operation by a counter of the engine's own, from the end of the settle to that of the drain.
@@ -125,6 +141,8 @@ fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::rate::Rate;
+
     use super::*;
     use crate::testing::{phase, record};
 
@@ -144,6 +162,24 @@ mod tests {
         ];
         assert_eq!(charged_wkb(&record), Metric::Value(2.0), "(50 + 200 + 750) KB over 500 operations");
         assert_eq!(drained_bytes(&record), Some((1024.0 * 250.0, 1024.0 * 750.0)));
+    }
+
+    #[test]
+    fn a_rate_that_the_workload_reports_is_of_a_minute_and_of_what_its_pace_allows() {
+        let mut record = record("a", 8, 1);
+        let loops = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
+        loops.seconds = 30.0;
+        let get = loops.op_types.get_mut("get_node").unwrap();
+        (get.count, get.rate) = (600, Some(Rate { name: "tpmG".into(), most: Some(1500.0) }));
+        let charged: std::collections::BTreeMap<_, _> = charged_run(&record).into_iter().collect();
+        assert_eq!(charged["tpmG"], Metric::Value(1200.0));
+        assert_eq!(charged["tpmG_percent"], Metric::Value(80.0));
+        loops_cut_off(&mut record);
+        assert!(!charged_run(&record).iter().any(|(name, _)| name.starts_with("tpm")), "half a run has no rate");
+    }
+
+    fn loops_cut_off(record: &mut Record) {
+        record.phases.iter_mut().for_each(|phase| phase.complete &= phase.phase != PhaseKind::Loops);
     }
 
     #[test]

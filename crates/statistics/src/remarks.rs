@@ -45,6 +45,7 @@ fn derived(record: &Record) -> Vec<Warning> {
         warnings.extend(target_missed(run, record.plan.run.rate));
         warnings.extend(shared_device(record));
         warnings.extend(few_samples(run));
+        warnings.extend(response_limits(run));
     }
     warnings.extend(throttled(record));
     warnings
@@ -132,6 +133,22 @@ fn few_samples(run: &PhaseRecord) -> Option<Warning> {
             "few-samples",
             format!("too few operations for a 99th percentile: {}", named.join(", ")),
             "run longer loops",
+        )
+    })
+}
+
+fn response_limits(run: &PhaseRecord) -> Option<Warning> {
+    let missed = run.op_types.iter().filter_map(|(name, op)| {
+        let kept = op.limit.as_ref().filter(|kept| kept.is_kept() == Some(false))?;
+        let (within, limit) = (kept.within_percent.value()?, &kept.limit);
+        Some(format!("{name}: {within:.1}% within {} s instead of {}%", limit.seconds, limit.percent))
+    });
+    let missed: Vec<String> = missed.collect();
+    (!missed.is_empty()).then(|| {
+        Warning::new(
+            "response-limit",
+            format!("slower than the workload's specification allows: {}", missed.join(", ")),
+            "read the rate as one that the specification does not accept; use fewer clients",
         )
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
-    OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, TrialName, Unfinished, Unsound,
+    KeptFigures, OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, TrialName, Unfinished, Unsound,
 };
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
@@ -251,6 +251,13 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
     };
     OpFigures {
         short: stats.iter().flatten().find_map(|op| op.short.clone()),
+        rate: stats.iter().flatten().find_map(|op| op.rate.clone()),
+        limit: stats.iter().flatten().find_map(|op| op.limit.clone()).map(|kept| KeptFigures {
+            limit: kept.limit,
+            within_percent: over(&|op| {
+                op.limit.as_ref().map_or_else(Metric::default, |kept| kept.within_percent.clone())
+            }),
+        }),
         count: over(&|op| Metric::from(op.count as f64)),
         errors: over(&|op| Metric::from(op.errors as f64)),
         retries: over(&|op| Metric::from(op.retries as f64)),

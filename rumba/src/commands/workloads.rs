@@ -45,8 +45,12 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     let bound = workload.bind(&rumba_core::setting::Settings::default());
     if let Ok(bound) = bound {
         say!("\nOperations:");
-        for op in bound.ops() {
-            say!("  {:<20} {}", op.name, op.short.as_ref().map_or("", |short| &short.name));
+        for op in bound.ops().iter() {
+            let short = op.short.as_ref().map_or("", |short| &short.name);
+            let limit = op.limit.as_ref().map(|limit| format!("{}% within {} s", limit.percent, limit.seconds));
+            let rate = op.rate.as_ref().map(|rate| format!("a minute: {}", rate.name));
+            let told: Vec<String> = limit.into_iter().chain(rate).collect();
+            say!("{}", format!("  {:<24} {short:<4} {}", op.name, told.join(", ")).trim_end());
         }
     }
     Ok(ExitCode::SUCCESS)

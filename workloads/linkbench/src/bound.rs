@@ -6,7 +6,7 @@ use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Short, State};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Ops, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};
@@ -22,31 +22,23 @@ use crate::tally::Tallies;
 use crate::verify::{Expected, Rows, verify};
 use rumba_core::worker::block_on;
 
-const fn op(name: &'static str, short: Option<Short>) -> OpInfo {
-    OpInfo { name, short }
-}
-
 /// The mix, in the order of [`crate::profile::Kind::ALL`]; the abbreviations and
 /// their order are those of the published tables.
-const OPS: &[OpInfo] = &[
-    op("get_links_list", Some(Short::new("gl", 4))),
-    op("get_node", Some(Short::new("gn", 2))),
-    op("get_links", None),
-    op("add_link", None),
-    op("update_link", Some(Short::new("ul", 3))),
-    op("delete_link", None),
-    op("count_links", None),
-    op("add_node", None),
-    op("update_node", Some(Short::new("un", 1))),
-    op("delete_node", None),
+const OPS: [OpInfo; 10] = [
+    OpInfo::main("get_links_list", "gl", 4),
+    OpInfo::main("get_node", "gn", 2),
+    OpInfo::new("get_links"),
+    OpInfo::new("add_link"),
+    OpInfo::main("update_link", "ul", 3),
+    OpInfo::new("delete_link"),
+    OpInfo::new("count_links"),
+    OpInfo::new("add_node"),
+    OpInfo::main("update_node", "un", 1),
+    OpInfo::new("delete_node"),
 ];
 
-const ROWS: LoadStage = LoadStage {
-    name: "rows",
-    parallel: true,
-    ops: &[op("load_nodes", None), op("load_links", None), op("load_counts", None)],
-};
-const INDEX: LoadStage = LoadStage { name: "index", parallel: true, ops: &[op("build_index", None)] };
+/// What the stage of rows does.
+const ROWS: [OpInfo; 3] = [OpInfo::new("load_nodes"), OpInfo::new("load_links"), OpInfo::new("load_counts")];
 
 /// The name in [`State`] of the first node id that nobody has got.
 const NEXT_NODE: &str = "next_node";
@@ -119,12 +111,16 @@ impl Bound for LinkBenchBound {
         crate::schema(family)
     }
 
-    fn ops(&self) -> &'static [OpInfo] {
-        OPS
+    fn ops(&self) -> Ops {
+        OPS.into()
     }
 
-    fn load_stages(&self) -> &'static [LoadStage] {
-        if self.config.index_during_load { &[ROWS] } else { &[ROWS, INDEX] }
+    fn load_stages(&self) -> Vec<LoadStage> {
+        let mut stages = vec![LoadStage::new("rows", true, ROWS)];
+        if !self.config.index_during_load {
+            stages.push(LoadStage::new("index", true, [OpInfo::new("build_index")]));
+        }
+        stages
     }
 
     fn expected_rows(&self) -> u64 {

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod bound;
+mod data_set;
 mod deck;
 mod draw;
 mod kv;

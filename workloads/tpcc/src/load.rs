@@ -10,6 +10,7 @@ use rumba_core::value::DateTime;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
 
+use crate::data_set::DataSet;
 use crate::draw::{Constants, between, name_number, now, put_data, put_digits, put_text};
 use crate::kv::KvLoader;
 use crate::names::last_name;
@@ -53,6 +54,13 @@ impl Chunk {
         }
     }
 
+    /// How many there are in a data set.
+    fn count(scale: &Scale) -> u64 {
+        let per_items = u64::from(scale.items.div_ceil(ROWS));
+        let of_district = u64::from(scale.customers.div_ceil(ROWS) + scale.customers.div_ceil(ORDERS));
+        per_items + u64::from(scale.warehouses) * (1 + per_items + u64::from(DISTRICTS) * of_district)
+    }
+
     /// The chunk of a number; `None` beyond the last.
     fn numbered(scale: &Scale, number: u64) -> Option<Self> {
         let per_items = u64::from(scale.items.div_ceil(ROWS));
@@ -93,10 +101,10 @@ pub enum Loader {
 
 impl Loader {
     /// Loads what is staged, all or nothing.
-    async fn load(&mut self, stage: &Stage) -> Result<(), EngineError> {
+    async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         match self {
-            Loader::Sql(loader) => loader.load(stage).await,
-            Loader::Kv(loader) => loader.load(stage),
+            Loader::Sql(loader) => loader.load(set, stage).await,
+            Loader::Kv(loader) => loader.load(set, stage),
         }
     }
 
@@ -116,8 +124,8 @@ pub struct RowLoader {
     progress: Arc<Progress>,
     seed: u64,
     stage: Stage,
-    /// What is staged and not yet written, and how many rows it has.
-    staged: Option<(Chunk, u64)>,
+    /// What is staged and not yet written: of which data set, and how many rows it has.
+    staged: Option<(DataSet, Chunk, u64)>,
     retry: Retry,
 }
 
@@ -133,20 +141,22 @@ impl Worker for RowLoader {
     fn draw(&mut self) -> Option<OpKind> {
         if self.staged.is_none() {
             let number = self.progress.chunk.fetch_add(1, Relaxed);
-            let chunk = Chunk::numbered(&self.config.scale, number)?;
+            let (of_set, sets) = (Chunk::count(&self.config.scale), self.config.sets);
+            let set = u32::try_from(number / of_set).ok().filter(|set| *set < sets)?;
+            let chunk = Chunk::numbered(&self.config.scale, number % of_set)?;
             self.stage.clear();
             let random = Random::seed_from_u64(stream_seed(self.seed, number));
             let mut filler =
                 Filler { stage: &mut self.stage, random, config: &self.config, seed: self.seed, now: now() };
-            self.staged = Some((chunk, filler.fill(chunk)));
+            self.staged = Some((DataSet { number: set, of: sets }, chunk, filler.fill(chunk)));
         }
-        self.staged.map(|(chunk, _)| chunk.kind())
+        self.staged.map(|(_, chunk, _)| chunk.kind())
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
-        let Some((_, rows)) = self.staged else { return Ok(Op::default()) };
+        let Some((set, _, rows)) = self.staged else { return Ok(Op::default()) };
         let mut retries = 0;
-        while let Err(error) = self.loader.load(&self.stage).await {
+        while let Err(error) = self.loader.load(set, &self.stage).await {
             if !error.is_conflict() {
                 return Err(explained(error));
             }
@@ -382,6 +392,7 @@ mod tests {
         assert_eq!(count(|chunk| matches!(chunk, Chunk::Orders(..))), 60);
         assert!(chunks.contains(&Chunk::Orders(2, 10, 201)) && chunks.contains(&Chunk::Stock(2, 1001)));
         assert_eq!(Chunk::numbered(&scale, chunks.len() as u64), None);
+        assert_eq!(Chunk::count(&scale), chunks.len() as u64);
         let whole = Scale { warehouses: 1, customers: CUSTOMERS, items: ITEMS };
         assert_eq!((0..).map_while(|number| Chunk::numbered(&whole, number)).count(), 100 + 1 + 100 + 10 * 33);
     }
@@ -389,7 +400,7 @@ mod tests {
     #[test]
     fn each_customer_has_one_order_and_chunks_agree_on_whose() {
         let scale = Scale { warehouses: 1, customers: 300, items: 100 };
-        let config = Config { scale, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
+        let config = Config { scale, sets: 1, constants: Constants::drawn(1), style: Style::Plain, thinks: false };
         let mut stage = Stage::default();
         let random = Random::seed_from_u64(1);
         let filler = Filler { stage: &mut stage, random, config: &config, seed: 9, now: now() };

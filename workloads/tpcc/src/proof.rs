@@ -1,8 +1,10 @@
 //! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, and the tables against
 //! the scale and against what clients were told is done. Each family of engines finds the facts in its way.
 
+use rumba_core::error::EngineError;
 use rumba_core::workload::Check;
 
+use crate::data_set::DataSet;
 use crate::load::PAID;
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::Table;
@@ -74,6 +76,34 @@ pub fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Fo
     conditions.insert(last, delivered(scale, sums, found));
     conditions.extend([cardinalities(scale, found), orders(scale, sums, found), payments(scale, sums, found)]);
     conditions
+}
+
+/// What is proven of each data set, as one: what breaks a property is named with its set.
+///
+/// # Errors
+/// The first that a set ended with.
+pub fn together(
+    sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError>>,
+) -> Result<Vec<Check>, EngineError> {
+    let mut all: Vec<Check> = Vec::new();
+    for proven in sets {
+        let (set, mut checks) = proven?;
+        if set.of > 1 {
+            let examples = checks.iter_mut().flat_map(|check| &mut check.examples);
+            examples.for_each(|example| *example = format!("data set {}: {example}", set.number + 1));
+        }
+        if all.is_empty() {
+            all = checks;
+            continue;
+        }
+        for (all, one) in all.iter_mut().zip(checks) {
+            all.examined += one.examined;
+            all.wrong += one.wrong;
+            all.examples.extend(one.examples);
+            all.examples.truncate(EXAMPLES);
+        }
+    }
+    Ok(all)
 }
 
 /// Orders less new orders are 2,100 of each district at the start; after a run as many more as were delivered.

@@ -14,6 +14,12 @@ pub const SETTINGS: &[SettingInfo] = &[
         help: "warehouses, about 100 MB each",
     },
     SettingInfo {
+        name: "data_sets",
+        kind: Kind::Int(1, 100),
+        default: "1",
+        help: "sets of the nine tables, each of so many warehouses; clients are divided among them",
+    },
+    SettingInfo {
         name: "think",
         kind: Kind::Choice(&["none", "spec"]),
         default: "none",
@@ -57,8 +63,10 @@ pub enum Style {
 /// The settings, taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// How much data there is.
+    /// How much data there is in a data set.
     pub scale: Scale,
+    /// How many data sets.
+    pub sets: u32,
     /// The constants of the non-uniform random numbers.
     pub constants: Constants,
     /// How statements take rows.
@@ -83,6 +91,7 @@ impl Config {
         };
         let thinks = filled.text("think") == Some("spec");
         let style = if filled.text("statements") == Some("batched") { Style::Batched } else { Style::Plain };
-        Ok(Self { scale, constants: Constants::drawn(number("constants") as u64), style, thinks })
+        let sets = number("data_sets") as u32;
+        Ok(Self { scale, sets, constants: Constants::drawn(number("constants") as u64), style, thinks })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_core::workload::State;
 
+use crate::data_set::DataSet;
 use crate::scale::bytes;
 
 /// A number of one writer.
@@ -78,45 +79,73 @@ const NAMED: [(&str, Of); 8] = [
     ("deliveries_in_doubt", |numbers| &numbers.deliveries_in_doubt),
 ];
 
+/// The name of a number in a data set; of the first it is the number's own.
+fn name_in(set: u32, name: &str) -> String {
+    if set == 0 { name.to_owned() } else { format!("{name}_{}", set + 1) }
+}
+
 /// The tallies of one database.
-#[derive(Debug, Default)]
-pub struct Tallies(Mutex<Vec<Arc<Numbers>>>);
+#[derive(Debug)]
+pub struct Tallies {
+    sets: u32,
+    /// Each with the number of its data set.
+    all: Mutex<Vec<(u32, Arc<Numbers>)>>,
+}
 
 impl Tallies {
-    /// A tally for one client.
-    pub fn open(&self) -> Tally {
+    /// Those of a database of so many data sets.
+    pub fn new(sets: u32) -> Self {
+        Self { sets, all: Mutex::default() }
+    }
+
+    fn push(&self, set: u32, numbers: Arc<Numbers>) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).push((set, numbers));
+    }
+
+    /// A tally for one client of a data set.
+    pub fn open(&self, set: DataSet) -> Tally {
         let numbers = Arc::<Numbers>::default();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
+        self.push(set.number, numbers.clone());
         Tally(numbers)
     }
 
-    fn sum(&self, of: Of) -> i64 {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().map(|numbers| of(numbers).0.load(Relaxed)).sum()
+    fn sum(&self, set: u32, of: Of) -> i64 {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter(|(number, _)| *number == set).map(|(_, numbers)| of(numbers).0.load(Relaxed)).sum()
     }
 
-    /// The sums as of now.
-    pub fn sums(&self) -> Sums {
+    /// The sums of each data set as of now.
+    pub fn sums(&self) -> impl Iterator<Item = (DataSet, Sums)> + '_ {
+        DataSet::all(self.sets).map(|set| (set, self.sums_of(set.number)))
+    }
+
+    fn sums_of(&self, set: u32) -> Sums {
         let [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt] =
-            NAMED.map(|(_, of)| self.sum(of));
+            NAMED.map(|(_, of)| self.sum(set, of));
         Sums { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt }
     }
 
     /// The sums by name.
     pub fn state(&self) -> State {
-        NAMED.iter().map(|(name, of)| ((*name).to_owned(), self.sum(*of).max(0).cast_unsigned())).collect()
+        let of_set = |set| NAMED.map(|(name, of)| (name_in(set, name), self.sum(set, of).max(0).cast_unsigned()));
+        (0..self.sets).flat_map(of_set).collect()
     }
 
     /// Adds sums that another process has given.
     ///
     /// # Errors
     /// The name of one that is missing; nothing is added then.
-    pub fn restore(&self, state: &State) -> Result<(), &'static str> {
-        let numbers = Numbers::default();
-        for (name, of) in NAMED {
-            of(&numbers).add(state.get(name).ok_or(name)?.cast_signed());
+    pub fn restore(&self, state: &State) -> Result<(), String> {
+        let mut sets = Vec::new();
+        for set in 0..self.sets {
+            let numbers = Numbers::default();
+            for (name, of) in NAMED {
+                let name = name_in(set, name);
+                of(&numbers).add(state.get(&name).ok_or(name)?.cast_signed());
+            }
+            sets.push(numbers);
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(numbers));
+        (0..).zip(sets).for_each(|(set, numbers)| self.push(set, Arc::new(numbers)));
         Ok(())
     }
 }

@@ -65,7 +65,9 @@ impl<S: Store> Terminal<S> {
     pub fn new(store: S, config: &Config, tally: Tally, at: ClientAddress, seed: u64) -> Self {
         let seed = client_seed(seed, at);
         let random = |stream| Random::seed_from_u64(stream_seed(seed, stream));
-        let home = Home { warehouse: at.client / DISTRICTS + 1, district: at.client % DISTRICTS + 1 };
+        // Its place among those of its data set.
+        let place = at.client / config.sets;
+        let home = Home { warehouse: place / DISTRICTS + 1, district: place % DISTRICTS + 1 };
         let thoughts = Thoughts { random: random(2), thinking_s: 0.0, pause: Duration::ZERO };
         Self {
             store,

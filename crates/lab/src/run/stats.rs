@@ -6,8 +6,8 @@ use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use rumba_core::metric::Metric;
-use rumba_core::record::{OpStats, Percentiles};
-use rumba_core::workload::OpInfo;
+use rumba_core::record::{Kept, OpStats, Percentiles};
+use rumba_core::workload::{OpInfo, ResponseLimit};
 
 use super::buckets::{LARGEST_NS, index, to_histogram};
 use super::cells::{Counts, KindCounts, Times};
@@ -103,6 +103,19 @@ impl<'a> Known<'a> {
         self.value_ns(percentile).map_or_else(|| self.unknown(), |ns| Metric::from(ns as f64 / 1e6))
     }
 
+    /// Of 100 operations, how many took no longer; not known where one that has not ended may still be among them.
+    fn within_percent(&self, limit: &ResponseLimit) -> Metric {
+        let limit_ns = ((limit.seconds * 1e9) as u64).min(LARGEST_NS);
+        if self.samples() == 0 {
+            return Metric::absent("no operations of this type");
+        }
+        if self.unended.count() > 0 && index(limit_ns) >= index(self.unended.shortest_ns) {
+            return self.unknown();
+        }
+        let within = self.histogram.count_between(0, limit_ns);
+        Metric::from(100.0 * within as f64 / self.samples() as f64)
+    }
+
     fn spectrum(&self) -> Vec<(f64, f64)> {
         let samples = self.samples() as f64;
         let supported = |percentile: &f64| samples * (100.0 - percentile) / 100.0 >= 1.0;
@@ -122,22 +135,24 @@ pub fn op_stats(infos: &[OpInfo], counts: &Counts, tail: Option<&Tail>) -> BTree
     kinds
         .map(|(kind, info)| {
             let share = begun(kind) as f64 / all as f64;
-            let stats = kind_stats(kind, &counts.kinds[kind], share, tail);
-            (info.name.to_owned(), OpStats { short: info.short.clone(), ..stats })
+            (info.name.to_string(), kind_stats(kind, info, &counts.kinds[kind], share, tail))
         })
         .collect()
 }
 
 /// The same of one type, which has this share of all operations.
-fn kind_stats(kind: usize, counts: &KindCounts, share: f64, tail: Option<&Tail>) -> OpStats {
+fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail: Option<&Tail>) -> OpStats {
     let mut times = counts.clone();
     let (mut service, mut response) = (Unended::default(), Unended::default());
     if let Some(tail) = tail {
         tail.enter(kind, &mut times);
         (service, response) = (tail.unended_service(kind), tail.unended_response(kind, share));
     }
+    let known = Known::new(&times.response, &response);
     OpStats {
-        short: None,
+        short: info.short.clone(),
+        rate: info.rate.clone(),
+        limit: info.limit.clone().map(|limit| Kept { within_percent: known.within_percent(&limit), limit }),
         count: counts.count,
         errors: times.errors,
         retries: times.retries,
@@ -146,7 +161,7 @@ fn kind_stats(kind: usize, counts: &KindCounts, share: f64, tail: Option<&Tail>)
         open: tail.map_or(0, |tail| tail.open_count(kind)),
         service: percentiles_but(&times.service, &service),
         response: percentiles_but(&times.response, &response),
-        spectrum: Known::new(&times.response, &response).spectrum(),
+        spectrum: known.spectrum(),
     }
 }
 
@@ -195,7 +210,7 @@ mod tests {
     use super::super::cut::{Censored, Open};
     use super::*;
 
-    const OPS: &[OpInfo] = &[OpInfo { name: "get", short: None }];
+    const OPS: &[OpInfo] = &[OpInfo::new("get")];
 
     fn counts(times_ns: impl Iterator<Item = u64>) -> Counts {
         let cells = std::sync::Arc::new(Cells::new(1));
@@ -255,7 +270,7 @@ mod tests {
 
     #[test]
     fn arrivals_that_were_not_begun_count_against_every_type_by_its_share() {
-        const TWO: &[OpInfo] = &[OpInfo { name: "get", short: None }, OpInfo { name: "put", short: None }];
+        const TWO: &[OpInfo] = &[OpInfo::new("get"), OpInfo::new("put")];
         let cells = std::sync::Arc::new(Cells::new(2));
         for number in 0..10_000 {
             cells.record(usize::from(number % 4 == 0), Op::default(), 1_000_000, 1_000_000, 0);
@@ -269,6 +284,22 @@ mod tests {
             assert!(told[name].service.max_ms.value().is_some(), "what was not begun has no service time");
         }
         assert_eq!(op_stats(TWO, &counts, Some(&tail(&[], 0)))["get"].ended_late, 0);
+    }
+
+    #[test]
+    fn a_limit_is_held_against_every_response_that_is_known() {
+        let info = |seconds| [OpInfo::new("get").with_limit(ResponseLimit { percent: 90.0, seconds })];
+        let times = || (0..800).map(|_| 1_000_000).chain((0..200).map(|_| 20_000_000));
+        let kept = |seconds, tail: Option<&Tail>| {
+            op_stats(&info(seconds), &counts(times()), tail).remove("get").unwrap().limit.unwrap()
+        };
+        let (short, long) = (kept(0.01, None), kept(0.03, None));
+        assert_eq!((short.within_percent.clone(), short.is_kept()), (Metric::Value(80.0), Some(false)));
+        assert_eq!((long.within_percent.clone(), long.is_kept()), (Metric::Value(100.0), Some(true)));
+        // Still open after 15 ms: above the first limit for sure, and of the second nothing is known.
+        let open = tail(&[15; 1000], 0);
+        assert_eq!(kept(0.01, Some(&open)).within_percent, Metric::Value(40.0));
+        assert_eq!(kept(0.03, Some(&open)).is_kept(), None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, State, Workload};
+use rumba_core::workload::{Bound, Check, LoadStage, Ops, State, Workload};
 
 use crate::registry::Registry;
 
@@ -84,11 +84,11 @@ impl Bound for PaperLoad {
     fn schema(&self, _: Family) -> Schema<'_> {
         Schema::BySession
     }
-    fn ops(&self) -> &'static [OpInfo] {
-        &[]
+    fn ops(&self) -> Ops {
+        Ops::from([])
     }
-    fn load_stages(&self) -> &'static [LoadStage] {
-        &[]
+    fn load_stages(&self) -> Vec<LoadStage> {
+        Vec::new()
     }
     fn expected_rows(&self) -> u64 {
         0

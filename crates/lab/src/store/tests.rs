@@ -81,7 +81,7 @@ fn the_latency_log_is_read_by_the_standard_reader() {
     let mut counts = crate::run::cells::Counts::new(1);
     counts.kinds[0].service.buckets[crate::run::buckets::index(5_000_000)] = 7;
     counts.kinds[0].service.max_ns = 5_000_000;
-    const OPS: &[rumba_core::workload::OpInfo] = &[rumba_core::workload::OpInfo { name: "get_node", short: None }];
+    const OPS: &[rumba_core::workload::OpInfo] = &[rumba_core::workload::OpInfo::new("get_node")];
     let histograms = crate::run::stats::encode(OPS, &counts);
     writer.take(Event::Latency { start_s: 1.5, seconds: 1.0, histograms });
     writer.finish().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rumba_core::event::Event;
 use rumba_core::record::PhaseKind;
 use rumba_core::warning::Warning;
-use rumba_core::workload::OpInfo;
+use rumba_core::workload::Ops;
 
 use super::span::Span;
 use super::{Halt, Step, Trial};
@@ -25,7 +25,7 @@ impl Trial<'_> {
         &mut self,
         span: &mut Span,
         running: &mut Running,
-        infos: &'static [OpInfo],
+        infos: &Ops,
     ) -> (Step<()>, Option<Span>) {
         let limit = Duration::from_secs_f64(self.job.plan.run.backlog_s);
         let deadline = span.ended() + limit;

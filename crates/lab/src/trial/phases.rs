@@ -13,7 +13,7 @@ use rumba_core::units::counted;
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
 use rumba_core::worker::{Client, ClientAddress, Pace};
-use rumba_core::workload::{Bound, Check, LoadStage};
+use rumba_core::workload::{Bound, Check, LoadStage, Ops};
 
 use super::span::Span;
 use super::{Halt, Step, Trial};
@@ -81,7 +81,7 @@ impl Trial<'_> {
             bound.loader(number, session, at, seed)
         })?;
         let mut running = made.start();
-        let end = self.follow(span, &mut running, stage.ops, None);
+        let end = self.follow(span, &mut running, &stage.ops, None);
         end.and(finish(running))
     }
 
@@ -130,12 +130,12 @@ impl Trial<'_> {
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
             span.is_last = number + 1 == phases.len();
             end = match phase {
-                PhaseKind::Warmup => self.warm_up(&mut span, &mut running, ops, until),
-                _ => self.follow(&mut span, &mut running, ops, Some(until)),
+                PhaseKind::Warmup => self.warm_up(&mut span, &mut running, &ops, until),
+                _ => self.follow(&mut span, &mut running, &ops, Some(until)),
             };
             complete = end.is_ok();
             if complete && span.is_last {
-                (end, backlog) = self.serve_backlog(&mut span, &mut running, ops);
+                (end, backlog) = self.serve_backlog(&mut span, &mut running, &ops);
             }
             let goes_on = complete && !span.is_last;
             let measured = if goes_on { self.end_amid(span) } else { self.end(span, complete, Vec::new()) };
@@ -222,7 +222,7 @@ impl Trial<'_> {
         let (schedule, driving) = (Schedule::closed(0), Driving::Threads { threads: 1 });
         let mut running = Made::new(&Plan { clients: 1, kinds: 0, schedule, driving }, &make, &self.roll)?.start();
         drop(make);
-        let end = self.follow(span, &mut running, &[], None);
+        let end = self.follow(span, &mut running, &Ops::from([]), None);
         end.and(finish(running))
     }
 

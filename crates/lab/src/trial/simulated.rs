@@ -33,7 +33,7 @@ use crate::run::stop::{RunClock, Stop};
 use crate::run::tail::Tail;
 use crate::run::timers::Timers;
 
-const OPS: &[OpInfo] = &[OpInfo { name: "get", short: None }];
+const OPS: &[OpInfo] = &[OpInfo::new("get")];
 const MS: u64 = 1_000_000;
 /// What a get takes.
 const SERVICE_NS: u64 = MS;

@@ -6,7 +6,7 @@ use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
-use rumba_core::workload::{Check, OpInfo};
+use rumba_core::workload::{Check, Ops};
 
 use super::asked::{Answer, debt};
 use super::metrics::{iops_used_percent, metrics};
@@ -43,7 +43,7 @@ pub struct Span {
     /// The debt at its end, where the next span begins with it and it is known.
     debt_end: Vec<Gauge>,
     /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
-    parts: Vec<(&'static [OpInfo], Counts)>,
+    parts: Vec<(Ops, Counts)>,
     /// How long it is to be, seconds, where that is known.
     pub planned_s: Option<f64>,
     /// That it was suspended; known when it has ended.
@@ -58,10 +58,10 @@ pub struct Span {
 }
 
 impl Span {
-    fn add(&mut self, infos: &'static [OpInfo], counts: &Counts) {
-        match self.parts.iter_mut().find(|(known, _)| std::ptr::eq(*known, infos)) {
+    fn add(&mut self, infos: &Ops, counts: &Counts) {
+        match self.parts.iter_mut().find(|(known, _)| Ops::ptr_eq(known, infos)) {
             Some((_, all)) => all.merge(counts),
-            None => self.parts.push((infos, counts.clone())),
+            None => self.parts.push((infos.clone(), counts.clone())),
         }
     }
 
@@ -149,7 +149,7 @@ fn ops(phase: PhaseKind, counts: &Counts) -> u64 {
 }
 
 /// What an interval counted and spent, whenever it was.
-fn interval(phase: PhaseKind, infos: &'static [OpInfo], counts: &Counts, spent: Spent) -> Interval {
+fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Interval {
     let responses = stats::percentiles(&stats::all_responses(counts));
     Interval {
         start_s: 0.0,
@@ -158,7 +158,7 @@ fn interval(phase: PhaseKind, infos: &'static [OpInfo], counts: &Counts, spent: 
         ops: ops(phase, counts),
         errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
         retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
-        counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_owned(), kind.count)).collect(),
+        counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_string(), kind.count)).collect(),
         p50_ms: responses.p50_ms,
         p99_ms: responses.p99_ms,
         max_ms: responses.max_ms,
@@ -232,7 +232,7 @@ impl Trial<'_> {
         &mut self,
         span: &mut Span,
         running: &mut Running,
-        infos: &'static [OpInfo],
+        infos: &Ops,
         until: Option<Instant>,
     ) -> Step<()> {
         let interval = Duration::from_secs_f64(self.job.plan.run.interval_s);
@@ -289,7 +289,7 @@ impl Trial<'_> {
 
     /// Tells what was counted since the last tick; time that a suspension has made longer than an interval is told in
     /// pieces, one of which has the counts.
-    fn tick(&mut self, span: &mut Span, infos: &'static [OpInfo], counts: &Counts, second: Duration) {
+    fn tick(&mut self, span: &mut Span, infos: &Ops, counts: &Counts, second: Duration) {
         let now = Instant::now();
         let reading = self.meters.read();
         let spent = reading.since(&span.last);

@@ -16,7 +16,7 @@ use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
-use rumba_core::workload::OpInfo;
+use rumba_core::workload::Ops;
 use rumba_statistics::steady::{Served, courses_of};
 
 use super::span::Span;
@@ -32,13 +32,7 @@ const LOOK_S: f64 = 5.0;
 
 impl Trial<'_> {
     /// The warmup: by the clock, or until the engine is steady, at most as long as the plan allows.
-    pub(super) fn warm_up(
-        &mut self,
-        span: &mut Span,
-        running: &mut Running,
-        infos: &'static [OpInfo],
-        until: Instant,
-    ) -> Step<()> {
+    pub(super) fn warm_up(&mut self, span: &mut Span, running: &mut Running, infos: &Ops, until: Instant) -> Step<()> {
         let run = &self.job.plan.run;
         let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
         let most = span.started() + Duration::from_secs_f64(most_s);

@@ -1,10 +1,11 @@
 //! The columns of the published tables: their heads, meanings and digits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rumba_core::comparison::{PhaseFigures, Row};
+use rumba_core::comparison::{KeptFigures, OpFigures, PhaseFigures, Row};
 use rumba_core::metric::Metric;
-use rumba_core::workload::Short;
+use rumba_core::rate::Rate;
+use rumba_core::workload::{ResponseLimit, Short};
 use rumba_core::written::{NOT_COUNTED, counter_of, metrics_of_figures, written_for};
 
 use crate::format::{SizeUnit, fixed, milliseconds};
@@ -37,6 +38,8 @@ pub enum Source {
     Counted(String),
     /// The 99th percentile of the response time of a type of operation.
     P99(String),
+    /// How many of a type of operation were within the time that it may take.
+    Within(String),
 }
 
 /// One column of numbers.
@@ -67,7 +70,7 @@ impl Column {
         match &self.source {
             Source::Metric(name) => name,
             Source::Counted(name) => name,
-            Source::P99(_) => "p99_ms",
+            Source::P99(_) | Source::Within(_) => "p99_ms",
         }
     }
 
@@ -83,6 +86,13 @@ impl Column {
                 let p99 = figures.op_types.get(op).and_then(|op| op.response.get("p99_ms"));
                 p99.map_or_else(|| Metric::absent("no operation of this type"), |figure| figure.median.clone())
             }
+            Source::Within(op) => {
+                let kept = figures.op_types.get(op).and_then(|op| op.limit.as_ref());
+                kept.map_or_else(
+                    || Metric::absent("no operation of this type"),
+                    |kept| kept.within_percent.median.clone(),
+                )
+            }
         }
     }
 }
@@ -94,6 +104,7 @@ impl Source {
             Source::Metric(name) => (*name).to_owned(),
             Source::Counted(name) => name.clone(),
             Source::P99(op) => format!("{op}.p99_ms"),
+            Source::Within(op) => format!("{op}.within_percent"),
         }
     }
 }
@@ -146,6 +157,7 @@ pub fn load(rows: &[Row], pick: Pick) -> Vec<Column> {
 /// Transactions: throughput, response time, CPU.
 pub fn transactions(rows: &[Row], pick: Pick) -> Vec<Column> {
     let mut columns = vec![Column::metric("tps", "ops_per_s", 0, "operations per second, all loops")];
+    columns.extend(rates(rows));
     for (head, op) in main_ops(rows) {
         let legend = format!("99th percentile of the response time of {op}, milliseconds");
         columns.push(Column::new(&head, Source::P99(op), Digits::Milliseconds, &legend));
@@ -154,6 +166,42 @@ pub fn transactions(rows: &[Row], pick: Pick) -> Vec<Column> {
     columns.extend(cpu_apart(rows, pick, "operation"));
     columns.push(Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"));
     columns
+}
+
+/// The rates that the workload reports of its operations.
+fn rates(rows: &[Row]) -> Vec<Column> {
+    let types = || rows.iter().filter_map(|row| row.run.as_ref()).flat_map(|run| &run.op_types);
+    let known: BTreeMap<String, (&String, &Rate)> = types()
+        .filter_map(|(op, figures)| figures.rate.as_ref().map(|rate| (rate.name.to_string(), (op, rate))))
+        .collect();
+    let mut columns = Vec::new();
+    for (name, (op, rate)) in known {
+        let counted = Source::Counted(name.clone());
+        columns.push(Column::new(&name, counted, Digits::Fixed(0), &format!("{op} operations per minute, all loops")));
+        if rate.most.is_some() {
+            let legend = format!("{name} in percent of the most that the workload's think times allow");
+            columns.push(Column::new("%most", Source::Counted(rate.percent()), Digits::Fixed(1), &legend));
+        }
+    }
+    columns
+}
+
+/// Of each type of operation whose time is limited, how many kept it.
+pub fn limits(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let types = rows.iter().filter_map(pick).flat_map(|run| &run.op_types);
+    let limited: BTreeMap<(u32, &String), (&OpFigures, &KeptFigures)> = types
+        .filter_map(|(op, figures)| {
+            let place = figures.short.as_ref().map_or(u32::MAX, |short| short.column);
+            Some(((place, op), (figures, figures.limit.as_ref()?)))
+        })
+        .collect();
+    let column = |((_, op), (figures, kept)): ((u32, &String), (&OpFigures, &KeptFigures))| {
+        let ResponseLimit { percent, seconds } = kept.limit;
+        let legend = format!("percent of {op} within {seconds} s, which is to be {percent}");
+        let head = figures.short.as_ref().map_or(op.as_str(), |short| &short.name);
+        Column::new(head, Source::Within(op.clone()), Digits::Fixed(1), &legend)
+    };
+    limited.into_iter().map(column).collect()
 }
 
 /// Transactions: hardware efficiency.

@@ -96,6 +96,17 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     let (load, run): (Pick, Pick) = (|row| row.load.as_ref(), |row| row.run.as_ref());
     section(&mut text, "Load", summary, load, &columns::load(&summary.rows, load), loaded);
     section(&mut text, "Transactions", summary, run, &columns::transactions(&summary.rows, run), ran);
+    let limits = columns::limits(&summary.rows, run);
+    if !limits.is_empty() {
+        section(
+            &mut text,
+            "Within the response times that the workload's specification allows",
+            summary,
+            run,
+            &limits,
+            ran,
+        );
+    }
     section(&mut text, "Hardware per transaction", summary, run, &columns::efficiency(&summary.rows, run), ran);
     section(&mut text, "Cost per operation", summary, run, &columns::cost(&summary.rows, run), ran);
     let written = columns::written(&summary.rows, run);

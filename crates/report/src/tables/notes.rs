@@ -38,7 +38,10 @@ pub fn servers(results: &Results) -> String {
         let version = record.version.as_deref().unwrap_or("unknown version");
         let source = record.source.as_deref().map(|source| format!(" ({source})")).unwrap_or_default();
         let asked = record.plan.engine.server.as_deref().map(|server| format!("{server}: ")).unwrap_or_default();
-        let line = format!("  {}: {asked}{version}{source}", record.plan.engine.name);
+        // An engine is the same in all tests of a suite.
+        let (name, test) = (record.plan.engine.name.as_str(), record.plan.test.as_deref());
+        let alone = test.and_then(|test| name.strip_suffix(test)?.strip_suffix('/')).unwrap_or(name);
+        let line = format!("  {alone}: {asked}{version}{source}");
         if !lines.contains(&line) {
             lines.push(line);
         }

@@ -7,7 +7,7 @@ use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Short, State};
+use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Ops, State};
 
 use super::asked::{Asked, Phase, Tables};
 use super::sessions::Sessions;
@@ -17,10 +17,8 @@ use crate::counters::{Counter, Counters};
 use crate::interpreter::Interpreter;
 use crate::setup::Setup;
 
-const OPS: &[OpInfo] = &[OpInfo { name: "event", short: Some(Short::new("ev", 1)) }];
-const LOAD_OPS: &[OpInfo] = &[OpInfo { name: "load_rows", short: None }];
-const BY_ALL: &[LoadStage] = &[LoadStage { name: "prepare", parallel: true, ops: LOAD_OPS }];
-const BY_ONE: &[LoadStage] = &[LoadStage { name: "prepare", parallel: false, ops: LOAD_OPS }];
+const OPS: [OpInfo; 1] = [OpInfo::main("event", "ev", 1)];
+const LOAD_OPS: [OpInfo; 1] = [OpInfo::new("load_rows")];
 
 /// The name in [`State`] of the bytes that were loaded.
 const BYTES: &str = "bytes";
@@ -103,12 +101,12 @@ impl Bound for ScriptBound {
         Schema::BySession
     }
 
-    fn ops(&self) -> &'static [OpInfo] {
-        OPS
+    fn ops(&self) -> Ops {
+        OPS.into()
     }
 
-    fn load_stages(&self) -> &'static [LoadStage] {
-        if self.asked.prepare.is_parallel { BY_ALL } else { BY_ONE }
+    fn load_stages(&self) -> Vec<LoadStage> {
+        vec![LoadStage::new("prepare", self.asked.prepare.is_parallel, LOAD_OPS)]
     }
 
     fn expected_rows(&self) -> u64 {

@@ -6,6 +6,7 @@ use rumba_core::sql::{Dialect, Param};
 
 use super::row::layout;
 use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key4, name_key};
+use crate::data_set::DataSet;
 use crate::stage::Stage;
 use crate::tables::{Table, Type, column};
 
@@ -27,14 +28,14 @@ impl KvLoader {
     ///
     /// # Errors
     /// Whatever the engine said.
-    pub fn load(&mut self, stage: &Stage) -> Result<(), EngineError> {
+    pub fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         self.batch.clear();
         let mut values: Vec<Param<'_>> = Vec::new();
         for (table, rows) in stage.filled() {
             values.clear();
             // With exact numbers in their smallest units.
             rows.params(Dialect::Sqlite, &mut values);
-            values.chunks(table.columns().len()).for_each(|row| self.push(table, row));
+            values.chunks(table.columns().len()).for_each(|row| self.push(set, table, row));
         }
         let loaded = self.session.load(&self.batch);
         if loaded.is_err() {
@@ -44,7 +45,7 @@ impl KvLoader {
         loaded
     }
 
-    fn push(&mut self, table: Table, row: &[Param<'_>]) {
+    fn push(&mut self, set: DataSet, table: Table, row: &[Param<'_>]) {
         let number = |column: usize| row[column].int() as u32;
         let Self { batch, key, value, .. } = self;
         layout(table).put(row, value);
@@ -58,14 +59,14 @@ impl KvLoader {
             }
             Table::Customer => {
                 let (last, first) = (row[column::C_LAST].bytes(), row[column::C_FIRST].bytes());
-                batch.push(BY_NAME, &name_key([number(0), number(1), number(2)], last, first), NOTHING);
+                batch.push(set.space(BY_NAME), &name_key([number(0), number(1), number(2)], last, first), NOTHING);
             }
             Table::Orders => {
                 let place = [number(0), number(1), number(column::O_C_ID), !number(2)];
-                batch.push(BY_CUSTOMER, &key4(place), NOTHING);
+                batch.push(set.space(BY_CUSTOMER), &key4(place), NOTHING);
             }
             _ => {}
         }
-        batch.push(table as usize, key, value);
+        batch.push(set.table(table), key, value);
     }
 }

@@ -13,8 +13,11 @@ pub use loader::KvLoader;
 pub use store::KvStore;
 pub use verify::verify;
 
+use std::borrow::Cow;
+
 use rumba_core::kv::{KeySpace, SpaceId};
 
+use crate::data_set::DataSet;
 use crate::tables::Table;
 
 /// Customers by name: (warehouse, district, last name, first name, customer).
@@ -22,8 +25,8 @@ const BY_NAME: SpaceId = Table::ALL.len();
 /// Orders by customer, the newest first: (warehouse, district, customer, order's complement).
 const BY_CUSTOMER: SpaceId = BY_NAME + 1;
 
-/// The spaces: those of the tables by their numbers, then the indexes.
-pub const SPACES: [KeySpace; Table::ALL.len() + 2] = [
+/// The spaces of a data set: those of the tables by their numbers, then the indexes.
+const SPACES: [KeySpace; Table::ALL.len() + 2] = [
     space("warehouse", 0),
     space("district", 0),
     space("customer", 0),
@@ -37,6 +40,27 @@ pub const SPACES: [KeySpace; Table::ALL.len() + 2] = [
     KeySpace { name: "customer_by_name", scan_prefix: 24, derived: true },
     KeySpace { name: "orders_by_customer", scan_prefix: 12, derived: true },
 ];
+
+/// The spaces of all data sets. Names of several sets are made once for each workload that is bound, and stay.
+pub fn spaces(sets: u32) -> Vec<KeySpace> {
+    let named = |set: DataSet, space: KeySpace| match set.name(space.name) {
+        Cow::Borrowed(_) => space,
+        Cow::Owned(name) => KeySpace { name: name.leak(), ..space },
+    };
+    DataSet::all(sets).flat_map(|set| SPACES.map(|space| named(set, space))).collect()
+}
+
+impl DataSet {
+    /// Where its spaces begin.
+    fn space(self, of_set: SpaceId) -> SpaceId {
+        self.number as usize * SPACES.len() + of_set
+    }
+
+    /// The space of a table.
+    fn table(self, table: Table) -> SpaceId {
+        self.space(table as usize)
+    }
+}
 
 const fn space(name: &'static str, scan_prefix: usize) -> KeySpace {
     KeySpace { name, scan_prefix, derived: false }

@@ -1,11 +1,12 @@
 //! The transactions over keys and values.
 
 use rumba_core::error::EngineError;
-use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_core::kv::{KvSession, Scan};
 use rumba_core::sql::Param;
 
 use super::row::{NONE, layout, packed};
 use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key2, key3, key4, name_prefix, part};
+use crate::data_set::DataSet;
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
 use crate::names::last_name;
 use crate::rules::{DATA, Names, Rates, left, middle, missing, put_note};
@@ -16,6 +17,7 @@ use crate::tables::{Table, column};
 /// The adapter of clients.
 pub struct KvStore {
     session: Box<dyn KvSession>,
+    set: DataSet,
     /// No other client has this number.
     client: u32,
     /// Payments that this client has written.
@@ -41,10 +43,11 @@ struct Lines {
 }
 
 impl KvStore {
-    /// The adapter of the client of a number.
-    pub fn new(session: Box<dyn KvSession>, client: u32) -> Self {
+    /// The adapter of the client of a number, which works on a data set.
+    pub fn new(session: Box<dyn KvSession>, set: DataSet, client: u32) -> Self {
         Self {
             session,
+            set,
             client,
             payments: 0,
             row: Vec::with_capacity(1024),
@@ -75,13 +78,13 @@ impl KvStore {
 
     /// Reads a row that the load has written, into `row`, to be changed.
     fn lock(&mut self, table: Table, key: &[u8], what: &'static str) -> Result<(), EngineError> {
-        let is_there = self.session.get_for_update(table as SpaceId, key, &mut self.row)?;
+        let is_there = self.session.get_for_update(self.set.table(table), key, &mut self.row)?;
         if is_there { Ok(()) } else { Err(missing(what)) }
     }
 
     /// Writes `row`.
     fn write(&mut self, table: Table, key: &[u8]) -> Result<(), EngineError> {
-        self.session.put(table as SpaceId, key, &self.row)
+        self.session.put(self.set.table(table), key, &self.row)
     }
 
     /// Writes a row of these values.
@@ -100,22 +103,24 @@ impl KvStore {
         let from = name_prefix(warehouse, district, &name[..length]);
         let mut to = [0xff; 64];
         to[..from.len()].copy_from_slice(&from);
+        let set = self.set;
         let Self { session, customers, .. } = self;
         customers.clear();
         let scan = Scan { from: &from, to: &to, limit: usize::MAX };
-        session.scan(BY_NAME, scan, &mut |key, _| customers.push(i64::from(part(&key[key.len() - 4..], 0))))?;
+        session
+            .scan(set.space(BY_NAME), scan, &mut |key, _| customers.push(i64::from(part(&key[key.len() - 4..], 0))))?;
         middle(customers).map(|customer| customer as u32).ok_or_else(|| missing("a customer of a last name"))
     }
 
     fn order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
         let NewOrder { warehouse, district, customer, entered, .. } = *order;
         let mut rates = Rates::default();
-        if !self.session.get(Table::Warehouse as SpaceId, &warehouse.to_be_bytes(), &mut self.other)? {
+        if !self.session.get(self.set.table(Table::Warehouse), &warehouse.to_be_bytes(), &mut self.other)? {
             return Err(missing("a warehouse"));
         }
         rates.warehouse_tax = layout(Table::Warehouse).number(&self.other, column::W_TAX);
         let of_customer = key3([warehouse, district, customer]);
-        if !self.session.get(Table::Customer as SpaceId, &of_customer, &mut self.other)? {
+        if !self.session.get(self.set.table(Table::Customer), &of_customer, &mut self.other)? {
             return Err(missing("a customer"));
         }
         rates.discount = layout(Table::Customer).number(&self.other, column::C_DISCOUNT);
@@ -140,8 +145,12 @@ impl KvStore {
             int(is_local),
         ];
         self.insert(Table::Orders, &key, &row)?;
-        self.session.put(BY_CUSTOMER, &key4([warehouse, district, customer, !(number as u32)]), NOTHING)?;
-        self.session.put(Table::NewOrder as SpaceId, &key, NOTHING)?;
+        self.session.put(
+            self.set.space(BY_CUSTOMER),
+            &key4([warehouse, district, customer, !(number as u32)]),
+            NOTHING,
+        )?;
+        self.session.put(self.set.table(Table::NewOrder), &key, NOTHING)?;
         let (mut cents, mut original) = (0, 0);
         for (line, nth) in order.lines().iter().zip(1..) {
             let Some((amount, is_original)) = self.line(order, number as u32, line, nth)? else {
@@ -163,7 +172,7 @@ impl KvStore {
         nth: u32,
     ) -> Result<Option<(i64, bool)>, EngineError> {
         let NewOrder { warehouse, district, .. } = *order;
-        if !self.session.get(Table::Item as SpaceId, &line.item.to_be_bytes(), &mut self.other)? {
+        if !self.session.get(self.set.table(Table::Item), &line.item.to_be_bytes(), &mut self.other)? {
             return Ok(None);
         }
         let items = layout(Table::Item);
@@ -196,7 +205,7 @@ impl KvStore {
         ];
         layout(Table::OrderLine).put(&row, &mut self.other);
         let key = key4([warehouse, district, number, nth]);
-        self.session.put(Table::OrderLine as SpaceId, &key, &self.other)?;
+        self.session.put(self.set.table(Table::OrderLine), &key, &self.other)?;
         Ok(Some((amount, is_item_original && is_stock_original)))
     }
 
@@ -255,19 +264,19 @@ impl KvStore {
         let OrderStatus { warehouse, district, who } = *asked;
         let customer = self.find(warehouse, district, who)?;
         let place = key3([warehouse, district, customer]);
-        if !self.session.get(Table::Customer as SpaceId, &place, &mut self.other)? {
+        if !self.session.get(self.set.table(Table::Customer), &place, &mut self.other)? {
             return Err(missing("a customer"));
         }
         let balance = layout(Table::Customer).number(&self.other, column::C_BALANCE);
         let mut order = 0;
         let to = key4([warehouse, district, customer, u32::MAX]);
         let newest = Scan { from: &place, to: &to, limit: 1 };
-        self.session.scan(BY_CUSTOMER, newest, &mut |key, _| order = !part(key, 3))?;
+        self.session.scan(self.set.space(BY_CUSTOMER), newest, &mut |key, _| order = !part(key, 3))?;
         let mut lines = 0;
         if order > 0 {
             let (from, to) = (key3([warehouse, district, order]), key3([warehouse, district, order + 1]));
             let all = Scan { from: &from, to: &to, limit: usize::MAX };
-            lines = self.session.scan(Table::OrderLine as SpaceId, all, &mut |_, _| {})? as u64;
+            lines = self.session.scan(self.set.table(Table::OrderLine), all, &mut |_, _| {})? as u64;
         }
         Ok(Status { customer: i64::from(customer), balance, order: i64::from(order), lines })
     }
@@ -286,13 +295,13 @@ impl KvStore {
         let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
         let mut oldest = None;
         let first = Scan { from: &from, to: &to, limit: 1 };
-        self.session.scan(Table::NewOrder as SpaceId, first, &mut |key, _| oldest = Some(part(key, 2)))?;
+        self.session.scan(self.set.table(Table::NewOrder), first, &mut |key, _| oldest = Some(part(key, 2)))?;
         let Some(order) = oldest else { return Ok(false) };
         let key = key3([warehouse, district, order]);
-        if !self.session.get_for_update(Table::NewOrder as SpaceId, &key, &mut self.other)? {
+        if !self.session.get_for_update(self.set.table(Table::NewOrder), &key, &mut self.other)? {
             return Err(EngineError::conflict("another delivery took the order"));
         }
-        self.session.delete(Table::NewOrder as SpaceId, &key)?;
+        self.session.delete(self.set.table(Table::NewOrder), &key)?;
         self.lock(Table::Orders, &key, "an order that waits for its delivery")?;
         let orders = layout(Table::Orders);
         let customer = orders.number(&self.row, column::O_C_ID) as u32;
@@ -310,6 +319,7 @@ impl KvStore {
 
     /// Sets the time of an order's lines, which its lock keeps from others; what they cost, in cents.
     fn deliver_lines(&mut self, delivery: &Delivery, district: u32, order: u32) -> Result<i64, EngineError> {
+        let set = self.set;
         let Self { session, lines: Lines { bytes, ends }, .. } = self;
         bytes.clear();
         ends.clear();
@@ -317,7 +327,7 @@ impl KvStore {
         let (from, to) = (key3([delivery.warehouse, district, order]), key3([delivery.warehouse, district, order + 1]));
         let mut amount = 0;
         let all = Scan { from: &from, to: &to, limit: usize::MAX };
-        session.scan(Table::OrderLine as SpaceId, all, &mut |key, value| {
+        session.scan(set.table(Table::OrderLine), all, &mut |key, value| {
             bytes.extend_from_slice(key);
             let middle = bytes.len();
             bytes.extend_from_slice(value);
@@ -327,7 +337,7 @@ impl KvStore {
         })?;
         let mut start = 0;
         for &(middle, end) in &*ends {
-            session.put(Table::OrderLine as SpaceId, &bytes[start..middle], &bytes[middle..end])?;
+            session.put(set.table(Table::OrderLine), &bytes[start..middle], &bytes[middle..end])?;
             start = end;
         }
         Ok(amount)
@@ -336,24 +346,25 @@ impl KvStore {
     fn level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
         let StockLevel { warehouse, district, threshold } = *asked;
         let place = key2([warehouse, district]);
-        if !self.session.get(Table::District as SpaceId, &place, &mut self.other)? {
+        if !self.session.get(self.set.table(Table::District), &place, &mut self.other)? {
             return Err(missing("a district"));
         }
         let next = layout(Table::District).number(&self.other, column::D_NEXT_O_ID).max(0) as u32;
         // Of the last twenty orders.
         let (from, to) = (key3([warehouse, district, next.saturating_sub(20)]), key3([warehouse, district, next]));
+        let set = self.set;
         let Self { session, items, other, .. } = self;
         items.clear();
         let recent = Scan { from: &from, to: &to, limit: usize::MAX };
         let of_line = layout(Table::OrderLine);
-        session.scan(Table::OrderLine as SpaceId, recent, &mut |_, value| {
+        session.scan(set.table(Table::OrderLine), recent, &mut |_, value| {
             items.push(of_line.number(value, column::OL_I_ID) as u32);
         })?;
         items.sort_unstable();
         items.dedup();
         let mut low = 0;
         for &item in &*items {
-            if session.get(Table::Stock as SpaceId, &key2([warehouse, item]), other)? {
+            if session.get(set.table(Table::Stock), &key2([warehouse, item]), other)? {
                 let quantity = layout(Table::Stock).number(other, column::S_QUANTITY);
                 low += i64::from(quantity != NONE && quantity < i64::from(threshold));
             }

@@ -8,7 +8,8 @@ use rumba_core::workload::Check;
 
 use super::part;
 use super::row::{NONE, layout};
-use crate::proof::{EXAMPLES, Found, name, proven};
+use crate::data_set::DataSet;
+use crate::proof::{EXAMPLES, Found, name, proven, together};
 use crate::scale::{DISTRICTS, Scale};
 use crate::tables::{Table, column};
 use crate::tally::Sums;
@@ -17,8 +18,21 @@ use crate::tally::Sums;
 ///
 /// # Errors
 /// Whatever the engine said.
-pub fn verify(session: Box<dyn KvSession>, scale: &Scale, sums: &Sums) -> Result<Vec<Check>, EngineError> {
-    let mut reader = Reader { session, rows: [0; Table::ALL.len()] };
+pub fn verify(
+    mut session: Box<dyn KvSession>,
+    scale: &Scale,
+    sums: impl Iterator<Item = (DataSet, Sums)>,
+) -> Result<Vec<Check>, EngineError> {
+    together(sums.map(|(set, sums)| Ok((set, verify_set(session.as_mut(), set, scale, &sums)?))))
+}
+
+fn verify_set(
+    session: &mut dyn KvSession,
+    set: DataSet,
+    scale: &Scale,
+    sums: &Sums,
+) -> Result<Vec<Check>, EngineError> {
+    let mut reader = Reader { session, set, rows: [0; Table::ALL.len()] };
     let book = Book::read(&mut reader, scale)?;
     let found = Found { rows: reader.rows, warehouse_cents: book.warehouses.values().map(|of| of.taken).sum() };
     let mut broken = Broken::default();
@@ -68,15 +82,16 @@ impl Broken {
 }
 
 /// Reads tables and counts their rows.
-struct Reader {
-    session: Box<dyn KvSession>,
+struct Reader<'a> {
+    session: &'a mut dyn KvSession,
+    set: DataSet,
     rows: [i64; Table::ALL.len()],
 }
 
-impl Reader {
+impl Reader<'_> {
     fn all(&mut self, table: Table, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), EngineError> {
         let everything = Scan { from: &[], to: &[0xff; 24], limit: usize::MAX };
-        self.rows[table as usize] = self.session.scan(table as usize, everything, visit)? as i64;
+        self.rows[table as usize] = self.session.scan(self.set.table(table), everything, visit)? as i64;
         Ok(())
     }
 }
@@ -137,7 +152,7 @@ struct Book {
 }
 
 impl Book {
-    fn read(reader: &mut Reader, scale: &Scale) -> Result<Self, EngineError> {
+    fn read(reader: &mut Reader<'_>, scale: &Scale) -> Result<Self, EngineError> {
         let mut book = Self {
             warehouses: HashMap::new(),
             districts: HashMap::new(),

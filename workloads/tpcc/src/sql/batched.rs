@@ -7,6 +7,7 @@ use rumba_core::sql::{Param, Row, SqlSession, Statement, Visit};
 use super::store::{SqlStore, int};
 use super::text::{Sql, in_dialect};
 use super::units;
+use crate::data_set::DataSet;
 use crate::draw::{Delivery, MOST_LINES, NewOrder, is_original};
 use crate::rules::{DISTRICT_TEXT, left, missing};
 use crate::scale::{DISTRICTS, LINES};
@@ -34,9 +35,9 @@ fn any_of(columns: &[&str], times: usize) -> String {
 }
 
 impl Batched {
-    pub(super) fn prepare(session: &mut dyn SqlSession) -> Result<Self, EngineError> {
+    pub(super) fn prepare(session: &mut dyn SqlSession, set: DataSet) -> Result<Self, EngineError> {
         let dialect = session.dialect();
-        let mut prepare = |text: &str| session.prepare(&in_dialect(text, dialect));
+        let mut prepare = |text: &str| session.prepare(&in_dialect(text, set, dialect));
         let items = format!("SELECT i_id, i_price, i_data FROM item WHERE i_id IN ({})", ["?"; MOST_LINES].join(","));
         let places = any_of(&["s_w_id", "s_i_id"], MOST_LINES);
         let mut stock = [Statement(0); DISTRICTS as usize];

@@ -5,22 +5,25 @@ use rumba_core::sql::{Param, SqlSession, Statement};
 use rumba_workload_kit::Transactions;
 
 use super::text::{INDEXES, columns, create};
+use crate::data_set::DataSet;
 use crate::stage::Stage;
 use crate::tables::Table;
 
-/// Creates the tables.
+/// Creates the tables of all data sets.
 ///
 /// # Errors
 /// Whatever the engine said.
-pub fn create_tables(session: &mut dyn SqlSession) -> Result<(), EngineError> {
+pub fn create_tables(session: &mut dyn SqlSession, sets: u32) -> Result<(), EngineError> {
     let (dialect, options) = (session.dialect(), session.table_options().to_owned());
-    Table::ALL.into_iter().try_for_each(|table| session.run(&create(table, dialect, &options)))
+    let mut all = DataSet::all(sets).flat_map(|set| Table::ALL.map(|table| create(table, set, dialect, &options)));
+    all.try_for_each(|text| session.run(&text))
 }
 
 /// The adapter of the load.
 pub struct SqlLoader {
     transactions: Transactions,
-    tables: [Statement; Table::ALL.len()],
+    /// By the numbers of data sets and of tables.
+    tables: Vec<[Statement; Table::ALL.len()]>,
 }
 
 impl SqlLoader {
@@ -28,11 +31,13 @@ impl SqlLoader {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, sets: u32) -> Result<Self, EngineError> {
         let mut transactions = Transactions::new(session)?;
-        let mut tables = [Statement(0); Table::ALL.len()];
-        for (table, prepared) in Table::ALL.into_iter().zip(&mut tables) {
-            *prepared = transactions.session.prepare_rows(table.name(), &columns(table))?;
+        let mut tables = vec![[Statement(0); Table::ALL.len()]; sets as usize];
+        for (set, tables) in DataSet::all(sets).zip(&mut tables) {
+            for (table, prepared) in Table::ALL.into_iter().zip(tables) {
+                *prepared = transactions.session.prepare_rows(&set.name(table.name()), &columns(table))?;
+            }
         }
         Ok(Self { transactions, tables })
     }
@@ -41,19 +46,19 @@ impl SqlLoader {
     ///
     /// # Errors
     /// Whatever the engine said.
-    pub async fn load(&mut self, stage: &Stage) -> Result<(), EngineError> {
-        let loaded = self.load_all(stage).await;
+    pub async fn load(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
+        let loaded = self.load_all(set, stage).await;
         self.transactions.end(loaded, true).await
     }
 
-    async fn load_all(&mut self, stage: &Stage) -> Result<(), EngineError> {
+    async fn load_all(&mut self, set: DataSet, stage: &Stage) -> Result<(), EngineError> {
         let dialect = self.transactions.session.dialect();
         let mut values: Vec<Param<'_>> = Vec::new();
         let mut begins = true;
         for (table, rows) in stage.filled() {
             values.clear();
             rows.params(dialect, &mut values);
-            let statement = self.tables[table as usize];
+            let statement = self.tables[set.number as usize][table as usize];
             if std::mem::replace(&mut begins, false) {
                 let first = |session: &mut dyn SqlSession| session.submit_rows(statement, &values);
                 self.transactions.begin_with(first, &mut |_| {}).await?;
@@ -69,6 +74,8 @@ impl SqlLoader {
     /// # Errors
     /// Whatever the engine said.
     pub fn build_indexes(&mut self) -> Result<(), EngineError> {
-        INDEXES.into_iter().try_for_each(|index| self.transactions.session.run(index))
+        let all =
+            DataSet::all(self.tables.len() as u32).flat_map(|set| INDEXES.map(|index| set.sql(index).into_owned()));
+        all.into_iter().try_for_each(|index| self.transactions.session.run(&index))
     }
 }

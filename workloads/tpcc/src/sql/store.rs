@@ -7,6 +7,7 @@ use rumba_workload_kit::Transactions;
 use super::batched::Batched;
 use super::text::{Sql, stock_of};
 use super::units;
+use crate::data_set::DataSet;
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
 use crate::names::last_name;
 use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put_note};
@@ -37,21 +38,21 @@ impl SqlStore {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>, style: Style) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>, set: DataSet, style: Style) -> Result<Self, EngineError> {
         let mut transactions = Transactions::new(session)?;
         let session = &mut transactions.session;
         let dialect = session.dialect();
         let mut prepared = [Statement(0); Sql::ALL.len()];
         for (sql, prepared) in Sql::ALL.into_iter().zip(&mut prepared) {
-            *prepared = session.prepare(&sql.of(dialect))?;
+            *prepared = session.prepare(&sql.of(set, dialect))?;
         }
         let mut stock = [Statement(0); DISTRICTS as usize];
         for (district, prepared) in (1..).zip(&mut stock) {
-            *prepared = session.prepare(&stock_of(district, dialect))?;
+            *prepared = session.prepare(&stock_of(district, set, dialect))?;
         }
         let batched = match style {
             Style::Plain => None,
-            Style::Batched => Some(Batched::prepare(&mut **session)?),
+            Style::Batched => Some(Batched::prepare(&mut **session, set)?),
         };
         let (customers, data) = (Vec::new(), Vec::with_capacity(2 * DATA));
         Ok(Self { transactions, dialect, prepared, stock, batched, customers, data })

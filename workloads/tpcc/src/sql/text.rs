@@ -2,6 +2,7 @@
 
 use rumba_core::sql::Dialect;
 
+use crate::data_set::DataSet;
 use crate::tables::{Table, Type};
 
 /// The statements of the five transactions, one row at a time (*plain*).
@@ -163,24 +164,24 @@ impl Sql {
         }
     }
 
-    /// Its text in a dialect.
-    pub fn of(self, dialect: Dialect) -> String {
-        in_dialect(self.text(), dialect)
+    /// Its text over a data set, in a dialect.
+    pub fn of(self, set: DataSet, dialect: Dialect) -> String {
+        in_dialect(self.text(), set, dialect)
     }
 }
 
 /// The row of stock that an order takes from; each district has a text of its own there.
-pub fn stock_of(district: u32, dialect: Dialect) -> String {
+pub fn stock_of(district: u32, set: DataSet, dialect: Dialect) -> String {
     let text =
         format!("SELECT s_quantity, s_data, s_dist_{district:02} FROM stock WHERE s_w_id = ? AND s_i_id = ?{{lock}}");
-    in_dialect(&text, dialect)
+    in_dialect(&text, set, dialect)
 }
 
-/// A text with locks and places as a dialect writes them.
-pub fn in_dialect(text: &str, dialect: Dialect) -> String {
+/// A text over a data set, with locks and places as a dialect writes them.
+pub fn in_dialect(text: &str, set: DataSet, dialect: Dialect) -> String {
     // SQLite's transactions have the whole database.
     let lock = if dialect == Dialect::Sqlite { "" } else { " FOR UPDATE" };
-    let text = text.replace("{lock}", lock);
+    let text = set.sql(text).replace("{lock}", lock);
     if dialect != Dialect::PostgreSql {
         return text;
     }
@@ -198,7 +199,7 @@ pub fn columns(table: Table) -> Vec<&'static str> {
 }
 
 /// What creates a table.
-pub fn create(table: Table, dialect: Dialect, options: &str) -> String {
+pub fn create(table: Table, set: DataSet, dialect: Dialect, options: &str) -> String {
     let of_type = |kind: &Type| match (kind, dialect) {
         (Type::Key, _) => "INTEGER NOT NULL".to_owned(),
         // In their smallest units: SQLite's numbers are whole or floating-point.
@@ -217,7 +218,7 @@ pub fn create(table: Table, dialect: Dialect, options: &str) -> String {
     if !key.is_empty() {
         lines.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
-    format!("CREATE TABLE {} ({}) {options}", table.name(), lines.join(", "))
+    format!("CREATE TABLE {} ({}) {options}", set.name(table.name()), lines.join(", "))
 }
 
 /// What transactions look up besides keys: customers by name, and a customer's last order.
@@ -229,6 +230,8 @@ pub const INDEXES: [&str; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ONLY: DataSet = DataSet { number: 0, of: 1 };
 
     #[test]
     fn statements_are_numbered_as_they_stand() {
@@ -242,13 +245,13 @@ mod tests {
 
     #[test]
     fn each_dialect_has_its_places_and_its_locks() {
-        let text = |dialect| Sql::TakeOrderNumber.of(dialect);
+        let text = |dialect| Sql::TakeOrderNumber.of(ONLY, dialect);
         assert!(text(Dialect::MySql).ends_with("d_w_id = ? AND d_id = ? FOR UPDATE"));
         assert!(text(Dialect::PostgreSql).ends_with("d_w_id = $1 AND d_id = $2 FOR UPDATE"));
         assert!(text(Dialect::Sqlite).ends_with("d_w_id = ? AND d_id = ?"));
-        assert!(stock_of(3, Dialect::Sqlite).contains("s_dist_03 FROM stock WHERE s_w_id = ? AND s_i_id = ?"));
+        assert!(stock_of(3, ONLY, Dialect::Sqlite).contains("s_dist_03 FROM stock WHERE s_w_id = ? AND s_i_id = ?"));
         assert!(
-            create(Table::Item, Dialect::Sqlite, "")
+            create(Table::Item, ONLY, Dialect::Sqlite, "")
                 .contains("i_price INTEGER, i_data VARCHAR(50), PRIMARY KEY (i_id))")
         );
     }

@@ -8,7 +8,8 @@ use rumba_core::worker::block_on;
 use rumba_core::workload::Check;
 
 use super::units;
-use crate::proof::{EXAMPLES, Found, name, proven};
+use crate::data_set::DataSet;
+use crate::proof::{EXAMPLES, Found, name, proven, together};
 use crate::scale::Scale;
 use crate::tables::Table;
 use crate::tally::Sums;
@@ -139,18 +140,13 @@ const CONDITIONS: &[Condition] = &[
 ///
 /// # Errors
 /// Whatever the engine said.
-pub fn verify(session: Box<dyn SqlSession>, scale: &Scale, sums: &Sums) -> Result<Vec<Check>, EngineError> {
+pub fn verify(
+    session: Box<dyn SqlSession>,
+    scale: &Scale,
+    sums: impl Iterator<Item = (DataSet, Sums)>,
+) -> Result<Vec<Check>, EngineError> {
     let mut looks = Looks { dialect: session.dialect(), session };
-    let mut rows = [0; Table::ALL.len()];
-    for (table, count) in Table::ALL.into_iter().zip(&mut rows) {
-        *count = looks.number(&format!("SELECT COUNT(*) FROM {}", table.name()))?;
-    }
-    let found = Found { rows, warehouse_cents: looks.cents("SELECT SUM(w_ytd) FROM warehouse")? };
-    let mut checks = Vec::new();
-    for condition in CONDITIONS {
-        checks.push(looks.condition(condition, &found)?);
-    }
-    Ok(proven(checks, scale, sums, &found))
+    together(sums.map(|(set, sums)| Ok((set, looks.verify(set, scale, &sums)?))))
 }
 
 struct Looks {
@@ -159,6 +155,19 @@ struct Looks {
 }
 
 impl Looks {
+    fn verify(&mut self, set: DataSet, scale: &Scale, sums: &Sums) -> Result<Vec<Check>, EngineError> {
+        let mut rows = [0; Table::ALL.len()];
+        for (table, count) in Table::ALL.into_iter().zip(&mut rows) {
+            *count = self.number(&format!("SELECT COUNT(*) FROM {}", set.name(table.name())))?;
+        }
+        let found = Found { rows, warehouse_cents: self.cents(&set.sql("SELECT SUM(w_ytd) FROM warehouse"))? };
+        let mut checks = Vec::new();
+        for condition in CONDITIONS {
+            checks.push(self.condition(condition, set, &found)?);
+        }
+        Ok(proven(checks, scale, sums, &found))
+    }
+
     fn rows(&mut self, sql: &str, visit: &mut dyn FnMut(&dyn Row)) -> Result<(), EngineError> {
         let statement = self.session.prepare(sql)?;
         let answer = block_on(self.session.execute(statement, &[], visit));
@@ -179,9 +188,9 @@ impl Looks {
         Ok(cents)
     }
 
-    fn condition(&mut self, condition: &Condition, found: &Found) -> Result<Check, EngineError> {
+    fn condition(&mut self, condition: &Condition, set: DataSet, found: &Found) -> Result<Check, EngineError> {
         let (mut wrong, mut examples) = (0, Vec::new());
-        self.rows(condition.broken, &mut |row| {
+        self.rows(&set.sql(condition.broken), &mut |row| {
             wrong += 1;
             if examples.len() < EXAMPLES {
                 let columns = condition.columns.iter().enumerate();

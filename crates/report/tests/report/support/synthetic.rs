@@ -477,6 +477,8 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             (percentile, at(percentile))
         });
         let stats = OpStats {
+            rate: None,
+            limit: None,
             short: SHORT.iter().find(|(op, _)| *op == name).map(|(_, short)| short.clone()),
             count: (ops as f64 * share) as u64,
             errors: 0,
