@@ -59,6 +59,11 @@ impl PostgreSql {
         server
     }
 
+    /// The first of its processes, from which all others come.
+    pub fn pid(&self) -> u32 {
+        self.child().id()
+    }
+
     /// The directory of its socket, which has the name that clients expect there.
     pub fn directory(&self) -> &Path {
         self.dir.path()

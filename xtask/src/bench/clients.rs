@@ -82,14 +82,15 @@ impl Compared {
         format!("{own}; in turns with sysbench oltp_point_select --threads={} ({})", self.clients, cores.told())
     }
 
-    fn cpu(&self, what: &str, most: f64, cores: &Cores) -> Line {
+    /// Without a goal it is reported.
+    fn cpu(&self, what: &str, most: Option<f64>, cores: &Cores) -> Line {
         let [own, peer] = self.cpu_us.map(|cpu| cpu.median);
         let ratio = self.cpu_ratio.told(2);
         Line {
             what: format!("client CPU per query against {what}, {} connections, ratio to sysbench", self.clients),
-            goal: format!("≤ {most:.2}"),
+            goal: most.map_or_else(|| "reported".to_owned(), |most| format!("≤ {most:.2}")),
             measured: format!("{ratio}; {own:.2} µs over {peer:.2} µs; {}", self.driver),
-            met: Some(self.cpu_ratio.median <= most),
+            met: most.map(|most| self.cpu_ratio.median <= most),
             command: self.command(cores),
         }
     }
@@ -133,20 +134,21 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let mut lines = Vec::new();
     for (clients, most_cpu, least_rate) in [(8, 0.50, None), (64, 0.30, Some(3.0)), (256, 0.25, Some(3.0))] {
         let compared = compare(bench, &server, &cores, clients)?;
-        lines.push(compared.cpu("the null server", most_cpu, &cores));
+        lines.push(compared.cpu("the null server", Some(most_cpu), &cores));
         lines.extend(least_rate.map(|least| compared.rate("the null server", least, &cores)));
     }
     Ok(lines)
 }
 
-/// The client's CPU against a real server, which has cores of its own.
+/// The client's CPU against a real server, which has cores of its own. What it is measured by is a minimal loop
+/// (`super::floor`): sysbench's is told beside it.
 pub fn mariadb_pinned(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let cores = Cores::halves()?;
     let server = Server::mariadb(bench, &cores)?;
     let mut lines = Vec::new();
-    for (clients, most) in [(8, 0.70), (64, 0.60), (256, 0.45), (1024, 0.45)] {
+    for clients in [8, 64, 256, 1024] {
         let compared = compare(bench, &server, &cores, clients)?;
-        lines.push(compared.cpu("MariaDB on its own cores", most, &cores));
+        lines.push(compared.cpu("MariaDB on its own cores", None, &cores));
         if clients == 1024 {
             lines.push(Line {
                 what: "resident memory, 1024 connections".into(),

@@ -22,7 +22,7 @@ impl Bench {
         // Beside the build and not in /tmp, which may be memory: the device is measured too.
         let out = tempfile::tempdir_in(&target)?;
         let bench = Self { root: root.to_owned(), release: target.join("release"), out };
-        let names = ["harness_cost", "wire_clients", "script_cost"];
+        let names = ["harness_cost", "wire_clients", "script_cost", "minimal_loop"];
         let examples = [&["--bin", "rumba"][..], &names.map(|name| ["--example", name]).concat()].concat();
         bench.cargo(&[&["build", "--release", "-p", "rumba"], &examples[..]].concat())?;
         bench.cargo(&["build", "--release", "-p", "rumba-lab", "--example", "record_cost"])?;

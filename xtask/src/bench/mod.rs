@@ -3,6 +3,7 @@
 //! into docs/performance.md with the machine.
 
 mod clients;
+mod floor;
 mod harness;
 mod linkbench;
 mod measure;
@@ -55,6 +56,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("script-mariadb", suite::mariadb),
     ("script-postgresql", suite::postgresql),
     ("delay", clients::delay),
+    ("mariadb-floor", floor::mariadb),
+    ("postgresql-floor", floor::postgresql),
     ("mariadb-pinned", clients::mariadb_pinned),
     ("mariadb-free", clients::mariadb_free),
     ("linkbench", linkbench::linkbench),

@@ -13,7 +13,8 @@ use super::{Failure, Line};
 
 const REPEATS: usize = 3;
 const WINDOW_S: u32 = 2;
-const WARMUP: Duration = Duration::from_secs(2);
+/// How long each runs before it is looked at.
+pub const WARMUP: Duration = Duration::from_secs(2);
 /// All that both have under the same name and that runs on without an end.
 const TESTS: [&str; 10] = [
     "oltp_point_select",

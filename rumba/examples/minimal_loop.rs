@@ -1,0 +1,281 @@
+//! The least that prepared point selects over the wire can cost a client: an event loop of `epoll_wait`, `recv` and
+//! `send`, answers of a length that is known, nothing read in them, nothing recorded. What rumba's clients cost is set
+//! against it by `make bench`: what is left above it is rumba's own.
+//!
+//! `minimal_loop SOCKET [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [rows=100000] [user=root] [database=sbtest]`
+//!
+//! The server takes the user without a password; all rows are of one length, as `sbtest1`'s are.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// One request over and over: its bytes, where the id stands in them, and how long the answer is.
+#[derive(Clone, Default)]
+struct Exchange {
+    request: Vec<u8>,
+    id_at: usize,
+    is_big_endian: bool,
+    answer_bytes: usize,
+}
+
+impl Exchange {
+    fn set_id(&mut self, id: u64) {
+        let place = &mut self.request[self.id_at..];
+        if self.is_big_endian {
+            place[..4].copy_from_slice(&(id as u32).to_be_bytes());
+        } else {
+            place[..8].copy_from_slice(&id.to_le_bytes());
+        }
+    }
+}
+
+/// A packet of MySQL's protocol: its payload.
+fn read_packet(stream: &mut UnixStream) -> Result<Vec<u8>, Failure> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head)?;
+    let mut payload = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
+    stream.read_exact(&mut payload)?;
+    match payload.first() {
+        Some(0xff) => Err(format!("the server says: {}", String::from_utf8_lossy(&payload[3..])).into()),
+        _ => Ok(payload),
+    }
+}
+
+fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_le_bytes();
+    [&length[..3], &[sequence], payload].concat()
+}
+
+/// Logs in to MySQL or MariaDB and prepares the statement.
+fn mysql(stream: &mut UnixStream, user: &str, database: &str) -> Result<Exchange, Failure> {
+    // Protocol 4.1, a database, secure authentication by named plugins.
+    const CAPABILITIES: u32 = 1 | 8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
+    read_packet(stream)?;
+    let mut login = [CAPABILITIES.to_le_bytes(), (1_u32 << 24).to_le_bytes()].concat();
+    login.push(45);
+    login.extend([0; 23]);
+    login.extend([user.as_bytes(), b"\0\0", database.as_bytes(), b"\0mysql_native_password\0"].concat());
+    stream.write_all(&packet(1, &login))?;
+    if read_packet(stream)?.first() == Some(&0xfe) {
+        stream.write_all(&packet(3, &[]))?;
+        read_packet(stream)?;
+    }
+    stream.write_all(&packet(0, b"\x16SELECT c FROM sbtest1 WHERE id=?"))?;
+    let prepared = read_packet(stream)?;
+    // The parameter, the column, and an end after each.
+    for _ in 0..4 {
+        read_packet(stream)?;
+    }
+    let mut execute = [&[0x17], &prepared[1..5], &[0, 1, 0, 0, 0, 0, 1, 8, 0]].concat();
+    let id_at = 4 + execute.len();
+    execute.extend([0; 8]);
+    let mut exchange = Exchange { request: packet(0, &execute), id_at, ..Exchange::default() };
+    exchange.set_id(1);
+    stream.write_all(&exchange.request)?;
+    // The number of columns, the column, an end, a row, an end.
+    for _ in 0..5 {
+        exchange.answer_bytes += 4 + read_packet(stream)?.len();
+    }
+    Ok(exchange)
+}
+
+/// A message of PostgreSQL's protocol.
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
+}
+
+/// Reads messages up to the one that says that the server is ready; how many bytes.
+fn read_until_ready(stream: &mut UnixStream) -> Result<usize, Failure> {
+    let mut bytes = 0;
+    loop {
+        let mut head = [0; 5];
+        stream.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let mut body = vec![0; length.checked_sub(4).ok_or("a message shorter than its head")?];
+        stream.read_exact(&mut body)?;
+        bytes += 1 + length;
+        match head[0] {
+            b'E' => return Err(format!("the server says: {}", String::from_utf8_lossy(&body)).into()),
+            b'R' if body != [0; 4] => return Err("the server wants a password".into()),
+            b'Z' => return Ok(bytes),
+            _ => {}
+        }
+    }
+}
+
+/// Logs in to PostgreSQL and prepares the statement.
+fn postgresql(stream: &mut UnixStream, user: &str, database: &str) -> Result<Exchange, Failure> {
+    let version = 196_608_u32.to_be_bytes();
+    let words = [b"user\0", user.as_bytes(), b"\0database\0", database.as_bytes(), b"\0\0"].concat();
+    let startup = [&(words.len() as u32 + 8).to_be_bytes()[..], &version, &words].concat();
+    stream.write_all(&startup)?;
+    read_until_ready(stream)?;
+    let parse = message(b'P', b"s\0SELECT c FROM sbtest1 WHERE id=$1\0\0\0");
+    stream.write_all(&[parse, message(b'S', &[])].concat())?;
+    read_until_ready(stream)?;
+    // No portal's name, the statement's; one parameter, all binary, of four bytes; all results binary.
+    let bind = message(b'B', b"\0s\0\0\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x01\0\x01\0\x01");
+    let id_at = bind.len() - 8;
+    let request = [bind, message(b'E', b"\0\0\0\0\0"), message(b'S', &[])].concat();
+    let mut exchange = Exchange { request, id_at, is_big_endian: true, answer_bytes: 0 };
+    stream.write_all(&exchange.request)?;
+    exchange.answer_bytes = read_until_ready(stream)?;
+    Ok(exchange)
+}
+
+/// A connection with what it sends, and how much of an answer is still to come.
+struct Connection {
+    stream: UnixStream,
+    exchange: Exchange,
+    missing: usize,
+    random: u64,
+}
+
+impl Connection {
+    /// SplitMix64, as `wire_clients` has it.
+    fn next_id(&mut self, rows: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        ((u128::from(mixed) * u128::from(rows)) >> 64) as u64 + 1
+    }
+
+    fn ask(&mut self, rows: u64) -> Result<(), Failure> {
+        let id = self.next_id(rows);
+        self.exchange.set_id(id);
+        self.missing = self.exchange.answer_bytes;
+        let request = &self.exchange.request;
+        // SAFETY: the buffer is as long as it is said to be.
+        let sent = unsafe { libc::send(self.stream.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
+        if sent == request.len() as isize { Ok(()) } else { Err(std::io::Error::last_os_error().into()) }
+    }
+
+    /// Takes what has come; whether the answer is whole.
+    fn hear(&mut self, buffer: &mut [u8]) -> Result<bool, Failure> {
+        // SAFETY: the buffer is as long as it is said to be.
+        let got = unsafe { libc::recv(self.stream.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        if got <= 0 {
+            return Err(format!("the server is gone: {}", std::io::Error::last_os_error()).into());
+        }
+        self.missing =
+            self.missing.checked_sub(got as usize).ok_or("an answer of another length: are all rows alike?")?;
+        Ok(self.missing == 0)
+    }
+}
+
+/// What an event loop has told so far, alone in its cache lines.
+#[derive(Default)]
+#[repr(align(128))]
+struct Told(AtomicU64);
+
+fn watch(epoll: &OwnedFd, place: usize, stream: RawFd) -> Result<(), Failure> {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: place as u64 };
+    // SAFETY: both descriptors are open, and the event outlives the call.
+    match unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, stream, &raw mut event) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error().into()),
+    }
+}
+
+/// Serves connections until the end.
+fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Told) -> Result<(), Failure> {
+    // SAFETY: the call takes no pointer.
+    let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+    if epoll < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    // SAFETY: it was opened above, and nothing else owns it.
+    let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+    for (place, connection) in connections.iter_mut().enumerate() {
+        watch(&epoll, place, connection.stream.as_raw_fd())?;
+        connection.ask(rows)?;
+    }
+    let (mut buffer, mut queries) = (vec![0; 1 << 14], 0);
+    let mut events = vec![libc::epoll_event { events: 0, u64: 0 }; 256];
+    while Instant::now() < end {
+        let room = events.len() as libc::c_int;
+        // SAFETY: there is room for as many events as are asked for.
+        let ready = unsafe { libc::epoll_wait(epoll.as_raw_fd(), events.as_mut_ptr(), room, 100) };
+        let ready = usize::try_from(ready).map_err(|_| std::io::Error::last_os_error())?;
+        for event in &events[..ready] {
+            let connection = &mut connections[event.u64 as usize];
+            if connection.hear(&mut buffer)? {
+                queries += 1;
+                connection.ask(rows)?;
+            }
+        }
+        told.0.store(queries, Relaxed);
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
+    let asked: BTreeMap<String, String> = arguments
+        .map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())))
+        .collect::<Option<_>>()
+        .ok_or("arguments are written key=value")?;
+    let number = |key: &str, default: u64| -> Result<u64, Failure> {
+        asked.get(key).map_or(Ok(default), |text| text.parse().map_err(|error| format!("{key}={text}: {error}").into()))
+    };
+    let text = |key: &str, default: &str| asked.get(key).map_or_else(|| default.to_owned(), Clone::clone);
+    let log_in = match text("protocol", "mysql").as_str() {
+        "mysql" => mysql,
+        "postgresql" => postgresql,
+        other => return Err(format!("protocol={other}: mysql or postgresql").into()),
+    };
+    let (clients, rows) = (number("clients", 64)?, number("rows", 100_000)?);
+    let [warmup, seconds] = [number("warmup", 5)?, number("seconds", 5)?].map(Duration::from_secs);
+    let (user, database) = (text("user", "root"), text("database", "sbtest"));
+    let loops = std::thread::available_parallelism()?.get().min(clients as usize);
+    let mut shares: Vec<Vec<Connection>> = (0..loops).map(|_| Vec::new()).collect();
+    for client in 0..clients {
+        let mut stream = UnixStream::connect(&socket).map_err(|error| format!("{socket}: {error}"))?;
+        let exchange = log_in(&mut stream, &user, &database)?;
+        shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client });
+    }
+    let told: Vec<Told> = (0..loops).map(|_| Told::default()).collect();
+    let queries = || told.iter().map(|told| told.0.load(Relaxed)).sum::<u64>();
+    let end = Instant::now() + warmup + seconds + Duration::from_millis(200);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = shares
+            .into_iter()
+            .zip(&told)
+            .map(|(share, told)| scope.spawn(move || serve(share, rows, end, told)))
+            .collect();
+        std::thread::sleep(warmup);
+        let (start, before, cpu) = (Instant::now(), queries(), cpu_us()?);
+        std::thread::sleep(seconds);
+        let (span, served, cpu) = (start.elapsed().as_secs_f64(), queries() - before, cpu_us()? - cpu);
+        for running in running {
+            running.join().map_err(|_| "an event loop has panicked")??;
+        }
+        let (per_s, cpu) = (served as f64 / span, cpu / served as f64);
+        println!("{}", serde_json::json!({ "queries_per_s": per_s, "client_cpu_us_per_query": cpu }));
+        Ok(())
+    })
+}
+
+/// CPU time of this process so far, in microseconds.
+fn cpu_us() -> Result<f64, Failure> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: it fills the structure that it is given, or says that it did not.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) != 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        usage.assume_init()
+    };
+    let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
+    Ok(us(usage.ru_utime) + us(usage.ru_stime))
+}
