@@ -44,6 +44,8 @@ pub enum Tls {
     /// Never.
     #[default]
     Off,
+    /// Over TCP, if the server offers it, whoever that is; not over a socket, which nobody else reads.
+    Preferred,
     /// Always, whoever the server is.
     Required,
     /// Always, and the server's certificate is verified, by these authorities

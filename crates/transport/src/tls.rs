@@ -23,7 +23,8 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
         .map_err(|error| TransportError::Tls(error.to_string()))?;
     let config = match tls {
         Tls::Off => return Ok(None),
-        Tls::Required => {
+        Tls::Preferred if matches!(address, Address::Socket(_)) => return Ok(None),
+        Tls::Preferred | Tls::Required => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth()
         }
         Tls::Verified { ca } => builder.with_root_certificates(authorities(ca.as_deref())?).with_no_client_auth(),

@@ -51,9 +51,11 @@ impl Connection {
     fn enter(&mut self, target: &Target, collation: u8, deadline: Option<Instant>) -> Result<(), WireError> {
         let packet = self.read(deadline)?;
         let greeting = handshake::greeting(self.receive.at(packet))?;
-        let agreed = Agreed::with(&greeting, target.tls != Tls::Off, target.database.is_some());
-        if let Some(tls) = tls_client(&target.tls, &target.address)? {
-            if !agreed.capabilities.contains(CapabilityFlags::CLIENT_SSL) {
+        let tls = tls_client(&target.tls, &target.address)?;
+        let agreed = Agreed::with(&greeting, tls.is_some(), target.database.is_some());
+        let is_offered = agreed.capabilities.contains(CapabilityFlags::CLIENT_SSL);
+        if let Some(tls) = tls.filter(|_| is_offered || target.tls != Tls::Preferred) {
+            if !is_offered {
                 return Err(WireError::Tls(format!(
                     "server {} does not offer TLS; give it a certificate (ssl_cert, ssl_key), or turn TLS off",
                     greeting.version,

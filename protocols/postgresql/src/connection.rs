@@ -48,7 +48,7 @@ impl Connection {
     }
 
     fn encrypt(&mut self, target: &Target, deadline: Instant) -> Result<(), PgError> {
-        if let (Address::Socket(path), false) = (&target.address, target.tls == Tls::Off) {
+        if let (Address::Socket(path), Tls::Required | Tls::Verified { .. }) = (&target.address, &target.tls) {
             let words = format!("PostgreSQL encrypts nothing over a socket ({}); turn TLS off there", path.display());
             return Err(TransportError::Tls(words).into());
         }
@@ -66,6 +66,10 @@ impl Connection {
             }
             // What came behind the answer before anything was encrypted is nobody's that can be trusted.
             [b'S', ..] => Err(PgError::Protocol("bytes that are not encrypted follow the answer about TLS".into())),
+            b"N" if target.tls == Tls::Preferred => {
+                self.incoming.take(1);
+                Ok(())
+            }
             [b'N', ..] => Err(TransportError::Tls(
                 "the server does not offer TLS; give it a certificate (ssl = on), or turn TLS off".into(),
             )

@@ -96,6 +96,10 @@ fn a_connection_is_encrypted_when_asked() {
     };
     assert_eq!(cipher(Tls::Off), "");
     assert_ne!(cipher(Tls::Required), "");
+    assert_ne!(cipher(Tls::Preferred), "", "it is offered");
+    let local = Target { tls: Tls::Preferred, ..server.test() };
+    let told = Admin::connect(&local, TIMEOUT).unwrap().query("SHOW STATUS LIKE 'Ssl_cipher'").unwrap();
+    assert_eq!(told.rows[0][1].as_deref(), Some(""), "not over a socket");
     assert_ne!(cipher(Tls::Verified { ca: Some(server.ca()) }), "");
 }
 

@@ -96,6 +96,8 @@ fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() 
     let server = PostgreSql::start(&[], &["hostssl all all 127.0.0.1/32 trust"]);
     let error = refused(&Target { tls: Tls::Required, ..tcp(&server) });
     assert!(error.contains("does not offer TLS"), "{error}");
+    let plain = refused(&Target { tls: Tls::Preferred, ..tcp(&server) });
+    assert!(plain.contains("28000"), "who only prefers it goes on without, and is refused by the server: {plain}");
     let certificate = certify(&server);
     let at = |name: &str| server.directory().join(name).display().to_string();
     let mut root = admin(&server);
@@ -110,7 +112,7 @@ fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() 
         assert!(since.elapsed() < TIMEOUT);
     }
     assert!(refused(&tcp(&server)).contains("28000"), "nobody is let in without encryption");
-    for tls in [Tls::Required, Tls::Verified { ca: Some(certificate) }] {
+    for tls in [Tls::Preferred, Tls::Required, Tls::Verified { ca: Some(certificate) }] {
         let mut session = PgSession::connect(&Target { tls, ..tcp(&server) }, &SessionOptions::default()).unwrap();
         let echo = session.prepare("SELECT $1::bytea, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()").unwrap();
         let value = vec![9; 1 << 20];
@@ -120,6 +122,7 @@ fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() 
     let stranger = Target { tls: Tls::Verified { ca: None }, ..tcp(&server) };
     let error = Admin::connect(&stranger, TIMEOUT).err().unwrap();
     assert!(matches!(error, PgError::Transport(_)) && error.to_string().contains("TLS: "), "{error}");
+    assert!(Admin::connect(&Target { tls: Tls::Preferred, ..local(&server) }, TIMEOUT).is_ok(), "over a socket, plain");
     let socket = refused(&Target { tls: Tls::Required, ..local(&server) });
     assert!(socket.contains("over a socket"), "{socket}");
 }

@@ -191,7 +191,8 @@ fn text(options: &OptionSet, name: &str) -> String {
 
 fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
     let tls = match SslMode::read(options).map_err(|refusal| refused(&refusal))? {
-        SslMode::Disabled | SslMode::Preferred => mysql::Tls::Off,
+        SslMode::Disabled => mysql::Tls::Off,
+        SslMode::Preferred => mysql::Tls::Preferred,
         SslMode::Required => mysql::Tls::Required,
         SslMode::VerifyCa | SslMode::VerifyIdentity => {
             mysql::Tls::Verified { ca: options.text("mysql-ssl-ca").map(PathBuf::from) }
@@ -237,6 +238,7 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         postgresql::Address::Tcp { host, port }
     };
     let tls = match options.text("pgsql-sslmode").unwrap_or_default() {
+        "prefer" => postgresql::Tls::Preferred,
         "require" => postgresql::Tls::Required,
         "verify-ca" | "verify-full" => postgresql::Tls::Verified { ca: None },
         _ => postgresql::Tls::Off,
