@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Judgement;
+use crate::counted::rule_of;
 use crate::engine::EngineFacts;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
@@ -16,7 +17,6 @@ use crate::ratio::Ratio;
 use crate::record::Status;
 use crate::warning::Warning;
 use crate::workload::{ResponseLimit, Short, engine_in_test};
-use crate::written::{WRITTEN, written_for};
 
 /// Metrics over several phases that charge work put off to what caused it.
 ///
@@ -57,18 +57,22 @@ pub const CHARGED: &[MetricInfo] = &[
     },
 ];
 
-/// The description of a metric of a phase or of a whole trial; that of [`WRITTEN`] or of [`crate::rate::RATE`] for all that
-/// follow their rules.
+/// The description of a metric of a phase or of a whole trial; that of its rule for all that
+/// follow one.
 pub fn metric_info(name: &str) -> Option<&'static MetricInfo> {
     let listed = METRICS.iter().chain(CHARGED).find(|info| info.name == name);
-    listed.or_else(|| written_for(name).map(|_| &WRITTEN)).or_else(|| rate_info(name))
+    listed.or_else(|| info_by_rule(name))
 }
 
 /// The metrics among figures that are listed nowhere but follow a rule, with their description: what the engine counted,
 /// and what the workload reports.
 pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'static MetricInfo)> {
     let names = figures.metrics.keys().map(String::as_str);
-    names.filter_map(|name| Some((name, written_for(name).map(|_| &WRITTEN).or_else(|| rate_info(name))?)))
+    names.filter_map(|name| Some((name, info_by_rule(name)?)))
+}
+
+fn info_by_rule(name: &str) -> Option<&'static MetricInfo> {
+    rule_of(name).map(|rule| &rule.info).or_else(|| rate_info(name))
 }
 
 /// How far repeats lie apart.

@@ -7,6 +7,7 @@
 
 pub mod claim;
 pub mod comparison;
+pub mod counted;
 pub mod engine;
 pub mod error;
 pub mod event;
@@ -30,7 +31,6 @@ pub mod wait;
 pub mod warning;
 pub mod worker;
 pub mod workload;
-pub mod written;
 
 /// The known name nearest to a misspelt one, if any is near enough to suggest.
 ///

@@ -155,6 +155,8 @@ metrics! {
     server_cpu_us_per_op: "µs/op", Less;
     /// Microseconds per operation that its client, though free, started it late: drawing it, and waking up in an open loop.
     late_us_per_op: "µs/op", Less;
+    /// Rollbacks that were tried again per operation: transactions that stood in each other's way.
+    retries_per_op: "1/op", Less;
     /// Context switches per operation of the clients' process, voluntary and not; embedded engines run in it.
     ctx_switches_per_op: "1/op", Less;
     /// Context switches per operation of the server's process, voluntary and not; absent for embedded engines.

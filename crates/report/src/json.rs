@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, Suspended};
+use rumba_core::counted::metrics_of_record;
 use rumba_core::engine::{EngineConfig, EngineFacts};
 use rumba_core::metric::Metric;
 use rumba_core::rate::rates_of_record;
@@ -10,7 +11,6 @@ use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status
 use rumba_core::results::Results;
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
-use rumba_core::written::metrics_of_record;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rumba_core::counted::WRITTEN;
 use rumba_core::engine::Gauge;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record};
-use rumba_core::written::metric_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,10 +30,10 @@ fn phase_written(before: &PhaseRecord, phase: &PhaseRecord) -> Option<PhaseWritt
         return None;
     }
     let per_op = |counter: &Gauge| {
-        let metric = metric_of(&counter.name)?;
+        let metric = WRITTEN.metric_of(&counter.name)?;
         let grown = counter.value - gauge(&before.counters, &counter.name)?;
         // A counter that went back was reset.
-        (grown >= 0.0).then(|| (metric, grown / 1024.0 / phase.ops as f64))
+        (grown >= 0.0).then(|| (metric, grown / WRITTEN.per / phase.ops as f64))
     };
     let kb_per_op: BTreeMap<String, f64> = phase.counters.iter().filter_map(per_op).collect();
     (!kb_per_op.is_empty()).then_some(PhaseWritten { phase: phase.phase, kb_per_op })

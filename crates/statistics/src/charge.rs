@@ -1,8 +1,8 @@
 //! The charged metrics: what rows and operations cost once their debt is paid.
 
+use rumba_core::counted::{NOT_COUNTED, metrics_of_record, rule_of};
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Spent};
-use rumba_core::written::{NOT_COUNTED, counter_of, metrics_of_record};
 
 /// Charged metrics by stable name.
 pub type Charged = Vec<(String, Metric)>;
@@ -55,9 +55,10 @@ pub fn charged_run(record: &Record) -> Charged {
         ("cpu_us_per_op_with_drain".to_owned(), over(cpu_s, 1e6)),
     ];
     charged.extend(metrics_of_record(record).into_iter().filter_map(|metric| {
-        let counter = counter_of(&metric)?;
+        let rule = rule_of(&metric)?;
+        let counter = rule.counter_of(&metric)?;
         let counted = match &spans {
-            Ok((working, drain)) => counted_kb(record, working, drain, &counter),
+            Ok((working, drain)) => grown(record, working, drain, &counter).map(|per_op| per_op / rule.per),
             Err(reason) => Metric::absent(reason.clone()),
         };
         Some((metric, counted))
@@ -81,15 +82,15 @@ fn rates(record: &Record) -> Charged {
     all
 }
 
-/// KB per operation by a counter of the engine's own, from the end of the settle to that of the drain.
-fn counted_kb(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter: &str) -> Metric {
+/// What a counter of the engine's own grew by for each operation, from the end of the settle to that of the drain.
+fn grown(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter: &str) -> Metric {
     let at_end =
         |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
     let before =
         record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)));
     let ops: u64 = working.iter().map(|phase| phase.ops).sum();
     match (before.last().and_then(at_end), at_end(drain)) {
-        (Some(before), Some(after)) => Metric::from((after - before) / 1024.0).per(ops as f64, "operations"),
+        (Some(before), Some(after)) => Metric::from(after - before).per(ops as f64, "operations"),
         _ => Metric::absent(NOT_COUNTED),
     }
 }

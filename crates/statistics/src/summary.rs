@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rumba_core::comparison::{
     KeptFigures, OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, TrialName, Unfinished, Unsound,
 };
+use rumba_core::counted::NOT_COUNTED;
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
-use rumba_core::written::NOT_COUNTED;
 
 use crate::charge::{Charged, charged_load, charged_run, ended};
 use crate::claims::judge;

@@ -31,7 +31,7 @@ const WHOLE: [(&str, &CStr); 8] = [
 
 /// Tickers worth a column when statistics are on, by RocksDB's names.
 #[rustfmt::skip]
-const TICKERS: [&str; 32] = [
+const TICKERS: [&str; 33] = [
     "block.cache.hit", "block.cache.miss", "block.cache.data.hit", "block.cache.data.miss",
     "block.cache.index.hit", "block.cache.index.miss", "block.cache.filter.hit", "block.cache.filter.miss",
     "block.cache.bytes.read", "block.cache.bytes.write", "bloom.filter.useful", "bloom.filter.full.positive",
@@ -39,13 +39,16 @@ const TICKERS: [&str; 32] = [
     "memtable.hit", "memtable.miss", "l0.hit", "l1.hit", "l2andup.hit", "number.keys.read",
     "number.keys.written", "number.db.seek", "number.db.next", "bytes.written", "wal.bytes", "wal.synced",
     "write.self", "write.other", "flush.write.bytes", "compact.read.bytes", "compact.write.bytes",
+    "stall.micros",
 ];
 
-/// What bytes were written for, by the names that make metrics of them (`rumba_core::written`), and the tickers.
-const WRITTEN: [(&str, &str); 3] = [
+/// What bytes were written for, and how long writers were held back, by the names that make metrics of them
+/// (`rumba_core::counted`), and the tickers.
+const COUNTED: [(&str, &str); 4] = [
     ("written_wal_bytes", "wal.bytes"),
     ("written_flush_bytes", "flush.write.bytes"),
     ("written_compaction_bytes", "compact.write.bytes"),
+    ("waited_stalls_us", "stall.micros"),
 ];
 
 /// Work put off: unflushed memtables, compaction owed, L0 files.
@@ -143,7 +146,7 @@ fn stall_counts(text: &str) -> Vec<(String, f64)> {
 }
 
 fn written(tickers: &[Gauge]) -> impl Iterator<Item = Gauge> {
-    WRITTEN.iter().filter_map(|(name, ticker)| {
+    COUNTED.iter().filter_map(|(name, ticker)| {
         let found = tickers.iter().find(|found| found.name == *ticker)?;
         Some(Gauge::new(*name, found.value))
     })
@@ -153,7 +156,7 @@ fn written(tickers: &[Gauge]) -> impl Iterator<Item = Gauge> {
 fn tickers(text: &str) -> impl Iterator<Item = Gauge> {
     text.lines().filter_map(|line| {
         let (name, count) = line.strip_prefix("rocksdb.")?.split_once(" COUNT : ")?;
-        let wanted = TICKERS.contains(&name) || name == "stall.micros";
+        let wanted = TICKERS.contains(&name);
         Some(Gauge::new(name, count.trim().parse().ok()?)).filter(|_| wanted)
     })
 }
@@ -185,10 +188,9 @@ mod tests {
         let tickers = [Gauge::new("wal.bytes", 3.0), Gauge::new("compact.write.bytes", 9.0)];
         let found: Vec<Gauge> = written(&tickers).collect();
         assert_eq!(found, [Gauge::new("written_wal_bytes", 3.0), Gauge::new("written_compaction_bytes", 9.0)]);
-        assert!(
-            WRITTEN
-                .iter()
-                .all(|(name, ticker)| { rumba_core::written::metric_of(name).is_some() && TICKERS.contains(ticker) })
-        );
+        assert!(COUNTED.iter().all(|(name, ticker)| {
+            let rules = [&rumba_core::counted::WRITTEN, &rumba_core::counted::WAITED];
+            rules.iter().any(|rule| rule.metric_of(name).is_some()) && TICKERS.contains(ticker)
+        }));
     }
 }

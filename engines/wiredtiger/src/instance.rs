@@ -11,7 +11,7 @@ use rumba_core::kv::KeySpace;
 use crate::config::{Configs, Nested, creating, dotted};
 use crate::raw::{Connection, Library, Session, Statistic};
 use crate::session::WiredTigerSession;
-use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES};
+use crate::statistics::{CACHE_BYTES_MAX, COUNTED, DIRTY_BYTES, WAITED};
 
 /// Checkpoints written at most to pay the debt: with nobody writing, the first
 /// leaves only what the checkpoint itself has changed.
@@ -195,7 +195,13 @@ impl Instance for WiredTigerInstance {
     }
 
     fn counters(&self) -> Vec<Gauge> {
-        self.values().into_iter().map(|(name, value)| Gauge::new(name, value)).collect()
+        let values = self.values();
+        let waited = WAITED.iter().filter_map(|(name, statistic)| {
+            let (_, value) = values.iter().find(|(found, _)| found == statistic)?;
+            Some(Gauge::new(*name, *value))
+        });
+        let waited: Vec<Gauge> = waited.collect();
+        values.into_iter().map(|(name, value)| Gauge::new(name, value)).chain(waited).collect()
     }
 
     fn effective_settings(&self) -> Vec<(String, String)> {

@@ -51,3 +51,10 @@ pub const COUNTED: &[&str] = &[
     "transaction: transactions rolled back",
     "transaction: update conflicts",
 ];
+
+/// How long clients, all together, waited for what, by the names that make metrics of them (`rumba_core::counted`).
+pub const WAITED: [(&str, &str); 3] = [
+    ("waited_page_reads_us", "cache: application threads page read from disk to cache time (usecs)"),
+    ("waited_evicting_us", "thread-yield: application thread time evicting (usecs)"),
+    ("waited_cache_us", "thread-yield: application thread time waiting for cache (usecs)"),
+];

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::floor::loop_us;
 use super::measure::{Bench, Spread, callgrind, json, number};
 use super::servers::{Cores, SYSBENCH, Server, Sysbench, Window, pinned, point_selects};
 use super::{Failure, Line};
@@ -134,7 +135,10 @@ pub fn null_server(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let mut lines = Vec::new();
     for (clients, most_cpu, least_rate) in [(8, 0.50, None), (64, 0.30, Some(3.0)), (256, 0.25, Some(3.0))] {
         let compared = compare(bench, &server, &cores, clients)?;
-        lines.push(compared.cpu("the null server", Some(most_cpu), &cores));
+        let floor = loop_us(bench, &server.socket, &cores, &arguments(clients))?;
+        let mut line = compared.cpu("the null server", Some(most_cpu), &cores);
+        line.measured += &format!("; a minimal loop {floor:.2} µs");
+        lines.push(line);
         lines.extend(least_rate.map(|least| compared.rate("the null server", least, &cores)));
     }
     Ok(lines)

@@ -22,6 +22,12 @@ fn example(bench: &Bench, name: &str, socket: &Path, cores: &Cores, args: &[Stri
     Ok(Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? })
 }
 
+/// The loop's CPU per query, where others were measured: what is told beside them.
+pub fn loop_us(bench: &Bench, socket: &Path, cores: &Cores, args: &[String]) -> Result<f64, Failure> {
+    let windows = (0..REPEATS).map(|_| Ok(example(bench, "minimal_loop", socket, cores, args)?.cpu_us_per_query));
+    Ok(Spread::of(windows.collect::<Result<_, Failure>>()?).median)
+}
+
 /// One kind of client against the loop: what the page says of it.
 fn line(what: String, most: f64, windows: &[(Window, Window)], command: &str) -> Line {
     let over = |of: &dyn Fn(&(Window, Window)) -> f64| Spread::of(windows.iter().map(of).collect());

@@ -39,6 +39,8 @@ pub fn metrics(
         background_cpu_us_per_op: per_op(&spent.background_cpu_s, 1e-6),
         server_cpu_us_per_op: per_op(&spent.server_cpu_s, 1e-6),
         late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
+        // Nor of what became of operations: its caller counts them.
+        retries_per_op: Metric::default(),
         ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
         server_ctx_switches_per_op: per_op(&spent.server_ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),

@@ -354,7 +354,8 @@ impl Trial<'_> {
     /// Its record, without what the engine says of itself at its end.
     fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
         let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
-        let ops = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
+        let ops: u64 = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
+        let retries: u64 = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.retries).sum();
         let late_ns = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.late_ns).sum();
         let mut op_types = std::collections::BTreeMap::new();
         for (infos, counts) in &span.parts {
@@ -369,6 +370,7 @@ impl Trial<'_> {
         let storage = self.job.plan.engine.limits.storage.as_ref();
         let metrics = Metrics {
             iops_used_percent: iops_used_percent(phase, &spent, seconds, storage),
+            retries_per_op: Metric::from(retries as f64).per(ops as f64, "operations in this phase"),
             ..metrics(phase, ops, seconds, late_ns, &spent, size, logical)
         };
         PhaseRecord {

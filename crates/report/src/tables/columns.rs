@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{KeptFigures, OpFigures, PhaseFigures, Row};
+use rumba_core::counted::{Counted, NOT_COUNTED, WAITED, WRITTEN};
 use rumba_core::metric::Metric;
 use rumba_core::rate::Rate;
 use rumba_core::workload::{ResponseLimit, Short};
-use rumba_core::written::{NOT_COUNTED, counter_of, metrics_of_figures, written_for};
 
 use crate::format::{SizeUnit, fixed, milliseconds};
 use crate::server::is_server;
@@ -162,6 +162,10 @@ pub fn transactions(rows: &[Row], pick: Pick) -> Vec<Column> {
         let legend = format!("99th percentile of the response time of {op}, milliseconds");
         columns.push(Column::new(&head, Source::P99(op), Digits::Milliseconds, &legend));
     }
+    let retried = |figures: &PhaseFigures| figures.median("retries_per_op").value() > Some(0.0);
+    if rows.iter().filter_map(pick).any(retried) {
+        columns.push(Column::metric("retr/t", "retries_per_op", 3, "rollbacks that were tried again per operation"));
+    }
     columns.push(Column::metric("Mcpu/t", "cpu_us_per_op", 1, "CPU microseconds (clients and engine) per operation"));
     columns.extend(cpu_apart(rows, pick, "operation"));
     columns.push(Column::metric("cpu", "host_cpu_percent", 1, "CPU used by the whole host, percent of all its cores"));
@@ -254,15 +258,24 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
 
 /// What the engines themselves say that bytes were written for; only what some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
+    counted(rows, pick, &WRITTEN, "KB")
+}
+
+/// What the engines themselves say that clients waited for; only what some client has waited for.
+pub fn waited(rows: &[Row], pick: Pick) -> Vec<Column> {
+    counted(rows, pick, &WAITED, "microseconds")
+}
+
+fn counted(rows: &[Row], pick: Pick, rule: &Counted, unit: &str) -> Vec<Column> {
     let figures = || rows.iter().filter_map(pick);
     let counted = |metric: &&str| figures().any(|figures| figures.median(metric).value() > Some(0.0));
-    let names: BTreeSet<&str> = figures().flat_map(metrics_of_figures).filter(counted).collect();
-    let heads: Vec<&str> = names.iter().filter_map(|name| written_for(name)).collect();
+    let names: BTreeSet<&str> = figures().flat_map(|figures| rule.metrics_of(figures)).filter(counted).collect();
+    let heads: Vec<&str> = names.iter().filter_map(|name| rule.what(name)).collect();
     let column = |name: &&str| {
-        let (head, counter) = (written_for(name)?, counter_of(name)?);
+        let (head, counter) = (rule.what(name)?, rule.counter_of(name)?);
         // `compaction_level2` beside `compaction` is a part of it.
         let part = heads.iter().find_map(|whole| head.strip_prefix(whole)?.strip_prefix('_'));
-        let legend = format!("KB per operation by the counter {counter}");
+        let legend = format!("{unit} per operation by the counter {counter}");
         Some(Column::new(part.unwrap_or(head), Source::Counted((*name).to_owned()), Digits::Fixed(2), &legend))
     };
     names.iter().filter_map(column).collect()

@@ -120,6 +120,11 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
             ran,
         );
     }
+    let waited = columns::waited(&summary.rows, run);
+    if !waited.is_empty() {
+        let title = "Microseconds waited per operation by the engine's own counters";
+        section(&mut text, title, summary, run, &waited, ran);
+    }
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));

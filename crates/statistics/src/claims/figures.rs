@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use rumba_core::comparison::{Figure, Part, PhaseFigures, Row};
+use rumba_core::counted::{NOT_COUNTED, rule_of};
 use rumba_core::metric::Metric;
-use rumba_core::written::{NOT_COUNTED, counter_of};
 
 use super::language::{Number, Operator, Truth};
 use super::names::Asked;
@@ -107,7 +107,7 @@ fn find<'a>(row: &'a Row, asked: &Asked) -> Result<(&'a PhaseFigures, &'a Figure
         None => phase.metrics.get(&asked.metric),
         Some(op) => phase.op_types.get(op).ok_or("no operation of this type was run")?.response.get(&asked.metric),
     };
-    let why = if counter_of(&asked.metric).is_some() { NOT_COUNTED } else { "it was not measured" };
+    let why = if rule_of(&asked.metric).is_some() { NOT_COUNTED } else { "it was not measured" };
     found.map(|figure| (phase, figure)).ok_or_else(|| why.to_owned())
 }
 

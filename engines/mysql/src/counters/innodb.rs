@@ -100,7 +100,7 @@ fn compressed_tables(admin: &mut dyn Ask, reading: &mut Reading) {
     }
 }
 
-/// Bytes written, by what for.
+/// Bytes written, by what for; and how long clients waited, all together, for rows that others had locked.
 pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
     let redo = status.need("Innodb_os_log_written");
     let doublewrite =
@@ -109,6 +109,7 @@ pub(super) fn written(server: &Server, status: &Status, reading: &mut Reading) {
     reading.put_or("written_redo_bytes", redo);
     reading.put_or("written_doublewrite_bytes", doublewrite);
     reading.put_or("written_pages_bytes", pages);
+    reading.put_or("waited_row_locks_us", status.need("Innodb_row_lock_time").map(|ms| 1000.0 * ms));
 }
 
 /// Pages as they went to the file, compressed ones at their compressed size.

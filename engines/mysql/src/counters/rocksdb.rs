@@ -124,11 +124,12 @@ pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Readi
     }
 }
 
-/// Bytes written, by what for.
+/// Bytes written, by what for; and how long writers were held back, all together.
 pub(super) fn written(admin: &mut dyn Ask, status: &Status, reading: &mut Reading) {
     reading.put_or("written_wal_bytes", status.need("Rocksdb_wal_bytes"));
     reading.put_or("written_flush_bytes", status.need("Rocksdb_flush_write_bytes"));
     reading.put_or("written_compaction_bytes", status.need("Rocksdb_compact_write_bytes"));
+    reading.put_or("waited_stalls_us", status.need("Rocksdb_stall_micros"));
     match Levels::read(admin) {
         Ok(levels) => {
             for (number, level) in levels.0.range(1..) {

@@ -93,16 +93,16 @@ fn purge_is_done_only_when_it_has_caught_up_and_rests() {
     assert!(!purge_is_done_in(""), "unknown is not done");
 }
 
-/// What `Innodb_data_written` holds differs; the figures are of real runs, and all
-/// must give the pages that were written.
+/// What `Innodb_data_written` holds differs; the figures of bytes are of real runs, and all
+/// must give the pages that were written. Locks are counted in milliseconds everywhere.
 #[test]
 fn pages_are_told_apart_from_redo_and_doublewrite() {
     let mysql = "Innodb_data_written 463548928\nInnodb_dblwr_pages_written 8630\nInnodb_os_log_written 180741120\n\
-        Innodb_page_size 16384\nInnodb_pages_written 8630";
+        Innodb_page_size 16384\nInnodb_pages_written 8630\nInnodb_row_lock_time 7";
     let mariadb = "Binlog_bytes_written 148361132\nInnodb_data_written 283066368\nInnodb_dblwr_pages_written 6006\n\
-        Innodb_os_log_written 247068168\nInnodb_page_size 16384\nInnodb_pages_written 11271";
+        Innodb_os_log_written 247068168\nInnodb_page_size 16384\nInnodb_pages_written 11271\nInnodb_row_lock_time 7";
     let newer = "Innodb_data_written 618109952\nInnodb_dblwr_pages_written 21619\nInnodb_os_log_written 186181632\n\
-        Innodb_page_size 16384\nInnodb_pages_written 26342";
+        Innodb_page_size 16384\nInnodb_pages_written 26342\nInnodb_row_lock_time 7";
     for (version, status, pages) in
         [("5.6.24-log", mysql, 8630.0), ("9.7.4", newer, 26342.0), ("10.11.19-MariaDB", mariadb, 11271.0)]
     {
@@ -112,6 +112,7 @@ fn pages_are_told_apart_from_redo_and_doublewrite() {
         let bytes = reading.get("written_pages_bytes").expect("pages");
         assert!((bytes / (pages * 16384.0) - 1.0).abs() < 0.001, "{version}: {bytes} for {pages} pages");
         assert!(reading.get("written_binlog_bytes").expect("binlog") > 1e8);
+        assert_eq!(reading.get("waited_row_locks_us"), Some(7000.0));
         assert_eq!(reading.absent, []);
     }
 }
