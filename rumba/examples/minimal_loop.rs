@@ -241,6 +241,8 @@ fn main() -> Result<(), Failure> {
     let mut shares: Vec<Vec<Connection>> = (0..loops).map(|_| Vec::new()).collect();
     for client in 0..clients {
         let mut stream = UnixStream::connect(&socket).map_err(|error| format!("{socket}: {error}"))?;
+        // The answer to the first query has the length that all have; one without a row would be waited for in vain.
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let exchange = log_in(&mut stream, &user, &database)?;
         shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client });
     }

@@ -94,7 +94,7 @@ pub struct RunArgs {
     #[arg(required_unless_present = "resume")]
     pub experiment: Option<String>,
     /// Go on with an interrupted run: finished trials stay, the others run
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "out", "dry_run"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "engine", "against", "set", "verify", "out", "dry_run"])]
     pub resume: Option<PathBuf>,
     /// With --resume: run the failed trials again, too
     #[arg(long, requires = "resume")]
@@ -152,6 +152,10 @@ pub struct RunOptions {
     /// Change one key of the experiment; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
+    /// What is proven after each run: true, the data; acid, also that transactions are whole and apart, and stay after a
+    /// kill; false, nothing
+    #[arg(long, value_name = "WHAT", value_parser = ["true", "false", "acid"])]
+    pub verify: Option<String>,
     /// Where results go; must be new or empty [default: results/NAME-TIMESTAMP]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rumba_core::acid::{Outcome, Recovery};
 use rumba_core::event::Event;
 use rumba_core::printable::printable;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
@@ -93,6 +94,18 @@ fn phase_line(phase: &PhaseRecord) -> String {
         (PhaseKind::Load, Some(rate)) => {
             format!("{} rows in {took}: {rate:.0} rows/s{written}, {size} on disk", phase.ops)
         }
+        (PhaseKind::Isolation, _) => {
+            let of = |outcome| phase.promises.iter().filter(|promise| promise.outcome == outcome).count();
+            let (kept, anomalies, broken) = (of(Outcome::Kept), of(Outcome::Anomaly), of(Outcome::Broken));
+            format!("{kept} promises kept, {anomalies} with an anomaly, {broken} broken, in {took}")
+        }
+        (PhaseKind::Recovery, _) => match &phase.recovery {
+            Some(Recovery { acknowledged, lost, open_s, .. }) => {
+                format!("{lost} of {acknowledged} acknowledged transactions lost; opened again in {open_s:.2} s")
+            }
+            None => format!("not looked through, after {took}"),
+        },
+        (PhaseKind::Crash, _) => format!("killed after {} operations in {took}", phase.ops),
         (_, Some(rate)) => format!("{rate:.0} ops/s over {took}{written}"),
         (PhaseKind::Verify, None) => {
             let examined: u64 = phase.checks.iter().map(|check| check.examined).sum();

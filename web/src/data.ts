@@ -129,6 +129,15 @@ export interface Gauge {
   value: number;
 }
 
+/** A promise of transactions, and how it was kept. */
+export interface Kept {
+  name: string;
+  short: string;
+  outcome: "kept" | "anomaly" | "broken";
+  how: string;
+  seen: string;
+}
+
 export interface Phase {
   phase: string;
   seconds: number;
@@ -136,6 +145,8 @@ export interface Phase {
   debt_start: Gauge[];
   debt_end: Gauge[];
   checks: { name: string; examined: number; wrong: number; examples: string[] }[];
+  promises?: Kept[];
+  recovery?: { acknowledged: number; lost: number; open_s: number };
 }
 
 export interface Series {

@@ -10,6 +10,7 @@ import { choice, h, section } from "./dom";
 import { headerSection, problemsSection } from "./header";
 import { latencySection } from "./latency";
 import { sample } from "./look";
+import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
 import { scalingSection } from "./scaling";
 import { opNames, spectrumSection } from "./spectrum";
@@ -68,6 +69,7 @@ const PARTS: Part[] = [
   { needs: ["clients", "op", "hidden"], render: spectrumSection },
   { needs: ["clients", "time"], render: latencySection },
   { needs: ["clients", "baseline"], render: loadSection },
+  { needs: ["clients"], render: promisesSection },
   { needs: ["clients"], render: conditionsSection },
 ];
 

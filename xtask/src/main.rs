@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- new engine|workload NAME
        cargo run -p xtask -- tests-told LOG STATUS
-       cargo run --release -p xtask -- bench [--write | MEASUREMENT...]
+       cargo run --release -p xtask -- bench [--write] [MEASUREMENT...]
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
        cargo run --release -p xtask -- simulate [--write]
        cargo run -p xtask -- experiments [--write]
@@ -28,9 +28,9 @@ new    makes a crate in engines/ or workloads/ that builds, runs and conforms, w
 tests-told  sums up a log of `cargo test` that ended with STATUS. With CI or
        RUMBA_TESTS_MUST_RUN set, fails when a test was skipped that Debian 12
        runs as root, but for the needs in RUMBA_TESTS_MAY_LACK
-bench  measures what rumba itself costs against its goals, about 10 minutes, or
-       only the measurements that are named; --write puts all figures into
-       docs/performance.md. Fails when a goal is missed
+bench  measures what rumba itself costs against its goals, about an hour, or
+       only the measurements that are named; --write puts the figures into
+       docs/performance.json and the page. Fails when a goal is missed
 memory-needs  measures what engines need beside their cache, in memory groups
        of one size after the other, about 3 minutes for each build, and writes
        engines/memory-needs.txt; builds that are not named keep their lines;
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
         ["experiments"] => experiments(false),
         ["experiments", "--write"] => experiments(true),
-        ["bench", "--write"] => bench(&[], true),
+        ["bench", "--write", named @ ..] => bench(named, true),
         ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
         _ => {
             eprintln!("{USAGE}");

@@ -394,6 +394,15 @@ pub trait Instance: Send + Sync {
         Place::Embedded
     }
 
+    /// Kills its server without warning, all of its processes: nothing is flushed or told. What is embedded dies with
+    /// its process, which is the caller's to kill. Asked only where [`Engine::reopens`] says that it opens again.
+    ///
+    /// # Errors
+    /// That it is not rumba's to kill.
+    fn kill(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Closes it cleanly.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ pub enum Event {
     },
     /// A phase has ended.
     PhaseEnded(Box<PhaseRecord>),
-    /// The data is loaded and settled: what the workload knows of it.
+    /// The data is left for another process: what the workload knows of it.
     Loaded {
         /// See [`crate::workload::Bound::state`].
         state: State,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acid::{Promise, Recovery};
 use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 use crate::rate::Rate;
@@ -36,6 +37,12 @@ pub enum PhaseKind {
     Drain,
     /// The data is proven consistent.
     Verify,
+    /// Transactions are made to meet: are they whole, and apart?
+    Isolation,
+    /// Clients work until the database is killed.
+    Crash,
+    /// It is opened again, and what was acknowledged is looked for.
+    Recovery,
 }
 
 impl std::fmt::Display for PhaseKind {
@@ -50,6 +57,9 @@ impl std::fmt::Display for PhaseKind {
             PhaseKind::Backlog => f.write_str("backlog"),
             PhaseKind::Drain => f.write_str("drain"),
             PhaseKind::Verify => f.write_str("verify"),
+            PhaseKind::Isolation => f.write_str("isolation"),
+            PhaseKind::Crash => f.write_str("crash"),
+            PhaseKind::Recovery => f.write_str("recovery"),
         }
     }
 }
@@ -67,6 +77,9 @@ impl std::str::FromStr for PhaseKind {
             "backlog" => PhaseKind::Backlog,
             "drain" => PhaseKind::Drain,
             "verify" => PhaseKind::Verify,
+            "isolation" => PhaseKind::Isolation,
+            "crash" => PhaseKind::Crash,
+            "recovery" => PhaseKind::Recovery,
             other => {
                 let number = other.strip_prefix("loop ").and_then(|number| number.parse().ok());
                 PhaseKind::Loop(number.ok_or_else(|| format!("`{other}` is not a phase"))?)
@@ -102,8 +115,8 @@ impl JsonSchema for PhaseKind {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "A phase of a trial: provision, load, settle, warmup, loop N, loops (all of them together), backlog, drain or verify.",
-            "pattern": "^(provision|load|settle|warmup|loop [0-9]+|loops|backlog|drain|verify)$"
+            "description": "A phase of a trial: provision, load, settle, warmup, loop N, loops (all of them together), backlog, drain, verify, isolation, crash or recovery.",
+            "pattern": "^(provision|load|settle|warmup|loop [0-9]+|loops|backlog|drain|verify|isolation|crash|recovery)$"
         })
     }
 }
@@ -331,9 +344,15 @@ pub struct PhaseRecord {
     pub debt_end: Vec<Gauge>,
     /// The engine's own counters at the end.
     pub counters: Vec<Gauge>,
-    /// What was proven (verify only).
+    /// What was proven (verify and recovery only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
+    /// What transactions were promised, and how that was kept (isolation only).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<Promise>,
+    /// What was found after the kill (recovery only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
 }
 
 /// How a trial ended.
@@ -484,6 +503,10 @@ pub struct RunPlan {
     pub seed: u64,
     /// Whether the data is proven consistent at the end.
     pub verify: bool,
+    /// Whether what transactions are promised is proven too: then clients work for so many seconds until the database
+    /// is killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash_s: Option<f64>,
     /// Whether the data directory is kept.
     pub keep_data: bool,
     /// Length of an interval in seconds.
@@ -523,6 +546,16 @@ pub struct Record {
 }
 
 impl Record {
+    /// All that transactions were promised and how that was kept.
+    pub fn promises(&self) -> impl Iterator<Item = &Promise> {
+        self.phases.iter().flat_map(|phase| &phase.promises)
+    }
+
+    /// What was found after the database was killed, if it was.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.phases.iter().find_map(|phase| phase.recovery.as_ref())
+    }
+
     /// The phase of this kind, if it was reached and ended.
     pub fn phase(&self, kind: PhaseKind) -> Option<&PhaseRecord> {
         self.phases.iter().find(|phase| phase.phase == kind)

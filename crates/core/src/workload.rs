@@ -7,6 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acid::Acid;
 use crate::engine::{Family, Schema, Session};
 use crate::error::EngineError;
 use crate::rate::Rate;
@@ -213,6 +214,11 @@ pub trait Bound: Send + Sync {
     /// # Errors
     /// Whatever the engine said; an inconsistency is not an error but a failed [`Check`].
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError>;
+
+    /// Its proof of what transactions are promised, if it has one.
+    fn acid(&self) -> Option<&dyn Acid> {
+        None
+    }
 }
 
 /// One proven (or disproven) property of the data.

@@ -1,6 +1,7 @@
 //! Conducts an experiment: each trial in a process of its own, its events
 //! folded into files as they come.
 
+mod acid;
 mod events;
 mod start;
 
@@ -26,6 +27,7 @@ use crate::prepare::Prepared;
 use crate::provision::{self, DataDir, MARK_VARIABLE, Owner, ProvisionError};
 use crate::stall::StallWatch;
 use crate::store::{ResultsDir, TrialWriter};
+use crate::trial::Act;
 use crate::trial::child::Order;
 use events::{Unreadable, events_of};
 use start::{Left, Start};
@@ -165,11 +167,15 @@ impl Conduct<'_> {
         let copied = self.copy_in(start, &data, trial, watch);
         limited.throttle()?;
         let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
-        let state = start.state().cloned();
-        let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state };
+        let (state, journal, act) = (start.state().cloned(), data.journal(), Act::Measure);
+        let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state, act, journal };
         let log = writer.directory().join(LOG);
         let left = match copied {
-            Ok(()) => self.follow(&order, &data.mark(), &mut limited, &mut writer, watch),
+            Ok(()) => {
+                let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, watch);
+                self.kill_and_look(&order, left.as_ref(), &data.mark(), &mut limited, &mut writer, watch);
+                left
+            }
             Err(cause) => {
                 self.not_started(&cause, &mut writer);
                 None
@@ -225,7 +231,7 @@ impl Conduct<'_> {
     ) -> Option<State> {
         let (trial, log) = (&order.plan, writer.directory().join(LOG));
         let command = (self.child)().and_then(|command| limited.command(command).map_err(std::io::Error::other));
-        let mut left = None;
+        let (mut left, mut is_killed) = (None, false);
         let mut process_bytes: f64 = 0.0;
         let mut stall = StallWatch::new(trial);
         let end = self.process(command, order, mark, &log, &mut |told, child| {
@@ -240,6 +246,10 @@ impl Conduct<'_> {
                     limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 }
                 Some(Event::Loaded { state }) => left = Some(state.clone()),
+                Some(Event::PhaseEnded(phase)) if phase.phase == PhaseKind::Crash => {
+                    is_killed = true;
+                    child.kill()?;
+                }
                 _ => {}
             }
             for event in told.into_iter().chain(warning.map(Event::Warning)) {
@@ -256,7 +266,9 @@ impl Conduct<'_> {
         if self.stops.load(Relaxed) > 0 {
             writer.interrupted();
         }
-        finish(end, &log, writer);
+        if !is_killed {
+            finish(end, &log, writer);
+        }
         tell_of_memory(limited, process_bytes, writer);
         if let Some((phase, cause)) = stall.stalled() {
             writer.take(Event::Failed { phase, cause });
@@ -272,13 +284,20 @@ impl Conduct<'_> {
         command: std::io::Result<Command>,
         order: &Order,
         mark: &str,
-        log: &Path,
+        file: &Path,
         take: &mut dyn FnMut(Option<Event>, &mut Child) -> std::io::Result<bool>,
     ) -> Result<ExitStatus, Broken> {
         let mut command = command?;
         // Servers that it starts inherit the mark, and are found by it should they outlive it.
         command.env(MARK_VARIABLE, mark).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(std::fs::File::create(log)?).spawn()?;
+        // Of a trial of several processes it holds what all have said.
+        let mut options = std::fs::OpenOptions::new();
+        let options = options.create(true).write(true);
+        let log = match order.act {
+            Act::Measure => options.truncate(true),
+            Act::Crash | Act::Recover => options.append(true),
+        };
+        let mut child = command.stderr(log.open(file)?).spawn()?;
         self.pass_on(&mut child, order, take).inspect_err(|_| {
             // It may have ended by itself; then there is nothing to kill, and nobody else waits for it.
             let _ = child.kill().and_then(|()| child.wait());

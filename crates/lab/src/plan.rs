@@ -104,6 +104,7 @@ fn trial(
             backlog_s: run.backlog_s,
             seed: run.seed,
             verify: run.verify,
+            crash_s: run.crash_s,
             keep_data: run.keep_data,
             interval_s: run.interval_s,
             stall_s: run.stall_s,

@@ -84,6 +84,10 @@ struct PhaseData<'a> {
     debt_start: &'a [rumba_core::engine::Gauge],
     debt_end: &'a [rumba_core::engine::Gauge],
     checks: &'a [rumba_core::workload::Check],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    promises: &'a [rumba_core::acid::Promise],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<&'a rumba_core::acid::Recovery>,
 }
 
 /// Results as one self-contained page: no network, no other file.
@@ -208,6 +212,8 @@ fn phase_data(phase: &PhaseRecord) -> PhaseData<'_> {
         debt_start: &phase.debt_start,
         debt_end: &phase.debt_end,
         checks: &phase.checks,
+        promises: &phase.promises,
+        recovery: phase.recovery.as_ref(),
     }
 }
 

@@ -51,6 +51,19 @@ pub fn dies_with_us(command: &mut Command, signal: Signal) {
     }
 }
 
+/// The processes that another has started and that have not ended.
+fn children_of(parent: i32) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_child = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // Behind the name, which may hold anything: the state, and the parent.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) == Some(parent)
+    };
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(is_child).filter_map(Pid::from_raw).collect()
+}
+
 /// A running server; killed when dropped.
 pub struct Process {
     child: Child,
@@ -105,6 +118,27 @@ impl Process {
             }
             sleep(LOOK);
         }
+    }
+
+    /// Kills it and all processes that it has started, as a crash does: none of them is told, and none writes another
+    /// byte on behalf of the others.
+    ///
+    /// # Errors
+    /// That it had ended before.
+    pub fn kill_all(&mut self) -> Result<(), EngineError> {
+        if let Some(status) = self.ended() {
+            return Err(EngineError::failed("kill of the server", format!("it had ended before, with {status}")));
+        }
+        let pid = Pid::from_child(&self.child);
+        // Stopped, it starts no more of them.
+        let _ = rustix::process::kill_process(pid, Signal::STOP);
+        for child in children_of(pid.as_raw_pid()) {
+            // One that has just ended needs no kill.
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        Ok(())
     }
 
     /// Ends it at once.

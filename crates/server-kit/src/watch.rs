@@ -58,6 +58,14 @@ impl Watch {
         self.process().kill();
     }
 
+    /// Kills it without warning, and all processes that it has started; see [`Process::kill_all`].
+    ///
+    /// # Errors
+    /// That it had ended before.
+    pub fn kill_all(&self) -> Result<(), EngineError> {
+        self.process().kill_all()
+    }
+
     /// What it has written to its log.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
@@ -97,8 +105,11 @@ impl Watch {
         }
         let since = Instant::now();
         while since.elapsed() < ENDING {
-            if let Some(end) = self.end("connection") {
-                return end;
+            match self.end("connection") {
+                // What was under way is in doubt, as after any loss of a connection.
+                Some(EngineError::Failed { message, .. }) => return EngineError::Lost(message),
+                Some(end) => return end,
+                None => {}
             }
             sleep(LOOK);
         }

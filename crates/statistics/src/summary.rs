@@ -116,7 +116,9 @@ fn why_unsound(record: &Record) -> Option<String> {
     let check = record.phases.iter().flat_map(|phase| &phase.checks).find(|check| check.wrong > 0);
     let broken = check.map(|check| format!("{}: not so for {} of {}", check.name, check.wrong, check.examined));
     broken.or_else(|| match &record.status {
-        Status::Failed { phase: PhaseKind::Verify, cause } => Some(cause.clone()),
+        Status::Failed { phase: PhaseKind::Verify | PhaseKind::Isolation | PhaseKind::Recovery, cause } => {
+            Some(cause.clone())
+        }
         _ => None,
     })
 }

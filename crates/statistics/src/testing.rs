@@ -41,6 +41,8 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
         debt_end: Vec::new(),
         counters: Vec::new(),
         checks: Vec::new(),
+        promises: Vec::new(),
+        recovery: None,
     }
 }
 
@@ -69,6 +71,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         backlog_s: 30.0,
         seed: 1,
         verify: true,
+        crash_s: None,
         keep_data: false,
         interval_s: 1.0,
         stall_s: 60.0,

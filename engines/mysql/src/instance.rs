@@ -196,6 +196,13 @@ impl Instance for ServerInstance {
         }
     }
 
+    fn kill(&self) -> Result<(), EngineError> {
+        match self.watch() {
+            Some(watch) => watch.kill_all(),
+            None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
+        }
+    }
+
     fn close(self: Box<Self>) -> Result<(), EngineError> {
         let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {

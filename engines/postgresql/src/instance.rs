@@ -14,6 +14,7 @@ use crate::launch::{Running, STOP};
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::processes::Processes;
+use crate::waits::Waits;
 use crate::{counters, external, upkeep};
 
 /// How long a server may take to say a counter.
@@ -47,6 +48,8 @@ pub struct ServerInstance {
     settings: Vec<(String, String)>,
     control: Mutex<Control>,
     processes: Mutex<Processes>,
+    /// Of a server that rumba runs; one that is lent has its own to look at it.
+    waits: Option<Waits>,
 }
 
 /// What an instance is made of.
@@ -81,7 +84,8 @@ impl ServerInstance {
         let digits = control.server_version().split(|c: char| !c.is_ascii_digit()).next();
         let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
         let (control, processes) = (Mutex::new(control), Mutex::default());
-        Self { host, target, session, counts, release, settings, control, processes }
+        let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target));
+        Self { host, target, session, counts, release, settings, control, processes, waits }
     }
 
     /// Runs upkeep with answers that may take as long as they take.
@@ -163,6 +167,8 @@ impl Instance for ServerInstance {
             gauges.extend(held(&self.processes).look(pid).into_iter().map(|(name, value)| Gauge::new(name, value)));
         }
         gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
+        let waits = self.waits.iter().flat_map(Waits::counted);
+        gauges.extend(waits.map(|(name, us)| Gauge::new(name, us)));
         gauges
     }
 
@@ -186,7 +192,16 @@ impl Instance for ServerInstance {
         Place::Server { pid: self.pid(), data_dir }
     }
 
+    fn kill(&self) -> Result<(), EngineError> {
+        match self.watch() {
+            Some(watch) => watch.kill_all(),
+            None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
+        }
+    }
+
     fn close(self: Box<Self>) -> Result<(), EngineError> {
+        // Its connection is gone before the server is asked to end.
+        drop(self.waits);
         let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
         match self.host {
             Host::Own { running, .. } => {
@@ -214,7 +229,7 @@ pub fn most_clients(control: &mut Control) -> Option<MostClients> {
         clients: room.saturating_sub(connected),
         why: format!(
             "the server's max_connections is {most}, of which some are for superusers alone, and {connected} are taken, \
-             one of them by rumba's control session"
+             by rumba's own sessions among others"
         ),
         remedy: "raise the setting max_connections".to_owned(),
     })

@@ -31,6 +31,7 @@ mod software;
 #[cfg(test)]
 mod tests;
 mod upkeep;
+mod waits;
 
 pub use catalogue::Servers;
 pub use engine::PostgreSql;

@@ -84,7 +84,8 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     assert!(figure(&counters, "written_checkpointer_bytes") > figure(&before, "written_checkpointer_bytes"));
     assert!(figure(&counters, "written_wal_bytes") > 0.0 && figure(&counters, "wal_fpi") >= 0.0);
     instance.drain().expect("drained");
-    assert_eq!(instance.most_clients().expect("a bound").clients, 300 - 3 - 2);
+    // Connected are this session, the control session and the one that looks at waits.
+    assert_eq!(instance.most_clients().expect("a bound").clients, 300 - 3 - 3);
     drop(session);
     instance.close().expect("closed");
     let log = std::fs::read_to_string(dir.path().join("kept/error.log")).expect("a log");
@@ -228,4 +229,30 @@ fn root_runs_the_server_as_another_user() {
     instance.close().expect("closed");
     set(&mut config, "os_user", "root");
     assert!(PostgreSql.check(&config).expect_err("never").problem.contains("root"));
+}
+
+/// A row that one session has locked for two seconds is waited for by another about as long.
+#[test]
+#[needs(PostgreSql)]
+fn what_clients_wait_for_is_counted_by_its_kind() {
+    use std::time::Duration;
+    let dir = private();
+    let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
+    let mut holder = sql(&*instance);
+    holder.run("CREATE TABLE t (id bigint PRIMARY KEY, value bigint)").expect("a table");
+    holder.run("INSERT INTO t VALUES (1, 1)").expect("a row");
+    let waited = |instance: &dyn Instance| figure(&instance.counters(), "waited_locks_us");
+    assert_eq!(waited(&*instance), 0.0);
+    holder.run("BEGIN").expect("a transaction");
+    holder.run("UPDATE t SET value = 2 WHERE id = 1").expect("a lock");
+    let mut waiter = sql(&*instance);
+    let waits = std::thread::spawn(move || waiter.run("UPDATE t SET value = 3 WHERE id = 1"));
+    std::thread::sleep(Duration::from_secs(2));
+    holder.run("COMMIT").expect("the end of the lock");
+    waits.join().expect("no panic").expect("the update that waited");
+    let us = waited(&*instance);
+    assert!((1.5e6..3.0e6).contains(&us), "{us}");
+    assert_eq!(figure(&instance.counters(), "wait_event_Lock_transactionid_us"), us);
+    drop(holder);
+    instance.close().expect("closed");
 }

@@ -37,6 +37,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "tpcc-scale-ten",
     "tpcc-settings",
     "tpcc-trees",
+    "tpcc-proof",
 ];
 
 /// Lists the experiments, or runs one.

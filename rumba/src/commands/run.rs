@@ -38,7 +38,12 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
 
 /// What the command line adds to an experiment.
 pub fn overrides(options: &RunOptions) -> Overrides {
-    Overrides { engines: options.engine.clone(), against: Vec::new(), set: options.set.clone() }
+    let verify = options.verify.iter().map(|what| format!("verify={what}"));
+    Overrides {
+        engines: options.engine.clone(),
+        against: Vec::new(),
+        set: options.set.iter().cloned().chain(verify).collect(),
+    }
 }
 
 /// Runs the trials of an experiment, shows the results.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rumba_core::acid::Acid;
 use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
@@ -17,7 +18,7 @@ use crate::load::{IndexLoader, Loader, Progress, RowLoader};
 use crate::scale::DISTRICTS;
 use crate::settings::Config;
 use crate::sql::{self, SqlLoader, SqlStore, create_tables};
-use crate::tally::Tallies;
+use crate::tally::{Tallies, Tally};
 use crate::terminal::{NEW_ORDER, Terminal};
 
 /// The mix, in the order of [`crate::terminal`]'s numbers.
@@ -76,6 +77,38 @@ impl TpcCBound {
         let config = Config::new(settings)?;
         let (spaces, tallies) = (kv::spaces(config.sets), Tallies::new(config.sets));
         Ok(Self { config, spaces, progress: Arc::default(), tallies })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What clients have been told.
+    pub fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    /// A client of the mix that keeps this tally; over keys and values it goes by a number that no other has had.
+    pub fn client_with(
+        &self,
+        session: Session,
+        at: ClientAddress,
+        number: u32,
+        seed: u64,
+        tally: Tally,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let config = &self.config;
+        refuse_too_many(config, at)?;
+        let set = DataSet::of_client(at.client, config.sets);
+        Ok(match session {
+            Session::Sql(session) => {
+                Box::new(Terminal::new(SqlStore::new(session, set, config.style)?, config, tally, at, seed))
+            }
+            Session::Kv(session) => {
+                Box::new(Terminal::new(KvStore::new(session, set, number), config, tally, at, seed))
+            }
+        })
     }
 }
 
@@ -174,18 +207,8 @@ impl Bound for TpcCBound {
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
-        let config = &self.config;
-        refuse_too_many(config, at)?;
-        let set = DataSet::of_client(at.client, config.sets);
-        let tally = self.tallies.open(set);
-        Ok(match session {
-            Session::Sql(session) => {
-                Box::new(Terminal::new(SqlStore::new(session, set, config.style)?, config, tally, at, seed))
-            }
-            Session::Kv(session) => {
-                Box::new(Terminal::new(KvStore::new(session, set, at.client), config, tally, at, seed))
-            }
-        })
+        let tally = self.tallies.open(DataSet::of_client(at.client, self.config.sets));
+        self.client_with(session, at, at.client, seed, tally)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
@@ -194,5 +217,9 @@ impl Bound for TpcCBound {
             Session::Sql(session) => sql::verify(session, scale, sums),
             Session::Kv(session) => kv::verify(session, scale, sums),
         }
+    }
+
+    fn acid(&self) -> Option<&dyn Acid> {
+        Some(self)
     }
 }

@@ -136,6 +136,14 @@ pub struct NewOrder {
 }
 
 impl NewOrder {
+    /// One of these lines, 5 to 15, entered now.
+    pub fn of(place: [u32; 3], lines: &[Line]) -> Self {
+        let [warehouse, district, customer] = place;
+        let mut all = [Line::default(); MOST_LINES];
+        all[..lines.len()].copy_from_slice(lines);
+        Self { warehouse, district, customer, lines: all, count: lines.len(), entered: now() }
+    }
+
     /// Its lines, 5 to 15.
     pub fn lines(&self) -> &[Line] {
         &self.lines[..self.count]

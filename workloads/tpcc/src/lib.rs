@@ -3,28 +3,38 @@
 //!
 //! `draw` makes the inputs of transactions, `store` is what a database does with them, with an adapter for SQL (`sql`) and
 //! one for keys and values (`kv`);
+//! `acid` makes transactions meet and looks for them after a kill;
+//! `conformance` holds the adapters against `oracle`, the tables in memory;
 //! `load` fills the tables, `terminal` is a client of the mix, `tally` counts what was acknowledged, and the
 //! verification holds the tables against it and against each other. Clauses are those of the specification.
 #![warn(missing_docs)]
 
+mod acid;
+mod actor;
 mod bound;
+mod conformance;
+mod content;
 mod data_set;
 mod deck;
 mod draw;
+mod entry;
 mod kv;
 mod load;
 mod names;
+mod oracle;
 mod proof;
 mod rules;
 mod scale;
 mod settings;
 mod sql;
 mod stage;
+mod stop;
 mod store;
 mod tables;
 mod tally;
 mod terminal;
 
+pub use conformance::{conformance, schema};
 use rumba_core::engine::Family;
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use rand::SeedableRng;
 use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, Param};
 use rumba_core::value::DateTime;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
@@ -91,6 +92,21 @@ impl Chunk {
 pub struct Progress {
     chunk: AtomicU64,
     index_is_taken: AtomicBool,
+}
+
+/// Visits every row of a load of one data set, its exact numbers in their smallest units.
+pub fn every_row(config: &Config, seed: u64, visit: &mut dyn FnMut(Table, &[Param<'_>])) {
+    for number in 0..Chunk::count(&config.scale) {
+        let Some(chunk) = Chunk::numbered(&config.scale, number) else { return };
+        let mut stage = Stage::default();
+        let random = Random::seed_from_u64(stream_seed(seed, number));
+        Filler { stage: &mut stage, random, config, seed, now: now() }.fill(chunk);
+        for (table, rows) in stage.filled() {
+            let mut values = Vec::new();
+            rows.params(Dialect::Sqlite, &mut values);
+            values.chunks(table.columns().len()).for_each(|row| visit(table, row));
+        }
+    }
 }
 
 /// The adapters of the load.

@@ -3,6 +3,8 @@
 use rumba_core::error::EngineError;
 
 use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
+use crate::scale::DISTRICTS;
+use crate::stop::Stop;
 
 /// What a new order came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +44,24 @@ pub struct Status {
     pub lines: u64,
 }
 
+/// What a delivery has delivered: of each district an order, or 0 where none waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered(pub [u32; DISTRICTS as usize]);
+
+impl Delivered {
+    /// How many orders there were.
+    pub fn count(&self) -> u32 {
+        self.0.iter().filter(|order| **order > 0).count() as u32
+    }
+
+    /// An order of a district was.
+    pub fn put(&mut self, district: u32, order: i64) {
+        if let Some(place) = self.0.get_mut(district as usize - 1) {
+            *place = order as u32;
+        }
+    }
+}
+
 /// The transactions of clause 2, each from its beginning to its end. After an error nothing of it is left, but after
 /// [`EngineError::CutOff`], when that is not known.
 pub trait Store {
@@ -54,9 +74,12 @@ pub trait Store {
     /// Tells of a customer's last order (2.6).
     async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError>;
 
-    /// Delivers the oldest order of each district of a warehouse (2.7); how many there were.
-    async fn delivery(&mut self, delivery: &Delivery) -> Result<u32, EngineError>;
+    /// Delivers the oldest order of each district of a warehouse (2.7).
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError>;
 
     /// How many of a district's recently sold items are low in stock (2.8).
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError>;
+
+    /// Its transactions ask at each point what they are to do.
+    fn stop_with(&mut self, stop: Stop);
 }

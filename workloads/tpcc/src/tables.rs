@@ -205,12 +205,14 @@ pub mod column {
     pub const H_C_W_ID: usize = 2;
     pub const H_D_ID: usize = 3;
     pub const H_W_ID: usize = 4;
+    pub const H_DATE: usize = 5;
     pub const H_AMOUNT: usize = 6;
     pub const O_C_ID: usize = 3;
     pub const O_CARRIER_ID: usize = 5;
     pub const O_OL_CNT: usize = 6;
     pub const OL_I_ID: usize = 4;
     pub const OL_DELIVERY_D: usize = 6;
+    pub const OL_QUANTITY: usize = 7;
     pub const OL_AMOUNT: usize = 8;
     pub const I_PRICE: usize = 3;
     pub const I_DATA: usize = 4;
@@ -251,12 +253,14 @@ mod tests {
             (Table::History, column::H_C_W_ID, "h_c_w_id"),
             (Table::History, column::H_D_ID, "h_d_id"),
             (Table::History, column::H_W_ID, "h_w_id"),
+            (Table::History, column::H_DATE, "h_date"),
             (Table::History, column::H_AMOUNT, "h_amount"),
             (Table::Orders, column::O_C_ID, "o_c_id"),
             (Table::Orders, column::O_CARRIER_ID, "o_carrier_id"),
             (Table::Orders, column::O_OL_CNT, "o_ol_cnt"),
             (Table::OrderLine, column::OL_I_ID, "ol_i_id"),
             (Table::OrderLine, column::OL_DELIVERY_D, "ol_delivery_d"),
+            (Table::OrderLine, column::OL_QUANTITY, "ol_quantity"),
             (Table::OrderLine, column::OL_AMOUNT, "ol_amount"),
             (Table::Item, column::I_PRICE, "i_price"),
             (Table::Item, column::I_DATA, "i_data"),

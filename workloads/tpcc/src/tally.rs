@@ -5,10 +5,15 @@
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rumba_core::acid::{Journal, Note};
+use rumba_core::error::EngineError;
 use rumba_core::workload::State;
 
 use crate::data_set::DataSet;
+use crate::draw::{Delivery, NewOrder, Payment};
+use crate::entry::{Entered, kind};
 use crate::scale::bytes;
+use crate::store::Delivered;
 
 /// A number of one writer.
 #[derive(Debug, Default)]
@@ -106,7 +111,29 @@ impl Tallies {
     pub fn open(&self, set: DataSet) -> Tally {
         let numbers = Arc::<Numbers>::default();
         self.push(set.number, numbers.clone());
-        Tally(numbers)
+        Tally { numbers, set: set.number, journal: None }
+    }
+
+    /// The same for a client that takes down what it is told.
+    pub fn open_with(&self, set: DataSet, journal: Box<dyn Journal>) -> Tally {
+        Tally { journal: Some(journal), ..self.open(set) }
+    }
+
+    /// Adds what another process's clients were told.
+    pub fn add(&self, set: u32, sums: &Sums) {
+        let numbers = Numbers::default();
+        let all = [
+            (&numbers.orders, sums.orders),
+            (&numbers.lines, sums.lines),
+            (&numbers.payments, sums.payments),
+            (&numbers.cents, sums.cents),
+            (&numbers.deliveries, sums.deliveries),
+            (&numbers.orders_in_doubt, sums.orders_in_doubt),
+            (&numbers.payments_in_doubt, sums.payments_in_doubt),
+            (&numbers.deliveries_in_doubt, sums.deliveries_in_doubt),
+        ];
+        all.into_iter().for_each(|(number, sum)| number.add(sum));
+        self.push(set, Arc::new(numbers));
     }
 
     fn sum(&self, set: u32, of: Of) -> i64 {
@@ -150,47 +177,78 @@ impl Tallies {
     }
 }
 
+/// A transaction that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// A new order.
+    Order,
+    /// A payment.
+    Payment,
+    /// A delivery.
+    Delivery,
+}
+
+/// What a transaction has done that was acknowledged.
+pub enum Done<'a> {
+    /// An order, and its number.
+    Order(&'a NewOrder, i64),
+    /// A payment, and its customer's number.
+    Payment(&'a Payment, i64),
+    /// A delivery, and its orders.
+    Delivery(&'a Delivery, Delivered),
+}
+
 /// One client's tally: its only writer.
-#[derive(Debug)]
-pub struct Tally(Arc<Numbers>);
+pub struct Tally {
+    numbers: Arc<Numbers>,
+    set: u32,
+    /// Where it is taken down besides, for a proof after the client's process is gone.
+    journal: Option<Box<dyn Journal>>,
+}
 
 impl Tally {
-    /// A new order is begun, and its end not known.
-    pub fn order_begins(&mut self) {
-        self.0.orders_in_doubt.add(1);
-    }
-
-    /// A new order's end is known: committed with so many lines, or nothing of it is left.
-    pub fn order_ended(&mut self, lines: Option<usize>) {
-        self.0.orders_in_doubt.add(-1);
-        if let Some(lines) = lines {
-            self.0.orders.add(1);
-            self.0.lines.add(lines as i64);
+    fn in_doubt(&self, write: Write) -> &Number {
+        match write {
+            Write::Order => &self.numbers.orders_in_doubt,
+            Write::Payment => &self.numbers.payments_in_doubt,
+            Write::Delivery => &self.numbers.deliveries_in_doubt,
         }
     }
 
-    /// A payment is begun.
-    pub fn payment_begins(&mut self) {
-        self.0.payments_in_doubt.add(1);
+    /// A transaction is begun, and its end not known.
+    ///
+    /// # Errors
+    /// What keeps the journal from being written.
+    pub fn begins(&mut self, write: Write) -> Result<(), EngineError> {
+        self.in_doubt(write).add(1);
+        self.note(|set| Note::Begun(kind(set, write)))
     }
 
-    /// A payment's end is known: so many cents, or nothing of it is left.
-    pub fn payment_ended(&mut self, cents: Option<i64>) {
-        self.0.payments_in_doubt.add(-1);
-        if let Some(cents) = cents {
-            self.0.payments.add(1);
-            self.0.cents.add(cents);
+    /// A transaction's end is known: what it has done, or nothing of it is left.
+    ///
+    /// # Errors
+    /// What keeps the journal from being written.
+    pub fn ended(&mut self, write: Write, done: Option<Done<'_>>) -> Result<(), EngineError> {
+        self.in_doubt(write).add(-1);
+        match &done {
+            Some(Done::Order(order, _)) => {
+                self.numbers.orders.add(1);
+                self.numbers.lines.add(order.lines().len() as i64);
+            }
+            Some(Done::Payment(payment, _)) => {
+                self.numbers.payments.add(1);
+                self.numbers.cents.add(payment.cents);
+            }
+            Some(Done::Delivery(_, delivered)) => self.numbers.deliveries.add(i64::from(delivered.count())),
+            None => {}
         }
+        self.note(|set| match &done {
+            Some(done) => Note::Acknowledged(kind(set, write), Entered::of(done).words()),
+            None => Note::Undone(kind(set, write)),
+        })
     }
 
-    /// A delivery is begun.
-    pub fn delivery_begins(&mut self) {
-        self.0.deliveries_in_doubt.add(1);
-    }
-
-    /// A delivery's end is known: so many orders.
-    pub fn delivery_ended(&mut self, orders: u32) {
-        self.0.deliveries_in_doubt.add(-1);
-        self.0.deliveries.add(i64::from(orders));
+    fn note(&mut self, note: impl FnOnce(u32) -> Note) -> Result<(), EngineError> {
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.note(&note(self.set)))
     }
 }

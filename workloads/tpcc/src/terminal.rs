@@ -7,11 +7,12 @@ use rumba_core::error::EngineError;
 use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
 use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
+use crate::actor::Actor;
 use crate::deck::Deck;
 use crate::draw::{Home, Input, Inputs};
 use crate::scale::DISTRICTS;
 use crate::settings::Config;
-use crate::store::{Ordered, Store};
+use crate::store::Store;
 use crate::tally::Tally;
 
 /// Retries of a transaction that conflicted before it is given up.
@@ -50,13 +51,12 @@ impl Thoughts {
 
 /// A client: its deck, its inputs, and the database.
 pub struct Terminal<S> {
-    store: S,
+    actor: Actor<S>,
     deck: Deck,
     inputs: Inputs,
     items: u32,
     input: Option<Input>,
     thoughts: Option<Thoughts>,
-    tally: Tally,
     retry: Retry,
 }
 
@@ -70,54 +70,15 @@ impl<S: Store> Terminal<S> {
         let home = Home { warehouse: place / DISTRICTS + 1, district: place % DISTRICTS + 1 };
         let thoughts = Thoughts { random: random(2), thinking_s: 0.0, pause: Duration::ZERO };
         Self {
-            store,
+            actor: Actor::new(store, tally),
             deck: Deck::new(),
             inputs: Inputs::new(random(0), config.scale, config.constants, config.thinks.then_some(home)),
             items: config.scale.items,
             input: None,
             thoughts: config.thinks.then_some(thoughts),
-            tally,
             retry: Retry::new(RETRIES, stream_seed(seed, 1)),
         }
     }
-
-    /// Performs the input once; rows that it has read or written.
-    async fn once(&mut self, input: &Input) -> Result<u64, EngineError> {
-        match input {
-            Input::NewOrder(order) => {
-                self.tally.order_begins();
-                let ordered = self.store.new_order(order).await;
-                if !is_in_doubt(&ordered) {
-                    let is_there = matches!(ordered, Ok(Ordered::Committed { .. }));
-                    self.tally.order_ended(is_there.then_some(order.lines().len()));
-                }
-                ordered.map(|_| order.lines().len() as u64)
-            }
-            Input::Payment(payment) => {
-                self.tally.payment_begins();
-                let paid = self.store.payment(payment).await;
-                if !is_in_doubt(&paid) {
-                    self.tally.payment_ended(paid.is_ok().then_some(payment.cents));
-                }
-                paid.map(|_| 1)
-            }
-            Input::OrderStatus(asked) => self.store.order_status(asked).await.map(|status| status.lines),
-            Input::Delivery(delivery) => {
-                self.tally.delivery_begins();
-                let delivered = self.store.delivery(delivery).await;
-                if !is_in_doubt(&delivered) {
-                    self.tally.delivery_ended(*delivered.as_ref().unwrap_or(&0));
-                }
-                delivered.map(u64::from)
-            }
-            Input::StockLevel(asked) => self.store.stock_level(asked).await.map(|_| 1),
-        }
-    }
-}
-
-/// Whether it is not known what became of it.
-fn is_in_doubt<T>(result: &Result<T, EngineError>) -> bool {
-    matches!(result, Err(EngineError::CutOff(_) | EngineError::Lost(_)))
 }
 
 impl<S: Store> Worker for Terminal<S> {
@@ -147,7 +108,7 @@ impl<S: Store> Worker for Terminal<S> {
         let Some(input) = self.input.take() else { return Ok(Op::default()) };
         let mut retries = 0;
         loop {
-            match self.once(&input).await {
+            match self.actor.perform(&input).await {
                 Ok(rows) => return Ok(Op { rows, retries, failed: false }),
                 Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
                 Err(error) if error.is_conflict() => {

@@ -1,10 +1,11 @@
 //! `xtask bench`: what rumba itself costs, against its goals. Every figure is
-//! measured by a command that is printed beside it; `--write` puts the table
-//! into docs/performance.md with the machine.
+//! measured by a command that is printed beside it; `--write` keeps it in
+//! docs/performance.json, from which docs/performance.md is made.
 
 mod clients;
 mod floor;
 mod harness;
+mod kept;
 mod linkbench;
 mod measure;
 mod page;
@@ -16,6 +17,7 @@ mod verdicts;
 
 use std::path::Path;
 
+use kept::Kept;
 use measure::Bench;
 
 /// One goal and what was measured.
@@ -87,23 +89,22 @@ pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> 
         let steps: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
         return Err(format!("there is no measurement `{unknown}`; there are: {}", steps.join(" ")).into());
     }
+    let mut kept = Kept::read(root)?;
     let bench = Bench::new(root)?;
-    let mut lines = Vec::new();
+    let mut are_met = true;
     for (name, step) in STEPS {
         if !named.is_empty() && !named.contains(name) {
             continue;
         }
         // What one lacks takes nothing from the others.
         let measured = step(&bench).unwrap_or_else(|error| vec![not_measured(name, error.as_ref())]);
-        for line in measured {
-            println!("{}", page::text(&line));
-            lines.push(line);
+        for line in &measured {
+            println!("{}", page::text(line));
+            are_met &= line.met != Some(false);
+        }
+        if write {
+            kept.put(name, &measured, bench.conditions()?)?;
         }
     }
-    if write {
-        let path = root.join("docs/performance.md");
-        std::fs::write(&path, page::page(&lines, &bench.conditions()?))?;
-        println!("written: {}", path.display());
-    }
-    Ok(lines.iter().all(|line| line.met != Some(false)))
+    Ok(are_met)
 }

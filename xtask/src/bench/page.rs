@@ -9,9 +9,9 @@ use super::Line;
 /// What stands above the table; the text is the project's, the table is measured.
 const HEAD: &str = "# Performance
 
-What rumba itself costs, measured by `make bench` (`cargo run --release -p xtask
--- bench --write` writes this page). The machines are shared and noisy: ratios
-and instruction counts are worth more than microseconds.
+What rumba itself costs, measured by `make bench`. `cargo run --release -p xtask -- bench --write` takes all measurements and writes this page, `bench
+--write NAME...` those that are named; the day of each stands beside it, and [performance.json](performance.json) has what the page is made of.
+The machines are shared and noisy: ratios and instruction counts are worth more than microseconds.
 
 ";
 
@@ -28,16 +28,16 @@ pub fn text(line: &Line) -> String {
     format!("{:<7} {}\n        goal {}; measured {}", verdict(line), line.what, line.goal, line.measured)
 }
 
-/// The whole page.
-pub fn page(lines: &[Line], conditions: &Value) -> String {
+/// The whole page, of lines with their days.
+pub fn page(lines: &[(String, Line)], conditions: &Value) -> String {
     let mut page = String::from(HEAD);
-    page.push_str("| what | goal | measured | |\n|---|---|---|---|\n");
-    for line in lines {
+    page.push_str("| what | goal | measured | | day |\n|---|---|---|---|---|\n");
+    for (day, line) in lines {
         // Writing into a String cannot fail.
-        let _ = writeln!(page, "| {} | {} | {} | {} |", line.what, line.goal, line.measured, verdict(line));
+        let _ = writeln!(page, "| {} | {} | {} | {} | {day} |", line.what, line.goal, line.measured, verdict(line));
     }
     page.push_str("\n## Commands\n\n");
-    let mut commands: Vec<&str> = lines.iter().map(|line| line.command.as_str()).collect();
+    let mut commands: Vec<&str> = lines.iter().map(|(_, line)| line.command.as_str()).collect();
     commands.dedup();
     for command in commands {
         let _ = writeln!(page, "- `{command}`");

@@ -20,6 +20,9 @@ const ENGINE: &str = "data";
 const NOTE: &str = "note.json";
 const UNFINISHED_NOTE: &str = "note.part";
 
+/// What clients were told before a kill, beside the data.
+const JOURNAL: &str = "journal";
+
 /// What a directory may hold and still count as empty: what mkfs makes, and a
 /// marker whose writer was killed.
 const COUNT_AS_EMPTY: [&str; 2] = ["lost+found", marker::UNFINISHED_NAME];
@@ -95,6 +98,11 @@ impl DataDir {
     /// Where a note about the data may be written; it is removed with the data.
     pub fn note(&self) -> PathBuf {
         self.marker.path.join(NOTE)
+    }
+
+    /// Where clients note what they are told before a kill; it is removed with the data.
+    pub fn journal(&self) -> PathBuf {
+        self.marker.path.join(JOURNAL)
     }
 
     /// The directory, absolute and without links.
@@ -259,5 +267,6 @@ fn remove_data(dir: &CheckedDir) -> Result<(), ProvisionError> {
     // The note first: what is half removed is nothing that it could speak of.
     dir.remove_file(NOTE)?;
     dir.remove_file(UNFINISHED_NOTE)?;
+    dir.remove_file(JOURNAL)?;
     dir.remove_all(ENGINE)
 }

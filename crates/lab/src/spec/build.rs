@@ -30,6 +30,14 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let Work { workload, settings: workload_settings, bound, tests } = workload(table, root, registry)?;
     let run = run(table.get("run"))?;
+    if run.crash_s.is_some() && bound.acid().is_none() {
+        let node = table.get("run").and_then(|run| run.table("run").ok()?.get("verify"));
+        return Err(SpecError::new(
+            &node.unwrap_or(root).origin,
+            format!("{workload} has no proof of what transactions are promised"),
+            "set verify = true",
+        ));
+    }
     let work = MemoryUse {
         data_bytes: bound.expected_logical_bytes(),
         loaders: run.load_clients,

@@ -151,6 +151,8 @@ pub struct RunSpec {
     pub seed: u64,
     /// Whether the data is proven consistent.
     pub verify: bool,
+    /// Whether what transactions are promised is proven too: seconds for which clients work until the database is killed.
+    pub crash_s: Option<f64>,
     /// Whether data directories are kept.
     pub keep_data: bool,
     /// Seconds without an operation's end after which a trial fails; 0 for never.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rumba_core::record::{BACKLOG_S, DriverKind, QueueKind};
+use rumba_core::setting::Value;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};
@@ -26,6 +27,7 @@ pub const RUN_KEYS: &[&str] = &[
     "backlog",
     "seed",
     "verify",
+    "crash",
     "keep_data",
     "data_dir",
     "stall",
@@ -120,6 +122,33 @@ fn stall(node: &Node) -> Result<f64, SpecError> {
     ))
 }
 
+/// How long clients work until the database is killed, where nothing else is said.
+const CRASH_S: f64 = 5.0;
+
+/// Whether the data is proven, and of `"acid"` for how long clients work until the database is killed.
+fn proof(table: &Table) -> Result<(bool, Option<f64>), SpecError> {
+    let node = table.get("verify");
+    let (verify, is_acid) = match node.map(|node| (node, take::scalar("verify", node))) {
+        None => (true, false),
+        Some((_, Ok(Value::Text(text)))) if text == "acid" => (true, true),
+        Some((_, Ok(Value::Bool(verify)))) => (*verify, false),
+        Some((_, Err(error))) => return Err(error),
+        Some((node, Ok(other))) => {
+            let problem = format!("verify `{other}` is not known");
+            return Err(SpecError::new(&node.origin, problem, "give true, false, or \"acid\" for more"));
+        }
+    };
+    match table.get("crash") {
+        Some(node) if is_acid => Ok((verify, Some(take::seconds("crash", node)?))),
+        Some(node) => Err(SpecError::new(
+            &node.key_origin,
+            "crash says how long clients work until the database is killed, which is not done without verify = \"acid\"",
+            "add verify = \"acid\", or take crash out",
+        )),
+        None => Ok((verify, is_acid.then_some(CRASH_S))),
+    }
+}
+
 /// Reads `[run]`.
 ///
 /// # Errors
@@ -151,6 +180,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         ));
     }
     let warmup_s = seconds("warmup", 5.0)?;
+    let (verify, crash_s) = proof(table)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
@@ -167,7 +197,8 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         queue: queued(table)?,
         backlog_s: seconds("backlog", BACKLOG_S)?,
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,
-        verify: bool("verify", true)?,
+        verify,
+        crash_s,
         keep_data: bool("keep_data", false)?,
         stall_s: table.get("stall").map_or(Ok(DEFAULT_STALL_S), stall)?,
         data_dir: table.get("data_dir").map(|node| take::text("data_dir", node)).transpose()?.map(PathBuf::from),

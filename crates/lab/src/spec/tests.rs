@@ -61,6 +61,18 @@ fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
 }
 
 #[test]
+fn the_proof_of_what_transactions_are_promised_is_for_workloads_that_have_one() {
+    let refused = |set: &[&str]| with(GOOD, set).unwrap_err();
+    let error = refused(&["verify=acid"]);
+    assert!(error.problem.contains("has no proof of what transactions are promised"), "{error}");
+    assert!(refused(&["crash=1s"]).problem.contains("without verify = \"acid\""));
+    assert!(refused(&["verify=most"]).remedy.contains("\"acid\""));
+    assert!(!with(GOOD, &["verify=false"]).unwrap().run.verify);
+    let run = with(GOOD, &["verify=true"]).unwrap().run;
+    assert_eq!((run.verify, run.crash_s), (true, None));
+}
+
+#[test]
 fn repeats_and_clients_start_from_one_load_of_each_engine_that_can_be_kept() {
     let trials = crate::plan::plan(&read(GOOD).unwrap(), &registry());
     let directories: Vec<_> = trials.iter().map(crate::plan::directory).collect();

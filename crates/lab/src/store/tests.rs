@@ -47,6 +47,7 @@ fn trial_plan() -> TrialPlan {
             backlog_s: 30.0,
             seed: 1,
             verify: true,
+            crash_s: None,
             keep_data: false,
             interval_s: 1.0,
             stall_s: 60.0,

@@ -135,6 +135,11 @@ impl TrialWriter {
         Some(warning)
     }
 
+    /// Says that another process of the trial follows one that has ended as planned.
+    pub fn goes_on(&mut self) {
+        self.record.status = Status::Running;
+    }
+
     /// How a trial ends that did not come to its end: where its results cannot be written it was for that.
     fn halt(&mut self, otherwise: Status) {
         self.record.status = match self.room.trouble() {

@@ -12,8 +12,8 @@ use rumba_core::workload::State;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
 
-use super::Job;
 use super::outbox::Outbox;
+use super::{Act, Job};
 use crate::registry::Registry;
 
 /// What a trial's process is told.
@@ -30,6 +30,11 @@ pub struct Order {
     /// What the workload knows of the data that is in the directory already; it is empty otherwise.
     #[serde(default)]
     pub state: Option<State>,
+    /// What it is to do.
+    #[serde(default)]
+    pub act: Act,
+    /// Where clients note what they are told before the database is killed.
+    pub journal: PathBuf,
 }
 
 /// Reads an order, runs its trial, tells its events.
@@ -61,9 +66,10 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return events.finish();
     };
-    let Order { plan, data_dir, limits, state, .. } = &order;
+    let Order { plan, data_dir, limits, state, act, journal, .. } = &order;
     let state = state.as_ref();
-    super::run(Job { plan, engine, workload, data_dir, limits, state, stop: &stop, emit: &mut emit });
+    let act = *act;
+    super::run(Job { plan, engine, workload, data_dir, limits, state, act, journal, stop: &stop, emit: &mut emit });
     // Who has gone meanwhile misses nothing that he would read.
     let _ = events.finish();
     // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.

@@ -1,11 +1,14 @@
-//! One trial: provision → load → settle → warmup → loops → drain → verify.
+//! One trial: provision → load → settle → warmup → loops → drain → verify; and, where it is asked for, what transactions
+//! are promised.
 //!
 //! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
 //! writes nothing itself, so that the process's meters see the engine alone.
 
+mod acid;
 mod asked;
 mod backlog;
 pub mod child;
+mod journal;
 mod limited;
 mod metrics;
 mod outbox;
@@ -34,6 +37,7 @@ use rumba_core::workload::{Bound, State, Workload};
 use crate::meter::{CpuRoll, Meters, Pulse, Role};
 use crate::run::Driving;
 
+pub use acid::Act;
 use asked::Asked;
 use sync::Synced;
 
@@ -51,6 +55,10 @@ pub struct Job<'a> {
     pub limits: &'a [String],
     /// What the workload knows of the data, where it is there already.
     pub state: Option<&'a State>,
+    /// What is to be done.
+    pub act: Act,
+    /// Where clients note what they are told before the database is killed.
+    pub journal: &'a Path,
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
     /// Takes the events.
@@ -94,14 +102,18 @@ pub fn run(mut job: Job<'_>) {
     let roll = Arc::new(CpuRoll::default());
     let _present = roll.enter(Role::Harness);
     let last = match provision(&mut job) {
-        Err(error) => failed(PhaseKind::Provision, error.to_string()),
+        Err(error) => failed(job.act.opens_in(), error.to_string()),
         Ok((bound, instance)) => {
             let place = instance.place();
             let meters = Meters::of(&place, job.data_dir, roll.clone());
-            let phase = PhaseKind::Provision;
+            let phase = job.act.opens_in();
             let (pulse, asked, synced) = (Pulse::start(&roll), Asked::default(), Arc::default());
             let mut trial = Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase };
-            let end = trial.phases();
+            let end = match trial.job.act {
+                Act::Measure => trial.phases(),
+                Act::Crash => trial.crash(),
+                Act::Recover => trial.recover(),
+            };
             let (phase, last) = (trial.phase, trial.last_event(end));
             let Trial { instance, job: again, .. } = trial;
             job = again;
@@ -117,16 +129,17 @@ pub fn run(mut job: Job<'_>) {
 type Shared = Arc<Box<dyn Instance>>;
 
 fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError> {
-    (job.emit)(Event::PhaseStarted { phase: PhaseKind::Provision, seconds: None, rows: None });
+    (job.emit)(Event::PhaseStarted { phase: job.act.opens_in(), seconds: None, rows: None });
     let bound = job
         .workload
         .bind(&job.plan.workload_settings)
         .map_err(|error| EngineError::failed("workload", format!("{error} ({})", error.remedy)))?;
     let limited = limited::prepare(job);
     let (dir, config, schema) = (job.data_dir, &job.plan.engine, bound.schema(job.engine.info().family));
-    let instance = match job.plan.part {
-        TrialPart::Whole | TrialPart::Load => job.engine.open(dir, config, schema)?,
-        TrialPart::Run => job.engine.reopen(dir, config, schema)?,
+    let is_there = job.plan.part == TrialPart::Run || job.act != Act::Measure;
+    let instance = match is_there {
+        false => job.engine.open(dir, config, schema)?,
+        true => job.engine.reopen(dir, config, schema)?,
     };
     if let Err(error) = room::check(job, instance.as_ref(), bound.ops().len()) {
         // Nothing is loaded yet: what others lend, such as a schema, is given back as it was.
@@ -135,6 +148,10 @@ fn provision(job: &mut Job<'_>) -> Result<(Arc<dyn Bound>, Shared), EngineError>
     }
     if let Some(state) = job.state {
         bound.restore(state)?;
+    }
+    if job.act != Act::Measure {
+        // What it is was told when it was measured.
+        return Ok((Arc::from(bound), Arc::new(instance)));
     }
     let availability = job.engine.availability((&job.plan.engine).into());
     let effective_settings = instance.effective_settings();

@@ -51,7 +51,16 @@ impl Trial<'_> {
         }
         self.operate()?;
         self.work_and_sync(PhaseKind::Drain, |instance| instance.drain())?;
-        self.verify()
+        self.verify()?;
+        if self.job.plan.run.crash_s.is_none() || !self.job.engine.info().keeps_data {
+            return Ok(());
+        }
+        self.isolation()?;
+        if self.may_crash() {
+            let state = self.bound.state();
+            self.emit(Event::Loaded { state });
+        }
+        Ok(())
     }
 
     fn load(&mut self) -> Step<()> {
@@ -86,7 +95,7 @@ impl Trial<'_> {
     }
 
     /// Clients of this instance, each with a session of its own.
-    fn clients(
+    pub(super) fn clients(
         &self,
         clients: u32,
         kinds: usize,
@@ -207,13 +216,13 @@ impl Trial<'_> {
         end
     }
 
-    fn start_work(&mut self, phase: PhaseKind) -> Span {
+    pub(super) fn start_work(&mut self, phase: PhaseKind) -> Span {
         self.phase = phase;
         self.emit(Event::PhaseStarted { phase, seconds: None, rows: None });
         self.begin(phase)
     }
 
-    fn do_work(&mut self, span: &mut Span, work: Work) -> Step<()> {
+    pub(super) fn do_work(&mut self, span: &mut Span, work: Work) -> Step<()> {
         let work = Mutex::new(Some(work));
         let make: Make = Arc::new(move |_| {
             let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -282,7 +291,7 @@ pub(super) fn queue_in_words(queue: QueueKind) -> &'static str {
     }
 }
 
-fn describe(check: &Check) -> String {
+pub(super) fn describe(check: &Check) -> String {
     format!(
         "the data is not consistent: `{}` does not hold for {} of {} ({})",
         check.name,

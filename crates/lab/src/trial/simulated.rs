@@ -189,6 +189,7 @@ fn plan() -> RunPlan {
         backlog_s: BACKLOG.as_secs_f64(),
         seed: 7,
         verify: false,
+        crash_s: None,
         keep_data: false,
         interval_s: 0.3,
         stall_s: 0.0,

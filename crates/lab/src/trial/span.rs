@@ -331,7 +331,7 @@ impl Trial<'_> {
         span
     }
 
-    fn tell_record(&mut self, record: PhaseRecord, answer: Answer) {
+    pub(super) fn tell_record(&mut self, record: PhaseRecord, answer: Answer) {
         let Answer { debt: debt_end, counters } = answer;
         self.emit(Event::PhaseEnded(Box::new(PhaseRecord { debt_end, counters, ..record })));
     }
@@ -352,7 +352,7 @@ impl Trial<'_> {
     }
 
     /// Its record, without what the engine says of itself at its end.
-    fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
+    pub(super) fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
         let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
         let ops: u64 = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
         let retries: u64 = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.retries).sum();
@@ -388,6 +388,8 @@ impl Trial<'_> {
             debt_end: Vec::new(),
             counters: Vec::new(),
             checks,
+            promises: Vec::new(),
+            recovery: None,
         }
     }
 }

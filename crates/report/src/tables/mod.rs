@@ -5,6 +5,7 @@ mod columns;
 mod comparison;
 mod grid;
 mod notes;
+mod promises;
 mod relative;
 mod warnings;
 
@@ -128,6 +129,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
+    text.push_str(&promises::promises(results));
     text.push_str(&notes::servers(results));
     text.push_str(&notes::all(results, summary, &warnings, &options.report()));
     text

@@ -4,11 +4,13 @@
 //! snapshot across reads: an order status or a stock level may see one transaction's half, which clause 3.4 forbids at
 //! level 3 and allows a stock level. docs/workloads/tpcc.md says so.
 
+mod inspector;
 mod loader;
 mod row;
 mod store;
 mod verify;
 
+pub use inspector::KvInspector;
 pub use loader::KvLoader;
 pub use store::KvStore;
 pub use verify::verify;

@@ -11,7 +11,8 @@ use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Wh
 use crate::names::last_name;
 use crate::rules::{DATA, Names, Rates, left, middle, missing, put_note};
 use crate::scale::DISTRICTS;
-use crate::store::{Ordered, Paid, Status, Store};
+use crate::stop::{Point, Stop, Stops};
+use crate::store::{Delivered, Ordered, Paid, Status, Store};
 use crate::tables::{Table, column};
 
 /// The adapter of clients.
@@ -33,6 +34,7 @@ pub struct KvStore {
     lines: Lines,
     /// Items of recent orders.
     items: Vec<u32>,
+    stops: Stops,
 }
 
 /// Lines that were read and are to be written.
@@ -56,6 +58,7 @@ impl KvStore {
             data: Vec::with_capacity(2 * DATA),
             lines: Lines::default(),
             items: Vec::new(),
+            stops: Stops::default(),
         }
     }
 
@@ -67,7 +70,11 @@ impl KvStore {
     ) -> Result<T, EngineError> {
         self.session.begin()?;
         let ended = body(self).and_then(|answer| {
-            if keeps(&answer) { self.session.commit() } else { self.session.rollback() }.map(|()| answer)
+            if !keeps(&answer) {
+                return self.session.rollback().map(|()| answer);
+            }
+            let answer = self.stops.end(Ok(answer))?;
+            self.session.commit().map(|()| answer)
         });
         if ended.is_err() {
             // The first error says more than a second one could.
@@ -177,6 +184,7 @@ impl KvStore {
         }
         let items = layout(Table::Item);
         let price = items.number(&self.other, column::I_PRICE);
+        self.stops.again(Point::Price, price);
         let is_item_original = is_original(items.text(&self.other, column::I_DATA));
         let place = key2([line.supply, line.item]);
         self.lock(Table::Stock, &place, "stock")?;
@@ -271,7 +279,12 @@ impl KvStore {
         let mut order = 0;
         let to = key4([warehouse, district, customer, u32::MAX]);
         let newest = Scan { from: &place, to: &to, limit: 1 };
-        self.session.scan(self.set.space(BY_CUSTOMER), newest, &mut |key, _| order = !part(key, 3))?;
+        loop {
+            self.session.scan(self.set.space(BY_CUSTOMER), newest, &mut |key, _| order = !part(key, 3))?;
+            if !self.stops.again(Point::Newest, i64::from(order)) {
+                break;
+            }
+        }
         let mut lines = 0;
         if order > 0 {
             let (from, to) = (key3([warehouse, district, order]), key3([warehouse, district, order + 1]));
@@ -281,22 +294,29 @@ impl KvStore {
         Ok(Status { customer: i64::from(customer), balance, order: i64::from(order), lines })
     }
 
-    fn deliver(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
-        let mut delivered = 0;
+    fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+        let mut delivered = Delivered::default();
         for district in 1..=DISTRICTS {
-            delivered += u32::from(self.deliver_in(delivery, district)?);
+            if let Some(order) = self.deliver_in(delivery, district)? {
+                delivered.put(district, i64::from(order));
+            }
         }
         Ok(delivered)
     }
 
-    /// Delivers the oldest order of a district; false where none waits.
-    fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<bool, EngineError> {
+    /// Delivers the oldest order of a district; none where none waits.
+    fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<u32>, EngineError> {
         let warehouse = delivery.warehouse;
         let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
         let mut oldest = None;
         let first = Scan { from: &from, to: &to, limit: 1 };
-        self.session.scan(self.set.table(Table::NewOrder), first, &mut |key, _| oldest = Some(part(key, 2)))?;
-        let Some(order) = oldest else { return Ok(false) };
+        loop {
+            self.session.scan(self.set.table(Table::NewOrder), first, &mut |key, _| oldest = Some(part(key, 2)))?;
+            if !self.stops.again(Point::Oldest(district), i64::from(oldest.unwrap_or_default())) {
+                break;
+            }
+        }
+        let Some(order) = oldest else { return Ok(None) };
         let key = key3([warehouse, district, order]);
         if !self.session.get_for_update(self.set.table(Table::NewOrder), &key, &mut self.other)? {
             return Err(EngineError::conflict("another delivery took the order"));
@@ -314,7 +334,7 @@ impl KvStore {
         customers.add(&mut self.row, column::C_BALANCE, amount);
         customers.add(&mut self.row, column::C_DELIVERY_CNT, 1);
         self.write(Table::Customer, &key)?;
-        Ok(true)
+        Ok(Some(order))
     }
 
     /// Sets the time of an order's lines, which its lock keeps from others; what they cost, in cents.
@@ -386,11 +406,15 @@ impl Store for KvStore {
         self.status(asked)
     }
 
-    async fn delivery(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         self.transact(|_| true, |store| store.deliver(delivery))
     }
 
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
         self.level(asked)
+    }
+
+    fn stop_with(&mut self, stop: Stop) {
+        self.stops.set(stop);
     }
 }

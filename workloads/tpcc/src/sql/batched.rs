@@ -11,6 +11,8 @@ use crate::data_set::DataSet;
 use crate::draw::{Delivery, MOST_LINES, NewOrder, is_original};
 use crate::rules::{DISTRICT_TEXT, left, missing};
 use crate::scale::{DISTRICTS, LINES};
+use crate::stop::Point;
+use crate::store::Delivered;
 
 /// How many numbers of lines an order may have.
 const COUNTS: usize = (LINES.2 - LINES.0 + 1) as usize;
@@ -98,6 +100,7 @@ impl SqlStore {
         if items[..lines.len()].iter().any(Option::is_none) {
             return Ok(None);
         }
+        self.stops().again(Point::Price, items[0].unwrap_or_default().0);
         let mut stock = [Stock::default(); MOST_LINES];
         self.read_stock(batched, order, &mut stock).await?;
         let (mut cents, mut original) = (0, 0);
@@ -180,7 +183,11 @@ impl SqlStore {
     }
 
     /// A delivery: the oldest orders one by one, and what becomes of them at once.
-    pub(super) async fn deliver_at_once(&mut self, batched: &Batched, delivery: &Delivery) -> Result<u32, EngineError> {
+    pub(super) async fn deliver_at_once(
+        &mut self,
+        batched: &Batched,
+        delivery: &Delivery,
+    ) -> Result<Delivered, EngineError> {
         let warehouse = int(delivery.warehouse);
         let (mut orders, mut count) = ([(0_u32, 0_i64); DISTRICTS as usize], 0);
         for district in 1..=DISTRICTS {
@@ -190,7 +197,7 @@ impl SqlStore {
             }
         }
         if count == 0 {
-            return Ok(0);
+            return Ok(Delivered::default());
         }
         // Behind the place of what an update sets.
         let mut values = [Param::Null; 1 + 3 * DISTRICTS as usize];
@@ -228,6 +235,8 @@ impl SqlStore {
             let values = [self.cents(amount), warehouse, int(district), Param::Int(customer)];
             self.change(Sql::PayFromOrder, &values).await?;
         }
-        Ok(count as u32)
+        let mut delivered = Delivered::default();
+        orders[..count].iter().for_each(|&(district, order)| delivered.put(district, order));
+        Ok(delivered)
     }
 }

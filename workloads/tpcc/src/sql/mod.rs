@@ -1,11 +1,13 @@
 //! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once.
 
 mod batched;
+mod inspector;
 mod loader;
 mod store;
 mod text;
 mod verify;
 
+pub use inspector::SqlInspector;
 pub use loader::{SqlLoader, create_tables};
 pub use store::SqlStore;
 pub use verify::verify;

@@ -14,7 +14,8 @@ use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put
 use crate::scale::DISTRICTS;
 use crate::settings::Style;
 use crate::stage::exact;
-use crate::store::{Ordered, Paid, Status, Store};
+use crate::stop::{Point, Stop, Stops};
+use crate::store::{Delivered, Ordered, Paid, Status, Store};
 
 /// The adapter of clients.
 pub struct SqlStore {
@@ -27,6 +28,7 @@ pub struct SqlStore {
     /// Customers of a name, in the order of their first names.
     customers: Vec<i64>,
     data: Vec<u8>,
+    stops: Stops,
 }
 
 pub(super) fn int(number: u32) -> Param<'static> {
@@ -55,7 +57,11 @@ impl SqlStore {
             Style::Batched => Some(Batched::prepare(&mut **session, set)?),
         };
         let (customers, data) = (Vec::new(), Vec::with_capacity(2 * DATA));
-        Ok(Self { transactions, dialect, prepared, stock, batched, customers, data })
+        Ok(Self { transactions, dialect, prepared, stock, batched, customers, data, stops: Stops::default() })
+    }
+
+    pub(super) fn stops(&mut self) -> &mut Stops {
+        &mut self.stops
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -193,6 +199,7 @@ impl SqlStore {
         let read = &mut |row: &dyn Row| item = Some((units(dialect, row, 0, 2), is_original(row.bytes(2))));
         self.execute(Sql::Item, &[int(line.item)], read).await?;
         let Some((price, is_item_original)) = item else { return Ok(None) };
+        self.stops.again(Point::Price, price);
         let place = [int(line.supply), int(line.item)];
         let mut stock = None;
         let mut text = [0; DISTRICT_TEXT];
@@ -290,7 +297,12 @@ impl SqlStore {
         };
         let balance = balance.ok_or_else(|| missing("a customer"))?;
         let mut order = 0;
-        self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
+        loop {
+            self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
+            if !self.stops.again(Point::Newest, order) {
+                break;
+            }
+        }
         let mut lines = 0;
         if order > 0 {
             lines = self.execute(Sql::Lines, &[key[0], key[1], Param::Int(order)], &mut |_| {}).await?.rows;
@@ -298,27 +310,42 @@ impl SqlStore {
         Ok(Status { customer, balance, order, lines })
     }
 
-    async fn deliver(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+    async fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         if let Some(batched) = self.batched.take() {
             let delivered = self.deliver_at_once(&batched, delivery).await;
             self.batched = Some(batched);
             return delivered;
         }
-        let mut delivered = 0;
+        let mut delivered = Delivered::default();
         for district in 1..=DISTRICTS {
-            delivered += u32::from(self.deliver_in(delivery, district).await?);
+            if let Some(order) = self.deliver_in(delivery, district).await? {
+                delivered.put(district, order);
+            }
         }
         Ok(delivered)
     }
 
     /// The oldest order of a district that waits, if there is one; the first district's begins the transaction.
     pub(super) async fn oldest(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
+        let mut oldest = self.look_for_oldest(delivery, district, district == 1).await?;
+        while self.stops.again(Point::Oldest(district), oldest.unwrap_or_default()) {
+            oldest = self.look_for_oldest(delivery, district, false).await?;
+        }
+        Ok(oldest)
+    }
+
+    async fn look_for_oldest(
+        &mut self,
+        delivery: &Delivery,
+        district: u32,
+        begins: bool,
+    ) -> Result<Option<i64>, EngineError> {
         let place = [int(delivery.warehouse), int(district)];
         let mut oldest = None;
         let look: Visit<'_> = &mut |row: &dyn Row| oldest = Some(row.int(0));
-        match district {
-            1 => self.begin(Sql::OldestNewOrder, &place, look).await?,
-            _ => self.execute(Sql::OldestNewOrder, &place, look).await?,
+        match begins {
+            true => self.begin(Sql::OldestNewOrder, &place, look).await?,
+            false => self.execute(Sql::OldestNewOrder, &place, look).await?,
         };
         if oldest.is_none() && self.dialect == Dialect::PostgreSql {
             // Where another delivery had the row, PostgreSQL waits for it, finds it gone, and looks for no other.
@@ -327,9 +354,9 @@ impl SqlStore {
         Ok(oldest)
     }
 
-    /// Delivers the oldest order of a district; false where none waits (2.7.4.2).
-    async fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<bool, EngineError> {
-        let Some(oldest) = self.oldest(delivery, district).await? else { return Ok(false) };
+    /// Delivers the oldest order of a district; none where none waits (2.7.4.2).
+    async fn deliver_in(&mut self, delivery: &Delivery, district: u32) -> Result<Option<i64>, EngineError> {
+        let Some(oldest) = self.oldest(delivery, district).await? else { return Ok(None) };
         let place = [int(delivery.warehouse), int(district)];
         let key = [place[0], place[1], Param::Int(oldest)];
         if self.change(Sql::DeleteNewOrder, &key).await?.affected == 0 {
@@ -344,7 +371,7 @@ impl SqlStore {
         self.execute(Sql::Amount, &key, &mut |row| amount = units(dialect, row, 0, 2)).await?;
         let values = [self.cents(amount), key[0], key[1], Param::Int(customer)];
         self.change(Sql::PayFromOrder, &values).await?;
-        Ok(true)
+        Ok(Some(oldest))
     }
 
     async fn level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
@@ -362,13 +389,17 @@ impl SqlStore {
 
 impl Store for SqlStore {
     async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
-        let ordered = self.order(order).await;
+        let mut ordered = self.order(order).await;
         let commits = matches!(ordered, Ok(Ordered::Committed { .. }));
+        if commits {
+            ordered = self.stops.end(ordered);
+        }
         self.transactions.end(ordered, commits).await
     }
 
     async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
         let paid = self.pay(payment).await;
+        let paid = self.stops.end(paid);
         self.transactions.end(paid, true).await
     }
 
@@ -377,13 +408,18 @@ impl Store for SqlStore {
         self.transactions.end(status, true).await
     }
 
-    async fn delivery(&mut self, delivery: &Delivery) -> Result<u32, EngineError> {
+    async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         let delivered = self.deliver(delivery).await;
+        let delivered = self.stops.end(delivered);
         self.transactions.end(delivered, true).await
     }
 
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
         let low = self.level(asked).await;
         self.transactions.end(low, true).await
+    }
+
+    fn stop_with(&mut self, stop: Stop) {
+        self.stops.set(stop);
     }
 }

@@ -149,9 +149,10 @@ pub fn verify(
     together(sums.map(|(set, sums)| Ok((set, looks.verify(set, scale, &sums)?))))
 }
 
-struct Looks {
-    session: Box<dyn SqlSession>,
-    dialect: Dialect,
+/// Asks for rows by text.
+pub(super) struct Looks {
+    pub(super) session: Box<dyn SqlSession>,
+    pub(super) dialect: Dialect,
 }
 
 impl Looks {
@@ -168,7 +169,8 @@ impl Looks {
         Ok(proven(checks, scale, sums, &found))
     }
 
-    fn rows(&mut self, sql: &str, visit: &mut dyn FnMut(&dyn Row)) -> Result<(), EngineError> {
+    /// Visits the rows of an answer.
+    pub(super) fn rows(&mut self, sql: &str, visit: &mut dyn FnMut(&dyn Row)) -> Result<(), EngineError> {
         let statement = self.session.prepare(sql)?;
         let answer = block_on(self.session.execute(statement, &[], visit));
         let closed = self.session.close(statement);
@@ -176,13 +178,14 @@ impl Looks {
     }
 
     /// The only number of an answer.
-    fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
+    pub(super) fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
         let mut number = 0;
         self.rows(sql, &mut |row| number = row.int(0))?;
         Ok(number)
     }
 
-    fn cents(&mut self, sql: &str) -> Result<i64, EngineError> {
+    /// The same in cents.
+    pub(super) fn cents(&mut self, sql: &str) -> Result<i64, EngineError> {
         let (dialect, mut cents) = (self.dialect, 0);
         self.rows(sql, &mut |row| cents = units(dialect, row, 0, 2))?;
         Ok(cents)

@@ -305,6 +305,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
                 backlog_s: 30.0,
                 seed: 1,
                 verify: true,
+                crash_s: None,
                 keep_data: false,
                 interval_s: 1.0,
                 stall_s: 60.0,
@@ -451,6 +452,8 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
         debt_end: if s.debt_kb_per_op > 0.0 { debt(2e8) } else { Vec::new() },
         counters: Vec::new(),
         checks: Vec::new(),
+        promises: Vec::new(),
+        recovery: None,
     }
 }
 

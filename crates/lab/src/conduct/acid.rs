@@ -1,0 +1,35 @@
+//! The two processes of a trial that follow its measurement where the proof of transactions is asked for: one that is
+//! killed with its database while clients work, and one that looks for what they were told.
+
+use rumba_core::record::Status;
+use rumba_core::workload::State;
+
+use super::{Conduct, Watch};
+use crate::limits::Enforcement;
+use crate::store::TrialWriter;
+use crate::trial::Act;
+use crate::trial::child::Order;
+
+impl Conduct<'_> {
+    /// Kills the database while clients work, and opens it again. Only after a trial that has ended as planned, and where
+    /// its process has left the data for it.
+    pub(super) fn kill_and_look(
+        &self,
+        measured: &Order,
+        left: Option<&State>,
+        mark: &str,
+        limited: &mut Enforcement,
+        writer: &mut TrialWriter,
+        watch: &mut dyn Watch,
+    ) {
+        let Some(state) = left.filter(|_| measured.plan.run.crash_s.is_some()) else { return };
+        for act in [Act::Crash, Act::Recover] {
+            if !matches!(writer.status(), Status::Done | Status::Suspended { .. } | Status::Running) {
+                return;
+            }
+            writer.goes_on();
+            let order = Order { act, state: Some(state.clone()), ..measured.clone() };
+            self.follow(&order, mark, limited, writer, watch);
+        }
+    }
+}

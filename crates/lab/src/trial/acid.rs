@@ -1,0 +1,206 @@
+//! What transactions are promised, put to the test after the measurement, on the data that it has left: they are made to
+//! meet; then, in a process of its own, clients work until the database is killed; and in another it is opened again, and
+//! what was acknowledged is looked for.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rumba_core::acid::{Acid, Found, Outcome, Promise, Recovery};
+use rumba_core::engine::{Durability, Place};
+use rumba_core::error::EngineError;
+use rumba_core::event::Event;
+use rumba_core::record::{PhaseKind, PhaseRecord};
+use rumba_core::warning::Warning;
+use rumba_core::workload::Bound;
+use serde::{Deserialize, Serialize};
+
+use super::phases::describe;
+use super::{Halt, Step, Trial, journal};
+use crate::run::driver::Schedule;
+
+/// Between two signs of life of a process that waits for its end.
+const SIGN: Duration = Duration::from_millis(100);
+
+/// What a trial's process is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Act {
+    /// The phases of its part.
+    #[default]
+    Measure,
+    /// To work on what that has left until it is killed.
+    Crash,
+    /// To open what is left then, and to look for what was acknowledged.
+    Recover,
+}
+
+impl Act {
+    /// The phase in which the instance is opened.
+    pub(super) fn opens_in(self) -> PhaseKind {
+        match self {
+            Act::Measure => PhaseKind::Provision,
+            Act::Crash => PhaseKind::Crash,
+            Act::Recover => PhaseKind::Recovery,
+        }
+    }
+}
+
+/// The workload's proof.
+fn proof(bound: &dyn Bound) -> Result<&dyn Acid, EngineError> {
+    bound
+        .acid()
+        .ok_or_else(|| EngineError::failed("acid", "the workload has no proof of what transactions are promised"))
+}
+
+impl Trial<'_> {
+    /// Makes transactions meet.
+    pub(super) fn isolation(&mut self) -> Step<()> {
+        let mut span = self.start_work(PhaseKind::Isolation);
+        let (bound, instance) = (self.bound.clone(), self.instance.clone());
+        let found: Arc<Mutex<Vec<Promise>>> = Arc::default();
+        let promises = found.clone();
+        let end = self.do_work(
+            &mut span,
+            Box::new(move || {
+                let kept = proof(bound.as_ref())?.isolation(&|| instance.session())?;
+                *promises.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+                Ok(())
+            }),
+        );
+        let promises = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let broken = promises.iter().find(|promise| promise.outcome == Outcome::Broken);
+        let cause = broken.map(|Promise { name, seen, .. }| format!("`{name}` does not hold: {seen}"));
+        let answer = self.answer(&span, end.is_ok());
+        let record = self.record(&span, PhaseKind::Isolation, end.is_ok(), Vec::new());
+        self.tell_record(PhaseRecord { promises, ..record }, answer);
+        end?;
+        cause.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
+    }
+
+    /// Lets clients work, each noting what it is told, until whoever started this process kills it. A server is killed
+    /// by this process just before.
+    pub(super) fn crash(&mut self) -> Step<()> {
+        self.phase = PhaseKind::Crash;
+        let seconds = self.job.plan.run.crash_s.unwrap_or_default();
+        self.emit(Event::PhaseStarted { phase: PhaseKind::Crash, seconds: Some(seconds), rows: None });
+        let journal = journal::FileJournal::create(self.job.journal)
+            .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
+        // Neither the load's choices nor the loops'.
+        let seed =
+            self.job.plan.run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let ops = self.bound.ops();
+        let mut span = self.begin(PhaseKind::Crash);
+        let made =
+            self.clients(self.job.plan.clients, ops.len(), Schedule::closed(seed), move |bound, session, at| {
+                proof(bound)?.journaled(session, at, seed, Box::new(journal.clone()))
+            })?;
+        let mut running = made.start();
+        let until = span.started() + Duration::from_secs_f64(seconds);
+        self.follow(&mut span, &mut running, &ops, Some(until))?;
+        let record = self.record(&span, PhaseKind::Crash, true, Vec::new());
+        if self.place != Place::Embedded {
+            self.instance.kill()?;
+        }
+        self.emit(Event::PhaseEnded(Box::new(record)));
+        // The clients work on, and nothing here ends them: that is the point.
+        loop {
+            std::thread::sleep(SIGN);
+            if self.interrupted() {
+                std::mem::forget(running);
+                return Err(Halt::Interrupted);
+            }
+            self.emit(Event::PhaseStarted { phase: PhaseKind::Crash, seconds: None, rows: None });
+        }
+    }
+
+    /// Looks for what was acknowledged in what was opened again.
+    pub(super) fn recover(&mut self) -> Step<()> {
+        let open_s = Instant::now().saturating_duration_since(self.epoch).as_secs_f64();
+        let mut span = self.start_work(PhaseKind::Recovery);
+        let journaled = journal::read(self.job.journal)
+            .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
+        let (bound, instance) = (self.bound.clone(), self.instance.clone());
+        let result: Arc<Mutex<Found>> = Arc::default();
+        let told = result.clone();
+        let end = self.do_work(
+            &mut span,
+            Box::new(move || {
+                let found = proof(bound.as_ref())?.recovered(&|| instance.session(), &journaled)?;
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+                Ok(())
+            }),
+        );
+        let Found { acknowledged, lost, examples, checks } =
+            std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
+        let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
+        let recovery = Recovery { acknowledged, lost, examples, open_s };
+        let durability = self.job.plan.engine.durability;
+        let broken = wrong.or_else(|| broken_promise(&recovery, durability));
+        if recovery.lost > 0 && broken.is_none() {
+            self.emit(Event::Warning(loss(&recovery, durability)));
+        }
+        let answer = self.answer(&span, end.is_ok());
+        let record = self.record(&span, PhaseKind::Recovery, end.is_ok(), checks);
+        // An inquiry that broke off has found nothing.
+        let recovery = end.is_ok().then_some(recovery);
+        self.tell_record(PhaseRecord { recovery, ..record }, answer);
+        end?;
+        broken.map_or(Ok(()), |cause| Err(Halt::Failed(cause)))
+    }
+
+    /// Whether the database may be killed; says why not.
+    pub(super) fn may_crash(&mut self) -> bool {
+        let engine = &self.job.plan.engine;
+        if self.job.engine.reopens(engine) {
+            return true;
+        }
+        let message = format!("{} is not killed: it could not be opened again by rumba", engine.name);
+        self.emit(Event::Warning(Warning::new(
+            "not-killed",
+            message,
+            "let rumba run the server, to see what is left of acknowledged transactions after a kill",
+        )));
+        false
+    }
+}
+
+fn told(recovery: &Recovery) -> String {
+    let Recovery { acknowledged, lost, examples, .. } = recovery;
+    format!(
+        "{lost} of {acknowledged} transactions that were acknowledged are lost after a kill ({})",
+        examples.join("; ")
+    )
+}
+
+/// That a loss is one that the durability excludes. Below `sync` engines differ: most write a commit to the kernel at once,
+/// which keeps it when they die; where a log is written by a process of its own, it is a moment later.
+fn broken_promise(recovery: &Recovery, durability: Durability) -> Option<String> {
+    let is_excluded = durability == Durability::Sync;
+    (recovery.lost > 0 && is_excluded)
+        .then(|| format!("durability = \"{}\" is not kept: {}", durability.name(), told(recovery)))
+}
+
+fn loss(recovery: &Recovery, durability: Durability) -> Warning {
+    Warning::new(
+        "lost-commits",
+        told(recovery),
+        format!("durability = \"{}\" may allow it; ask for \"sync\" where nothing may be lost", durability.name()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_breaks_what_was_promised_and_nothing_else() {
+        let of = |lost| Recovery { acknowledged: 1000, lost, examples: vec!["order 7".to_owned()], open_s: 1.0 };
+        assert_eq!(broken_promise(&of(0), Durability::Sync), None);
+        let words = broken_promise(&of(3), Durability::Sync).expect("a promise was broken");
+        assert!(words.contains("3 of 1000") && words.contains("order 7") && words.contains("sync"), "{words}");
+        for durability in [Durability::NoSync, Durability::None] {
+            assert_eq!(broken_promise(&of(3), durability), None);
+            assert!(loss(&of(3), durability).message.contains("3 of 1000"));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What transactions were promised, and how that was kept: a row for each engine, over its repeats.
+
+use rumba_core::acid::{Outcome, Promise};
+use rumba_core::record::Record;
+use rumba_core::results::Results;
+
+use super::grid::Grid;
+
+/// What is known of an engine at a number of clients, over its repeats.
+struct Kept<'a> {
+    engine: &'a str,
+    clients: u32,
+    records: Vec<&'a Record>,
+}
+
+impl Kept<'_> {
+    /// The worst that a repeat saw of a promise.
+    fn worst(&self, short: &str) -> Option<&Promise> {
+        let all = self.records.iter().flat_map(|record| record.promises());
+        all.filter(|promise| promise.short == short).max_by_key(|promise| promise.outcome)
+    }
+
+    fn sum(&self, number: impl Fn(&rumba_core::acid::Recovery) -> u64) -> Option<u64> {
+        let mut recoveries = self.records.iter().filter_map(|record| record.recovery()).peekable();
+        recoveries.peek()?;
+        Some(recoveries.map(number).sum())
+    }
+
+    /// The longest that it took to open again.
+    fn open_s(&self) -> Option<f64> {
+        self.records
+            .iter()
+            .filter_map(|record| record.recovery())
+            .map(|recovery| recovery.open_s)
+            .max_by(f64::total_cmp)
+    }
+}
+
+fn engines(results: &Results) -> Vec<Kept<'_>> {
+    let mut engines: Vec<Kept<'_>> = Vec::new();
+    for record in results.trials.iter().map(|trial| &trial.record) {
+        if record.promises().next().is_none() && record.recovery().is_none() {
+            continue;
+        }
+        let (engine, clients) = (record.plan.engine.name.as_str(), record.plan.clients);
+        match engines.iter_mut().find(|kept| (kept.engine, kept.clients) == (engine, clients)) {
+            Some(kept) => kept.records.push(record),
+            None => engines.push(Kept { engine, clients, records: vec![record] }),
+        }
+    }
+    engines
+}
+
+/// The table; empty where nobody asked for the proof.
+pub fn promises(results: &Results) -> String {
+    let engines = engines(results);
+    let Some(first) = engines.first() else { return String::new() };
+    let named: Vec<&Promise> = first.records.iter().flat_map(|record| record.promises()).collect();
+    let mut shorts: Vec<(&str, &str)> = Vec::new();
+    for promise in &named {
+        if !shorts.iter().any(|(short, _)| *short == promise.short) {
+            shorts.push((&promise.short, &promise.name));
+        }
+    }
+    let several = engines.iter().any(|kept| kept.clients != first.clients);
+    let heads =
+        shorts.iter().map(|(short, _)| (*short).to_owned()).chain(["acked", "lost", "open s"].map(str::to_owned));
+    let heads = heads.chain(several.then(|| "clients".to_owned())).chain(["engine".to_owned()]);
+    let mut grid = Grid::new(heads.collect());
+    let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    for kept in &engines {
+        let cell = |(short, _): &(&str, &str)| match kept.worst(short) {
+            Some(promise) if promise.outcome == Outcome::Broken => "BROKEN".to_owned(),
+            Some(promise) => promise.how.clone(),
+            None => "-".to_owned(),
+        };
+        let found = [number(kept.sum(|recovery| recovery.acknowledged)), number(kept.sum(|recovery| recovery.lost))];
+        let open = kept.open_s().map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
+        let cells = shorts.iter().map(cell).chain(found).chain([open]);
+        let cells = cells.chain(several.then(|| kept.clients.to_string())).chain([kept.engine.to_owned()]);
+        grid.push(cells.collect());
+    }
+    let mut text = format!(
+        "\nWhat transactions are promised, and what is left of acknowledged ones after a kill\n{}",
+        grid.render()
+    );
+    shorts.iter().for_each(|(short, name)| text.push_str(&format!("  {short:<6} {name}\n")));
+    text.push_str("  acked  transactions that wrote and were acknowledged before the database was killed\n");
+    text.push_str("  lost   those of them that were not there when it was opened again, which took at most open s\n");
+    for kept in &engines {
+        let seen = shorts.iter().filter_map(|(short, _)| kept.worst(short));
+        for Promise { name, seen, .. } in seen.filter(|promise| promise.outcome != Outcome::Kept) {
+            let clause = name.split(':').next().unwrap_or(name);
+            text.push_str(&format!("  {}, {clause}: {seen}\n", kept.engine));
+        }
+    }
+    text
+}

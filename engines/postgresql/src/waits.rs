@@ -1,0 +1,97 @@
+//! What clients' processes wait for, as the server shows it in `pg_stat_activity`: it counts no time of waits, so that
+//! somebody looks several times a second, and takes each wait that he sees to have lasted since he looked before.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rumba_protocol_postgresql::{Admin, Target};
+
+/// Between two looks; and of their cost so many times as much, so that looking is at most a hundredth of a core.
+const EVERY: Duration = Duration::from_millis(100);
+const OF_COST: u32 = 100;
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The waits of clients' processes that are at work: not for their clients.
+const LOOK: &str = "SELECT wait_event_type, wait_event, count(*) FROM pg_stat_activity \
+    WHERE backend_type = 'client backend' AND state = 'active' AND wait_event_type <> 'Client' \
+    AND pid <> pg_backend_pid() GROUP BY 1, 2";
+
+/// The server's types of waits that make metrics, and the counters that do.
+const TYPES: [(&str, &str); 4] = [
+    ("Lock", "waited_locks_us"),
+    ("LWLock", "waited_lwlocks_us"),
+    ("IO", "waited_io_us"),
+    ("BufferPin", "waited_buffer_pins_us"),
+];
+
+type Counted = Arc<Mutex<BTreeMap<String, f64>>>;
+
+/// Somebody who looks, on a thread and a connection of his own, until this is dropped.
+pub struct Waits {
+    counted: Counted,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Waits {
+    /// Begins to look at a server; where it does not take the connection, or the host gives no thread, nothing is counted.
+    pub fn watch(target: &Target) -> Self {
+        let counted = Counted::default();
+        let Ok(admin) = Admin::connect(target, ANSWER) else {
+            return Self { counted, stop: None, thread: None };
+        };
+        for (_, counter) in TYPES {
+            add(&counted, counter.to_owned(), 0.0);
+        }
+        let (stop, stopped) = channel();
+        let told = counted.clone();
+        let thread = std::thread::Builder::new().name("looks at waits".to_owned());
+        let thread = thread.spawn(move || look(admin, &stopped, &told)).ok();
+        Self { counted, stop: Some(stop), thread }
+    }
+
+    /// Microseconds of all clients together since the beginning: by type, and each of the server's events by its name.
+    pub fn counted(&self) -> Vec<(String, f64)> {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.iter().map(|(name, us)| (name.clone(), *us)).collect()
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // A panic of its own is no reason to leave a connection open that the server's end would wait for.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn add(counted: &Counted, name: String, us: f64) {
+    *counted.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += us;
+}
+
+/// Looks until it is told to stop, or the server is gone.
+fn look(mut admin: Admin, stopped: &Receiver<()>, counted: &Counted) {
+    let mut last = Instant::now();
+    loop {
+        let begun = Instant::now();
+        let Ok(answer) = admin.query(LOOK) else { return };
+        let since_us = begun.duration_since(last).as_secs_f64() * 1e6;
+        last = begun;
+        for row in &answer.rows {
+            let [Some(kind), Some(event), Some(count)] = row.as_slice() else { continue };
+            let us = since_us * count.parse::<f64>().unwrap_or_default();
+            if let Some((_, counter)) = TYPES.iter().find(|(known, _)| known == kind) {
+                add(counted, (*counter).to_owned(), us);
+            }
+            add(counted, format!("wait_event_{kind}_{event}_us"), us);
+        }
+        let pause = EVERY.max(begun.elapsed() * OF_COST);
+        if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}

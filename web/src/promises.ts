@@ -1,0 +1,70 @@
+// What transactions are promised, how that was kept, and what was left of acknowledged ones after a kill.
+
+import type { Context } from "./context";
+import type { Kept, Trial } from "./data";
+import { h, scrolling, section } from "./dom";
+import { counted, whole } from "./format";
+import { marker } from "./look";
+import { current } from "./state";
+
+/** The worst first: of several repeats it is shown. */
+const OUTCOMES: Kept["outcome"][] = ["broken", "anomaly", "kept"];
+
+const promisesOf = (trial: Trial) => trial.phases.flatMap(({ promises }) => promises ?? []);
+const recoveriesOf = (trials: Trial[]) => trials.flatMap(({ phases }) => phases.flatMap(({ recovery }) => recovery ?? []));
+
+function worst(trials: Trial[], short: string): Kept | undefined {
+  const found = trials.flatMap(promisesOf).filter((promise) => promise.short === short);
+  return found.sort((a, b) => OUTCOMES.indexOf(a.outcome) - OUTCOMES.indexOf(b.outcome))[0];
+}
+
+function cell(promise: Kept | undefined): HTMLElement {
+  if (!promise) return h("td", {}, "–");
+  const verdict = promise.outcome === "kept" ? "verdict-holds" : promise.outcome === "broken" ? "verdict-fails" : "verdict-undecided";
+  return h("td", { class: verdict, title: promise.seen }, promise.outcome === "broken" ? "broken" : promise.how);
+}
+
+export function promisesSection(context: Context): HTMLElement | null {
+  const { clients } = current();
+  const proven = context.data.trials.filter((trial) => trial.clients === clients && (promisesOf(trial).length > 0 || recoveriesOf([trial]).length > 0));
+  if (proven.length === 0) return null;
+  const engines = [...new Set(proven.map(({ engine }) => engine))].map((engine) => ({
+    engine,
+    trials: proven.filter((trial) => trial.engine === engine),
+  }));
+  const names = new Map(proven.flatMap(promisesOf).map(({ short, name }) => [short, name]));
+  const heads = engines.map(({ engine }) => h("th", { scope: "col" }, marker(context.look(engine)), engine));
+  const rows = [...names].map(([short, name]) =>
+    h("tr", {}, h("th", { scope: "row" }, name), ...engines.map(({ trials }) => cell(worst(trials, short)))),
+  );
+  const after = (name: string, show: (recoveries: ReturnType<typeof recoveriesOf>) => string) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, name),
+      ...engines.map(({ trials }) => {
+        const recoveries = recoveriesOf(trials);
+        return h("td", {}, recoveries.length === 0 ? "–" : show(recoveries));
+      }),
+    );
+  const sum = (numbers: number[]) => whole(numbers.reduce((all, number) => all + number, 0));
+  const kills = [
+    after("acknowledged before a kill", (found) => sum(found.map(({ acknowledged }) => acknowledged))),
+    after("of them lost", (found) => sum(found.map(({ lost }) => lost))),
+    after("opened again within, s", (found) => Math.max(...found.map(({ open_s }) => open_s)).toFixed(2)),
+  ];
+  const table = h("table", { class: "promises" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "promise"), ...heads)), h("tbody", {}, ...rows, ...kills));
+  const told = engines.flatMap(({ engine, trials }) =>
+    [...names.keys()].flatMap((short) => {
+      const promise = worst(trials, short);
+      return promise && promise.outcome !== "kept" ? [h("li", {}, h("strong", {}, `${engine}, ${promise.name.split(":")[0]}: `), promise.seen)] : [];
+    }),
+  );
+  return section(
+    "promises",
+    "What transactions are promised",
+    `Transactions that were made to meet, one of which stood still inside: the other waited, stood apart or was refused and tried again; an anomaly that an engine allows at its isolation is named. Then the database was killed while ${counted(clients, "client")} worked, and what was acknowledged was looked for. Of several repeats the worst is shown.`,
+    scrolling("promises", table),
+    told.length > 0 ? h("ul", {}, ...told) : null,
+  );
+}

@@ -1,0 +1,345 @@
+//! The tests of clauses 3.2.2 (atomicity) and 3.4.2 (isolation), as written but for what docs/workloads/tpcc.md lists.
+//!
+//! Dirty reads, dirty writes and lost updates (3.4.2.1 to 6) break a promise that every engine here makes. That reads
+//! repeat and that no phantoms come (3.4.2.7 to 9) is not promised at every isolation: where they do not, that is named.
+
+use std::sync::atomic::AtomicU32;
+
+use rumba_core::acid::{Outcome, Promise};
+use rumba_core::error::EngineError;
+use rumba_core::worker::block_on;
+
+use super::meeting::{How, Met, Stand, meet, until_it_ends};
+use super::{Inspect, Lab};
+use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, Who, now};
+use crate::stop::{Point, Word, is_rolled_back};
+use crate::store::{Delivered, Ordered, Status};
+
+/// All of it happens here.
+const WAREHOUSE: u32 = 1;
+/// What is paid, in cents.
+const CENTS: i64 = 12_345;
+/// Items of the orders; the last two are those whose price changes.
+const ITEMS: [u32; 5] = [11, 12, 13, 14, 15];
+
+/// Runs all tests.
+///
+/// # Errors
+/// Whatever the engine said; a promise that is not kept is none.
+pub fn isolation<L: Lab>(lab: &L) -> Result<Vec<Promise>, EngineError> {
+    let tests = Tests { lab };
+    Ok(vec![
+        tests.atomicity(Word::GoOn)?,
+        tests.atomicity(Word::RollBack)?,
+        tests.status_and_order(1, Word::GoOn)?,
+        tests.status_and_order(2, Word::RollBack)?,
+        tests.two_orders(3, Word::GoOn)?,
+        tests.two_orders(4, Word::RollBack)?,
+        tests.payment_and_delivery(5, Word::GoOn)?,
+        tests.payment_and_delivery(6, Word::RollBack)?,
+        tests.prices(7)?,
+        tests.delivery_and_order(8)?,
+        tests.newest_order(9)?,
+    ])
+}
+
+/// What each test of clause 3.4.2 is about, by its number less one.
+const NAMES: [&str; 9] = [
+    "an order status does not see an order before it is committed",
+    "an order status does not see an order that is rolled back",
+    "of two new orders in a district the second follows the first",
+    "of two new orders in a district the second takes the number of a first that is rolled back",
+    "a payment and a delivery both reach a customer's balance",
+    "a payment alone reaches a customer's balance when the delivery is rolled back",
+    "a new order finds the same prices while they are changed",
+    "a delivery that finds no order finds none when it looks again",
+    "an order status finds the same last order when it looks again",
+];
+
+fn promise(number: u32, outcome: Outcome, how: &str, seen: String) -> Promise {
+    let name = format!("3.4.2.{number}: {}", NAMES[number as usize - 1]);
+    Promise { name, short: format!("i{number}"), outcome, how: how.to_owned(), seen }
+}
+
+/// A promise that holds, if it does; otherwise it is broken.
+fn kept_if(holds: bool, number: u32, how: How, seen: String) -> Promise {
+    match holds {
+        true => promise(number, Outcome::Kept, how.word(), seen),
+        false => promise(number, Outcome::Broken, "broken", seen),
+    }
+}
+
+/// One that holds if a first read was repeated; else the anomaly is named.
+fn repeated_if(holds: bool, number: u32, how: How, anomaly: &str, seen: String) -> Promise {
+    match holds {
+        true => promise(number, Outcome::Kept, how.word(), seen),
+        false => promise(number, Outcome::Anomaly, anomaly, format!("{anomaly}: {seen}")),
+    }
+}
+
+/// The number of an order that was committed; none of one that was rolled back, by its test or because it met another.
+fn number_of(ordered: Result<Ordered, EngineError>) -> Result<Option<u32>, EngineError> {
+    match ordered {
+        Ok(Ordered::Committed { order, .. }) => Ok(Some(order as u32)),
+        Ok(Ordered::RolledBack) => Ok(None),
+        Err(error) if is_rolled_back(&error) || error.is_conflict() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn order_of(district: u32, customer: u32, items: &[u32]) -> NewOrder {
+    let line = |item: &u32| Line { item: *item, supply: WAREHOUSE, quantity: 3 };
+    let lines: Vec<Line> = items.iter().map(line).collect();
+    NewOrder::of([WAREHOUSE, district, customer], &lines)
+}
+
+fn or_none(number: Option<u32>) -> String {
+    number.map_or_else(|| "rolled back".to_owned(), |number| format!("committed as {number}"))
+}
+
+struct Tests<'a, L> {
+    lab: &'a L,
+}
+
+impl<L: Lab> Tests<'_, L> {
+    fn inspector(&self) -> Result<L::Inspector, EngineError> {
+        self.lab.inspector()
+    }
+
+    /// A new order by somebody of his own, tried until it is committed.
+    fn order(&self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        block_on(self.lab.actor()?.new_order(order))
+    }
+
+    fn pay(&self, payment: &Payment) -> Result<(), EngineError> {
+        block_on(self.lab.actor()?.payment(payment)).map(drop)
+    }
+
+    fn status(&self, district: u32, customer: u32) -> Result<Status, EngineError> {
+        let asked = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
+        block_on(self.lab.actor()?.order_status(&asked))
+    }
+
+    /// 3.2.2.1 and 2: a payment that is committed changes warehouse, district and customer, one that is rolled back none.
+    fn atomicity(&self, end: Word) -> Result<Promise, EngineError> {
+        let (district, customer) = (10, 10);
+        let paid = payment(district, customer);
+        let look = || -> Result<[i64; 3], EngineError> {
+            let mut inspector = self.inspector()?;
+            let [of_district, of_warehouse] = inspector.taken([WAREHOUSE, district])?;
+            Ok([of_warehouse, of_district, -inspector.balance([WAREHOUSE, district, customer])?])
+        };
+        let before = look()?;
+        let mut actor = self.lab.actor()?;
+        crate::store::Store::stop_with(
+            &mut actor.store,
+            Box::new(move |point, _| if point == Point::End { end } else { Word::GoOn }),
+        );
+        match until_it_ends(|| block_on(actor.payment(&paid)), &AtomicU32::new(0)) {
+            Err(error) if !is_rolled_back(&error) => return Err(error),
+            _ => {}
+        }
+        drop(actor);
+        let grown: Vec<i64> = look()?.iter().zip(before).map(|(after, before)| after - before).collect();
+        let (number, words, due) = match end {
+            Word::RollBack => (2, "a payment that is rolled back changes no row", 0),
+            _ => (1, "a payment that is committed changes all of its rows", CENTS),
+        };
+        let holds = grown.iter().all(|grown| *grown == due);
+        let seen = format!("warehouse, district and customer: {grown:?} cents, of {due} each");
+        let (outcome, how) = if holds { (Outcome::Kept, "whole") } else { (Outcome::Broken, "broken") };
+        let (name, short) = (format!("3.2.2.{number}: {words}"), format!("a{number}"));
+        Ok(Promise { name, short, outcome, how: how.to_owned(), seen })
+    }
+
+    /// 3.4.2.1 and 2: an order status while a new order of the same customer is not committed.
+    fn status_and_order(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+        let (district, customer) = (number, number);
+        let before = self.status(district, customer)?.order;
+        let order = order_of(district, customer, &ITEMS);
+        let met = meet(
+            self.lab,
+            Stand::at_end(end),
+            |actor| block_on(actor.new_order(&order)),
+            || self.status(district, customer),
+        )?;
+        let Met { first, second, how, .. } = met;
+        let ordered = number_of(first)?.map(i64::from);
+        // Who waited may see either; who did not has seen what there was.
+        let holds = second.order == before || (how != How::WentOn && Some(second.order) == ordered);
+        let seen = format!(
+            "a new order stood still before its end, and an order status {}; the last order was {before}, the new one was \
+             {}, and the status told {}",
+            how.told(),
+            or_none(ordered.map(|number| number as u32)),
+            second.order
+        );
+        Ok(kept_if(holds, number, how, seen))
+    }
+
+    /// 3.4.2.3 and 4: two new orders of one customer.
+    fn two_orders(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+        let (district, customer) = (number, number);
+        let place = [WAREHOUSE, district];
+        let before = self.inspector()?.next_order(place)?;
+        let (one, other) = (order_of(district, customer, &ITEMS), order_of(district, customer, &ITEMS));
+        let met = meet(self.lab, Stand::at_end(end), |actor| block_on(actor.new_order(&one)), || self.order(&other))?;
+        let Met { first, second, how, .. } = met;
+        let (first, second) = (number_of(first)?, number_of(Ok(second))?);
+        let next = self.inspector()?.next_order(place)?;
+        let mut numbers: Vec<u32> = first.into_iter().chain(second).collect();
+        numbers.sort_unstable();
+        let expected: Vec<u32> = (before..).take(numbers.len()).collect();
+        let holds = second.is_some() && numbers == expected && next == before + numbers.len() as u32;
+        let seen = format!(
+            "a new order stood still before its end, and another {}; the next number was {before}: the first was {}, the \
+             second {}, and the next number is {next}",
+            how.told(),
+            or_none(first),
+            or_none(second)
+        );
+        Ok(kept_if(holds, number, how, seen))
+    }
+
+    /// 3.4.2.5 and 6: a delivery, and a payment of a customer whose order it delivers.
+    fn payment_and_delivery(&self, number: u32, end: Word) -> Result<Promise, EngineError> {
+        let district = number;
+        let place = [WAREHOUSE, district];
+        if self.inspector()?.waiting(place)?.is_empty() {
+            let order = order_of(district, number, &ITEMS);
+            until_it_ends(|| self.order(&order), &AtomicU32::new(0))?;
+        }
+        let mut inspector = self.inspector()?;
+        let oldest = inspector.waiting(place)?.first().copied().unwrap_or_default();
+        let order = [WAREHOUSE, district, oldest];
+        let customer = inspector.order(order)?.map_or(1, |order| order.customer);
+        let cents: i64 = inspector.lines(order)?.iter().map(|line| line.cents).sum();
+        let owner = [WAREHOUSE, district, customer];
+        let before = inspector.balance(owner)?;
+        drop(inspector);
+        let (delivery, paid) = (delivery(), payment(district, customer));
+        let met = meet(self.lab, Stand::at_end(end), |actor| block_on(actor.delivery(&delivery)), || self.pay(&paid))?;
+        let Met { first, how, .. } = met;
+        let is_delivered = delivered(first)?.is_some_and(|delivered| delivered.0[district as usize - 1] == oldest);
+        let after = self.inspector()?.balance(owner)?;
+        let due = before - CENTS + if is_delivered { cents } else { 0 };
+        let seen = format!(
+            "a delivery stood still before its end, and a payment of the order's customer {}; the balance was {before} cents, \
+             {CENTS} were paid, an order of {cents} was {}, and it is {after}",
+            how.told(),
+            if is_delivered { "delivered" } else { "not delivered" }
+        );
+        Ok(kept_if(after == due, number, how, seen))
+    }
+
+    /// 3.4.2.7: prices that change while a new order reads them.
+    fn prices(&self, number: u32) -> Result<Promise, EngineError> {
+        let (district, customer) = (number, number);
+        let [.., other, item] = ITEMS;
+        let mut inspector = self.inspector()?;
+        let (of_item, of_other) = (inspector.price(item)?, inspector.price(other)?);
+        drop(inspector);
+        let raised = [(item, of_item + of_item / 10), (other, of_other + of_other / 10)];
+        let order = order_of(district, customer, &[item, other, item, ITEMS[0], ITEMS[1]]);
+        let stand = Stand { at: Point::Price, then: Word::GoOn, end: |_| Word::GoOn };
+        let met =
+            meet(self.lab, stand, |actor| block_on(actor.new_order(&order)), || self.inspector()?.set_prices(&raised))?;
+        let (ordered, how) = (number_of(met.first)?, met.how);
+        let mut inspector = self.inspector()?;
+        let now = [inspector.price(item)?, inspector.price(other)?];
+        if now != raised.map(|(_, cents)| cents) {
+            let seen = format!("prices were set to {raised:?}, and are {now:?}");
+            return Ok(promise(number, Outcome::Broken, "broken", seen));
+        }
+        let Some(ordered) = ordered else {
+            let seen =
+                format!("prices were changed beside a new order, and that was rolled back; the change {}", how.told());
+            return Ok(promise(number, Outcome::Kept, "refused", seen));
+        };
+        let lines = inspector.lines([WAREHOUSE, district, ordered])?;
+        let paid: Vec<i64> = lines.iter().take(3).map(|line| line.cents / i64::from(line.quantity.max(1))).collect();
+        let holds = paid == [of_item, of_other, of_item];
+        let seen = format!(
+            "a new order had read the price of an item, and a change of prices {}; items {item}, {other} and {item} again cost \
+             {of_item}, {of_other} and {of_item} cents before, and the order was charged {paid:?}",
+            how.told()
+        );
+        Ok(repeated_if(holds, number, how, "non-repeatable read", seen))
+    }
+
+    /// 3.4.2.8: a new order where a delivery has found none.
+    fn delivery_and_order(&self, number: u32) -> Result<Promise, EngineError> {
+        let district = number;
+        let place = [WAREHOUSE, district];
+        let waiting = self.inspector()?.waiting(place)?;
+        self.inspector()?.withdraw(place, &waiting)?;
+        let (delivery, order) = (delivery(), order_of(district, number, &ITEMS));
+        let stand = Stand {
+            at: Point::Oldest(district),
+            then: Word::Again,
+            // Delivered, it would have left older ones behind.
+            end: |seen| if seen.iter().all(|order| *order == 0) { Word::GoOn } else { Word::RollBack },
+        };
+        let met = meet(self.lab, stand, |actor| block_on(actor.delivery(&delivery)), || self.order(&order));
+        self.inspector()?.put_back(place, &waiting)?;
+        let Met { first, second, how, seen } = met?;
+        let has_ended = delivered(first)?.is_some();
+        let found = seen.get(1).copied().unwrap_or_default();
+        let told = format!(
+            "a delivery had found no order that waits in a district, and a new order there {}; it was {}; looking again the \
+             delivery found {}{}",
+            how.told(),
+            or_none(number_of(Ok(second))?),
+            if found == 0 { "none".to_owned() } else { format!("order {found}") },
+            if has_ended || found != 0 { "" } else { ", and was rolled back" }
+        );
+        Ok(repeated_if(found == 0, number, how, "phantom", told))
+    }
+
+    /// 3.4.2.9: a new order of a customer whose last order was looked for.
+    fn newest_order(&self, number: u32) -> Result<Promise, EngineError> {
+        let (district, customer) = (number, number);
+        let order = order_of(district, customer, &ITEMS);
+        let stand = Stand { at: Point::Newest, then: Word::Again, end: |_| Word::GoOn };
+        let asked = OrderStatus { warehouse: WAREHOUSE, district, who: Who::Number(customer) };
+        let met = meet(self.lab, stand, |actor| block_on(actor.order_status(&asked)).map(drop), || self.order(&order))?;
+        let Met { first, second, how, seen } = met;
+        match first {
+            Err(error) if !error.is_conflict() => return Err(error),
+            _ => {}
+        }
+        let holds = seen.windows(2).all(|pair| pair[0] == pair[1]);
+        let told = format!(
+            "an order status had read a customer's last order, and a new order of the customer {}; it was {}, and the status \
+             read {seen:?}",
+            how.told(),
+            or_none(number_of(Ok(second))?)
+        );
+        Ok(repeated_if(holds, number, how, "phantom", told))
+    }
+}
+
+fn payment(district: u32, customer: u32) -> Payment {
+    Payment {
+        warehouse: WAREHOUSE,
+        district,
+        customer_warehouse: WAREHOUSE,
+        customer_district: district,
+        who: Who::Number(customer),
+        cents: CENTS,
+        entered: now(),
+    }
+}
+
+fn delivery() -> Delivery {
+    Delivery { warehouse: WAREHOUSE, carrier: 7, delivered: now() }
+}
+
+/// What was delivered; none where it was rolled back.
+fn delivered(delivered: Result<Delivered, EngineError>) -> Result<Option<Delivered>, EngineError> {
+    match delivered {
+        Ok(delivered) => Ok(Some(delivered)),
+        Err(error) if is_rolled_back(&error) || error.is_conflict() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

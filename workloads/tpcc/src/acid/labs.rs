@@ -1,0 +1,119 @@
+//! The proof over each family of sessions.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
+use rumba_core::kv::KvSession;
+use rumba_core::sql::SqlSession;
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, Check};
+
+use super::{Lab, isolation, recovered};
+use crate::actor::Actor;
+use crate::bound::TpcCBound;
+use crate::data_set::DataSet;
+use crate::kv::{KvInspector, KvStore};
+use crate::sql::{SqlInspector, SqlStore};
+
+/// The numbers of clients after a run's own: over keys and values a payment's key has its client's.
+const AFTER_KILL: u32 = 1_000_000;
+const IN_TESTS: u32 = 2_000_000;
+
+/// The data set in which transactions are made to meet.
+fn first(bound: &TpcCBound) -> DataSet {
+    DataSet { number: 0, of: bound.config().sets }
+}
+
+fn other_family() -> EngineError {
+    EngineError::failed("tpcc", "the engine hands out sessions of another family than it did before")
+}
+
+fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
+    match session {
+        Session::Sql(session) => Ok(session),
+        Session::Kv(_) => Err(other_family()),
+    }
+}
+
+fn kv(session: Session) -> Result<Box<dyn KvSession>, EngineError> {
+    match session {
+        Session::Kv(session) => Ok(session),
+        Session::Sql(_) => Err(other_family()),
+    }
+}
+
+struct SqlLab<'a> {
+    bound: &'a TpcCBound,
+    sessions: Sessions<'a>,
+}
+
+impl Lab for SqlLab<'_> {
+    type Store = SqlStore;
+    type Inspector = SqlInspector;
+
+    fn actor(&self) -> Result<Actor<SqlStore>, EngineError> {
+        let set = first(self.bound);
+        let store = SqlStore::new(sql((self.sessions)()?)?, set, self.bound.config().style)?;
+        Ok(Actor::new(store, self.bound.tallies().open(set)))
+    }
+
+    fn inspector(&self) -> Result<SqlInspector, EngineError> {
+        Ok(SqlInspector::new(sql((self.sessions)()?)?, first(self.bound)))
+    }
+}
+
+struct KvLab<'a> {
+    bound: &'a TpcCBound,
+    sessions: Sessions<'a>,
+    clients: AtomicU32,
+}
+
+impl Lab for KvLab<'_> {
+    type Store = KvStore;
+    type Inspector = KvInspector;
+
+    fn actor(&self) -> Result<Actor<KvStore>, EngineError> {
+        let (set, client) = (first(self.bound), self.clients.fetch_add(1, Relaxed));
+        Ok(Actor::new(KvStore::new(kv((self.sessions)()?)?, set, client), self.bound.tallies().open(set)))
+    }
+
+    fn inspector(&self) -> Result<KvInspector, EngineError> {
+        Ok(KvInspector::new(kv((self.sessions)()?)?, first(self.bound)))
+    }
+}
+
+fn is_sql(sessions: Sessions<'_>) -> Result<bool, EngineError> {
+    Ok(matches!(sessions()?, Session::Sql(_)))
+}
+
+impl Acid for TpcCBound {
+    fn isolation(&self, sessions: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
+        match is_sql(sessions)? {
+            true => isolation(&SqlLab { bound: self, sessions }),
+            false => isolation(&KvLab { bound: self, sessions, clients: AtomicU32::new(IN_TESTS) }),
+        }
+    }
+
+    fn journaled(
+        &self,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+        journal: Box<dyn Journal>,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let tally = self.tallies().open_with(DataSet::of_client(at.client, self.config().sets), journal);
+        self.client_with(session, at, AFTER_KILL + at.client, seed, tally)
+    }
+
+    fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
+        let (tallies, sets) = (self.tallies(), self.config().sets);
+        let found = match is_sql(sessions)? {
+            true => recovered(journaled, tallies, sets, |set| Ok(SqlInspector::new(sql(sessions()?)?, set))),
+            false => recovered(journaled, tallies, sets, |set| Ok(KvInspector::new(kv(sessions()?)?, set))),
+        }?;
+        let checks: Vec<Check> = self.verify(sessions()?)?;
+        Ok(Found { checks, ..found })
+    }
+}

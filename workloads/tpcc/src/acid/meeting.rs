@@ -1,0 +1,178 @@
+//! Two transactions that meet: one stands still at a point, the other begins, and goes on, waits or is refused.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rumba_core::error::EngineError;
+
+use super::Lab;
+use crate::actor::Actor;
+use crate::stop::{Point, Stop, Word};
+
+/// How long the second may take while the first stands still, until it is taken to wait.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long anything may take, longer than any engine lets a lock be waited for.
+const MOST: Duration = Duration::from_secs(90);
+/// Between two attempts of one that was refused.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How the second fared while the first stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It ended.
+    WentOn,
+    /// It had not ended.
+    Waited,
+    /// It was rolled back, and tried again until it ended.
+    Refused(u32),
+}
+
+impl How {
+    /// In a word, for a table.
+    pub fn word(self) -> &'static str {
+        match self {
+            How::WentOn => "apart",
+            How::Waited => "waited",
+            How::Refused(_) => "refused",
+        }
+    }
+
+    /// As a sentence goes on: `the other …`.
+    pub fn told(self) -> String {
+        match self {
+            How::WentOn => "did not wait for it".to_owned(),
+            How::Waited => "waited for its end".to_owned(),
+            How::Refused(1) => "was refused once, and tried again".to_owned(),
+            How::Refused(times) => format!("was refused {times} times, and tried again"),
+        }
+    }
+}
+
+/// Where the first stands still, what it does then, and how it ends.
+#[derive(Clone, Copy)]
+pub struct Stand {
+    /// Where.
+    pub at: Point,
+    /// What it does there when it is let go.
+    pub then: Word,
+    /// What it does at its end, by what it has seen at the point.
+    pub end: fn(&[i64]) -> Word,
+}
+
+impl Stand {
+    /// At the end, and then so.
+    pub fn at_end(then: Word) -> Self {
+        Self { at: Point::End, then, end: |_| Word::GoOn }
+    }
+}
+
+/// What came of a meeting.
+pub struct Met<A, B> {
+    /// What the first answered.
+    pub first: Result<A, EngineError>,
+    /// What the second did.
+    pub second: B,
+    /// How it fared meanwhile.
+    pub how: How,
+    /// What the first saw at the point, each time that it came there.
+    pub seen: Vec<i64>,
+}
+
+/// The first's side of the meeting.
+struct Standing {
+    stand: Stand,
+    stood: bool,
+    tell: Sender<()>,
+    hear: Receiver<()>,
+    seen: Arc<Mutex<Vec<i64>>>,
+}
+
+impl Standing {
+    fn at(&mut self, point: Point, value: i64) -> Word {
+        let Stand { at, then, end } = self.stand;
+        if point != at {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            return if point == Point::End { end(&seen) } else { Word::GoOn };
+        }
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(value);
+        if std::mem::replace(&mut self.stood, true) {
+            return Word::GoOn;
+        }
+        // Nobody listens or answers any more when the test has been given up; then it ends as it would.
+        let _ = self.tell.send(());
+        let _ = self.hear.recv_timeout(MOST);
+        then
+    }
+}
+
+/// Lets two transactions meet. The second is tried again while it is refused.
+///
+/// # Errors
+/// Whatever the engine said to the second; that the first did not come to the point.
+pub fn meet<L: Lab, A: Send, B: Send>(
+    lab: &L,
+    stand: Stand,
+    first: impl FnOnce(&mut Actor<L::Store>) -> Result<A, EngineError> + Send,
+    second: impl FnMut() -> Result<B, EngineError> + Send,
+) -> Result<Met<A, B>, EngineError> {
+    let ((tell, reached), (go, hear)) = (channel(), channel());
+    let seen = Arc::<Mutex<Vec<i64>>>::default();
+    let mut standing = Standing { stand, stood: false, tell, hear, seen: seen.clone() };
+    let stop: Stop = Box::new(move |point, value| standing.at(point, value));
+    let (first, second, how) = std::thread::scope(|scope| {
+        let one = scope.spawn(move || {
+            let mut actor = lab.actor()?;
+            crate::store::Store::stop_with(&mut actor.store, stop);
+            first(&mut actor)
+        });
+        if reached.recv_timeout(MOST).is_err() {
+            drop(go);
+            let words = "the first transaction did not come to the point where it was to stand still";
+            return Err(joined(one).err().unwrap_or_else(|| EngineError::failed("clause 3.4", words)));
+        }
+        let refused = AtomicU32::new(0);
+        let (told, ended) = channel();
+        let (second, how) = std::thread::scope(|inner| {
+            let refused = &refused;
+            let two = inner.spawn(move || {
+                let answer = until_it_ends(second, refused);
+                let _ = told.send(());
+                answer
+            });
+            let has_ended = ended.recv_timeout(PATIENCE).is_ok();
+            let _ = go.send(());
+            (joined(two), has_ended)
+        });
+        let how = match (how, refused.load(Relaxed)) {
+            (true, _) => How::WentOn,
+            (false, 0) => How::Waited,
+            (false, times) => How::Refused(times),
+        };
+        Ok((joined(one), second?, how))
+    })?;
+    let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Met { first, second, how, seen })
+}
+
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, Result<T, EngineError>>) -> Result<T, EngineError> {
+    thread.join().unwrap_or_else(|_| Err(EngineError::failed("clause 3.4", "a transaction's thread panicked")))
+}
+
+/// Tries until it is not refused.
+pub fn until_it_ends<T>(
+    mut attempt: impl FnMut() -> Result<T, EngineError>,
+    refused: &AtomicU32,
+) -> Result<T, EngineError> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if error.is_conflict() && begun.elapsed() < MOST => {
+                refused.fetch_add(1, Relaxed);
+                std::thread::sleep(PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+}

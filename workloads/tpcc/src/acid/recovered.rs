@@ -1,0 +1,133 @@
+//! What of a journal's transactions is there after the database was killed.
+
+use std::collections::HashMap;
+
+use rumba_core::acid::{Found, Journaled};
+use rumba_core::error::EngineError;
+
+use super::Inspect;
+use crate::data_set::DataSet;
+use crate::entry::{Entered, Payment, of_kind, time};
+use crate::proof::EXAMPLES;
+use crate::tally::{Sums, Tallies, Write};
+
+/// Looks for everything that was acknowledged, data set by data set, and adds what is there to the tallies: the proof that
+/// follows holds the tables against it. What was in doubt may be there.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn recovered<I: Inspect>(
+    journaled: &Journaled,
+    tallies: &Tallies,
+    sets: u32,
+    inspector: impl Fn(DataSet) -> Result<I, EngineError>,
+) -> Result<Found, EngineError> {
+    let mut found = Found::default();
+    for set in DataSet::all(sets) {
+        let mut search = Search { inspector: inspector(set)?, sums: in_doubt(journaled, set), found: &mut found };
+        search.look(journaled, set)?;
+        tallies.add(set.number, &search.sums);
+    }
+    Ok(found)
+}
+
+fn in_doubt(journaled: &Journaled, set: DataSet) -> Sums {
+    let of = |write| journaled.in_doubt.get(&crate::entry::kind(set.number, write)).map_or(0, |open| *open as i64);
+    Sums {
+        orders_in_doubt: of(Write::Order),
+        payments_in_doubt: of(Write::Payment),
+        deliveries_in_doubt: of(Write::Delivery),
+        ..Sums::default()
+    }
+}
+
+struct Search<'a, I> {
+    inspector: I,
+    /// What is there.
+    sums: Sums,
+    found: &'a mut Found,
+}
+
+impl<I: Inspect> Search<'_, I> {
+    fn look(&mut self, journaled: &Journaled, set: DataSet) -> Result<(), EngineError> {
+        let of_set = |(kind, entry): &(u32, _)| {
+            let (number, write) = of_kind(*kind)?;
+            (number == set.number).then(|| Entered::from_words(write, entry))
+        };
+        let entered: Vec<Entered> = journaled.acknowledged.iter().filter_map(of_set).collect();
+        let mut payments = self.payments(&entered)?;
+        for entered in &entered {
+            let is_there = match entered {
+                Entered::Order { order, customer, lines } => self.order(*order, *customer, *lines)?,
+                Entered::Payment(payment, _) => self.payment(&mut payments, payment),
+                Entered::Delivery { warehouse, carrier, orders } => self.delivery(*warehouse, *carrier, orders)?,
+            };
+            self.found.acknowledged += 1;
+            if !is_there {
+                self.found.lost += 1;
+                if self.found.examples.len() < EXAMPLES {
+                    self.found.examples.push(words(entered));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<bool, EngineError> {
+        let order = self.inspector.order(place)?;
+        let is_there = order.is_some_and(|order| (order.customer, order.lines) == (customer, lines));
+        if is_there {
+            self.sums.orders += 1;
+            self.sums.lines += i64::from(lines);
+        }
+        Ok(is_there)
+    }
+
+    /// How often each payment is there, of those since the first that was journaled.
+    fn payments(&mut self, entered: &[Entered]) -> Result<HashMap<Payment, u32>, EngineError> {
+        let mut payments = HashMap::new();
+        let since = entered.iter().filter_map(|entered| match entered {
+            Entered::Payment(_, entered_s) => Some(*entered_s),
+            _ => None,
+        });
+        if let Some(first_s) = since.min() {
+            // A column of whole seconds may have rounded it.
+            let count = &mut |payment| *payments.entry(payment).or_default() += 1;
+            self.inspector.payments(time(first_s.saturating_sub(1)), count)?;
+        }
+        Ok(payments)
+    }
+
+    fn payment(&mut self, payments: &mut HashMap<Payment, u32>, payment: &Payment) -> bool {
+        let Some(left) = payments.get_mut(payment).filter(|left| **left > 0) else { return false };
+        *left -= 1;
+        self.sums.payments += 1;
+        self.sums.cents += i64::from(payment.cents);
+        true
+    }
+
+    /// A delivery of whose orders one is not delivered is lost; what there is of it the conditions are held against.
+    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<bool, EngineError> {
+        let mut are_there = true;
+        for (district, order) in (1..).zip(orders).filter(|(_, order)| **order > 0) {
+            let is_there = self.inspector.order([warehouse, district, *order])?.is_some_and(|it| it.carrier == carrier);
+            self.sums.deliveries += i64::from(is_there);
+            are_there &= is_there;
+        }
+        Ok(are_there)
+    }
+}
+
+fn words(entered: &Entered) -> String {
+    match entered {
+        Entered::Order { order: [warehouse, district, order], customer, .. } => {
+            format!("order {order} of warehouse {warehouse}, district {district}, customer {customer}")
+        }
+        Entered::Payment(Payment { place: [warehouse, district], customer, cents }, _) => {
+            format!("a payment of {cents} cents by customer {customer:?} at warehouse {warehouse}, district {district}")
+        }
+        Entered::Delivery { warehouse, orders, .. } => {
+            format!("a delivery of warehouse {warehouse}: orders {orders:?}")
+        }
+    }
+}

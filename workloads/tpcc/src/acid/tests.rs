@@ -1,0 +1,234 @@
+//! That what breaks a promise is found: stores that keep none of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+use rumba_core::acid::{Entry, Journal, Journaled, Note, Outcome, Promise};
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
+use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_core::workload::Bound;
+
+use crate::bound::TpcCBound;
+
+type Space = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// How a store is careless.
+#[derive(Clone, Copy, PartialEq)]
+enum Careless {
+    /// What a transaction writes is there at once, and nothing is ever undone.
+    AtOnce,
+    /// A transaction works on a copy, and whoever commits last overwrites.
+    LastWins,
+}
+
+#[derive(Clone)]
+struct Store {
+    spaces: Arc<Mutex<Vec<Space>>>,
+    how: Careless,
+}
+
+struct Open {
+    store: Store,
+    /// The copy that a transaction works on.
+    copy: Option<Vec<Space>>,
+    writes: Vec<(SpaceId, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+fn put(spaces: &mut [Space], (space, key, value): (SpaceId, Vec<u8>, Option<Vec<u8>>)) {
+    match value {
+        Some(value) => drop(spaces[space].insert(key, value)),
+        None => drop(spaces[space].remove(&key)),
+    }
+}
+
+impl Open {
+    fn shared(&self) -> MutexGuard<'_, Vec<Space>> {
+        self.store.spaces.lock().unwrap()
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&[Space]) -> T) -> T {
+        match &self.copy {
+            Some(copy) => read(copy),
+            None => read(&self.shared()),
+        }
+    }
+
+    fn write(&mut self, space: SpaceId, key: &[u8], value: Option<&[u8]>) {
+        let write = (space, key.to_vec(), value.map(<[u8]>::to_vec));
+        match &mut self.copy {
+            Some(copy) => {
+                put(copy, write.clone());
+                self.writes.push(write);
+            }
+            None => put(&mut self.shared(), write),
+        }
+    }
+}
+
+impl KvSession for Open {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        value.clear();
+        Ok(self.read(|spaces| spaces[space].get(key).map(|found| value.extend_from_slice(found)).is_some()))
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        let range = scan.from.to_vec()..scan.to.to_vec();
+        let found: Vec<(Vec<u8>, Vec<u8>)> = self.read(|spaces| {
+            spaces[space].range(range).take(scan.limit).map(|(key, value)| (key.clone(), value.clone())).collect()
+        });
+        found.iter().for_each(|(key, value)| visit(key, value));
+        Ok(found.len())
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        if self.store.how == Careless::LastWins {
+            let copy = self.shared().clone();
+            self.copy = Some(copy);
+        }
+        Ok(())
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.get(space, key, value)
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.write(space, key, Some(value));
+        Ok(())
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+        self.write(space, key, None);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.copy = None;
+        let writes = std::mem::take(&mut self.writes);
+        let mut shared = self.shared();
+        writes.into_iter().for_each(|write| put(&mut shared, write));
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        self.copy = None;
+        self.writes.clear();
+        Ok(())
+    }
+}
+
+/// So many turns.
+struct Turns(usize);
+
+impl Pace for Turns {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        let is_left = self.0 > 0;
+        self.0 = self.0.saturating_sub(1);
+        Poll::Ready(is_left)
+    }
+
+    fn start(&mut self, _: OpKind) {}
+
+    fn done(&mut self, _: OpKind, _: Op) -> u64 {
+        0
+    }
+}
+
+const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+
+fn bound() -> TpcCBound {
+    let small = [("warehouses", 1), ("customers", 20), ("items", 200)];
+    TpcCBound::new(&Settings(small.map(|(name, number)| (name.to_owned(), Value::Int(number))).into())).unwrap()
+}
+
+fn run(mut client: Box<dyn Client>, turns: usize) {
+    block_on(client.run(&mut Turns(turns))).unwrap();
+}
+
+/// A loaded database in such a store.
+fn loaded(how: Careless) -> (TpcCBound, impl Fn() -> Result<Session, EngineError> + Sync) {
+    let bound = bound();
+    let spaces = crate::kv::spaces(1).len();
+    let store = Store { spaces: Arc::new(Mutex::new(vec![Space::new(); spaces])), how };
+    let sessions = move || {
+        let open = Open { store: store.clone(), copy: None, writes: Vec::new() };
+        Ok::<_, EngineError>(Session::Kv(Box::new(open)))
+    };
+    for stage in 0..bound.load_stages().len() {
+        run(bound.loader(stage, sessions().unwrap(), ALONE, 1).unwrap(), usize::MAX);
+    }
+    (bound, sessions)
+}
+
+fn broken(how: Careless) -> Vec<String> {
+    let (bound, sessions) = loaded(how);
+    let promises = bound.acid().unwrap().isolation(&sessions).unwrap();
+    assert_eq!(promises.len(), 11);
+    assert!(promises.iter().all(|promise| !promise.seen.is_empty() && !promise.how.is_empty()));
+    let broken = promises.into_iter().filter(|promise| promise.outcome == Outcome::Broken);
+    broken.map(|Promise { short, .. }| short).collect()
+}
+
+#[test]
+fn a_store_that_undoes_nothing_is_found_out() {
+    // An order that is rolled back is seen, keeps its number, and so does what was delivered and paid.
+    assert_eq!(broken(Careless::AtOnce), ["a2", "i1", "i2", "i4", "i6"]);
+}
+
+#[test]
+fn a_store_that_loses_updates_is_found_out() {
+    assert_eq!(broken(Careless::LastWins), ["i3", "i5"]);
+}
+
+/// A journal in memory.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Journaled>>);
+
+impl Journal for Notes {
+    fn note(&mut self, note: &Note) -> Result<(), EngineError> {
+        self.0.lock().unwrap().take(*note);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
+    let (before, sessions) = loaded(Careless::LastWins);
+    let notes = Notes::default();
+    let acid = before.acid().unwrap();
+    run(acid.journaled(sessions().unwrap(), ALONE, 7, Box::new(notes.clone())).unwrap(), 300);
+    let journaled = notes.0.lock().unwrap().clone();
+    assert!(journaled.acknowledged.len() > 200, "{}", journaled.acknowledged.len());
+    assert!(journaled.in_doubt.values().all(|open| *open == 0), "{:?}", journaled.in_doubt);
+    let look = |journaled: &Journaled| bound().acid().unwrap().recovered(&sessions, journaled).unwrap();
+    let found = look(&journaled);
+    assert_eq!((found.acknowledged, found.lost), (journaled.acknowledged.len() as u64, 0), "{:?}", found.examples);
+    assert!(found.checks.iter().all(|check| check.wrong == 0), "{:?}", found.checks);
+    // Another payment, another order and another delivery than there were.
+    let mut lied = journaled.clone();
+    for kind in 0..3 {
+        let (_, entry) = lied.acknowledged.iter_mut().find(|(of, _)| *of == kind).unwrap();
+        let entry: &mut Entry = entry;
+        // An order's customer, a payment's cents, a delivery's carrier.
+        entry[[3, 5, 1][kind as usize]] += 1;
+    }
+    let missed = look(&lied);
+    assert_eq!((missed.lost, missed.examples.len()), (3, 3), "{missed:?}");
+    // What nobody was told of is too much, unless it may have been begun.
+    let mut less = journaled;
+    let last = less.acknowledged.iter().rposition(|(kind, _)| *kind == 1).unwrap();
+    less.acknowledged.remove(last);
+    let wrong = |found: &rumba_core::acid::Found| found.checks.iter().filter(|check| check.wrong > 0).count();
+    assert_eq!(wrong(&look(&less)), 1, "a payment that nobody was told of");
+    less.in_doubt.insert(1, 1);
+    assert_eq!(wrong(&look(&less)), 0, "one that was in doubt");
+}

@@ -1,0 +1,77 @@
+//! Who performs transactions and keeps account of what it is told.
+
+use rumba_core::error::EngineError;
+
+use crate::draw::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
+use crate::store::{Delivered, Ordered, Paid, Status, Store};
+use crate::tally::{Done, Tally, Write};
+
+/// A store, and the account of what it has answered.
+pub struct Actor<S> {
+    /// The store.
+    pub store: S,
+    tally: Tally,
+}
+
+impl<S: Store> Actor<S> {
+    /// Over a store, with an account of its own.
+    pub fn new(store: S, tally: Tally) -> Self {
+        Self { store, tally }
+    }
+
+    /// Performs an input once; rows that it has read or written.
+    pub async fn perform(&mut self, input: &Input) -> Result<u64, EngineError> {
+        match input {
+            Input::NewOrder(order) => self.new_order(order).await.map(|_| order.lines().len() as u64),
+            Input::Payment(payment) => self.payment(payment).await.map(|_| 1),
+            Input::OrderStatus(asked) => self.order_status(asked).await.map(|status| status.lines),
+            Input::Delivery(delivery) => self.delivery(delivery).await.map(|delivered| u64::from(delivered.count())),
+            Input::StockLevel(asked) => self.stock_level(asked).await.map(|_| 1),
+        }
+    }
+
+    pub async fn new_order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        self.tally.begins(Write::Order)?;
+        let ordered = self.store.new_order(order).await;
+        let done = match ordered {
+            Ok(Ordered::Committed { order: number, .. }) => Some(Done::Order(order, number)),
+            _ => None,
+        };
+        self.ended(Write::Order, ordered, done)
+    }
+
+    pub async fn payment(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        self.tally.begins(Write::Payment)?;
+        let paid = self.store.payment(payment).await;
+        let done = paid.as_ref().ok().map(|paid| Done::Payment(payment, paid.customer));
+        self.ended(Write::Payment, paid, done)
+    }
+
+    pub async fn delivery(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+        self.tally.begins(Write::Delivery)?;
+        let delivered = self.store.delivery(delivery).await;
+        let done = delivered.as_ref().ok().map(|delivered| Done::Delivery(delivery, *delivered));
+        self.ended(Write::Delivery, delivered, done)
+    }
+
+    pub async fn order_status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        self.store.order_status(asked).await
+    }
+
+    pub async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
+        self.store.stock_level(asked).await
+    }
+
+    /// Keeps account of an end, unless it is not known what became of it.
+    fn ended<T>(
+        &mut self,
+        write: Write,
+        result: Result<T, EngineError>,
+        done: Option<Done<'_>>,
+    ) -> Result<T, EngineError> {
+        if !matches!(result, Err(EngineError::CutOff(_) | EngineError::Lost(_))) {
+            self.tally.ended(write, done)?;
+        }
+        result
+    }
+}

@@ -1,0 +1,155 @@
+//! Whether an engine's sessions carry TPC-C: the same random inputs run against the adapters and an oracle in memory, and
+//! every answer and the final tables are compared.
+
+use std::fmt::Debug;
+use std::sync::{Arc, LazyLock};
+
+use rand::SeedableRng;
+use rumba_core::engine::{Family, Schema, Session};
+use rumba_core::error::EngineError;
+use rumba_core::kv::KeySpace;
+use rumba_core::worker::{ClientAddress, Worker, block_on};
+use rumba_workload_kit::Random;
+
+use crate::acid::Inspect;
+use crate::content::{Row, Value};
+use crate::data_set::DataSet;
+use crate::deck::Deck;
+use crate::draw::{Constants, Input, Inputs};
+use crate::kv::{self, KvInspector, KvLoader, KvStore};
+use crate::load::{Loader, Progress, RowLoader, every_row};
+use crate::oracle::Oracle;
+use crate::scale::Scale;
+use crate::settings::{Config, Style};
+use crate::sql::{SqlInspector, SqlLoader, SqlStore, create_tables};
+use crate::store::Store;
+use crate::tables::{Table, Type};
+
+const ONLY: DataSet = DataSet { number: 0, of: 1 };
+/// Few of everything, so that inputs meet.
+const SCALE: Scale = Scale { warehouses: 2, customers: 30, items: 100 };
+
+/// What the instance of a conformance test is opened with.
+pub fn schema(family: Family) -> Schema<'static> {
+    static SPACES: LazyLock<Vec<KeySpace>> = LazyLock::new(|| kv::spaces(1));
+    if family == Family::KeyValue { Schema::KeyValue(&SPACES) } else { Schema::BySession }
+}
+
+/// Runs `steps` random transactions of `seed` over sessions from `open`, which must all belong to one new, empty instance
+/// that was opened with [`schema`]; more than one session is asked for.
+///
+/// # Errors
+/// The first answer or row that differs from the oracle's, in words.
+pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -> Result<(), String> {
+    let wrong = |error: EngineError| format!("seed {seed}: {error}");
+    let config =
+        Config { scale: SCALE, sets: 1, constants: Constants::drawn(seed), style: Style::Plain, thinks: false };
+    let mut oracle = Oracle::default();
+    every_row(&config, seed, &mut |table, row| {
+        let values = table.columns().iter().zip(row).map(|((_, kind), value)| match (kind, value) {
+            (_, value) if value.is_null() => Value::None,
+            (Type::Time, _) => Value::Time,
+            (kind, value) if kind.is_text() => Value::text(value.bytes()),
+            (_, value) => Value::Number(value.int()),
+        });
+        oracle.insert(table, values.collect());
+    });
+    match open() {
+        Session::Kv(session) => {
+            load(Loader::Kv(KvLoader::new(session)), &config, seed).map_err(wrong)?;
+            let stores = (1..3).map(|client| Ok(KvStore::new(kv_session(open())?, ONLY, client)));
+            let stores: Vec<KvStore> = stores.collect::<Result<_, String>>()?;
+            run(stores, &mut oracle, &config, seed, steps)?;
+            compare(&mut KvInspector::new(kv_session(open())?, ONLY), &oracle, seed)
+        }
+        Session::Sql(mut session) => {
+            create_tables(&mut *session, 1).map_err(wrong)?;
+            load(Loader::Sql(SqlLoader::new(session, 1).map_err(wrong)?), &config, seed).map_err(wrong)?;
+            SqlLoader::new(sql_session(open())?, 1).and_then(|mut loader| loader.build_indexes()).map_err(wrong)?;
+            let mut stores = Vec::new();
+            for style in [Style::Plain, Style::Batched] {
+                stores.push(SqlStore::new(sql_session(open())?, ONLY, style).map_err(wrong)?);
+            }
+            run(stores, &mut oracle, &config, seed, steps)?;
+            compare(&mut SqlInspector::new(sql_session(open())?, ONLY), &oracle, seed)
+        }
+    }
+}
+
+fn kv_session(session: Session) -> Result<Box<dyn rumba_core::kv::KvSession>, String> {
+    match session {
+        Session::Kv(session) => Ok(session),
+        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".to_owned()),
+    }
+}
+
+fn sql_session(session: Session) -> Result<Box<dyn rumba_core::sql::SqlSession>, String> {
+    match session {
+        Session::Sql(session) => Ok(session),
+        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".to_owned()),
+    }
+}
+
+fn load(loader: Loader, config: &Config, seed: u64) -> Result<(), EngineError> {
+    let alone = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+    let mut loader = RowLoader::new(loader, config, Arc::<Progress>::default(), alone, seed);
+    while loader.draw().is_some() {
+        block_on(loader.perform())?;
+    }
+    Ok(())
+}
+
+/// Runs the mix, by one store after the other, and compares every answer.
+fn run<S: Store>(
+    mut stores: Vec<S>,
+    oracle: &mut Oracle,
+    config: &Config,
+    seed: u64,
+    steps: usize,
+) -> Result<(), String> {
+    let mut inputs = Inputs::new(Random::seed_from_u64(seed), config.scale, config.constants, None);
+    let (mut deck, count) = (Deck::new(), stores.len());
+    for step in 0..steps {
+        let card = deck.draw(inputs.random());
+        let (input, store) = (inputs.draw(card), &mut stores[step % count]);
+        let differs = match &input {
+            Input::NewOrder(order) => differs(block_on(store.new_order(order)), oracle.new_order(order)),
+            Input::Payment(payment) => differs(block_on(store.payment(payment)), oracle.payment(payment)),
+            Input::OrderStatus(asked) => differs(block_on(store.order_status(asked)), oracle.order_status(asked)),
+            Input::Delivery(delivery) => differs(block_on(store.delivery(delivery)), oracle.delivery(delivery)),
+            Input::StockLevel(asked) => differs(block_on(store.stock_level(asked)), oracle.stock_level(asked)),
+        };
+        if let Some(how) = differs {
+            return Err(format!("seed {seed}, step {step}, store {}: {input:?}: {how}", step % count));
+        }
+    }
+    Ok(())
+}
+
+fn differs<T: PartialEq + Debug>(answer: Result<T, EngineError>, expected: T) -> Option<String> {
+    match answer {
+        Ok(answer) if answer == expected => None,
+        Ok(answer) => Some(format!("it answers {answer:?}, the oracle {expected:?}")),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Compares the tables row by row.
+fn compare(inspector: &mut impl Inspect, oracle: &Oracle, seed: u64) -> Result<(), String> {
+    for table in Table::ALL {
+        let found = inspector.content(table).map_err(|error| format!("seed {seed}: {table:?}: {error}"))?;
+        let (found, expected) = (sorted(found), sorted(oracle.rows(table)));
+        if found.len() != expected.len() {
+            return Err(format!("seed {seed}: {table:?} has {} rows, the oracle {}", found.len(), expected.len()));
+        }
+        if let Some((found, expected)) = found.iter().zip(&expected).find(|(found, expected)| found != expected) {
+            return Err(format!("seed {seed}: {table:?} has {found:?}, the oracle {expected:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_unstable();
+    rows
+}

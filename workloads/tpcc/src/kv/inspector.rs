@@ -1,0 +1,167 @@
+//! Looks and changes beside the five transactions, over keys and values.
+
+use rumba_core::error::EngineError;
+use rumba_core::kv::{KvSession, Scan};
+use rumba_core::value::DateTime;
+
+use super::row::{NONE, layout, packed};
+use super::{NOTHING, key2, key3, key4, part};
+use crate::acid::{Inspect, Line, Order};
+use crate::content::{Row, Value};
+use crate::data_set::DataSet;
+use crate::entry::Payment;
+use crate::rules::missing;
+use crate::tables::{Table, Type, column};
+
+/// An inspector over a session.
+pub struct KvInspector {
+    session: Box<dyn KvSession>,
+    set: DataSet,
+    row: Vec<u8>,
+}
+
+impl KvInspector {
+    /// Over a session, of a data set.
+    pub fn new(session: Box<dyn KvSession>, set: DataSet) -> Self {
+        Self { session, set, row: Vec::new() }
+    }
+
+    fn find(&mut self, table: Table, key: &[u8]) -> Result<bool, EngineError> {
+        self.session.get(self.set.table(table), key, &mut self.row)
+    }
+
+    /// A number of a row that the load has written.
+    fn number(&mut self, table: Table, key: &[u8], column: usize) -> Result<i64, EngineError> {
+        if !self.find(table, key)? {
+            return Err(missing(table.name()));
+        }
+        Ok(layout(table).number(&self.row, column))
+    }
+
+    /// A change, all or none.
+    fn change(&mut self, body: impl FnOnce(&mut Self) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        self.session.begin()?;
+        let end = body(self).and_then(|()| self.session.commit());
+        if end.is_err() {
+            // The first error says more than a second one could.
+            let _ = self.session.rollback();
+        }
+        end
+    }
+}
+
+impl Inspect for KvInspector {
+    fn order(&mut self, place: [u32; 3]) -> Result<Option<Order>, EngineError> {
+        if !self.find(Table::Orders, &key3(place))? {
+            return Ok(None);
+        }
+        let orders = layout(Table::Orders);
+        let number = |column| orders.number(&self.row, column);
+        let carrier = Some(number(column::O_CARRIER_ID)).filter(|carrier| *carrier != NONE).unwrap_or_default();
+        let (customer, lines) = (number(column::O_C_ID) as u32, number(column::O_OL_CNT) as u32);
+        Ok(Some(Order { customer, lines, carrier: carrier as u32 }))
+    }
+
+    fn lines(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Vec<Line>, EngineError> {
+        let (from, to) = (key3([warehouse, district, order]), key3([warehouse, district, order + 1]));
+        let (of_line, mut lines) = (layout(Table::OrderLine), Vec::new());
+        let all = Scan { from: &from, to: &to, limit: usize::MAX };
+        self.session.scan(self.set.table(Table::OrderLine), all, &mut |_, value| {
+            lines.push(Line {
+                item: of_line.number(value, column::OL_I_ID) as u32,
+                quantity: of_line.number(value, column::OL_QUANTITY) as u32,
+                cents: of_line.number(value, column::OL_AMOUNT),
+            });
+        })?;
+        Ok(lines)
+    }
+
+    fn balance(&mut self, place: [u32; 3]) -> Result<i64, EngineError> {
+        self.number(Table::Customer, &key3(place), column::C_BALANCE)
+    }
+
+    fn next_order(&mut self, place: [u32; 2]) -> Result<u32, EngineError> {
+        Ok(self.number(Table::District, &key2(place), column::D_NEXT_O_ID)? as u32)
+    }
+
+    fn taken(&mut self, place: [u32; 2]) -> Result<[i64; 2], EngineError> {
+        let of_district = self.number(Table::District, &key2(place), column::D_YTD)?;
+        Ok([of_district, self.number(Table::Warehouse, &place[0].to_be_bytes(), column::W_YTD)?])
+    }
+
+    fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>, EngineError> {
+        let (from, to) = (key2([warehouse, district]), key4([warehouse, district, u32::MAX, u32::MAX]));
+        let mut orders = Vec::new();
+        let all = Scan { from: &from, to: &to, limit: usize::MAX };
+        self.session.scan(self.set.table(Table::NewOrder), all, &mut |key, _| orders.push(part(key, 2)))?;
+        Ok(orders)
+    }
+
+    fn withdraw(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+        let space = self.set.table(Table::NewOrder);
+        self.change(|inspector| {
+            orders.iter().try_for_each(|order| inspector.session.delete(space, &key3([warehouse, district, *order])))
+        })
+    }
+
+    fn put_back(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+        let space = self.set.table(Table::NewOrder);
+        self.change(|inspector| {
+            let put = |order: &u32| inspector.session.put(space, &key3([warehouse, district, *order]), NOTHING);
+            orders.iter().try_for_each(put)
+        })
+    }
+
+    fn price(&mut self, item: u32) -> Result<i64, EngineError> {
+        self.number(Table::Item, &item.to_be_bytes(), column::I_PRICE)
+    }
+
+    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<(), EngineError> {
+        let space = self.set.table(Table::Item);
+        self.change(|Self { session, row, .. }| {
+            for (item, cents) in prices {
+                let key = item.to_be_bytes();
+                if !session.get_for_update(space, &key, row)? {
+                    return Err(missing("an item"));
+                }
+                layout(Table::Item).set(row, column::I_PRICE, *cents);
+                session.put(space, &key, row)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn content(&mut self, table: Table) -> Result<Vec<Row>, EngineError> {
+        let (layout, mut rows) = (layout(table), Vec::new());
+        let everything = Scan { from: &[], to: &[0xff; 24], limit: usize::MAX };
+        self.session.scan(self.set.table(table), everything, &mut |key, value| {
+            let values = table.columns().iter().enumerate().map(|(column, (_, kind))| match kind {
+                Type::Key => Value::Number(i64::from(part(key, column))),
+                Type::Text(_) | Type::Letters(_) => Value::text(layout.text(value, column)),
+                _ => match layout.number(value, column) {
+                    NONE => Value::None,
+                    _ if *kind == Type::Time => Value::Time,
+                    number => Value::Number(number),
+                },
+            });
+            rows.push(values.collect());
+        })?;
+        Ok(rows)
+    }
+
+    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<(), EngineError> {
+        let (of_payment, since) = (layout(Table::History), packed(since));
+        let everything = Scan { from: &[], to: &[0xff; 24], limit: usize::MAX };
+        self.session.scan(self.set.table(Table::History), everything, &mut |_, value| {
+            let number = |column| of_payment.number(value, column) as u32;
+            if of_payment.number(value, column::H_DATE) >= since {
+                visit(Payment {
+                    place: [number(column::H_W_ID), number(column::H_D_ID)],
+                    customer: [number(column::H_C_W_ID), number(column::H_C_D_ID), number(column::H_C_ID)],
+                    cents: number(column::H_AMOUNT),
+                });
+            }
+        })?;
+        Ok(())
+    }
+}

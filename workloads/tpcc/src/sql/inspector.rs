@@ -1,0 +1,182 @@
+//! Looks and changes beside the five transactions, in plain text of SQL.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, SqlSession};
+use rumba_core::value::{DateTime, SqlTime};
+
+use super::text::columns;
+use super::units;
+use super::verify::Looks;
+use crate::acid::{Inspect, Line, Order};
+use crate::content::{Row, Value};
+use crate::data_set::DataSet;
+use crate::entry::Payment;
+use crate::tables::{Table, Type};
+
+/// How many orders one statement takes.
+const AT_ONCE: usize = 500;
+
+/// An inspector over a session.
+pub struct SqlInspector {
+    looks: Looks,
+    set: DataSet,
+}
+
+/// Which rows are of an order: columns begin with this.
+fn of_order(prefix: &str, [warehouse, district, order]: [u32; 3]) -> String {
+    format!("{prefix}_w_id = {warehouse} AND {prefix}_d_id = {district} AND {prefix}_o_id = {order}")
+}
+
+impl SqlInspector {
+    /// Over a session, of a data set.
+    pub fn new(session: Box<dyn SqlSession>, set: DataSet) -> Self {
+        Self { looks: Looks { dialect: session.dialect(), session }, set }
+    }
+
+    fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
+        self.looks.number(&self.set.sql(sql))
+    }
+
+    fn cents(&mut self, sql: &str) -> Result<i64, EngineError> {
+        self.looks.cents(&self.set.sql(sql))
+    }
+
+    /// Statements, all or none.
+    fn change(&mut self, statements: impl IntoIterator<Item = String>) -> Result<(), EngineError> {
+        let session = &mut self.looks.session;
+        session.run(if self.looks.dialect == Dialect::Sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
+        let set = self.set;
+        let done = statements.into_iter().try_for_each(|text| session.run(&set.sql(&text)));
+        let end = done.and_then(|()| session.run("COMMIT"));
+        if end.is_err() {
+            // The first error says more than a second one could.
+            let _ = session.run("ROLLBACK");
+        }
+        end
+    }
+
+    /// Money as a statement writes it.
+    fn money(&self, cents: i64) -> String {
+        match self.looks.dialect {
+            Dialect::Sqlite => cents.to_string(),
+            _ => format!("{}.{:02}", cents / 100, cents % 100),
+        }
+    }
+}
+
+impl Inspect for SqlInspector {
+    fn order(&mut self, [warehouse, district, order]: [u32; 3]) -> Result<Option<Order>, EngineError> {
+        let sql = format!(
+            "SELECT o_c_id, o_ol_cnt, o_carrier_id FROM orders WHERE o_w_id = {warehouse} AND o_d_id = {district} \
+             AND o_id = {order}"
+        );
+        let mut found = None;
+        self.looks.rows(&self.set.sql(&sql), &mut |row| {
+            let [customer, lines, carrier] = [0, 1, 2].map(|column| row.int(column) as u32);
+            found = Some(Order { customer, lines, carrier });
+        })?;
+        Ok(found)
+    }
+
+    fn lines(&mut self, place: [u32; 3]) -> Result<Vec<Line>, EngineError> {
+        let rows = of_order("ol", place);
+        let sql = format!("SELECT ol_i_id, ol_quantity, ol_amount FROM order_line WHERE {rows} ORDER BY ol_number");
+        let (dialect, mut lines) = (self.looks.dialect, Vec::new());
+        self.looks.rows(&self.set.sql(&sql), &mut |row| {
+            let (item, quantity) = (row.int(0) as u32, row.int(1) as u32);
+            lines.push(Line { item, quantity, cents: units(dialect, row, 2, 2) });
+        })?;
+        Ok(lines)
+    }
+
+    fn balance(&mut self, [warehouse, district, customer]: [u32; 3]) -> Result<i64, EngineError> {
+        self.cents(&format!(
+            "SELECT c_balance FROM customer WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
+        ))
+    }
+
+    fn next_order(&mut self, [warehouse, district]: [u32; 2]) -> Result<u32, EngineError> {
+        let sql = format!("SELECT d_next_o_id FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
+        Ok(self.number(&sql)? as u32)
+    }
+
+    fn taken(&mut self, [warehouse, district]: [u32; 2]) -> Result<[i64; 2], EngineError> {
+        let of_district = format!("SELECT d_ytd FROM district WHERE d_w_id = {warehouse} AND d_id = {district}");
+        let of_warehouse = format!("SELECT w_ytd FROM warehouse WHERE w_id = {warehouse}");
+        Ok([self.cents(&of_district)?, self.cents(&of_warehouse)?])
+    }
+
+    fn waiting(&mut self, [warehouse, district]: [u32; 2]) -> Result<Vec<u32>, EngineError> {
+        let sql = format!(
+            "SELECT no_o_id FROM new_order WHERE no_w_id = {warehouse} AND no_d_id = {district} ORDER BY no_o_id"
+        );
+        let mut orders = Vec::new();
+        self.looks.rows(&self.set.sql(&sql), &mut |row| orders.push(row.int(0) as u32))?;
+        Ok(orders)
+    }
+
+    fn withdraw(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+        let delete = |orders: &[u32]| {
+            let all: Vec<String> = orders.iter().map(u32::to_string).collect();
+            format!(
+                "DELETE FROM new_order WHERE no_w_id = {warehouse} AND no_d_id = {district} AND no_o_id IN ({})",
+                all.join(", ")
+            )
+        };
+        self.change(orders.chunks(AT_ONCE).map(delete))
+    }
+
+    fn put_back(&mut self, [warehouse, district]: [u32; 2], orders: &[u32]) -> Result<(), EngineError> {
+        let insert = |orders: &[u32]| {
+            let all: Vec<String> = orders.iter().map(|order| format!("({warehouse}, {district}, {order})")).collect();
+            format!("INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES {}", all.join(", "))
+        };
+        self.change(orders.chunks(AT_ONCE).map(insert))
+    }
+
+    fn price(&mut self, item: u32) -> Result<i64, EngineError> {
+        self.cents(&format!("SELECT i_price FROM item WHERE i_id = {item}"))
+    }
+
+    fn set_prices(&mut self, prices: &[(u32, i64)]) -> Result<(), EngineError> {
+        let set = |&(item, cents): &(u32, i64)| {
+            format!("UPDATE item SET i_price = {} WHERE i_id = {item}", self.money(cents))
+        };
+        let statements: Vec<String> = prices.iter().map(set).collect();
+        self.change(statements)
+    }
+
+    fn content(&mut self, table: Table) -> Result<Vec<Row>, EngineError> {
+        let sql = format!("SELECT {} FROM {}", columns(table).join(", "), self.set.name(table.name()));
+        let (dialect, mut rows) = (self.looks.dialect, Vec::new());
+        self.looks.rows(&sql, &mut |row| {
+            let values = table.columns().iter().enumerate().map(|(column, (_, kind))| match kind {
+                _ if row.value(column).is_null() => Value::None,
+                Type::Time => Value::Time,
+                Type::Money => Value::Number(units(dialect, row, column, 2)),
+                Type::Rate => Value::Number(units(dialect, row, column, 4)),
+                Type::Key | Type::Int => Value::Number(row.int(column)),
+                Type::Text(_) | Type::Letters(_) => Value::text(row.bytes(column)),
+            });
+            rows.push(values.collect());
+        })?;
+        Ok(rows)
+    }
+
+    fn payments(&mut self, since: DateTime, visit: &mut dyn FnMut(Payment)) -> Result<(), EngineError> {
+        let sql = format!(
+            "SELECT h_w_id, h_d_id, h_c_w_id, h_c_d_id, h_c_id, h_amount FROM history WHERE h_date >= '{}'",
+            SqlTime(since)
+        );
+        let dialect = self.looks.dialect;
+        self.looks.rows(&self.set.sql(&sql), &mut |row| {
+            let [warehouse, district, of_warehouse, of_district, customer] =
+                [0, 1, 2, 3, 4].map(|column| row.int(column) as u32);
+            visit(Payment {
+                place: [warehouse, district],
+                customer: [of_warehouse, of_district, customer],
+                cents: units(dialect, row, 5, 2) as u32,
+            });
+        })
+    }
+}
