@@ -1,9 +1,11 @@
 //! The check after a run: the tables hold as many rows as were written, and
 //! counts, links and index entries agree.
 //!
-//! For each link type, three streams are merged by id1: the counts, the links of
-//! the link table, and the entries of the index. Each is read in pages, so that
-//! memory stays bounded; rows of other types are passed over.
+//! Streams are merged by id1 and link type, each of them read once, in pages, so that memory stays bounded: the counts
+//! and the entries of the index, which both stand in that order, and for each link type the links of the link table,
+//! which is sorted by type first.
+
+use std::ops::Range;
 
 use rumba_core::error::EngineError;
 use rumba_core::workload::Check;
@@ -23,6 +25,7 @@ const EXAMPLES: usize = 5;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Group {
     id1: u64,
+    link_type: u64,
     links: u64,
     visible: u64,
     /// The sum of the links' hashes: the same for the same links in any order.
@@ -31,7 +34,12 @@ struct Group {
 
 impl Group {
     fn of(link: &Link<'_>) -> Self {
-        Self { id1: link.key.id1, links: 1, visible: u64::from(link.visible), hash: hash(link) }
+        let LinkKey { link_type, id1, .. } = link.key;
+        Self { id1, link_type, links: 1, visible: u64::from(link.visible), hash: hash(link) }
+    }
+
+    fn key(&self) -> (u64, u64) {
+        (self.id1, self.link_type)
     }
 
     fn join(&mut self, other: &Self) {
@@ -55,9 +63,9 @@ fn hash(link: &Link<'_>) -> u64 {
     })
 }
 
-/// A stream of groups, in the order of id1.
+/// A stream of groups, in the order of id1 and link type.
 struct Groups<C> {
-    /// Groups of the page, those of one id joined.
+    /// Groups of the page, those of one id and type joined.
     page: Vec<Group>,
     place: usize,
     after: Option<C>,
@@ -85,32 +93,40 @@ impl<C> Groups<C> {
         self.place = 0;
     }
 
-    fn take(&mut self, id1: u64) -> Option<Group> {
-        let group = *self.head().filter(|group| group.id1 == id1)?;
+    fn take(&mut self, key: (u64, u64)) -> Option<Group> {
+        let group = *self.head().filter(|group| group.key() == key)?;
         self.place += 1;
         Some(group)
     }
 }
 
 fn push(page: &mut Vec<Group>, group: Group) {
-    match page.last_mut().filter(|last| last.id1 == group.id1) {
+    match page.last_mut().filter(|last| last.key() == group.key()) {
         Some(last) => last.join(&group),
         None => page.push(group),
     }
 }
 
-/// One type's three streams.
+/// The streams of all types; rows of a type that was never written are noted and passed over.
 struct Merge {
-    link_type: u64,
+    known: Range<u64>,
     counts: Groups<(u64, u64)>,
-    links: Groups<LinkKey>,
+    /// A stream for each known type.
+    links: Vec<Groups<LinkKey>>,
     entries: Groups<IndexKey>,
+    types: Check,
 }
 
 impl Merge {
-    fn new(link_type: u64) -> Self {
-        let before = LinkKey { link_type: link_type - 1, id1: u64::MAX >> 1, id2: u64::MAX >> 1 };
-        Self { link_type, counts: Groups::new(None), links: Groups::new(Some(before)), entries: Groups::new(None) }
+    fn new(known: Range<u64>) -> Self {
+        let before = |link_type| LinkKey { link_type: link_type - 1, id1: u64::MAX >> 1, id2: u64::MAX >> 1 };
+        Self {
+            counts: Groups::new(None),
+            links: known.clone().map(|link_type| Groups::new(Some(before(link_type)))).collect(),
+            entries: Groups::new(None),
+            types: check("every row has a known link type"),
+            known,
+        }
     }
 
     /// Reads on until the head of every stream is whole.
@@ -121,35 +137,38 @@ impl Merge {
     }
 
     async fn fill_links(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
-        let link_type = self.link_type;
-        while self.links.wants_page() {
-            self.links.turn();
-            let Groups { page, after, ended, .. } = &mut self.links;
-            let from = *after;
-            let rows = graph
-                .scan_links(from, PAGE, &mut |link| {
-                    *after = Some(link.key);
-                    if link.key.link_type == link_type {
-                        push(page, Group::of(link));
-                    }
-                })
-                .await?;
-            *ended = rows < PAGE || after.is_some_and(|key| key.link_type > link_type);
+        for (link_type, links) in self.known.clone().zip(&mut self.links) {
+            while links.wants_page() {
+                links.turn();
+                let Groups { page, after, ended, .. } = links;
+                let from = *after;
+                let rows = graph
+                    .scan_links(from, PAGE, &mut |link| {
+                        *after = Some(link.key);
+                        if link.key.link_type == link_type {
+                            push(page, Group::of(link));
+                        }
+                    })
+                    .await?;
+                *ended = rows < PAGE || after.is_some_and(|key| key.link_type > link_type);
+            }
         }
         Ok(())
     }
 
     async fn fill_entries(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
-        let link_type = self.link_type;
-        while self.entries.wants_page() {
-            self.entries.turn();
-            let Groups { page, after, ended, .. } = &mut self.entries;
+        let Self { known, entries, types, .. } = self;
+        while entries.wants_page() {
+            entries.turn();
+            let Groups { page, after, ended, .. } = entries;
             let from = *after;
             let rows = graph
                 .scan_index(from, PAGE, &mut |link| {
                     *after = Some(link.entry());
-                    if link.key.link_type == link_type {
+                    if known.contains(&link.key.link_type) {
                         push(page, Group::of(link));
+                    } else {
+                        note(types, || format!("the index entry {:?} has another link_type", link.key));
                     }
                 })
                 .await?;
@@ -159,17 +178,21 @@ impl Merge {
     }
 
     async fn fill_counts(&mut self, graph: &mut impl GraphScan) -> Result<(), EngineError> {
-        let link_type = self.link_type;
-        while self.counts.wants_page() {
-            self.counts.turn();
-            let Groups { page, after, ended, .. } = &mut self.counts;
+        let Self { known, counts, types, .. } = self;
+        while counts.wants_page() {
+            counts.turn();
+            let Groups { page, after, ended, .. } = counts;
             let from = *after;
             let rows = graph
                 .scan_counts(from, PAGE, &mut |count| {
-                    *after = Some((count.id1, count.link_type));
-                    if count.link_type == link_type {
+                    let (id1, link_type) = (count.id1, count.link_type);
+                    *after = Some((id1, link_type));
+                    types.examined += 1;
+                    if known.contains(&link_type) {
                         // A negative count becomes a huge one, which nothing equals.
-                        push(page, Group { id1: count.id1, visible: count.count as u64, ..Group::default() });
+                        push(page, Group { id1, link_type, visible: count.count as u64, ..Group::default() });
+                    } else {
+                        note(types, || format!("the count of id1 {id1} has link_type {link_type}"));
                     }
                 })
                 .await?;
@@ -178,9 +201,17 @@ impl Merge {
         Ok(())
     }
 
-    /// The next id that any of the three has.
-    fn next_id(&self) -> Option<u64> {
-        [self.counts.head(), self.links.head(), self.entries.head()].into_iter().flatten().map(|group| group.id1).min()
+    /// The next id and type that any of the streams has.
+    fn next(&self) -> Option<(u64, u64)> {
+        let heads = [self.counts.head(), self.entries.head()].into_iter().chain(self.links.iter().map(Groups::head));
+        heads.flatten().map(Group::key).min()
+    }
+
+    /// What the three tables say of this id and type: the count, the links and the entries of the index.
+    fn take(&mut self, key: (u64, u64)) -> (Option<Group>, Group, Group) {
+        let links = &mut self.links[(key.1 - self.known.start) as usize];
+        let (count, links) = (self.counts.take(key), links.take(key));
+        (count, links.unwrap_or_default(), self.entries.take(key).unwrap_or_default())
     }
 }
 
@@ -220,76 +251,57 @@ pub struct Expected {
 /// Whatever the engine said; a value too short to be decoded.
 pub async fn verify(graph: &mut impl GraphScan, expected: &Expected) -> Result<Vec<Check>, EngineError> {
     let [node_rows, node_content] = rows::nodes(graph, &expected.nodes).await?;
-    let (found, [counts, entries]) = tables(graph, expected.link_types).await?;
+    let (found, [counts, entries, types]) = tables(graph, LINK_TYPE..LINK_TYPE + expected.link_types).await?;
     let link_rows = expected.links.check("the links are as many as loaded and inserted", found);
-    let types = types(graph, expected.link_types).await?;
     Ok([node_rows, node_content, link_rows, counts, entries, types].map(not_empty).into())
 }
 
-/// Checks that all tables of links agree; the number of links with it.
-async fn tables(graph: &mut impl GraphScan, link_types: u64) -> Result<(u64, [Check; 2]), EngineError> {
+/// Checks that all tables of links agree, and that no row has a link type that was never written; the number of links
+/// with it.
+async fn tables(graph: &mut impl GraphScan, known: Range<u64>) -> Result<(u64, [Check; 3]), EngineError> {
     let mut found = 0;
     let mut counts = check("every count equals its visible links");
     let mut entries = check("the index entries of every id equal its links");
-    for link_type in LINK_TYPE..LINK_TYPE + link_types {
-        let mut merge = Merge::new(link_type);
-        merge.fill(graph).await?;
-        while let Some(id1) = merge.next_id() {
-            let count = merge.counts.take(id1);
-            let links = merge.links.take(id1).unwrap_or_default();
-            let indexed = merge.entries.take(id1).unwrap_or_default();
-            found += links.links;
-            counts.examined += 1;
-            if count.unwrap_or_default().visible != links.visible {
-                note(&mut counts, || {
-                    let says = count.map_or("is missing".to_owned(), |count| format!("says {}", count.visible as i64));
-                    format!("id1 {id1}, link_type {link_type}: the count {says}, {} links are visible", links.visible)
-                });
-            }
-            entries.examined += 1;
-            if (links.links, links.hash) != (indexed.links, indexed.hash) {
-                note(&mut entries, || {
-                    let (there, here) = (links.links, indexed.links);
-                    let kind = if there == here { "other content" } else { "another number" };
-                    format!("id1 {id1}, link_type {link_type}: {there} links, {here} index entries, {kind}")
-                });
-            }
-            merge.fill(graph).await?;
+    let mut merge = Merge::new(known.clone());
+    merge.fill(graph).await?;
+    while let Some(key) = merge.next() {
+        let (count, links, indexed) = merge.take(key);
+        let (id1, link_type) = key;
+        found += links.links;
+        counts.examined += 1;
+        if count.unwrap_or_default().visible != links.visible {
+            note(&mut counts, || {
+                let says = count.map_or("is missing".to_owned(), |count| format!("says {}", count.visible as i64));
+                format!("id1 {id1}, link_type {link_type}: the count {says}, {} links are visible", links.visible)
+            });
         }
+        entries.examined += 1;
+        if (links.links, links.hash) != (indexed.links, indexed.hash) {
+            note(&mut entries, || {
+                let (there, here) = (links.links, indexed.links);
+                let kind = if there == here { "other content" } else { "another number" };
+                format!("id1 {id1}, link_type {link_type}: {there} links, {here} index entries, {kind}")
+            });
+        }
+        merge.fill(graph).await?;
     }
-    Ok((found, [counts, entries]))
+    let mut types = merge.types;
+    links_beyond(graph, &known, &mut types).await?;
+    Ok((found, [counts, entries, types]))
 }
 
-/// Checks that no row has a link type that was never written: the merge would not see it.
-async fn types(graph: &mut impl GraphScan, link_types: u64) -> Result<Check, EngineError> {
-    let known = LINK_TYPE..LINK_TYPE + link_types;
-    let mut check = check("every row has a known link type");
-    let mut after = None;
-    loop {
-        let from = after;
-        let rows = graph
-            .scan_counts(from, PAGE, &mut |count| {
-                after = Some((count.id1, count.link_type));
-                check.examined += 1;
-                if !known.contains(&count.link_type) {
-                    note(&mut check, || format!("the count of id1 {} has link_type {}", count.id1, count.link_type));
-                }
-            })
-            .await?;
-        if rows < PAGE {
-            break;
-        }
-    }
+/// Looks for links of types before and after the known ones: the merge does not see them.
+async fn links_beyond(graph: &mut impl GraphScan, known: &Range<u64>, types: &mut Check) -> Result<(), EngineError> {
     let beyond = LinkKey { link_type: known.end - 1, id1: u64::MAX >> 1, id2: u64::MAX >> 1 };
     for after in [None, Some(beyond)] {
         graph
             .scan_links(after, 1, &mut |link| {
-                check.examined += 1;
+                types.examined += 1;
                 if !known.contains(&link.key.link_type) {
-                    note(&mut check, || format!("{:?} has another link_type", link.key));
+                    note(types, || format!("{:?} has another link_type", link.key));
                 }
             })
             .await?;
     }
-    Ok(check)
+    Ok(())
 }
