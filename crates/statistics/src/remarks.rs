@@ -1,7 +1,8 @@
 //! Warnings that follow from a record's figures alone.
 
 use rumba_core::comparison::Remark;
-use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use rumba_core::ratio::MAIN_SHARE;
+use rumba_core::record::{OpStats, PhaseKind, PhaseRecord, Record};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
@@ -125,8 +126,12 @@ fn shared_device(record: &Record) -> Option<Warning> {
     })
 }
 
+/// Of types that tables and verdicts show: nobody waits for the percentiles of one operation in a hundred, and where
+/// they are asked for, they are absent with the reason.
 fn few_samples(run: &PhaseRecord) -> Option<Warning> {
-    let few = run.op_types.iter().filter(|(_, op)| op.count > 0 && op.count < SAMPLES_FOR_P99);
+    let all: u64 = run.op_types.values().map(|op| op.count).sum();
+    let is_shown = |op: &OpStats| op.short.is_some() || op.count as f64 >= MAIN_SHARE * all as f64;
+    let few = run.op_types.iter().filter(|(_, op)| op.count > 0 && op.count < SAMPLES_FOR_P99 && is_shown(op));
     let named: Vec<String> = few.map(|(name, op)| format!("{name} ({})", op.count)).collect();
     (!named.is_empty()).then(|| {
         Warning::new(
@@ -197,6 +202,12 @@ mod tests {
         assert_eq!(codes(&errors), ["client-errors"]);
         let few = changed(|phase| phase.op_types.get_mut("get_node").unwrap().count = 999);
         assert_eq!(codes(&few), ["few-samples"]);
+        let rare = changed(|phase| {
+            let mut rare = phase.op_types["get_node"].clone();
+            (rare.short, rare.count) = (None, 30);
+            phase.op_types.insert("delete_node".to_owned(), rare);
+        });
+        assert_eq!(codes(&rare), [""; 0], "one in hundreds is in no table");
         let shared = changed(|phase| phase.spent.process_write_bytes = Metric::Value(1e6));
         assert_eq!(codes(&shared), ["device-shared"]);
         let unknown = changed(|phase| phase.spent.process_write_bytes = Metric::absent("no permission"));
