@@ -70,6 +70,31 @@ fn repeats_of_servers_start_from_one_load_and_verify() {
     assert_repeats_from_one_load(&Place::new(), &["innodb"], &["server=mariadb@10.11", "innodb.tcp=true"]);
 }
 
+/// What is kept is what the mix has left of the load; every repeat goes on from there, and proves all of it.
+#[test]
+fn repeats_start_from_a_load_that_was_aged_once() {
+    let place = Place::new();
+    let sets = ["--set", "repeats=2", "--set", "age=1500ms", "--set", "interval=200ms"];
+    let output = place.short_run("rocksdb,sqlite", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    for trial in report["trials"].as_array().unwrap() {
+        let phases: Vec<&str> =
+            trial["phases"].as_array().unwrap().iter().map(|p| p["phase"].as_str().unwrap()).collect();
+        let warned = trial["warnings"].to_string().contains("\"not-aged\"");
+        if trial["part"] == "load" {
+            assert_eq!(phases, ["load", "settle", "age", "settle"]);
+            let age = phase(trial, "age").unwrap();
+            assert!(age["ops"].as_u64().unwrap() > 0 && age["seconds"].as_f64().unwrap() >= 1.5, "{age}");
+            assert!(warned, "a second and a half is too short to be sure: {}", trial["warnings"]);
+        } else {
+            assert!(!phases.contains(&"age") && !warned && is_verified(trial), "{phases:?}");
+        }
+    }
+    let told = text(&output);
+    assert!(told.contains("age") && place.is_clean(), "{told}");
+}
+
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);

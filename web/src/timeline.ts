@@ -35,11 +35,14 @@ const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((pane
 
 type Span = [name: string, start: number, end: number];
 
+/** Whether a phase is of the data's making, which is shown apart from what is measured on it. */
+const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
+
 /** The phases of a part, counted from its start. */
 function spans(trial: Trial): Span[] {
   const load = current().part === "load";
   const of = trial.timeline.phases.filter(([name]) => {
-    const before = name === "load" || name === "settle";
+    const before = precedes(name);
     return load ? before : !before && name !== "verify";
   });
   const origin = of[0]?.[1] ?? 0;
@@ -51,7 +54,7 @@ function lines(context: Context, { series, logarithmic }: Panel): Line[] {
   return context.trials().flatMap(({ trial, main }) => {
     const values = trial.timeline.series.find(({ name }) => name === series)?.values ?? [];
     const shown = spans(trial);
-    const first = trial.timeline.phases.find(([name]) => (name === "load" || name === "settle") === load);
+    const first = trial.timeline.phases.find(([name]) => precedes(name) === load);
     if (!first || values.length === 0) return [];
     const [, origin] = first;
     const end = (shown.at(-1)?.[2] ?? 0) + origin;
@@ -99,7 +102,7 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
   const mains = context.trials().filter(({ main }) => main);
   const marks = mains.flatMap(({ trial }) => {
     const found = (context.data.summary.steadiness ?? []).find(({ engine, trial: number }) => engine === trial.engine && number === trial.number);
-    const origin = trial.timeline.phases.find(([name]) => name !== "load" && name !== "settle")?.[1] ?? 0;
+    const origin = trial.timeline.phases.find(([name]) => !precedes(name))?.[1] ?? 0;
     const changes = found?.courses[series]?.changes ?? [];
     return changes.map(({ at_s }) => ({ at: (found?.start_s ?? 0) + at_s - origin, engine: trial.engine }));
   });
@@ -129,7 +132,7 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
 function suspensions(context: Context): (plot: uPlot) => void {
   const stretches = context.trials().flatMap(({ trial }) => {
     const load = current().part === "load";
-    const origin = trial.timeline.phases.find(([name]) => (name === "load" || name === "settle") === load)?.[1] ?? 0;
+    const origin = trial.timeline.phases.find(([name]) => precedes(name) === load)?.[1] ?? 0;
     const end = (spans(trial).at(-1)?.[2] ?? 0) + origin;
     return (trial.timeline.suspended ?? [])
       .filter(([from]) => from >= origin - 1e-6 && from < end - 1e-6)

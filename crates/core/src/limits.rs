@@ -59,6 +59,14 @@ pub struct StorageLimit {
     /// records, is what the disk below says.
     #[serde(default)]
     pub rotational: Option<bool>,
+    /// Whether a load that is kept for others is throttled as they are. Where it is not, engines that differ in their
+    /// storage's rates alone start from one load.
+    #[serde(default = "throttled")]
+    pub throttle_load: bool,
+}
+
+fn throttled() -> bool {
+    true
 }
 
 /// What holds the blocks of throttled storage.
@@ -107,6 +115,7 @@ pub const STORAGE_SETTINGS: &[SettingInfo] = &[
     ),
     info("read_ahead", Kind::Bytes, "128KiB", "what the kernel reads ahead, whole KiB; 0 is nothing"),
     info("rotational", Kind::Bool, "false", "whether the device says that it turns"),
+    info("throttle_load", Kind::Bool, "true", "false: loads that are kept go as fast as the blocks allow"),
 ];
 
 const IOPS: Kind = Kind::Int(1, u32::MAX as i64);
@@ -190,6 +199,7 @@ impl StorageLimit {
                 None => base.read_ahead_bytes,
             },
             rotational: settings.bool("rotational").or(base.rotational),
+            throttle_load: settings.bool("throttle_load").unwrap_or(base.throttle_load),
         })
     }
 
@@ -206,7 +216,18 @@ impl StorageLimit {
             backing: Backing::File,
             read_ahead_bytes: Some(DEFAULT_READ_AHEAD_BYTES),
             rotational: Some(false),
+            throttle_load: true,
         }
+    }
+
+    /// What a kept load sees of it.
+    #[must_use]
+    pub fn while_loading(&self) -> Self {
+        if self.throttle_load {
+            return self.clone();
+        }
+        let Self { size_bytes, backing, read_ahead_bytes, rotational, throttle_load, .. } = self.clone();
+        Self { size_bytes, backing, read_ahead_bytes, rotational, throttle_load, ..Self::unthrottled() }
     }
 
     /// Whether reads or writes are throttled at all.
@@ -272,7 +293,11 @@ impl fmt::Display for StorageLimit {
         if !self.is_throttled() {
             f.write_str("not throttled, ")?;
         }
-        write!(f, "{} over {}", show_bytes(self.size_bytes as f64), self.backing)
+        write!(f, "{} over {}", show_bytes(self.size_bytes as f64), self.backing)?;
+        if self.is_throttled() && !self.throttle_load {
+            f.write_str(", kept loads not throttled")?;
+        }
+        Ok(())
     }
 }
 

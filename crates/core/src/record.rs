@@ -25,6 +25,8 @@ pub enum PhaseKind {
     Load,
     /// The engine is brought to a state in which reads are representative.
     Settle,
+    /// The mix runs until the data is as in a database that has been in use; then it is settled again.
+    Age,
     /// Operations that are not counted.
     Warmup,
     /// Operations that are; numbered from 1.
@@ -51,6 +53,7 @@ impl std::fmt::Display for PhaseKind {
             PhaseKind::Provision => f.write_str("provision"),
             PhaseKind::Load => f.write_str("load"),
             PhaseKind::Settle => f.write_str("settle"),
+            PhaseKind::Age => f.write_str("age"),
             PhaseKind::Warmup => f.write_str("warmup"),
             PhaseKind::Loop(number) => write!(f, "loop {number}"),
             PhaseKind::Loops => f.write_str("loops"),
@@ -72,6 +75,7 @@ impl std::str::FromStr for PhaseKind {
             "provision" => PhaseKind::Provision,
             "load" => PhaseKind::Load,
             "settle" => PhaseKind::Settle,
+            "age" => PhaseKind::Age,
             "warmup" => PhaseKind::Warmup,
             "loops" => PhaseKind::Loops,
             "backlog" => PhaseKind::Backlog,
@@ -91,7 +95,7 @@ impl std::str::FromStr for PhaseKind {
 impl PhaseKind {
     /// Whether its figures rest on time that passes while operations run: an interruption of the measurement spoils them.
     pub fn is_timed(self) -> bool {
-        matches!(self, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
+        matches!(self, PhaseKind::Load | PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
     }
 }
 
@@ -115,8 +119,8 @@ impl JsonSchema for PhaseKind {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "A phase of a trial: provision, load, settle, warmup, loop N, loops (all of them together), backlog, drain, verify, isolation, crash or recovery.",
-            "pattern": "^(provision|load|settle|warmup|loop [0-9]+|loops|backlog|drain|verify|isolation|crash|recovery)$"
+            "description": "A phase of a trial: provision, load, settle, age, warmup, loop N, loops (all of them together), backlog, drain, verify, isolation, crash or recovery.",
+            "pattern": "^(provision|load|settle|age|warmup|loop [0-9]+|loops|backlog|drain|verify|isolation|crash|recovery)$"
         })
     }
 }
@@ -482,6 +486,9 @@ pub struct RunPlan {
     /// How clients are executed.
     #[serde(default)]
     pub driver: DriverKind,
+    /// The loaded data is aged until the engine is steady, by the mix itself, for at most so many seconds; absent: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub age_s: Option<f64>,
     /// Warmup in seconds.
     pub warmup_s: f64,
     /// The warmup goes on until the engine is steady, to at most so many seconds; absent: it ends by the clock.

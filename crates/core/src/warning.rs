@@ -100,6 +100,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("unsteady", Rank::Misleading, &["ops_per_s"]),
     row("change-point", Rank::Misleading, &["ops_per_s", "wkb_per_op"]),
     row("warmup-not-steady", Rank::Misleading, WRITES),
+    row("not-aged", Rank::Misleading, WRITES),
     row("stall", Rank::Misleading, SPEED),
     row("open-at-end", Rank::Misleading, SPEED),
     row("debt-at-end", Rank::Misleading, &["wkb_per_op", "cpu_us_per_op"]),

@@ -3,6 +3,7 @@
 mod rest;
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::limits::{Limits, StorageLimit};
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
@@ -24,11 +25,19 @@ pub use rest::rest;
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
     let mut trials: Vec<TrialPlan> = Vec::new();
+    let mut loads: Vec<(&str, u32)> = Vec::new();
     for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
-        let first = run.clients.first().copied().unwrap_or(1);
-        trials.push(trial(experiment, engine, registry, trials.len(), first, 1, TrialPart::Load));
+        let loading = while_loading(engine);
+        if let Some(alike) = trials.iter().find(|load| load_alike(&load.engine, &loading)) {
+            loads.push((&engine.name, alike.number));
+            continue;
+        }
+        // Ageing goes the sooner, the more clients it has.
+        let clients = if run.age_s.is_some() { run.clients.iter().max() } else { run.clients.first() };
+        let clients = clients.copied().unwrap_or(1);
+        trials.push(trial(experiment, &loading, registry, trials.len(), clients, 1, TrialPart::Load));
+        loads.push((&engine.name, trials.len() as u32));
     }
-    let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
     let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
         [] => vec![None],
         tests => tests.iter().map(Some).collect(),
@@ -50,6 +59,19 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
         }
     }
     trials
+}
+
+/// An engine as a load that is kept has it: its storage may be throttled later alone.
+fn while_loading(engine: &EngineConfig) -> EngineConfig {
+    let storage = engine.limits.storage.as_ref().map(StorageLimit::while_loading);
+    EngineConfig { limits: Limits { storage, ..engine.limits.clone() }, ..engine.clone() }
+}
+
+/// Whether engines that are to be throttled later differ in nothing else, so that one load serves both. Others that
+/// are alike load for themselves: who runs an engine against itself wants to see what loads differ by.
+fn load_alike(one: &EngineConfig, other: &EngineConfig) -> bool {
+    let is_free = other.limits.storage.as_ref().is_some_and(|storage| !storage.throttle_load);
+    is_free && EngineConfig { name: other.name.clone(), ..one.clone() } == *other
 }
 
 /// The same trial as a test of a suite.
@@ -95,6 +117,7 @@ fn trial(
         run: RunPlan {
             load_clients: run.load_clients,
             driver: run.driver,
+            age_s: run.age_s,
             warmup_s: run.warmup_s,
             warmup_most_s: run.warmup_most_s,
             loops: run.loops,

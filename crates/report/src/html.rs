@@ -147,14 +147,23 @@ fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {
 
 /// The trials that ran, then the loads that they started from: once for each
 /// number of clients, because each is shown with its load.
-fn trials_data<'a>(results: &'a Results, summary: &Summary) -> Vec<TrialData<'a>> {
+fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<'a>> {
     let is_load = |trial: &&Trial| trial.record.plan.part == TrialPart::Load;
     let mut all: Vec<TrialData<'a>> = results.trials.iter().filter(|trial| !is_load(trial)).map(trial_data).collect();
     for load in results.trials.iter().filter(is_load) {
-        let of_engine = |row: &&Row| row.engine == load.record.plan.engine.name;
-        for (shown, row) in summary.rows.iter().filter(of_engine).enumerate() {
+        // Engines that load alike start from one load, which bears the name of the first.
+        let started_from = |engine: &str| {
+            let of_engine = |trial: &&Trial| trial.record.plan.engine.name == engine;
+            results
+                .trials
+                .iter()
+                .filter(of_engine)
+                .any(|run| run.record.plan.loaded_by == Some(load.record.plan.number))
+        };
+        let is_shown = |row: &&Row| row.engine == load.record.plan.engine.name || started_from(&row.engine);
+        for (shown, row) in summary.rows.iter().filter(is_shown).enumerate() {
             let mut data = trial_data(load);
-            data.clients = row.clients;
+            (data.engine, data.clients) = (&row.engine, row.clients);
             // How it ended is said once.
             data.ended = data.ended.filter(|_| shown == 0);
             all.push(data);

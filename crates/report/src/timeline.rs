@@ -69,8 +69,9 @@ fn cores(interval: &Interval) -> Metric {
 /// KB written to the device per operation (per row, in the load) over the last
 /// [`WINDOW_S`] seconds of the same part of the trial.
 fn written_per_op(intervals: &[Interval]) -> Vec<Metric> {
-    let serves =
-        |interval: &Interval| matches!(interval.phase, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog);
+    let serves = |interval: &Interval| {
+        matches!(interval.phase, PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
+    };
     let loads = |interval: &Interval| interval.phase == PhaseKind::Load;
     let until = |at: usize| match &intervals[at] {
         last if serves(last) => written_in_window(&intervals[..=at], serves),

@@ -17,7 +17,7 @@ pub struct PhaseWritten {
     pub kb_per_op: BTreeMap<String, f64>,
 }
 
-/// Warmup and loops one by one: the growth of the engine's counters from the
+/// Ageing, warmup and loops one by one: the growth of the engine's counters from the
 /// end of the phase before, by the phase's operations. Nothing of a phase whose
 /// counters the engine does not give.
 pub fn written(record: &Record) -> Vec<PhaseWritten> {
@@ -26,7 +26,7 @@ pub fn written(record: &Record) -> Vec<PhaseWritten> {
 }
 
 fn phase_written(before: &PhaseRecord, phase: &PhaseRecord) -> Option<PhaseWritten> {
-    if !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)) || phase.ops == 0 {
+    if !matches!(phase.phase, PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_)) || phase.ops == 0 {
         return None;
     }
     let per_op = |counter: &Gauge| {

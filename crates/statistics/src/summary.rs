@@ -41,8 +41,15 @@ pub fn summarise(results: &Results) -> Summary {
     // Stable: within one number of clients the experiment's order of engines stays.
     keys.sort_by_key(|(clients, _)| *clients);
     let rows = keys.into_iter().map(|(clients, engine)| {
-        let of_row = |record: &&&Record| {
-            (record.plan.clients == clients || is_load(record)) && record.plan.engine.name == engine
+        let is_run = |record: &Record| record.plan.clients == clients && record.plan.engine.name == engine;
+        // Engines that load alike start from one load, which bears the name of the first.
+        let started_from = |load: u32| {
+            let mut runs = records.iter().filter(|record| !is_load(record) && is_run(record));
+            runs.any(|record| record.plan.loaded_by == Some(load))
+        };
+        let of_row = |record: &&&Record| match is_load(record) {
+            true => record.plan.engine.name == engine || started_from(record.plan.number),
+            false => is_run(record),
         };
         row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
     });
@@ -423,6 +430,18 @@ mod tests {
             assert_eq!(row.loads, 1, "one load, many starts");
         }
         assert!(summary.unfinished.is_empty());
+    }
+
+    #[test]
+    fn a_load_that_two_engines_started_from_is_in_the_rows_of_both() {
+        let mut records = from_one_load(&[(8, 1)]);
+        let mut other = records[1].clone();
+        other.plan.engine.name = "b".to_owned();
+        records.push(other);
+        let summary = summarise(&results(records));
+        let rows: Vec<_> = summary.rows.iter().map(|row| (row.engine.as_str(), row.loads)).collect();
+        assert_eq!(rows, [("a", 1), ("b", 1)]);
+        assert!(summary.rows.iter().all(|row| row.load.as_ref().is_some_and(|load| load.trials == [1])));
     }
 
     #[test]

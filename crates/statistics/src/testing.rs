@@ -63,6 +63,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         load_clients: 4,
         driver: rumba_core::record::DriverKind::Auto,
         warmup_s: 10.0,
+        age_s: None,
         warmup_most_s: None,
         loops: 2,
         loop_s: 10.0,

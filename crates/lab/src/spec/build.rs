@@ -38,6 +38,14 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
             "set verify = true",
         ));
     }
+    if run.age_s.is_some() && !tests.is_empty() {
+        let node = table.get("run").and_then(|run| run.table("run").ok()?.get("age"));
+        return Err(SpecError::new(
+            &node.unwrap_or(root).origin,
+            "a suite has no mix that its data could be aged by: each of its tests is one",
+            "leave age out, or run one script instead of a suite",
+        ));
+    }
     let work = MemoryUse {
         data_bytes: bound.expected_logical_bytes(),
         loaders: run.load_clients,

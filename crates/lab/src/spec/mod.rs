@@ -131,6 +131,8 @@ pub struct RunSpec {
     pub warmup_s: f64,
     /// The longest that it may last until the engine is steady, seconds; it ends by the clock if absent.
     pub warmup_most_s: Option<f64>,
+    /// The longest time, in seconds, for which the loaded data is aged.
+    pub age_s: Option<f64>,
     /// Loops.
     pub loops: u32,
     /// Length of a loop, seconds.

@@ -15,6 +15,7 @@ pub const RUN_KEYS: &[&str] = &[
     "load_clients",
     "clients",
     "driver",
+    "age",
     "warmup",
     "warmup_most",
     "loops",
@@ -88,6 +89,19 @@ fn interval(node: &Node) -> Result<f64, SpecError> {
         &node.origin,
         format!("an interval of {interval_s} s"),
         format!("give one from {} ms to {longest} s, or leave it out for {} s", shortest * 1e3, INTERVAL_S.1),
+    ))
+}
+
+/// The longest time for which the loaded data is aged.
+fn age(node: &Node) -> Result<f64, SpecError> {
+    let age_s = take::seconds("age", node)?;
+    if age_s > 0.0 {
+        return Ok(age_s);
+    }
+    Err(SpecError::new(
+        &node.origin,
+        "age is the longest time for which the loaded data is aged, and this is none",
+        "give it as in \"5m\", or leave it out for data as it was loaded",
     ))
 }
 
@@ -186,6 +200,7 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
         clients,
         driver,
+        age_s: table.get("age").map(age).transpose()?,
         warmup_s,
         warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
         loops: count("loops", 3, 1, 10_000)?,

@@ -1,5 +1,7 @@
 //! What a user who mistypes would lose: the place and the remedy.
 
+use rumba_core::record::{TrialPart, TrialPlan};
+
 use super::testing::registry;
 use super::*;
 
@@ -85,6 +87,41 @@ fn repeats_and_clients_start_from_one_load_of_each_engine_that_can_be_kept() {
     assert_eq!(planned(&["repeats=1", "clients=1", "repeats_from=kept"]), 4, "unless it is asked for");
     let error = with(GOOD, &["repeats_from=kpet"]).unwrap_err();
     assert!(error.remedy.contains("`kept`"), "{}", error.remedy);
+}
+
+#[test]
+fn engines_that_differ_in_what_throttles_them_later_start_from_one_load() {
+    let plan = |set: &[&str]| crate::plan::plan(&with(GOOD, set).unwrap(), &registry());
+    let loads = |trials: &[TrialPlan]| {
+        let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load);
+        loads.map(|load| (load.engine.name.clone(), load.engine.limits.storage.clone().unwrap())).collect::<Vec<_>>()
+    };
+    let tiers = ["storage.tier=fast-ssd,disk-array", "storage.backing=tmpfs"];
+    let throttled = loads(&plan(&tiers));
+    assert_eq!(throttled.len(), 4, "two engines with two kinds of storage each");
+    assert!(throttled.iter().all(|(_, storage)| storage.is_throttled()));
+
+    let trials = plan(&[tiers[0], tiers[1], "storage.throttle_load=false"]);
+    let free = loads(&trials);
+    let names: Vec<_> = free.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["rocks.fast-ssd.4k", "rocks.fast-ssd.16k"], "one for each size of pages");
+    assert!(free.iter().all(|(_, storage)| !storage.is_throttled()), "{free:?}");
+    for run in trials.iter().filter(|trial| trial.part == TrialPart::Run) {
+        let of_pages = if run.engine.name.ends_with(".4k") { 1 } else { 2 };
+        assert_eq!(run.loaded_by, Some(of_pages), "{}", run.engine.name);
+        assert!(run.engine.limits.storage.as_ref().unwrap().is_throttled());
+    }
+}
+
+#[test]
+fn data_is_aged_by_the_most_clients_and_for_some_time_or_not_at_all() {
+    let trials = crate::plan::plan(&with(GOOD, &["age=3m"]).unwrap(), &registry());
+    let (load, run) = (&trials[0], &trials[2]);
+    assert_eq!((load.part, load.clients, load.run.age_s), (TrialPart::Load, 8, Some(180.0)));
+    assert_eq!((run.part, run.clients), (TrialPart::Run, 1));
+    assert_eq!(read(GOOD).unwrap().run.age_s, None);
+    let error = with(GOOD, &["age=0s"]).unwrap_err();
+    assert!(error.remedy.contains("leave it out"), "{error:?}");
 }
 
 #[test]

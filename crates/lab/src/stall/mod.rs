@@ -71,7 +71,7 @@ struct Clock {
 
 /// Whether operations are expected in it.
 fn has_operations(phase: PhaseKind) -> bool {
-    matches!(phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_))
+    matches!(phase, PhaseKind::Load | PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_))
 }
 
 impl Clock {
@@ -100,8 +100,9 @@ impl Clock {
         match event {
             Event::PhaseStarted { phase, .. } if has_operations(*phase) => {
                 // A warmup and its loops follow each other without a pause; so does a silence.
-                let goes_on = self.runs && *phase != PhaseKind::Load;
-                self.runs = *phase != PhaseKind::Load;
+                let follows = !matches!(phase, PhaseKind::Load | PhaseKind::Age);
+                let goes_on = self.runs && follows;
+                self.runs = follows;
                 self.phase = Some(*phase);
                 if !goes_on {
                     return self.goes_on(now);

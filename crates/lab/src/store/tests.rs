@@ -38,6 +38,7 @@ fn trial_plan() -> TrialPlan {
         run: RunPlan {
             load_clients: 1,
             driver: rumba_core::record::DriverKind::Auto,
+            age_s: None,
             warmup_s: 0.0,
             warmup_most_s: None,
             loops: 1,

@@ -180,7 +180,7 @@ fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> 
     let (run, place) = (&job.plan.run, instance.place());
     let driving = |clients| Driving::choose(run.driver, &place, clients).to_string();
     let mut conditions = Vec::new();
-    if job.plan.part != TrialPart::Load {
+    if job.plan.part != TrialPart::Load || run.age_s.is_some() {
         conditions.push(("driver".to_owned(), driving(job.plan.clients)));
         let queue = run.rate.map(|_| phases::queue_in_words(phases::queue(run, &place)));
         conditions.extend(queue.map(|told| ("queue".to_owned(), told.to_owned())));

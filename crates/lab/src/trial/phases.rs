@@ -43,7 +43,11 @@ impl Trial<'_> {
             self.load()?;
         }
         // A copy was settled before it was made; what opening it again has put off is paid here.
-        self.work_and_sync(PhaseKind::Settle, |instance| instance.settle())?;
+        self.settle()?;
+        if let Some(most_s) = self.job.plan.run.age_s.filter(|_| part != TrialPart::Run) {
+            self.age(most_s)?;
+            self.settle()?;
+        }
         if part == TrialPart::Load {
             let state = self.bound.state();
             self.emit(Event::Loaded { state });
@@ -61,6 +65,10 @@ impl Trial<'_> {
             self.emit(Event::Loaded { state });
         }
         Ok(())
+    }
+
+    fn settle(&mut self) -> Step<()> {
+        self.work_and_sync(PhaseKind::Settle, |instance| instance.settle())
     }
 
     fn load(&mut self) -> Step<()> {
@@ -116,8 +124,7 @@ impl Trial<'_> {
         let run = self.job.plan.run.clone();
         let phases = spans(&run);
         self.phase = phases[0].0;
-        // Not the load's seed: the clients' choices shall not repeat the loaders'.
-        let seed = run.seed.wrapping_add(u64::from(self.job.plan.repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let seed = choices(run.seed, self.job.plan.repeat);
         let ops = self.bound.ops();
         let schedule = self.schedule(seed);
         let made = self.clients(self.job.plan.clients, ops.len(), schedule, move |bound, session, at| {
@@ -268,6 +275,12 @@ impl Trial<'_> {
     }
 }
 
+/// The seed of clients' choices. Not the load's: they shall not repeat the loaders'. Repeats are counted from 1;
+/// what ages the data is the 0th.
+pub(super) fn choices(seed: u64, repeat: u32) -> u64 {
+    seed.wrapping_add(u64::from(repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// The phases through which clients run, with the seconds that each is to last.
 pub(super) fn spans(run: &RunPlan) -> Vec<(PhaseKind, f64)> {
     let loops = (1..=run.loops).map(|number| (PhaseKind::Loop(number), run.loop_s));
@@ -306,7 +319,7 @@ const ENDING: Duration = Duration::from_secs(30);
 
 /// Stops and joins clients. One that hangs inside an engine fails the trial:
 /// nothing that follows could be trusted beside it.
-fn finish(mut running: Running) -> Step<()> {
+pub(super) fn finish(mut running: Running) -> Step<()> {
     running.stop();
     match running.wait(Instant::now() + ENDING) {
         Waited::AllEnded => {

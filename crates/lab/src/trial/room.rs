@@ -16,9 +16,9 @@ pub fn check(job: &Job<'_>, instance: &dyn Instance, kinds: usize) -> Result<(),
     let run = &job.plan.run;
     let (loaders, clients) = (("load_clients", run.load_clients), ("clients", job.plan.clients));
     let asked = match job.plan.part {
-        TrialPart::Load => vec![loaders],
+        TrialPart::Load if run.age_s.is_none() => vec![loaders],
         TrialPart::Run => vec![clients],
-        TrialPart::Whole => vec![loaders, clients],
+        TrialPart::Load | TrialPart::Whole => vec![loaders, clients],
     };
     let place = instance.place();
     let of_instance = instance.most_clients();

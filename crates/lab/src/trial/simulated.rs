@@ -181,6 +181,7 @@ fn plan() -> RunPlan {
         load_clients: 1,
         driver: DriverKind::Auto,
         warmup_s: 1.0,
+        age_s: None,
         warmup_most_s: None,
         loops: 2,
         loop_s: 1.0,

@@ -140,7 +140,7 @@ pub fn interval_end(from: Instant, interval: Duration, until: Option<Instant>) -
 /// Whether clients run through it: a thread of a server that ends takes its
 /// count of context switches with it, and these threads live on.
 fn is_run(phase: PhaseKind) -> bool {
-    matches!(phase, PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops | PhaseKind::Backlog)
+    matches!(phase, PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops | PhaseKind::Backlog)
 }
 
 /// What counts as an operation: a load's rows, elsewhere the operations.

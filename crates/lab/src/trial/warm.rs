@@ -1,4 +1,4 @@
-//! A warmup that lasts until the engine is steady.
+//! Until the engine is steady: a warmup, and the ageing of what was loaded.
 //!
 //! After the load an LSM writes less than it will: each level takes in what
 //! comes down to it until it is full, and passes nothing on before. Its writes
@@ -14,14 +14,16 @@ use std::time::{Duration, Instant};
 use rumba_core::comparison::{Course, Settled};
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
+use rumba_core::record::PhaseKind;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::Ops;
 use rumba_statistics::steady::{Served, courses_of};
 
+use super::phases::{choices, finish};
 use super::span::Span;
 use super::{Step, Trial};
-use crate::run::driver::Running;
+use crate::run::driver::{Running, Schedule};
 
 /// Of the last level this share must have been written.
 const LAST_LEVEL: f64 = 0.1;
@@ -35,9 +37,55 @@ impl Trial<'_> {
     pub(super) fn warm_up(&mut self, span: &mut Span, running: &mut Running, infos: &Ops, until: Instant) -> Step<()> {
         let run = &self.job.plan.run;
         let Some(most_s) = run.warmup_most_s else { return self.follow(span, running, infos, Some(until)) };
+        // The levels of aged data have been written once over already.
+        let levels = if run.age_s.is_some() { Levels::Aged } else { Levels::Since(self.instance.counters()) };
+        let lacking = self.steady(span, running, infos, until, most_s, levels)?;
+        if !lacking.is_empty() {
+            self.emit(Event::Warning(not_steady(most_s, &lacking)));
+        }
+        Ok(())
+    }
+
+    /// Ages what was loaded: the mix runs over it until the engine is steady. What is kept, and what every repeat
+    /// starts from, is then no tree that was just filled, and no repeat has to wait until it is none any more.
+    pub(super) fn age(&mut self, most_s: f64) -> Step<()> {
+        self.phase = PhaseKind::Age;
+        self.emit(Event::PhaseStarted { phase: PhaseKind::Age, seconds: None, rows: None });
+        let (ops, seed) = (self.bound.ops(), choices(self.job.plan.run.seed, 0));
+        let made =
+            self.clients(self.job.plan.clients, ops.len(), Schedule::closed(seed), move |bound, session, at| {
+                bound.client(session, at, seed)
+            })?;
+        let mut running = made.start();
+        let mut span = self.begin(PhaseKind::Age);
+        let (until, levels) = (span.started(), Levels::Since(self.instance.counters()));
+        let steady = self.steady(&mut span, &mut running, &ops, until, most_s, levels);
+        self.end(span, steady.is_ok(), Vec::new());
+        let finished = finish(running);
+        if finished.is_ok() {
+            self.end_asking();
+        }
+        let lacking = steady?;
+        if !lacking.is_empty() {
+            self.emit(Event::Warning(not_aged(most_s, &lacking)));
+        }
+        finished
+    }
+
+    /// Lets clients run until the engine is steady, from `until` on and for at most `most_s`; what was lacking then.
+    fn steady(
+        &mut self,
+        span: &mut Span,
+        running: &mut Running,
+        infos: &Ops,
+        until: Instant,
+        most_s: f64,
+        levels: Levels,
+    ) -> Step<Vec<String>> {
+        let run = &self.job.plan.run;
         let most = span.started() + Duration::from_secs_f64(most_s);
         let interval = Duration::from_secs_f64(run.interval_s);
-        let mut warm = Warm::new(self.instance.counters(), run.loop_s);
+        let mut warm = Warm::new(levels, run.loop_s);
         let mut look = until;
         loop {
             self.follow(span, running, infos, Some((span.ended() + interval).min(most)))?;
@@ -46,12 +94,8 @@ impl Trial<'_> {
                 continue;
             }
             let lacking = warm.lacking(&self.instance.counters());
-            if lacking.is_empty() {
-                return Ok(());
-            }
-            if span.ended() >= most {
-                self.emit(Event::Warning(not_steady(most_s, &lacking)));
-                return Ok(());
+            if lacking.is_empty() || span.ended() >= most {
+                return Ok(lacking);
             }
             look = span.ended() + Duration::from_secs_f64(LOOK_S);
         }
@@ -65,14 +109,32 @@ fn not_steady(most_s: f64, lacking: &[String]) -> Warning {
             "the warmup ended after {most_s:.0} s, its longest, and the engine was not steady: {}",
             lacking.join("; ")
         ),
-        "raise warmup_most, or scale the data down so that its levels fill sooner",
+        "raise warmup_most, have the data aged before it is kept (age), or scale it down so that its levels fill sooner",
     )
+}
+
+fn not_aged(most_s: f64, lacking: &[String]) -> Warning {
+    Warning::new(
+        "not-aged",
+        format!(
+            "the data was aged for {most_s:.0} s, the longest, and the engine was not steady: {}",
+            lacking.join("; ")
+        ),
+        "raise age, or scale the data down so that its levels fill sooner",
+    )
+}
+
+/// What is asked of an LSM's levels.
+enum Levels {
+    /// That each has been written once over since the counters stood so.
+    Since(Vec<Gauge>),
+    /// Nothing: it was asked when the data was aged.
+    Aged,
 }
 
 /// What a warmup has seen so far.
 struct Warm {
-    /// The engine's counters at its start.
-    start: Vec<Gauge>,
+    levels: Levels,
     window_s: f64,
     seconds: Vec<Served>,
     /// Operations and bytes written until the last second.
@@ -82,9 +144,9 @@ struct Warm {
 }
 
 impl Warm {
-    fn new(start: Vec<Gauge>, loop_s: f64) -> Self {
+    fn new(levels: Levels, loop_s: f64) -> Self {
         let window_s = loop_s.clamp(WINDOW_S.0, WINDOW_S.1);
-        Self { start, window_s, seconds: Vec::new(), ops: 0, written: Some(0.0), ended_s: None }
+        Self { levels, window_s, seconds: Vec::new(), ops: 0, written: Some(0.0), ended_s: None }
     }
 
     /// Takes in what has been served until now.
@@ -99,7 +161,10 @@ impl Warm {
 
     /// What is missing until the engine is steady; nothing when it is.
     fn lacking(&self, counters: &[Gauge]) -> Vec<String> {
-        let mut lacking = levels_lacking(&self.start, counters);
+        let mut lacking = match &self.levels {
+            Levels::Since(start) => levels_lacking(start, counters),
+            Levels::Aged => Vec::new(),
+        };
         let last_s = self.ended_s.unwrap_or_default() - self.window_s;
         let window = self.seconds.iter().position(|second| second.start_s >= last_s).unwrap_or_default();
         if self.seconds.first().is_none_or(|second| second.start_s > last_s + 1.0) {
@@ -216,7 +281,7 @@ mod tests {
     }
 
     fn warmed(rate: impl Fn(u64) -> u64, seconds: u64) -> Warm {
-        let mut warm = Warm::new(Vec::new(), 10.0);
+        let mut warm = Warm::new(Levels::Aged, 10.0);
         let (mut ops, mut written) = (0, 0.0);
         for second in 0..=seconds {
             ops += rate(second);
@@ -238,7 +303,7 @@ mod tests {
 
     #[test]
     fn writes_that_cannot_be_metered_keep_no_warmup_from_ending() {
-        let mut warm = Warm::new(Vec::new(), 10.0);
+        let mut warm = Warm::new(Levels::Aged, 10.0);
         (0..=40).for_each(|second| warm.serve(second as f64, (1000 * second, Metric::absent("no device"))));
         assert_eq!(warm.lacking(&[]), [""; 0]);
     }

@@ -297,6 +297,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
                 load_clients: 4,
                 driver: rumba_core::record::DriverKind::Auto,
                 warmup_s: 30.0,
+                age_s: None,
                 warmup_most_s: None,
                 loops: plan.loops,
                 loop_s: plan.loop_s as f64,
