@@ -127,7 +127,20 @@ fn a_warmup_that_is_to_last_until_the_engine_is_steady_ends_at_its_bound_and_say
     let warning = trial["warnings"].as_array().unwrap().iter().find(|one| one["code"] == "warmup-not-steady").unwrap();
     let message = warning["message"].as_str().unwrap();
     assert!(message.contains("has not run for the 30 s"), "{message}");
+    let has = |code: &str| trial["warnings"].as_array().unwrap().iter().any(|one| one["code"] == code);
+    assert!(has("warmup-levels-unknown"), "RocksDB counts no compactions without its statistics");
     let steadiness = &report["summary"]["steadiness"][0];
     assert_eq!((&steadiness["engine"], &steadiness["repeat"]), (&"rocksdb".into(), &1.into()));
     assert!(steadiness["courses"]["ops_per_s"]["mean"].as_f64().unwrap() > 0.0, "{steadiness}");
+}
+
+#[test]
+fn a_warmup_over_an_engine_that_counts_its_compactions_knows_of_its_levels() {
+    let place = Place::new();
+    let sets = ["--set", "warmup=1s", "--set", "warmup_most=2s", "--set", "rocksdb.statistics=true"];
+    let output = place.short_run("rocksdb", &sets).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let warnings = report["trials"][0]["warnings"].as_array().unwrap();
+    assert!(!warnings.iter().any(|one| one["code"] == "warmup-levels-unknown"), "{warnings:?}");
 }

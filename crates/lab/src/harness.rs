@@ -105,7 +105,7 @@ fn here(registry: &Registry, order: &Order) -> Harness {
     let families = workload.families();
     let fits = |engine: &&dyn Engine| !engine.info().keeps_data && families.contains(&engine.info().family);
     let Some(engine) = registry.engines.iter().map(AsRef::as_ref).find(fits) else {
-        return Harness::unknown(format!("no engine that keeps nothing serves {}", order.workload));
+        return Harness::unknown(no_engine(workload));
     };
     match over(engine, workload, order) {
         Ok(us) => Harness {
@@ -114,6 +114,17 @@ fn here(registry: &Registry, order: &Order) -> Harness {
         },
         Err(error) => Harness::unknown(error.to_string()),
     }
+}
+
+/// Why there is no engine that keeps nothing for a workload, and what tells a reader as much.
+fn no_engine(workload: &dyn Workload) -> String {
+    let families: Vec<String> = workload.families().iter().map(ToString::to_string).collect();
+    format!(
+        "no engine that keeps nothing speaks what {} does ({}); client_cpu_us_per_op is all that its clients used, \
+         with encoding, sending and decoding, and a run over `rumba null-server` has nothing else",
+        workload.name(),
+        families.join(", ")
+    )
 }
 
 fn over(engine: &dyn Engine, workload: &dyn Workload, order: &Order) -> Result<Metric, EngineError> {
@@ -160,5 +171,22 @@ fn config(engine: &dyn Engine) -> EngineConfig {
         server: None,
         limits: Limits::default(),
         settings: Settings::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::testing;
+
+    #[test]
+    fn a_workload_that_no_empty_engine_serves_says_where_the_clients_cost_is_told() {
+        let order = Order { workload: "linkbench".to_owned(), settings: Settings::default(), seed: 1, seconds: 0.1 };
+        // All of its engines keep their data.
+        let harness = here(&testing::registry(), &order);
+        let reason = harness.cpu_us_per_op.reason().unwrap();
+        assert!(reason.contains("what linkbench does (") && reason.contains("SQL of SQLite)"), "{reason}");
+        assert!(reason.contains("client_cpu_us_per_op"), "{reason}");
+        assert!(harness.to_string().starts_with("not known: no engine"), "{harness}");
     }
 }

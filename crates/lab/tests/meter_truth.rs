@@ -245,7 +245,8 @@ fn cpu_time_is_the_threads_own_by_role_while_they_live_and_after() {
         assert_within_2_percent(&format!("clients, {when}"), &spent.client_cpu_s, truth[0]);
         assert_within_2_percent(&format!("harness, {when}"), &spent.harness_cpu_s, truth[1]);
         assert_within_2_percent(&format!("background, {when}"), &spent.background_cpu_s, truth[2]);
-        assert!(spent.host_cpu_s.value().unwrap() >= 0.9 * truth.iter().sum::<f64>());
+        // Less than its processes only by what the host's ticks cut off.
+        assert!(spent.host_cpu_s.value().unwrap() >= truth.iter().sum::<f64>() - rumba_lab::meter::HOST_CPU_ROUNDING_S);
     }
 }
 

@@ -22,6 +22,8 @@ const LISTENER: u64 = u64::MAX - 1;
 /// Events taken at once, and bytes received at once.
 const EVENTS: usize = 256;
 const BUFFER: usize = 64 << 10;
+/// Answers that are sent at most before the loop looks again for what has arrived.
+const RELEASED: usize = 8;
 /// How long nobody is let in when the host has no descriptor even to turn them away: the kernel would say that
 /// somebody waits as often as it is asked.
 const NOT_NOW: Duration = Duration::from_millis(100);
@@ -129,9 +131,8 @@ impl EventLoop {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            let arrival = self.delay.map(|_| Instant::now());
             for event in &events {
-                self.event(*event, arrival);
+                self.event(*event);
                 self.release();
             }
             self.release();
@@ -155,7 +156,7 @@ impl EventLoop {
     }
 
     #[inline]
-    fn event(&mut self, event: Event, arrival: Option<Instant>) {
+    fn event(&mut self, event: Event) {
         match event.data.u64() {
             MAIL => self.take_mail(),
             LISTENER => self.accept(),
@@ -165,9 +166,9 @@ impl EventLoop {
                 let Some(mut connection) = self.lift(slot, id) else { return };
                 let mut lives = true;
                 if flags.contains(EventFlags::OUT) {
-                    lives = connection.flush(0).is_ok() && self.resume(slot, &mut connection, arrival);
+                    lives = connection.flush(0).is_ok() && self.resume(slot, &mut connection);
                 } else if connection.may_be_heard() {
-                    lives = self.read(slot, &mut connection, arrival, flags.intersects(GOODBYE));
+                    lives = self.read(slot, &mut connection, flags.intersects(GOODBYE));
                 }
                 self.put_back(slot, connection, lives);
             }
@@ -207,19 +208,13 @@ impl EventLoop {
     /// Receives and answers; false at the connection's end. There is no further
     /// event when that is known to come, so that everything is received up to it.
     #[inline]
-    fn read(
-        &mut self,
-        slot: usize,
-        connection: &mut Connection,
-        arrival: Option<Instant>,
-        up_to_the_end: bool,
-    ) -> bool {
+    fn read(&mut self, slot: usize, connection: &mut Connection, up_to_the_end: bool) -> bool {
         loop {
             match connection.receive(&mut self.buffer) {
                 Received::End => return false,
                 Received::Nothing => return true,
                 Received::Bytes(bytes) => {
-                    if !self.answer(slot, connection, bytes, arrival) {
+                    if !self.answer(slot, connection, bytes) {
                         return false;
                     }
                     // A short receive has emptied the socket; a client that does not read is not listened to.
@@ -236,12 +231,11 @@ impl EventLoop {
 
     /// Answers the first `bytes` of the buffer; false at the connection's end.
     #[inline]
-    fn answer(&mut self, slot: usize, connection: &mut Connection, mut bytes: usize, arrival: Option<Instant>) -> bool {
+    fn answer(&mut self, slot: usize, connection: &mut Connection, mut bytes: usize) -> bool {
         loop {
             self.out.clear();
             let taken = connection.take(&self.buffer[..bytes], &self.answers, &mut self.out);
-            let arrival = if taken.commands { arrival } else { None };
-            if !self.deliver(slot, connection, arrival) || taken.ended {
+            if !self.deliver(slot, connection, taken.commands) || taken.ended {
                 return false;
             }
             connection.pause(taken.full);
@@ -253,40 +247,47 @@ impl EventLoop {
     }
 
     /// Goes on where a client's reluctance to read had made it stop.
-    fn resume(&mut self, slot: usize, connection: &mut Connection, arrival: Option<Instant>) -> bool {
+    fn resume(&mut self, slot: usize, connection: &mut Connection) -> bool {
         connection.pause(false);
         if connection.is_blocked() {
             return true;
         }
-        self.answer(slot, connection, 0, arrival)
-            && (!connection.may_be_heard() || self.read(slot, connection, arrival, true))
+        self.answer(slot, connection, 0) && (!connection.may_be_heard() || self.read(slot, connection, true))
     }
 
-    /// Sends the answers in `out`, or holds them until their time; false at the connection's end.
+    /// Sends the answers in `out`, or holds those of commands until their time; false at the connection's end.
+    ///
+    /// Each delay counts from the moment at which its command was read. Counted from the moment at which the loop woke,
+    /// commands that arrived apart would be answered together, and their clients, who then ask together, for ever after.
     #[inline]
-    fn deliver(&mut self, slot: usize, connection: &mut Connection, arrival: Option<Instant>) -> bool {
+    fn deliver(&mut self, slot: usize, connection: &mut Connection, commands: bool) -> bool {
         if self.out.is_empty() {
             return true;
         }
-        match (arrival, self.delay) {
-            (Some(arrival), Some(delay)) => {
+        match self.delay.filter(|_| commands) {
+            Some(delay) => {
                 connection.hold(&self.out);
-                self.due.push_back(Due { at: arrival + delay, slot, id: connection.id, bytes: self.out.len() });
+                let at = Instant::now() + delay;
+                self.due.push_back(Due { at, slot, id: connection.id, bytes: self.out.len() });
                 true
             }
-            _ => connection.send(&self.out).is_ok(),
+            None => connection.send(&self.out).is_ok(),
         }
     }
 
-    /// Sends the answers whose time has come.
+    /// Sends answers whose time has come: no more than a few, because commands arrive meanwhile, whose delay begins
+    /// when they are read.
     #[inline]
     fn release(&mut self) {
-        while !self.is_stopped() && self.due.front().is_some_and(|due| due.at <= Instant::now()) {
+        for _ in 0..RELEASED {
+            if self.is_stopped() || self.due.front().is_none_or(|due| due.at > Instant::now()) {
+                return;
+            }
             let Some(due) = self.due.pop_front() else { return };
             let Some(mut connection) = self.lift(due.slot, due.id) else { continue };
             let mut lives = connection.flush(due.bytes).is_ok();
             if lives && connection.is_paused() {
-                lives = self.resume(due.slot, &mut connection, Some(Instant::now()));
+                lives = self.resume(due.slot, &mut connection);
             }
             self.put_back(due.slot, connection, lives);
         }

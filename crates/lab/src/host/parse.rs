@@ -103,25 +103,34 @@ pub fn process_stat(text: &str) -> Option<ProcessStat<'_>> {
     })
 }
 
-/// The CPU time of a host in ticks, from the first line of `/proc/stat`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a host's CPUs did not spend on work so far, from the first lines of `/proc/stat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCpuTicks {
-    /// User (guests are within), nice, system, interrupts: what was spent.
-    pub busy: u64,
+    /// The CPUs that are online, by number: each has a line of its own.
+    pub online: Vec<u32>,
+    /// Ticks without work, those of waiting for devices included: of one stretch of idling, the kernel charges both with
+    /// parts that cannot be told apart, and only their sum means something.
+    pub idle: u64,
     /// What a hypervisor gave to others while this host wanted to run.
     pub steal: u64,
 }
 
-/// Parses the first line of `/proc/stat`: user nice system idle iowait irq softirq steal.
+/// Parses the first lines of `/proc/stat`: of all CPUs, then of each, user nice system idle iowait irq softirq steal.
+/// `None` also where nothing was ever counted, as in some sandboxes.
 pub fn host_cpu_ticks(stat: &str) -> Option<HostCpuTicks> {
-    let mut fields = stat.lines().next()?.split_ascii_whitespace();
+    let mut lines = stat.lines();
+    let mut fields = lines.next()?.split_ascii_whitespace();
     if fields.next()? != "cpu" {
         return None;
     }
     let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
-    let (user, nice, system) = (*ticks.first()?, *ticks.get(1)?, *ticks.get(2)?);
-    let [irq, softirq, steal] = [5, 6, 7].map(|index| ticks.get(index).copied().unwrap_or(0));
-    Some(HostCpuTicks { busy: user + nice + system + irq + softirq, steal })
+    if ticks.iter().all(|ticks| *ticks == 0) {
+        return None;
+    }
+    let online: Vec<u32> =
+        lines.map_while(|line| line.strip_prefix("cpu")?.split_ascii_whitespace().next()?.parse().ok()).collect();
+    let steal = ticks.get(7).copied().unwrap_or(0);
+    (!online.is_empty()).then_some(HostCpuTicks { online, idle: ticks.get(3)? + ticks.get(4).unwrap_or(&0), steal })
 }
 
 /// Microseconds that `some` or `full` of the processes have waited, out of a file of `/proc/pressure`.
@@ -159,10 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_cpu_is_what_was_spent_without_idle_iowait_and_steal() {
-        let stat = "cpu  100 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\n";
-        assert_eq!(host_cpu_ticks(stat), Some(HostCpuTicks { busy: 100 + 20 + 30 + 6 + 7, steal: 80 }));
+    fn the_hosts_idle_time_is_of_all_cpus_and_the_cpus_are_those_that_are_online() {
+        let stat = "cpu  100 20 30 4000 500 6 7 80 9 0\ncpu0 1 2 3 4\ncpu2 1 2 3 4\nintr 7 0\n";
+        assert_eq!(host_cpu_ticks(stat), Some(HostCpuTicks { online: vec![0, 2], idle: 4000 + 500, steal: 80 }));
         assert_eq!(host_cpu_ticks("intr 5"), None);
+        assert_eq!(host_cpu_ticks("cpu 1 2 3 4 5\nintr 7\n"), None, "of how many CPUs is not known");
+        assert_eq!(host_cpu_ticks("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), None, "it counts nothing");
     }
 
     #[test]

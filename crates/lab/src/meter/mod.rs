@@ -23,6 +23,7 @@ use std::sync::Arc;
 use rumba_core::engine::Place;
 
 pub use cpu_roll::{CpuRoll, CpuTimes, Entered, Role};
+pub use process::HOST_CPU_ROUNDING_S;
 pub use pulse::Pulse;
 pub use reading::Reading;
 pub use server::ThreadSwitches;

@@ -1,7 +1,9 @@
 //! A process's counters, and the host's CPU time.
 
-use super::clock;
+use std::time::Instant;
+
 use super::proc_file::ProcFile;
+use super::{Known, clock};
 use crate::host::parse;
 
 /// Bytes between a process and storage (`/proc/PID/io`), all threads, those
@@ -78,13 +80,40 @@ fn parse_proportional(text: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// CPU time of the whole host.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What the whole host's CPUs did not spend on work, until a moment.
+///
+/// What they worked is what is left of the time. `/proc/stat` counts that too, but by looking at each tick who runs: a
+/// task that wakes by a timer and sleeps again before the next tick is never seen, and a process is charged with more
+/// than the host then shows. The time without work is taken from a clock as a CPU begins and ends to idle
+/// (`CONFIG_NO_HZ_COMMON`, unless the kernel was started with `nohz=off`). Where that is sampled as well, both ways come
+/// to the same.
+#[derive(Clone, Debug, PartialEq)]
 pub struct HostCpu {
-    /// Seconds that its CPUs worked.
-    pub busy_s: f64,
+    pub at: Instant,
+    /// The CPUs that were online.
+    pub online: Vec<u32>,
+    /// Seconds that they had no work, or waited for devices.
+    pub idle_s: f64,
     /// Seconds that a hypervisor gave to others while the host wanted to run.
     pub steal_s: f64,
+}
+
+/// Idle, waiting and stolen time are told in ticks of 10 ms, each of them cut off: so much is nothing.
+pub const HOST_CPU_ROUNDING_S: f64 = 0.03;
+
+impl HostCpu {
+    /// Seconds that the CPUs worked since an earlier reading.
+    pub fn busy_s_since(&self, earlier: &Self) -> Known<f64> {
+        if self.online != earlier.online {
+            return Err("CPUs of this host went on- or offline meanwhile".to_owned());
+        }
+        let passed_s = self.at.saturating_duration_since(earlier.at).as_secs_f64() * self.online.len() as f64;
+        let busy_s = passed_s - (self.idle_s - earlier.idle_s) - (self.steal_s - earlier.steal_s);
+        if busy_s < -HOST_CPU_ROUNDING_S {
+            return Err("/proc/stat: the CPUs idled for longer than time has passed".to_owned());
+        }
+        Ok(busy_s.max(0.0))
+    }
 }
 
 /// Reads `/proc/stat`.
@@ -96,9 +125,12 @@ impl HostCpuMeter {
     }
 
     pub fn read(&self) -> Result<HostCpu, String> {
+        // Its first lines are made first.
+        let at = Instant::now();
         let ticks = parse::host_cpu_ticks(&self.0.read()?).ok_or_else(|| self.0.unexpected())?;
         let per_second = rustix::param::clock_ticks_per_second() as f64;
-        Ok(HostCpu { busy_s: ticks.busy as f64 / per_second, steal_s: ticks.steal as f64 / per_second })
+        let seconds = |ticks: u64| ticks as f64 / per_second;
+        Ok(HostCpu { at, online: ticks.online, idle_s: seconds(ticks.idle), steal_s: seconds(ticks.steal) })
     }
 }
 
@@ -109,7 +141,26 @@ pub fn ctx_switches() -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn the_host_worked_for_what_its_cpus_did_not_idle_and_nobody_stole() {
+        let at = Instant::now();
+        let start = HostCpu { at, online: vec![0, 1], idle_s: 100.0, steal_s: 5.0 };
+        let after = |seconds, idle_s, steal_s| HostCpu {
+            at: at + Duration::from_secs(seconds),
+            online: vec![0, 1],
+            idle_s: 100.0 + idle_s,
+            steal_s: 5.0 + steal_s,
+        };
+        assert_eq!(after(10, 14.0, 1.0).busy_s_since(&start), Ok(5.0));
+        assert_eq!(after(10, 20.02, 0.0).busy_s_since(&start), Ok(0.0), "what ticks round away is nothing");
+        assert!(after(10, 21.0, 0.0).busy_s_since(&start).is_err());
+        let fewer = HostCpu { online: vec![0], ..after(10, 14.0, 1.0) };
+        assert!(fewer.busy_s_since(&start).unwrap_err().contains("went on- or offline"));
+    }
 
     #[test]
     fn a_page_counts_in_parts_with_all_that_have_it() {

@@ -54,7 +54,7 @@ impl Reading {
             server_cpu_s,
             harness_cpu_s: seconds(self.cpu.harness_ns, earlier.cpu.harness_ns),
             strangers_cpu_s: Metric::absent("counted over whole phases alone"),
-            host_cpu_s: self.host_cpu_since(earlier, |host| host.busy_s),
+            host_cpu_s: self.host_cpu_since(earlier, HostCpu::busy_s_since),
             ctx_switches: grown(&self.ctx_switches, &earlier.ctx_switches, |switches| *switches),
             server_ctx_switches: Metric::absent(match self.apart {
                 Some(_) => "counted over warmup and loops alone",
@@ -78,12 +78,12 @@ impl Reading {
     /// CPU seconds that a hypervisor gave to others since an earlier reading
     /// while this host wanted to run.
     pub fn steal_s_since(&self, earlier: &Reading) -> Metric {
-        self.host_cpu_since(earlier, |host| host.steal_s)
+        self.host_cpu_since(earlier, |later, earlier| Ok(later.steal_s - earlier.steal_s))
     }
 
-    fn host_cpu_since(&self, earlier: &Reading, figure: fn(&HostCpu) -> f64) -> Metric {
+    fn host_cpu_since(&self, earlier: &Reading, growth: fn(&HostCpu, &HostCpu) -> Known<f64>) -> Metric {
         match (&self.host_cpu, &earlier.host_cpu) {
-            (Ok(later), Ok(earlier)) => (figure(later) - figure(earlier)).into(),
+            (Ok(later), Ok(earlier)) => growth(later, earlier).into(),
             (Err(reason), _) | (_, Err(reason)) => Metric::absent(reason),
         }
     }
@@ -121,7 +121,7 @@ mod tests {
             io: Err("/proc/self/io: Permission denied (os error 13)".to_owned()),
             cpu: CpuTimes { client_ns: 5_000_000_000, harness_ns: 10, background_ns: 100 },
             apart: None,
-            host_cpu: Ok(HostCpu { busy_s: 10.0, steal_s: 1.0 }),
+            host_cpu: Err("/proc/stat: not as expected".to_owned()),
             ctx_switches: Ok(7),
             rss_bytes: Ok(4096),
         }

@@ -4,10 +4,15 @@ use rumba_core::limits::StorageLimit;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{PhaseKind, Spent};
 
-use crate::meter::DiskSize;
+use crate::meter::{DiskSize, HOST_CPU_ROUNDING_S};
 
 const KB: f64 = 1024.0;
 const MB: f64 = 1024.0 * 1024.0;
+/// By how much the host's CPU may seem less than that of processes though it is not: ticks that are cut off, the host's
+/// and those of strangers, in seconds; and a share, because what a hypervisor takes from a CPU that is about to wake up
+/// is counted as stolen and as idle.
+const HOST_ERROR_S: f64 = HOST_CPU_ROUNDING_S + 0.02;
+const HOST_ERROR_SHARE: f64 = 0.01;
 
 /// Computes the metrics of a phase.
 pub fn metrics(
@@ -68,9 +73,9 @@ pub fn metrics(
     }
 }
 
-/// CPU seconds of the host that are neither rumba's own nor strangers'. What the
-/// kernel did for strangers is in no account of theirs: where they worked more
-/// than the trial, most of the rest may be theirs.
+/// CPU seconds of the host that are neither rumba's own nor strangers', and so never less than what the trial's processes
+/// are charged with. What the kernel did for strangers is in no account of theirs: where they worked more than the trial,
+/// most of the rest may be theirs.
 fn host_cpu_s(spent: &Spent) -> Metric {
     if let (Some(strangers), Some(charged)) = (spent.strangers_cpu_s.value(), spent.cpu_s.value())
         && strangers > charged
@@ -80,18 +85,30 @@ fn host_cpu_s(spent: &Spent) -> Metric {
         ));
     }
     let others = spent.harness_cpu_s.plus(&spent.strangers_cpu_s);
-    match (spent.host_cpu_s.value(), others.value()) {
-        (None, _) => spent.host_cpu_s.clone(),
-        (_, None) => others,
-        (Some(host), Some(others)) if host >= others => Metric::Value(host - others),
-        _ => Metric::absent(
-            "too short: the host's ticks of CPU are fewer than those of processes that are no part of it",
-        ),
+    match (spent.host_cpu_s.value(), others.value(), spent.cpu_s.value()) {
+        (None, _, _) => spent.host_cpu_s.clone(),
+        (_, None, _) => others,
+        (_, _, None) => spent.cpu_s.clone(),
+        (Some(host), Some(others), Some(charged)) => at_least(charged, host - others),
     }
 }
 
-/// CPU seconds that the host spent for a trial and that no process of it is charged with; below zero where the host's
-/// ticks, which are samples, are fewer than what processes used.
+/// The host's CPU for a trial that is charged with so much: no less than that, and none at all where the meters differ
+/// by more than they round.
+fn at_least(charged_s: f64, host_s: f64) -> Metric {
+    if host_s >= charged_s {
+        Metric::Value(host_s)
+    } else if charged_s - host_s <= HOST_ERROR_S + HOST_ERROR_SHARE * charged_s {
+        Metric::Value(charged_s)
+    } else {
+        Metric::absent(format!(
+            "the host's CPUs worked {host_s:.2} s for the trial, whose processes are charged with {charged_s:.2} s: its \
+             kernel counts idle time by sampling, or a hypervisor took CPU from it"
+        ))
+    }
+}
+
+/// CPU seconds that the host spent for a trial and that no process of it is charged with.
 pub fn uncharged_cpu_s(spent: &Spent) -> Metric {
     match spent.cpu_s.value() {
         Some(charged) => host_cpu_s(spent).map(|host| host - charged),
@@ -155,8 +172,27 @@ mod tests {
         spent.strangers_cpu_s = Metric::Value(2.1);
         assert!(of(&spent).host_cpu_us_per_op.reason().unwrap().contains("whom the kernel worked for"));
         assert!(uncharged_cpu_s(&spent).value().is_none(), "so no engine is blamed for it");
-        (spent.cpu_s, spent.strangers_cpu_s) = (Metric::Value(7.0), Metric::Value(6.0));
-        assert!(of(&spent).host_cpu_us_per_op.reason().is_some(), "a negative figure is none");
+    }
+
+    #[test]
+    fn the_host_never_used_less_than_its_processes() {
+        let of = |host_s: f64, charged_s: f64| {
+            let spent = Spent {
+                cpu_s: Metric::Value(charged_s),
+                host_cpu_s: Metric::Value(host_s + 0.75),
+                harness_cpu_s: Metric::Value(0.5),
+                strangers_cpu_s: Metric::Value(0.25),
+                ..Spent::default()
+            };
+            let metrics = metrics(PhaseKind::Loops, 1_000_000, 4.0, 0, &spent, Err("gone".into()), 0);
+            (metrics.host_cpu_us_per_op, uncharged_cpu_s(&spent))
+        };
+        assert_eq!(of(2.5, 2.0), (Metric::Value(2.5), Metric::Value(0.5)));
+        assert_eq!(of(1.96875, 2.0), (Metric::Value(2.0), Metric::Value(0.0)), "ticks that are cut off");
+        let (host, uncharged) = of(1.5, 2.0);
+        assert!(host.reason().unwrap().contains("1.50 s for the trial, whose processes are charged with 2.00 s"));
+        assert!(uncharged.reason().is_some(), "nothing is known of what nobody is charged with");
+        assert!(of(-0.5, 2.0).0.reason().is_some(), "a negative figure is none");
     }
 
     #[test]

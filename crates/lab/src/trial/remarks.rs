@@ -13,7 +13,7 @@ const LATE_SHARE: f64 = 0.1;
 const STEAL_SHARE: f64 = 0.01;
 /// CPU that nobody is charged with and that is worth a warning: this share of what is charged.
 const UNCHARGED_SHARE: f64 = 0.1;
-/// The host's CPU is counted in ticks of 10 ms by sampling: a share of fewer seconds than these says nothing.
+/// The host's idle time and strangers' CPU are told in ticks of 10 ms: a share of fewer seconds than these says nothing.
 const UNCHARGED_S: f64 = 0.25;
 /// CPU of processes that are no part of the trial and that is worth a warning: this share of all CPUs.
 const STRANGERS_SHARE: f64 = 0.05;

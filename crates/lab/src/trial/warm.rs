@@ -93,8 +93,12 @@ impl Trial<'_> {
             if span.ended() < look.min(most) {
                 continue;
             }
-            let lacking = warm.lacking(&self.instance.counters());
+            let counters = self.instance.counters();
+            let lacking = warm.lacking(&counters);
             if lacking.is_empty() || span.ended() >= most {
+                if let Levels::Since(start) = &warm.levels {
+                    levels_unknown(start, &counters).into_iter().for_each(|warning| self.emit(Event::Warning(warning)));
+                }
                 return Ok(lacking);
             }
             look = span.ended() + Duration::from_secs_f64(LOOK_S);
@@ -219,6 +223,30 @@ fn levels_lacking(start: &[Gauge], now: &[Gauge]) -> Vec<String> {
     }
 }
 
+/// The warning that nobody knows whether the levels of an LSM have been written once over: it has levels, and its
+/// compactions are not counted. Then [`levels_lacking`] finds nothing to be lacking.
+fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
+    let levels = levels(now);
+    if levels.is_empty() {
+        return None;
+    }
+    let by_level = |level: &u32| gauge(now, &format!("written_compaction_level{level}_bytes")).is_some();
+    let why = if gauge(now, COMPACTED).is_none() && !levels.keys().all(by_level) {
+        "the engine does not count what its compactions write"
+    } else if start.is_empty() {
+        // What was written before the warmup would stand as written in it.
+        "the engine's counters could not be read as the warmup began"
+    } else {
+        return None;
+    };
+    Some(Warning::new(
+        "warmup-levels-unknown",
+        format!("whether each level of the engine was written once over in the warmup is not known: {why}"),
+        "have the engine count it, where it has a setting for that (`settings.statistics = true`), or read the writes of each \
+         loop to see whether they still rise",
+    ))
+}
+
 /// Bytes written by all compactions.
 const COMPACTED: &str = "written_compaction_bytes";
 
@@ -278,6 +306,22 @@ mod tests {
         assert_eq!(levels_lacking(&tree(50.0), &tree(65.0)).len(), 1);
         assert_eq!(levels_lacking(&tree(50.0), &tree(66.0)), [""; 0]);
         assert_eq!(levels_lacking(&[], &gauges(&[("dirty_bytes", 1.0)])), [""; 0], "a B-tree has no levels");
+    }
+
+    #[test]
+    fn an_engine_that_tells_levels_and_no_compactions_is_not_taken_for_a_steady_one() {
+        let uncounted = gauges(&[("level0_bytes", 1.0), ("level1_bytes", 8.0), ("level2_bytes", 80.0)]);
+        assert_eq!(levels_lacking(&uncounted, &uncounted), [""; 0], "nothing is known");
+        let warning = levels_unknown(&uncounted, &uncounted).unwrap();
+        assert_eq!(warning.code, "warmup-levels-unknown");
+        assert!(warning.remedy.contains("statistics"), "{}", warning.remedy);
+        let of_one_level = [uncounted.clone(), gauges(&[("written_compaction_level1_bytes", 9.0)])].concat();
+        assert!(levels_unknown(&of_one_level, &of_one_level).is_some());
+        let summed = [uncounted, gauges(&[(COMPACTED, 9.0)])].concat();
+        assert_eq!(levels_unknown(&summed, &summed), None);
+        assert!(levels_unknown(&[], &summed).unwrap().message.contains("as the warmup began"));
+        assert_eq!(levels_unknown(&tree(1.0, 1.0), &tree(2.0, 2.0)), None);
+        assert_eq!(levels_unknown(&[], &gauges(&[("dirty_bytes", 1.0)])), None, "a B-tree has no levels");
     }
 
     fn warmed(rate: impl Fn(u64) -> u64, seconds: u64) -> Warm {

@@ -1,6 +1,5 @@
-//! One budget of reads and writes: never exceeded, and used. Judged by operations that the device counted over the time
-//! that it counted them in, so that a slow machine makes a test longer and not wrong. That all of a budget was asked for
-//! is a matter of the machine too, so a stretch in which it was not is measured again.
+//! One budget of reads and writes: never exceeded in any window, and used in the median window. Judged by operations that
+//! the device counted over the time that it counted them in.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,9 +16,10 @@ use crate::support::*;
 const IOPS: u32 = 1000;
 /// The pages of the file that is read and written.
 const PAGES: u64 = 2048;
-/// How long a load runs before it is measured, and how long it is.
+/// How long a load runs before it is measured, and in how many windows of which length it is.
 const BEFORE: Duration = Duration::from_millis(500);
-const MEASURED: Duration = Duration::from_secs(4);
+const WINDOWS: usize = 5;
+const MEASURED: Duration = Duration::from_secs(3);
 /// What the kernel lets through at once, and what a budget makes up for, in seconds of it.
 const SLICES_S: f64 = 0.2;
 
@@ -86,22 +86,36 @@ fn submitted(dir: &Path) -> u64 {
     diskstats::row(&rows, device.number).unwrap().1.submitted
 }
 
-/// The share of the budget that these clients used.
-fn used(path: &Path, clients: &[(Client, u64)]) -> f64 {
+/// Has this thread run whenever it can, as what divides the budget does: whether a budget is asked for is not to be a
+/// matter of who else works on this machine.
+fn ask_first() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: it sets the calling thread's own policy, from a value that outlives the call.
+    assert_eq!(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) }, 0);
+}
+
+/// The shares of the budget that these clients used, window by window.
+fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
     let (stop, dir) = (AtomicBool::new(false), path.parent().unwrap());
     std::thread::scope(|scope| {
         for (client, number) in clients.iter().flat_map(|(client, count)| (0..*count).map(move |n| (client, n))) {
             let stop = &stop;
-            scope.spawn(move || client(path, number, stop));
+            scope.spawn(move || {
+                ask_first();
+                client(path, number, stop);
+            });
         }
         sleep(BEFORE);
-        let (start, before) = (Instant::now(), submitted(dir));
-        sleep(MEASURED);
-        let (seconds, after) = (start.elapsed().as_secs_f64(), submitted(dir));
+        let shares = [(); WINDOWS].map(|()| {
+            let (start, before) = (Instant::now(), submitted(dir));
+            sleep(MEASURED);
+            let (seconds, after) = (start.elapsed().as_secs_f64(), submitted(dir));
+            let allowed = f64::from(IOPS) * (seconds + SLICES_S);
+            assert!((after - before) as f64 <= allowed, "{} operations, {allowed} allowed", after - before);
+            (after - before) as f64 / (f64::from(IOPS) * seconds)
+        });
         stop.store(true, Relaxed);
-        let allowed = f64::from(IOPS) * (seconds + SLICES_S);
-        assert!((after - before) as f64 <= allowed, "{} operations, {allowed} allowed", after - before);
-        (after - before) as f64 / (f64::from(IOPS) * seconds)
+        shares
     })
 }
 
@@ -121,15 +135,11 @@ fn a_budget_is_used_and_not_exceeded_whoever_asks_for_it() {
         let enforcement = host.begin(&storage_alone(storage.clone()));
         let path = enforcement.storage_dir().unwrap().join("file");
         direct_pages(&path, PAGES, |file, page, at| file.write_all_at(page, at));
-        let mut best = 0.0_f64;
-        for _ in 0..8 {
-            best = best.max(used(&path, clients));
-            println!("{name}: {:.1}% of {IOPS} operations/s", best * 100.0);
-            if best >= 0.95 {
-                break;
-            }
-        }
-        assert!(best >= 0.95, "{name}: {:.1}% of the budget was used", best * 100.0);
+        let mut shares = used(&path, clients);
+        println!("{name}: of {IOPS} operations/s were used {shares:.3?}");
+        shares.sort_by(f64::total_cmp);
+        let median = shares[WINDOWS / 2];
+        assert!(median >= 0.95, "{name}: {:.1}% of the budget was used", median * 100.0);
         enforcement.end().unwrap();
     }
     host.assert_nothing_left();

@@ -109,6 +109,7 @@ impl Share {
         let mut seen = served(&device)?;
         let (stop, stopped) = channel::<()>();
         let divide = move || {
+            go_first();
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let now = served(&device)?;
                 let seconds = (now.at - seen.at).as_secs_f64();
@@ -147,6 +148,17 @@ impl Drop for Share {
     fn drop(&mut self) {
         // `end` is for those who want to know.
         let _ = self.stop_and_wait();
+    }
+}
+
+/// Has this thread run as soon as its period is over, whoever else wants a CPU. On a host whose CPUs are all busy it
+/// would wait for its turn, and a burst of one direction meanwhile for its share: of reads and writes by turns a budget
+/// was used to three quarters. It works for some microseconds at a time.
+fn go_first() {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: it sets the calling thread's own policy, from a value that outlives the call. Refused, it waits its turn.
+    unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority);
     }
 }
 
