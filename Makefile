@@ -53,9 +53,10 @@ lint: ## Check formatting and clippy's advice
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-tidy: ## Check arrows between crates, lengths, links
+tidy: ## Check arrows between crates, lengths, links, and the pages' figures against the committed ones
 	@echo "tidy: the house rules"
 	$(call program,xtask,-p xtask) tidy
+	$(call program,xtask,-p xtask) experiments
 
 # Cargo compiles a dependency once for each set of its features, and each choice
 # of packages has its own: what runs after `compile` takes its programs.
@@ -67,9 +68,10 @@ compile:
 	@echo "compile: every target of every crate at once"
 	cargo build --workspace --all-targets
 
+# Within `make test` the tests of the page have run before: what they told is in its closing line.
 tests:
 	@echo "tests: running the tests of every crate"
-	@scripts/test
+	@$(if $(COMPILED),PAGE_TOLD=$(PAGE_TOLD)) scripts/test
 
 # Built without optimisation, which halves the cost of installing it and is soon
 # enough for one graph; beside the build, so that nobody's own is replaced.
@@ -89,6 +91,8 @@ fuzz: ## Fuzz the protocols' clients, FUZZ_SECONDS for each target; installs car
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 PAGE := $(TARGET)/page/sample.html
+# What the page's tests told, for the closing line of `make test`.
+PAGE_TOLD := $(TARGET)/page/told
 
 web: setup-web ## Build the page from web/, compare it with the one in the binary, test it in a browser
 	@echo "web: building web/"
@@ -97,13 +101,15 @@ web: setup-web ## Build the page from web/, compare it with the one in the binar
 	@echo "web: driving a page of made-up figures in chromium"
 	@mkdir -p $(dir $(PAGE))
 	$(call program,examples/sample,-p rumba-report --example sample) $(PAGE) >/dev/null
-	RUMBA_PAGE=$(PAGE) npm --prefix web test
+	RUMBA_PAGE=$(PAGE) RUMBA_PAGE_TOLD=$(PAGE_TOLD) npm --prefix web test
 
-# What takes minutes to install is part of `make test` where it is installed.
+# Where a browser or Node.js is missing, each test of the page is skipped by name, as those of crates are.
 .PHONY: web-if-there
 web-if-there:
+	@mkdir -p $(dir $(PAGE_TOLD)) && rm -f $(PAGE_TOLD)
 	@if scripts/setup web-there; then $(MAKE) --no-print-directory web; \
-	else echo "web: skipped (make web says how to get it)"; fi
+	else sed -n 's/^test("\(.*\)", .*/skipped: page: \1 needs Browser: make web says how to get it/p' \
+	web/test/*.test.mjs > $(PAGE_TOLD); echo "web: skipped (make web says how to get it)"; fi
 
 setup-demo setup-test setup-bench setup-web: setup-%:
 	@scripts/setup $*

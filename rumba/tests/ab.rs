@@ -27,6 +27,9 @@ text = "it runs"
 holds = 'ops_per_s("store") > 0'
 "#;
 
+/// How the outline of the loops begins, with what its verdicts generalise over.
+const KEPT: &str = "store, 2 clients, loops, 4 and 4 repeats from one load of each: ";
+
 fn write(place: &Place, name: &str, engine: &str) {
     let file = FILE.replace("NAME", name).replace("ENGINE", engine);
     std::fs::write(place.path(&format!("{name}.toml")), file).unwrap();
@@ -79,7 +82,10 @@ fn two_files_take_turns_and_their_difference_is_told_at_the_end_and_again() {
     let (code, shown) = said(&place, &["ab", "disk.toml", "nothing.toml", "--out", "out", "--quiet"]);
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("the claims of disk.toml (1) are left out"), "{shown}");
-    let outline = shown.lines().find(|line| line.starts_with("store, 2 clients, loops: ")).unwrap();
+    // What stores nothing has nothing to keep.
+    let begins = KEPT.replace("one load of each", "1 and 4 loads");
+    let outline = shown.lines().find(|line| line.starts_with(&begins)).unwrap();
+    assert!(shown.contains("medians of 4 repeats from one load of each engine"), "{shown}");
     let (better, rest) = outline.split_once("size_bytes <0.01").unwrap();
     assert!(better.contains("better ") && !better.contains(';') && !rest.is_empty(), "{outline}");
     assert!(shown.contains("base   nothing-over-disk: base/store  ") && !shown.contains("Not interleaved"), "{shown}");
@@ -146,7 +152,7 @@ fn a_killed_run_of_both_goes_on_to_its_comparison() {
     assert!(place.report()["trials"].as_array().unwrap().len() < 10, "killed before its end");
     let (code, shown) = said(&place, &["run", "--resume", "out"]);
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("store, 2 clients, loops: "), "{shown}");
+    assert!(shown.contains(KEPT), "{shown}");
     assert!(shown.lines().any(|line| line.contains("store: cache")), "{shown}");
     let report = place.report();
     assert_eq!(turns(&report), there_and_back("base/store", "other/store"));

@@ -95,6 +95,36 @@ fn repeats_start_from_a_load_that_was_aged_once() {
     assert!(told.contains("age") && place.is_clean(), "{told}");
 }
 
+#[test]
+fn every_rung_of_a_ladder_of_clients_starts_from_a_copy_of_one_load() {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb,sqlite", "--out", "out"]);
+    for set in ["maxid1=2000", "clients=[1,2,4]", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"] {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    for engine in ["rocksdb", "sqlite"] {
+        let trials = report["trials"].as_array().unwrap().iter().filter(|trial| trial["engine"] == engine);
+        let (loads, rungs): (Vec<&Value>, Vec<&Value>) = trials.partition(|trial| trial["part"] == "load");
+        let [load] = loads[..] else { panic!("{engine}: {} loads", loads.len()) };
+        assert_eq!(rungs.iter().map(|rung| &rung["clients"]).collect::<Vec<_>>(), [1, 2, 4], "{engine}");
+        let begun = |trial: &Value| phase(trial, "settle").unwrap()["logical_bytes"].as_f64().unwrap();
+        for rung in rungs {
+            assert_eq!((&rung["status"], &rung["loaded_by"]), (&"done".into(), &load["number"]), "{engine}");
+            assert!(phase(rung, "load").is_none() && is_verified(rung), "{engine}");
+            // What the rung before has written is in no copy of a later one.
+            assert_eq!(begun(rung), begun(load), "{engine}");
+        }
+    }
+    let rows = report["summary"]["rows"].as_array().unwrap();
+    let loads: Vec<_> = rows.iter().map(|row| (&row["clients"], &row["loads"], &row["load"]["trials"])).collect();
+    assert_eq!(loads.len(), 6);
+    assert!(loads.iter().all(|(_, loads, trials)| **loads == 1 && trials.as_array().unwrap().len() == 1), "{loads:?}");
+    assert!(place.is_clean());
+}
+
 /// Starts a run from one load, and waits until a trial is in its first loop.
 fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "rocksdb", "--out", "out"]);

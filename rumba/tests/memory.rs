@@ -108,6 +108,39 @@ fn a_stopped_server_is_told_as_that_and_fails_the_trial_after_the_bound() {
     assert!(place.is_clean());
 }
 
+/// Its backends are processes of their own: each that is stopped holds up the clients that it serves.
+#[test]
+#[needs(PostgreSql)]
+fn stopped_backends_of_postgresql_are_told_as_that_and_fail_the_trial_after_the_bound() {
+    let place = Place::new();
+    let more = ["stall=6s", "cache=16MiB", "interval=100ms"];
+    let mut run = start_long_run(&place, "postgresql", &place.path("out"), &more);
+    let server = children(children(run.id())[0])[0];
+    let processes = children(server);
+    processes.iter().for_each(|process| kill("-STOP", *process));
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let cause = failure(&place);
+    let stopped = |process: &u32| cause.contains(&format!("(pid {process}) is in state T"));
+    assert!(cause.starts_with("stalled: no operation ended for"), "{cause}");
+    assert!(processes.iter().any(stopped), "{cause}: {processes:?}");
+    assert_eq!(place.report()["trials"][0]["failure"]["phase"], "loop 1");
+    assert!(processes.iter().chain([&server]).all(|process| !common::is_alive(*process)), "all of it has ended");
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(Root, MemoryGroup, PostgreSql)]
+fn postgresql_in_a_group_that_is_too_small_ends_with_the_memory_as_the_cause_and_leaves_nothing() {
+    let place = Place::new();
+    let more = ["--allow-tight-memory", "--set", "stall=8s", "--set", "maxid1=50000", "--set", "verify=false"];
+    let output = run(&place, "postgresql", "20MiB", "16MiB", &more);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let report = place.report();
+    let cause = report["trials"][0]["failure"]["cause"].as_str().unwrap();
+    assert!(cause.contains("memory"), "{cause}");
+    assert!(place.is_clean());
+}
+
 #[test]
 fn so_is_a_stopped_trial_whose_engine_is_embedded() {
     let place = Place::new();

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, SmallDisk, children, kill, phase, text};
+use common::{Frozen, Place, SmallDisk, children, kill, phase, text};
 use serde_json::Value;
 
 /// A run in a process group of its own, as a shell starts it.
@@ -277,22 +277,6 @@ fn a_suspended_load_spoils_the_loads_figures_alone() {
     let row = &ended.report["summary"]["rows"][0];
     assert!(row["load"].is_null() && row["run"].is_object(), "{row}");
     assert_eq!(row["suspended"][0]["part"], "load");
-}
-
-/// A file system that takes no writes while this lives.
-struct Frozen<'a>(&'a SmallDisk);
-
-impl<'a> Frozen<'a> {
-    fn new(disk: &'a SmallDisk) -> Self {
-        assert!(Command::new("fsfreeze").arg("--freeze").arg(&disk.mount).status().unwrap().success());
-        Self(disk)
-    }
-}
-
-impl Drop for Frozen<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("fsfreeze").arg("--unfreeze").arg(&self.0.mount).status();
-    }
 }
 
 #[test]

@@ -208,6 +208,8 @@ export interface PageData {
   /** Engines that keep no data: no measure for the others, and not drawn until asked for. */
   keep_nothing: string[];
   verdicts: Verdict[];
+  /** What the repeats started from, behind their number: what verdicts generalise over. */
+  repeats_from?: string;
   metrics: MetricInfo[];
   trials: Trial[];
 }

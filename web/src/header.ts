@@ -18,7 +18,7 @@ function whatRan(context: Context): string {
     counted(context.alone.length, "engine"),
     `${clients} ${clients === "1" ? "client" : "clients"}`,
     `${counted(trial.run.loops, "loop")} of ${seconds(trial.run.loop_s)}`,
-    counted(repeats, "repeat"),
+    counted(repeats, "repeat") + (data.repeats_from ?? ""),
   ].join(" · ");
 }
 

@@ -107,11 +107,27 @@ function costSection(context: Context): HTMLElement {
     "cost",
     "Cost per operation",
     `Medians of all loops; below each, its ratio to ${current().baseline} and what the repeats say of it: a 95% interval once it is decided. Bold is what every other engine is found worse than. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
+    rates(context),
     figureTable(context, "cost", COST, (row) => row.run),
     notes.length > 0 && h("p", { class: "about" }, notes.join(" ")),
     spreadTable(context, COST, (row) => row.run),
     writtenTable(context),
     debtTable(context),
+  );
+}
+
+/** How often the verdicts below the ratios err, where there are any. */
+function rates(context: Context): HTMLElement | null {
+  const { relative = [] } = context.data.summary;
+  const judged = relative.flatMap(({ rows }) => rows).flatMap(({ metrics }) => metrics);
+  const headline = (metric: string) => judged.some((ratio) => ratio.metric === metric && ratio.headline);
+  const heads = COST.filter(({ metric }) => headline(metric)).map(({ head, unit }) => (head === "with drain" ? `${unit} ${head}` : head));
+  if (heads.length === 0) return null;
+  const listed = heads.length === 1 ? heads.join("") : `${heads.slice(0, -1).join(", ")} and ${heads.at(-1)}`;
+  return h(
+    "p",
+    { class: "about rates" },
+    `What is said of ${listed} is wrong in at most 5 of 100 cases each. All other columns bear a false discovery rate of 5% together: on average no more than one in twenty of those that are said to differ do not.`,
   );
 }
 

@@ -56,6 +56,58 @@ test("a click on a row makes it the baseline, and the link keeps it", { skip }, 
   assert.deepEqual(await ratios(again), await ratios(tab));
 });
 
+test("below a ratio stands its interval once it is decided, and in words where it is not", { skip }, async () => {
+  const { tab } = await open();
+  const { baseline, verdicts } = await tab.evaluate(() => {
+    const data = JSON.parse(document.getElementById("data").textContent);
+    const { rows } = data.summary.relative.find(({ baseline }) => baseline === data.baseline);
+    const judged = rows.map(({ engine, metrics }) => [engine, metrics.find(({ metric }) => metric === "ops_per_s")]);
+    return { baseline: data.baseline, verdicts: Object.fromEntries(judged) };
+  });
+  const rows = await tab.locator("#cost .figures tbody tr").evaluateAll((all) =>
+    all.map((row) => {
+      const cell = row.querySelector("td:nth-child(2)");
+      const conclusion = cell.querySelector(".conclusion");
+      return {
+        engine: row.querySelector("th").textContent.trim(),
+        ratio: cell.querySelector(".ratio").textContent,
+        words: conclusion?.textContent,
+        title: conclusion?.title,
+        kind: conclusion?.className,
+      };
+    }),
+  );
+  const shown = (number) => (number >= 10 ? number.toFixed(1) : number.toFixed(2));
+  assert.equal(rows.length, Object.keys(verdicts).length + 1);
+  const seen = new Set();
+  for (const { engine, ratio, words, title, kind } of rows) {
+    if (engine === baseline) {
+      assert.deepEqual([ratio, words], ["1.00×", undefined], "nothing is concluded about the baseline itself");
+      continue;
+    }
+    const judged = verdicts[engine];
+    seen.add(judged.change);
+    assert.equal(ratio, `${shown(judged.ratio)}×`, engine);
+    assert.equal(kind, `conclusion ${judged.change}`, engine);
+    if (judged.change === "worse") {
+      assert.equal(words, `${shown(judged.low)}–${shown(judged.high)}`, engine);
+      assert.equal(title, "95% interval of the ratio: decided");
+    } else {
+      assert.equal(words, "not decided", engine);
+      assert.match(title, /the repeats cannot tell.*1 more repeat would probably decide/);
+    }
+  }
+  assert.deepEqual(seen, new Set(["worse", "undecided"]), "the sample has both");
+});
+
+test("it says what the repeats started from, and how often verdicts err", { skip }, async () => {
+  const { tab } = await open();
+  assert.match(await tab.locator("header .ran").textContent(), / · 4 repeats, each from its own load$/);
+  const rates = await tab.locator("#cost .rates").textContent();
+  assert.match(rates, /^What is said of operations, reads, KB\/op with drain, µs\/op with drain and size is wrong in at most 5 of 100 cases each/);
+  assert.match(rates, /All other columns bear a false discovery rate of 5% together/);
+});
+
 test("what is too small to measure wins nothing and is nobody's measure", { skip }, async () => {
   const { tab } = await open();
   const changed = await tab.evaluate(() => {

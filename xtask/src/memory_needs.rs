@@ -137,6 +137,7 @@ impl Measured {
 /// # Errors
 /// A build that does not run in a roomy group, or a table that cannot be written.
 pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
+    unknown(named)?;
     let path = root.join(TABLE);
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let mut all: Vec<Measured> = known.lines().filter(|line| !line.starts_with('#')).filter_map(Measured::of).collect();
@@ -149,6 +150,14 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
         write(&path, &mut all)?;
     }
     write(&path, &mut all)
+}
+
+/// A name that no build has would measure nothing and say nothing.
+fn unknown(named: &[&str]) -> Result<(), String> {
+    let is_known = |name: &str| name == "--fit" || BUILDS.iter().any(|(build, ..)| *build == name);
+    let Some(name) = named.iter().find(|name| !is_known(name)) else { return Ok(()) };
+    let builds: Vec<&str> = BUILDS.iter().map(|(build, ..)| *build).collect();
+    Err(format!("there is no build {name}; the builds are {}", builds.join(", ")))
 }
 
 fn write(path: &Path, all: &mut [Measured]) -> Result<(), Box<dyn Error>> {
@@ -275,4 +284,36 @@ fn rumba() -> Result<Command, Box<dyn Error>> {
         return Err(format!("there is no {}: cargo build -p rumba", beside.display()).into());
     }
     Ok(Command::new(beside))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn builds_that_are_not_named_keep_their_lines_and_one_that_does_not_exist_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("engines")).unwrap();
+        let lines = |table: &str| -> Vec<String> {
+            table.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+        };
+        let table = include_str!("../../engines/memory-needs.txt");
+        std::fs::write(root.path().join(TABLE), table).unwrap();
+        measure(root.path(), &["--fit"]).unwrap();
+        assert_eq!(lines(&std::fs::read_to_string(root.path().join(TABLE)).unwrap()), lines(table));
+        let said = measure(root.path(), &["postgresql-15"]).unwrap_err().to_string();
+        assert!(
+            said.starts_with("there is no build postgresql-15; ") && said.contains("postgresql/postgresql-15"),
+            "{said}"
+        );
+        // One that was measured goes to its place among the others.
+        let mut all: Vec<Measured> = lines(table).iter().filter_map(|line| Measured::of(line)).collect();
+        let count = all.len();
+        all.push(Measured { name: "postgresql/postgresql-15".into(), ..Measured::of(&lines(table)[0]).unwrap() });
+        write(&root.path().join(TABLE), &mut all).unwrap();
+        let merged = lines(&std::fs::read_to_string(root.path().join(TABLE)).unwrap());
+        let others: Vec<&String> = merged.iter().filter(|line| !line.starts_with("postgresql/")).collect();
+        assert_eq!((merged.len(), others), (count + 1, lines(table).iter().collect()));
+    }
 }

@@ -44,7 +44,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Of a log of `cargo test`, which ended well or did not: a runner that dies prints no result.
+    /// Of a log of `cargo test`, with what the page's tests told behind it in TAP, which ended well or did not: a runner that dies prints no result.
     pub fn of(log: &str, ended_well: bool, machine: &Machine) -> Self {
         let mut sum = Self { ended_well, ..Self::default() };
         for line in log.lines() {
@@ -53,13 +53,23 @@ impl Sum {
                 sum.failed += before(result, "failed;");
                 sum.ignored += before(result, "ignored;");
             } else if let Some(told) = line.strip_prefix("skipped: ") {
-                sum.skipped.push(told.to_owned());
-                if machine.is_strict && machine.is_complete && !is_excused(told, &machine.may_lack) {
-                    sum.wrongly.push(told.to_owned());
-                }
+                sum.skip(told.to_owned(), machine);
+            } else if let Some((test, why)) = line.split_once(" # SKIP ") {
+                let test = test.split_once(" - ").map_or(test, |(_, name)| name);
+                sum.skip(format!("page: {test} needs Browser: {why}"), machine);
             }
+            let told = |word: &str| line.strip_prefix(word).and_then(|count| count.trim().parse::<u64>().ok());
+            sum.passed += told("# pass ").unwrap_or(0);
+            sum.failed += told("# fail ").unwrap_or(0) + told("# cancelled ").unwrap_or(0);
         }
         sum
+    }
+
+    fn skip(&mut self, told: String, machine: &Machine) {
+        if machine.is_strict && machine.is_complete && !is_excused(&told, &machine.may_lack) {
+            self.wrongly.push(told.clone());
+        }
+        self.skipped.push(told);
     }
 
     /// Whether all is well.
@@ -97,7 +107,8 @@ impl fmt::Display for Sum {
                  machine lacks for good goes into RUMBA_TESTS_MAY_LACK=\"LoopDevice MemoryGroup\""
             )?;
         }
-        let helpers = self.ignored.saturating_sub(self.skipped.len() as u64);
+        let of_page = self.skipped.iter().filter(|told| told.starts_with("page: ")).count();
+        let helpers = self.ignored.saturating_sub((self.skipped.len() - of_page) as u64);
         if helpers > 0 {
             writeln!(f, "test: {helpers} more are ignored because other tests run them, or who asks for them")?;
         }
@@ -150,6 +161,31 @@ mod tests {
         assert_eq!(Sum::of(LOG, true, &lacks(&["LoopDevice"])).wrongly.len(), 1);
         assert_eq!(Sum::of(LOG, true, &lacks(&["Loop", "Root"])).wrongly.len(), 2);
         assert!(Sum::of(LOG, true, &lacks(&["Server(\"mysql@9.7\")", "LoopDevice"])).is_ok());
+    }
+
+    #[test]
+    fn tests_of_the_page_are_counted_as_those_of_crates_are() {
+        let ran = "TAP version 13\nok 1 - it draws\nnot ok 2 - it prints\n1..2\n# tests 2\n# pass 1\n# fail 1\n# cancelled 0\n\
+            # skipped 0\n";
+        let sum = Sum::of(&format!("{LOG}{ran}"), true, &Machine::default());
+        assert!(sum.to_string().ends_with("\nFAILED: 6 passed, 1 failed, 2 skipped"), "{sum}");
+        // Either way of being skipped: without a browser make names them, without a page they do so themselves.
+        let named = "skipped: page: it draws needs Browser: make web says how to get it\n";
+        let by_itself = "ok 1 - it draws # SKIP no page: RUMBA_PAGE=FILE\n# pass 0\n# fail 0\n# skipped 1\n";
+        for skipped in [named, by_itself] {
+            let log = format!("{LOG}{skipped}");
+            let sum = Sum::of(&log, true, &Machine::default());
+            let told = sum.to_string();
+            assert!(
+                told.ends_with("\nok: 5 passed, 0 failed, 3 skipped") && told.contains("test: 1 more are"),
+                "{told}"
+            );
+            let alone = Machine { may_lack: vec!["LoopDevice".into(), "Server(\"mysql@9.7\")".into()], ..ci() };
+            let sum = Sum::of(&log, true, &alone);
+            assert!(!sum.is_ok() && sum.to_string().contains("test: wrongly skipped: page: it draws needs Browser"));
+            let excused = Machine { may_lack: [alone.may_lack.clone(), vec!["Browser".into()]].concat(), ..ci() };
+            assert!(Sum::of(&log, true, &excused).is_ok());
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
 use crate::record::Status;
+use crate::starts::Starts;
 use crate::warning::Warning;
 use crate::workload::{ResponseLimit, Short, engine_in_test};
 
@@ -218,6 +219,16 @@ pub struct Suspended {
 }
 
 impl Row {
+    /// What the repeats of a part started from: of a load each repeat is itself another.
+    pub fn starts(&self, part: Part) -> Starts {
+        let (phase, loads) = match part {
+            Part::Load => (&self.load, None),
+            Part::Run => (&self.run, Some(self.loads)),
+        };
+        let repeats = phase.as_ref().map_or(0, |phase| phase.repeats.len() as u32);
+        Starts { repeats, loads: loads.unwrap_or(repeats) }
+    }
+
     /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.
     pub fn why_unsound(&self) -> Option<String> {
         let first = self.unsound.first()?;
@@ -474,6 +485,12 @@ pub struct ComparedRow {
     pub all_clients: Vec<u32>,
     /// Which part.
     pub part: Part,
+    /// What the base's repeats started from.
+    #[serde(default)]
+    pub base_starts: Starts,
+    /// What the other's repeats started from.
+    #[serde(default)]
+    pub other_starts: Starts,
     /// Why nothing is decided though there are figures: a repeat's data failed its verification.
     pub unsound: Option<String>,
     /// The metrics that at least one run has.

@@ -26,6 +26,7 @@ pub mod results;
 pub mod server;
 pub mod setting;
 pub mod sql;
+pub mod starts;
 pub mod units;
 pub mod value;
 pub mod wait;

@@ -11,7 +11,7 @@ use rumba_core::warning::Warning;
 use serde::Serialize;
 
 use crate::server::in_server;
-use crate::tables::ending;
+use crate::tables::{ending, repeats_from};
 use crate::timeline::{Timeline, round, timeline};
 use crate::verdict::{Verdict, default_baseline, keeps_nothing, verdicts};
 
@@ -37,6 +37,8 @@ struct PageData<'a> {
     /// Engines that keep no data: no measure for the others, and not drawn until asked for.
     keep_nothing: Vec<&'a str>,
     verdicts: Vec<Verdict>,
+    /// What the repeats started from, behind their number: ` from one load of each engine`.
+    repeats_from: String,
     metrics: Vec<MetricData<'a>>,
     trials: Vec<TrialData<'a>>,
 }
@@ -105,6 +107,7 @@ pub fn html(results: &Results, summary: &Summary) -> String {
         baseline: default_baseline(summary),
         keep_nothing: keep_nothing(summary),
         verdicts: verdicts(summary),
+        repeats_from: repeats_from(summary),
         metrics: metrics_data(summary),
         trials: trials_data(results, summary),
     };

@@ -150,6 +150,8 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
         clients: row.clients,
         all_clients: vec![row.clients],
         part,
+        base_starts: row.starts(part),
+        other_starts: match_row.starts(part),
         unsound,
         metrics,
     }

@@ -157,7 +157,8 @@ impl Gate {
             let lost = !compared.base.numbers().is_empty() && compared.other.numbers().is_empty();
             return (if lost { Found::NotJudged } else { Found::Undecided }, why);
         };
-        let samples = Samples::scaled(&compared.other.numbers(), &compared.base.numbers(), self.bound);
+        let starts = [row.other_starts, row.base_starts];
+        let samples = Samples::scaled(&compared.other.numbers(), &compared.base.numbers(), self.bound, starts);
         let seen = format!("the ratio of the medians is {ratio:.3}");
         if samples.fewest() < 2 {
             return (Found::SeenOnce, format!("{seen}, seen once"));
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(gated("ops_per_s < 0.95", &base, &[99.0, 100.0, 98.5]).verdict, Found::Fails);
         let near = gated("ops_per_s<0.95", &base, &[94.0, 96.0, 95.5]);
         assert_eq!(near.verdict, Found::Undecided);
-        assert!(near.reason.contains("permutation test, 3 and 3 repeats"), "{}", near.reason);
+        assert!(near.reason.contains("permutation test, 3 and 3 repeats, each from its own load"), "{}", near.reason);
         assert_eq!(gated("ops_per_s < 0.95", &[100.0], &[10.0]).verdict, Found::SeenOnce);
         assert_eq!(gated("load_ops_per_s >= 1", &base, &base).verdict, Found::Undecided);
         assert_eq!(gated("get_node.p99_ms > 1.1", &base, &base).verdict, Found::Fails);

@@ -96,6 +96,7 @@ fn row(records: &[&Record]) -> Row {
         let (trial, repeat) = (record.plan.number, record.plan.repeat);
         Some(Unsound { trial, repeat, reason: why_unsound(record)? })
     });
+    let run = run_figures(&sound_runs);
     Row {
         engine: plan.engine.name.clone(),
         test: plan.test.clone(),
@@ -103,18 +104,19 @@ fn row(records: &[&Record]) -> Row {
         facts: plan.facts,
         clients: plan.clients,
         load: load_figures(&sound),
-        run: run_figures(&sound_runs),
         broken: broken(records),
         unsound: unsound.collect(),
         suspended: records.iter().flat_map(|record| suspended(record)).collect(),
-        loads: loads(&runs),
+        loads: run.as_ref().map_or(0, |run| loads(&runs, run)),
+        run,
     }
 }
 
-/// How many loads the repeats started from: each its own, or several one.
-fn loads(runs: &[&Record]) -> u32 {
-    let shared: BTreeSet<u32> = runs.iter().filter_map(|record| record.plan.loaded_by).collect();
-    let own = runs.iter().filter(|record| record.plan.loaded_by.is_none()).count();
+/// How many loads the repeats that are in the figures started from: each its own, or several one.
+fn loads(runs: &[&Record], figures: &PhaseFigures) -> u32 {
+    let runs = || runs.iter().filter(|record| figures.trials.contains(&record.plan.number));
+    let shared: BTreeSet<u32> = runs().filter_map(|record| record.plan.loaded_by).collect();
+    let own = runs().filter(|record| record.plan.loaded_by.is_none()).count();
     (shared.len() + own) as u32
 }
 
@@ -452,6 +454,11 @@ mod tests {
         mixed.push(record("a", 8, 3));
         let mixed = summarise(&results(mixed));
         assert_eq!((mixed.rows[0].loads, mixed.rows[0].load.as_ref().unwrap().trials.len()), (2, 2));
+        let mut broken = from_one_load(&[(8, 1), (8, 2)]);
+        let mut own = record("a", 8, 3);
+        break_data(&mut own);
+        broken.push(own);
+        assert_eq!(summarise(&results(broken)).rows[0].loads, 1, "what is in no figure says nothing of it");
     }
 
     #[test]

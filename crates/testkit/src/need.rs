@@ -41,6 +41,8 @@ pub enum Need {
     Sysbench,
     /// The program valgrind.
     Valgrind,
+    /// The program node.
+    Node,
 }
 
 /// A need that is not met.
@@ -89,6 +91,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Openssl => probe::program("openssl", "openssl"),
         Need::Sysbench => probe::program("sysbench", "sysbench"),
         Need::Valgrind => probe::program("valgrind", "valgrind"),
+        Need::Node => probe::program("node", "nodejs"),
     }
 }
 

@@ -122,6 +122,22 @@ impl SmallDisk {
     }
 }
 
+/// A file system that takes no writes while this lives.
+pub struct Frozen<'a>(&'a SmallDisk);
+
+impl<'a> Frozen<'a> {
+    pub fn new(disk: &'a SmallDisk) -> Self {
+        assert!(Command::new("fsfreeze").arg("--freeze").arg(&disk.mount).status().unwrap().success());
+        Self(disk)
+    }
+}
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze").arg("--unfreeze").arg(&self.0.mount).status();
+    }
+}
+
 /// Fills the file system of a directory to its last byte.
 pub fn fill(directory: &Path) {
     use std::io::Write;

@@ -2,18 +2,18 @@
 
 use super::measure::Bench;
 use super::{Failure, Line};
-use crate::simulate::{DRAWS, simulate};
+use crate::simulate::simulate;
 
 /// The worst cell of the simulation, and what it finds.
 pub fn verdicts(_: &Bench) -> Result<Vec<Line>, Failure> {
-    let simulated = simulate(DRAWS);
+    let simulated = simulate();
     let command = "cargo run --release -p xtask -- simulate".to_owned();
     Ok(vec![
         Line {
             what: "false verdicts of engines that are alike, the worst of 81 cells of 2 to 10 repeats".to_owned(),
             goal: "at most 5%, and three standard errors of the simulation".to_owned(),
             measured: format!("{:.1}%", 100.0 * simulated.worst),
-            met: Some(simulated.keeps_level(DRAWS)),
+            met: Some(simulated.keeps_level()),
             command: command.clone(),
         },
         Line {

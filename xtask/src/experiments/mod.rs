@@ -35,6 +35,13 @@ pub struct Report {
     pub missing: Vec<String>,
 }
 
+impl Report {
+    /// Whether the pages say what the files say, or were just `written` so. What is yet to be run has no file to differ from.
+    pub fn is_in_order(&self, written: bool) -> bool {
+        written || self.differing.is_empty()
+    }
+}
+
 /// Where the pages are, from the root.
 const PAGES: [&str; 2] = ["docs/experiments.md", "README.md"];
 

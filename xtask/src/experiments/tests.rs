@@ -76,3 +76,22 @@ fn sums_and_ratios_bind_as_they_do_elsewhere() {
     assert_eq!(number("1 / 0"), Ok(None));
     assert!(number("1 +").is_err() && number("(1").is_err() && number("1 2").is_err() && number("").is_err());
 }
+
+#[test]
+fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(root.path().join("docs/experiments")).unwrap();
+    let figure = |experiment: &str| format!("<!-- = {experiment}: ops_per_s@a ; 0 -->7<!-- / -->\n");
+    std::fs::write(root.path().join("README.md"), figure("yet-to-be-run")).unwrap();
+    std::fs::write(root.path().join("docs/experiments.md"), "nothing measured\n").unwrap();
+    let report = super::check(root.path(), false).unwrap();
+    assert_eq!(report.missing, ["yet-to-be-run"]);
+    assert!(report.is_in_order(false));
+    let (dir, _) = committed();
+    std::fs::copy(dir.path().join("tiny.json"), root.path().join("docs/experiments/tiny.json")).unwrap();
+    std::fs::write(root.path().join("docs/experiments.md"), figure("tiny")).unwrap();
+    let report = super::check(root.path(), false).unwrap();
+    assert_eq!((&report.differing[..], report.is_in_order(false)), (&["docs/experiments.md"][..], false));
+    assert!(super::check(root.path(), true).unwrap().is_in_order(true));
+    assert!(super::check(root.path(), false).unwrap().is_in_order(false), "it was written");
+}

@@ -21,6 +21,9 @@ const SYNC_EVERY: u64 = 64 << 20;
 /// The unit of `st_blocks` (stat(2)).
 const BLOCK_BYTES: u64 = 512;
 
+/// Whether a file has blocks that are another's too.
+pub(super) type AskShared = fn(&File) -> io::Result<bool>;
+
 /// A plain file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FileNote {
@@ -88,6 +91,17 @@ impl Contents {
     /// [`CopyError::Damaged`] when what is there is not what was read then; no
     /// room; what cannot be written; the user's wish to stop.
     pub fn copy(&self, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
+        self.copy_unless(is_shared, from, to, stops)
+    }
+
+    /// The same, with another answer to the question whether a copy's blocks are shared.
+    pub(super) fn copy_unless(
+        &self,
+        is_shared: AskShared,
+        from: &Path,
+        to: &Path,
+        stops: &AtomicUsize,
+    ) -> Result<(), CopyError> {
         let (needed, free) = (self.allocated_bytes, free_bytes(to).unwrap_or(u64::MAX));
         if free < needed {
             return Err(CopyError::NoRoom { path: to.to_owned(), needed, free });
@@ -97,7 +111,7 @@ impl Contents {
             DirBuilder::new().mode(*mode).create(&path).map_err(writing(&path))?;
         }
         for note in &self.files {
-            copy_file(note, &from.join(&note.path), &to.join(&note.path), stops)?;
+            copy_file(note, is_shared, &from.join(&note.path), &to.join(&note.path), stops)?;
         }
         // The directories' entries, too.
         let root = File::open(to).map_err(writing(to))?;
@@ -105,7 +119,13 @@ impl Contents {
     }
 }
 
-fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
+fn copy_file(
+    note: &FileNote,
+    is_shared: AskShared,
+    from: &Path,
+    to: &Path,
+    stops: &AtomicUsize,
+) -> Result<(), CopyError> {
     let damaged = |problem: &str| CopyError::Damaged { path: from.to_owned(), problem: problem.to_owned() };
     let source = File::open(from).map_err(reading(from))?;
     if source.metadata().map_err(reading(from))?.len() != note.bytes {

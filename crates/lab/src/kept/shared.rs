@@ -40,15 +40,21 @@ struct Map {
 /// # Errors
 /// When the filesystem cannot be asked.
 pub fn is_shared(file: &File) -> io::Result<bool> {
+    has_shared(|map| {
+        // SAFETY: the structure is laid out as fiemap.h has it, with room for `count` extents; it outlives the call.
+        let answer = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, std::ptr::from_mut(map)) };
+        if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    })
+}
+
+/// The same of a filesystem that is asked for its extents this way, as often as it has more of them.
+fn has_shared(mut ask: impl FnMut(&mut Map) -> io::Result<()>) -> io::Result<bool> {
     let mut start = 0;
     loop {
         let count = EXTENTS as u32;
         let extents = [Extent::default(); EXTENTS];
         let mut map = Map { start, length: u64::MAX - start, flags: FLAG_SYNC, mapped: 0, count, reserved: 0, extents };
-        // SAFETY: the structure is laid out as fiemap.h has it, with room for `count` extents; it outlives the call.
-        let answer = unsafe { libc::ioctl(file.as_raw_fd(), FIEMAP as _, &raw mut map) };
-        if answer != 0 {
-            let error = io::Error::last_os_error();
+        if let Err(error) = ask(&mut map) {
             return match error.raw_os_error() {
                 Some(libc::EOPNOTSUPP | libc::ENOTTY) => Ok(false),
                 _ => Err(error),
@@ -62,5 +68,45 @@ pub fn is_shared(file: &File) -> io::Result<bool> {
             Some(last) if last.flags & EXTENT_LAST == 0 => start = last.logical + last.length,
             _ => return Ok(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A filesystem with a file of so many extents of a page, of which some have these flags.
+    fn told(extents: u64, flags: impl Fn(u64) -> u32) -> io::Result<bool> {
+        has_shared(|map| {
+            let first = map.start / 4096;
+            for (place, number) in (first..extents).take(EXTENTS).enumerate() {
+                let last = if number + 1 == extents { EXTENT_LAST } else { 0 };
+                let flags = flags(number) | last;
+                map.extents[place] = Extent { logical: number * 4096, length: 4096, flags, ..Extent::default() };
+                map.mapped += 1;
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn one_shared_extent_among_many_is_found_wherever_it_lies() {
+        let encoded = 8; // FIEMAP_EXTENT_ENCODED, which is no sharing.
+        assert!(!told(200, |_| encoded).unwrap());
+        for shared in [0, 63, 64, 130, 199] {
+            assert!(
+                told(200, |number| if number == shared { EXTENT_SHARED | encoded } else { 0 }).unwrap(),
+                "{shared}"
+            );
+        }
+        assert!(!told(0, |_| EXTENT_SHARED).unwrap(), "an empty file has no extents");
+    }
+
+    #[test]
+    fn a_filesystem_that_cannot_tell_shares_nothing_and_one_that_fails_is_no_answer() {
+        let failing = |code| has_shared(|_| Err(io::Error::from_raw_os_error(code)));
+        assert!(!failing(libc::EOPNOTSUPP).unwrap() && !failing(libc::ENOTTY).unwrap());
+        assert_eq!(failing(libc::EIO).unwrap_err().raw_os_error(), Some(libc::EIO));
     }
 }

@@ -117,6 +117,21 @@ fn a_copy_has_blocks_of_its_own_and_is_not_in_the_page_cache() {
     }
 }
 
+/// A filesystem that deduplicates: every file but the first has blocks of others.
+#[test]
+fn a_copy_whose_blocks_the_filesystem_shares_is_refused_and_another_load_would_not_help() {
+    let host = Host::new();
+    let (_kept, target) = (host.kept(), host.target());
+    let data = host.path("load/data");
+    let contents = copy::Contents::of(&data, &GO).unwrap();
+    let large = |file: &fs::File| Ok(file.metadata()?.len() > 1 << 20);
+    let refused = contents.copy_unless(large, &data, &target, &GO).unwrap_err();
+    assert!(matches!(&refused, CopyError::Shared { path } if path.starts_with(&target)), "{refused}");
+    let told = refused.to_string();
+    assert!(told.contains("shares blocks of") && told.contains("repeats_from = \"load\""), "{told}");
+    assert!(!refused.asks_for_another_load());
+}
+
 #[test]
 fn what_is_no_longer_what_was_kept_is_not_started_from() {
     type Harm = fn(&Path);

@@ -241,7 +241,9 @@ fn levels_unknown(start: &[Gauge], now: &[Gauge]) -> Option<Warning> {
     };
     Some(Warning::new(
         "warmup-levels-unknown",
-        format!("whether each level of the engine was written once over in the warmup is not known: {why}"),
+        format!(
+            "whether each level of the engine was written once over before it was taken for steady is not known: {why}"
+        ),
         "have the engine count it, where it has a setting for that (`settings.statistics = true`), or read the writes of each \
          loop to see whether they still rise",
     ))

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part, Side};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, Ratio};
+use rumba_core::starts::Starts;
 
 use super::grid::{Footnotes, Grid};
 use super::notes::failures;
@@ -59,9 +60,10 @@ fn legend(comparison: &Comparison, details: bool) -> String {
     text
 }
 
-/// What changed of an engine: `rocksdb, 8 clients, loops: better ops_per_s 1.20 (1.18–1.22); same size_bytes`.
+/// What changed of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
+/// (1.18–1.22); same size_bytes`.
 fn outline(row: &ComparedRow) -> String {
-    let who = format!("{}, {}, {}", row.engine, clients(row), part_word(row.part));
+    let who = format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row));
     if let Some(why) = &row.unsound {
         return format!("{who}: undecided, because {why}\n");
     }
@@ -103,6 +105,17 @@ fn clients(row: &ComparedRow) -> String {
     } else {
         counted(row.clients as usize, "client")
     }
+}
+
+/// What the verdicts about loops generalise over: `, 4 and 4 repeats from one load of each`. Of a load each repeat is
+/// another, and a single repeat says nothing of others.
+fn starts(row: &ComparedRow) -> String {
+    let sides = [row.base_starts, row.other_starts];
+    let words = Starts::words(&sides);
+    if row.part == Part::Load || words.is_empty() {
+        return String::new();
+    }
+    format!(", {} and {} repeats{words}", sides[0].repeats, sides[1].repeats)
 }
 
 fn part_word(part: Part) -> &'static str {

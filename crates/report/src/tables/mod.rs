@@ -11,8 +11,9 @@ mod warnings;
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{PhaseFigures, Row, Summary};
+use rumba_core::comparison::{Part, PhaseFigures, Row, Summary};
 use rumba_core::results::Results;
+use rumba_core::starts::Starts;
 
 use self::columns::{Column, Pick};
 pub use self::comparison::comparison_table;
@@ -20,7 +21,7 @@ use self::grid::{Footnotes, Grid};
 pub(crate) use self::notes::ending;
 use self::warnings::Warnings;
 use crate::format::{percent, several};
-use crate::verdict::verdict_line;
+use crate::verdict::{keeps_nothing, verdict_line};
 
 /// What can be chosen about the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,8 +145,8 @@ fn heading(results: &Results, summary: &Summary) -> String {
     if let (Some(fewest), Some(most)) = (counts().min(), counts().max()) {
         let repeats = match (fewest, most) {
             (_, 1) => "figures of one repeat, seen once: how far the next would lie from it is not known".to_owned(),
-            _ if fewest == most => format!("medians of {most} repeats"),
-            _ => format!("medians of {fewest} to {most} repeats"),
+            _ if fewest == most => format!("medians of {most} repeats{}", repeats_from(summary)),
+            _ => format!("medians of {fewest} to {most} repeats{}", repeats_from(summary)),
         };
         let _ = writeln!(text, "{repeats}");
     }
@@ -154,6 +155,25 @@ fn heading(results: &Results, summary: &Summary) -> String {
         let _ = write!(text, "{line}");
     }
     text
+}
+
+/// What the repeats of the rows started from, in words: what verdicts generalise over.
+pub(crate) fn repeats_from(summary: &Summary) -> String {
+    // An engine that stores nothing has nothing that could be kept.
+    let rows = || summary.rows.iter().filter(|row| !keeps_nothing(row));
+    let starts = || rows().map(|row| row.starts(Part::Run)).filter(|starts| starts.repeats > 1);
+    let mut words: Vec<String> = starts().map(|starts| Starts::words(&[starts])).collect();
+    words.dedup();
+    match words.as_slice() {
+        [] => String::new(),
+        [own] if own.starts_with(',') => own.clone(),
+        [one] if one.is_empty() => String::new(),
+        [one] => format!("{one} of each engine"),
+        _ => {
+            let loads = || starts().map(|starts| starts.loads);
+            format!(" from {} to {} loads of each engine", loads().min().unwrap_or(0), loads().max().unwrap_or(0))
+        }
+    }
 }
 
 /// The head of the columns that say whose row it is.

@@ -12,6 +12,8 @@ use crate::verdict::default_baseline;
 
 const LEGEND: &str =
     "  + better, - worse, = the same within 1%, ? undecided, 1x seen once; below a ratio its exact 95% interval
+  each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics (page, JSON) bear
+  a false discovery rate of 5% together
 ";
 
 /// A verdict as a mark behind a ratio.

@@ -6,7 +6,7 @@ use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_report::{TableOptions, comparison_table, tables};
+use rumba_report::{TableOptions, comparison_table, html, tables};
 
 const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
 
@@ -22,9 +22,50 @@ fn a_whole_run() {
 #[test]
 fn the_heading_says_the_fewest_and_the_most_repeats() {
     let mut results = results(&[LSM, BTREE], Plan { repeats: 2, ..SHORT });
-    assert!(printed(&results).contains("\nmedians of 2 repeats\n"));
+    assert!(printed(&results).contains("\nmedians of 2 repeats, each from its own load\n"));
     results.trials.pop();
-    assert!(printed(&results).contains("\nmedians of 1 to 2 repeats\n"), "{}", printed(&results));
+    let text = printed(&results);
+    assert!(text.contains("\nmedians of 1 to 2 repeats, each from its own load\n"), "{text}");
+}
+
+/// Results whose repeats of each engine started from one load.
+fn many_starts() -> Results {
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
+    for trial in &mut results.trials {
+        let plan = &mut trial.record.plan;
+        // Loads come before the repeats, one of each engine.
+        plan.loaded_by = Some(100 + u32::from(plan.engine.name == BTREE.name));
+        plan.part = TrialPart::Run;
+    }
+    results
+}
+
+#[test]
+fn what_verdicts_generalise_over_is_told_wherever_they_are() {
+    let mut kept = many_starts();
+    let text = printed(&kept);
+    assert!(text.contains("\nmedians of 4 repeats from one load of each engine\n"), "{text}");
+    assert!(html(&kept, &summarise(&kept)).contains(r#""repeats_from":" from one load of each engine""#));
+    let own = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
+    assert!(html(&own, &summarise(&own)).contains(r#""repeats_from":", each from its own load""#));
+    let outline = |base: &Results, other: &Results| comparison_table(&compare(base, other), false);
+    let text = outline(&kept, &kept);
+    assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from one load of each: "), "{text}");
+    let text = outline(&kept, &own);
+    assert!(text.contains("rocksdb.none, 16 clients, loops, 4 and 4 repeats from 1 and 4 loads: "), "{text}");
+    // The copy of one repeat did not open, and it loaded again.
+    kept.trials[0].record.plan.loaded_by = None;
+    let text = printed(&kept);
+    assert!(text.contains("\nmedians of 4 repeats from 1 to 2 loads of each engine\n"), "{text}");
+}
+
+#[test]
+fn how_often_verdicts_of_headlines_and_of_details_err_stands_below_the_ratios() {
+    let told =
+        "each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics";
+    assert!(printed(&sample()).contains(told));
+    let alone = results(&[LSM], Plan { repeats: 4, ..SHORT });
+    assert!(!printed(&alone).contains(told), "where there is no verdict there is no rate");
 }
 
 #[test]
@@ -293,7 +334,7 @@ fn a_comparison_opens_with_what_changed_of_each_engine_and_keeps_details_for_tho
     faster.ops_per_s *= 1.2;
     let (base, other) = (results(&[LSM, BTREE], plan), results(&[faster, BTREE], plan));
     let text = comparison_table(&compare(&base, &other), false);
-    let loops = text.lines().find(|line| line.starts_with("rocksdb.none, 16 clients, loops: ")).unwrap();
+    let loops = text.lines().find(|line| line.starts_with("rocksdb.none, 16 clients, loops, 4 and 4 repeats")).unwrap();
     assert!(loops.contains("better ops_per_s 1.20 (1."), "{loops}");
     assert!(!text.contains("rss_bytes") && text.contains("--details shows every metric"), "{text}");
     assert!(text.contains("Not interleaved"), "{text}");
@@ -320,7 +361,10 @@ fn a_repeat_that_was_suspended_is_named_and_the_others_decide() {
     let named = "Suspended while they were measured, and in no figure, verdict or claim\n  \
                  rocksdb.none, 16 clients: repeat 2: loop 2, for 9.6 s: it was stopped\n";
     assert!(text.contains(named), "{text}");
-    assert!(text.contains("medians of 3 to 4 repeats") && !text.contains("undecided because"), "{text}");
+    assert!(
+        text.contains("medians of 3 to 4 repeats, each from its own load") && !text.contains("undecided because"),
+        "{text}"
+    );
     assert!(!text.contains("Did not end as planned"), "{text}");
 }
 

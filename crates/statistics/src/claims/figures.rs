@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rumba_core::comparison::{Figure, Part, PhaseFigures, Row};
 use rumba_core::counted::{NOT_COUNTED, rule_of};
 use rumba_core::metric::Metric;
+use rumba_core::starts::Starts;
 
 use super::language::{Number, Operator, Truth};
 use super::names::Asked;
@@ -138,6 +139,16 @@ fn phases_of(number: &Number) -> Vec<(&str, u32, bool)> {
 }
 
 impl Figures<'_> {
+    /// What the repeats of which these numbers read something started from: of several rows, the fewest loads.
+    pub fn starts(self, numbers: &[&Number], repeats: usize) -> Starts {
+        let loads = numbers.iter().flat_map(|number| phases_of(number)).filter_map(|(engine, clients, load)| {
+            let part = if load { Part::Load } else { Part::Run };
+            Some(self.row((engine, clients))?.starts(part).loads)
+        });
+        let repeats = repeats as u32;
+        Starts { repeats, loads: loads.min().unwrap_or(0).min(repeats) }
+    }
+
     /// The repeats that every row has of which these numbers read something.
     pub fn repeats(self, numbers: &[&Number]) -> Vec<u32> {
         let mut common: Option<Vec<u32>> = None;

@@ -13,6 +13,7 @@
 
 use rumba_core::claim::Verdict;
 use rumba_core::ratio::SAME_MARGIN;
+use rumba_core::starts::Starts;
 
 use super::figures::{Absent, Figures, Which, rows_of};
 use super::language::{Number, Operator, Relation};
@@ -46,6 +47,8 @@ pub struct Samples {
     values: Values,
     /// Whether the values are logarithms.
     logs: bool,
+    /// What the repeats of each side started from; one where both are looked at within each repeat.
+    starts: Vec<Starts>,
 }
 
 impl Samples {
@@ -62,26 +65,35 @@ impl Samples {
                 continue;
             }
             let [left, right] = sides.each_ref().map(|side| products(figures, side));
+            let starts = || [(&sides[0], &left), (&sides[1], &right)].map(|(side, of)| figures.starts(side, of.len()));
             if positive(&left) && positive(&right) {
-                return Ok(Self { values: Values::Sides { left: logs(&left), right: logs(&right) }, logs: true });
+                let starts = starts().to_vec();
+                return Ok(Self {
+                    values: Values::Sides { left: logs(&left), right: logs(&right) },
+                    logs: true,
+                    starts,
+                });
             }
             if !only_logs {
-                return Ok(Self { values: Values::Sides { left, right }, logs: false });
+                let starts = starts().to_vec();
+                return Ok(Self { values: Values::Sides { left, right }, logs: false, starts });
             }
         }
         let pairs = pairs(figures, left, right)?;
         let all_positive = pairs.iter().all(|(left, right)| *left > 0.0 && *right > 0.0);
         let difference = |(left, right): &(f64, f64)| if all_positive { left.ln() - right.ln() } else { left - right };
-        Ok(Self { values: Values::Differences(pairs.iter().map(difference).collect()), logs: all_positive })
+        let starts = vec![figures.starts(&[left, right], pairs.len())];
+        Ok(Self { values: Values::Differences(pairs.iter().map(difference).collect()), logs: all_positive, starts })
     }
 
-    /// The other's repeats against a base's, times a factor: `other < 0.95 * base`.
-    pub fn scaled(other: &[f64], base: &[f64], factor: f64) -> Self {
+    /// The other's repeats against a base's, times a factor: `other < 0.95 * base`; and what each side's started from.
+    pub fn scaled(other: &[f64], base: &[f64], factor: f64, starts: [Starts; 2]) -> Self {
+        let starts = starts.to_vec();
         let base: Vec<f64> = base.iter().map(|value| value * factor).collect();
         if positive(other) && positive(&base) {
-            return Self { values: Values::Sides { left: logs(other), right: logs(&base) }, logs: true };
+            return Self { values: Values::Sides { left: logs(other), right: logs(&base) }, logs: true, starts };
         }
-        Self { values: Values::Sides { left: other.to_vec(), right: base }, logs: false }
+        Self { values: Values::Sides { left: other.to_vec(), right: base }, logs: false, starts }
     }
 
     /// The fewest repeats of a side.
@@ -92,14 +104,15 @@ impl Samples {
         }
     }
 
-    /// The test in words.
+    /// The test in words, with what it generalises over.
     pub fn test(&self) -> String {
-        match &self.values {
+        let test = match &self.values {
             Values::Sides { left, right } => {
                 format!("permutation test, {} and {} repeats", left.len(), right.len())
             }
             Values::Differences(differences) => format!("sign-flip test, {} repeats", differences.len()),
-        }
+        };
+        test + &Starts::words(&self.starts)
     }
 
     fn inverted(&self) -> Inverted {

@@ -1,0 +1,108 @@
+//! `scripts/experiments`: what it keeps and how it ends, also when a trial failed. It runs in a tree of its own, so that
+//! no figure of the repository is touched, and without a browser, which leaves the pictures out.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Place, text};
+use serde_json::Value;
+
+/// LMDB's map is too small for the data, so that its load fails.
+const TINY: &str = r#"name = "quickstart"
+[workload.linkbench]
+maxid1 = 2000
+[run]
+clients = 2
+load_clients = 2
+warmup = "100ms"
+loops = 1
+loop = "300ms"
+[[engine]]
+name = "null"
+[[engine]]
+name = "lmdb"
+[engine.settings]
+map_size = "256KiB"
+"#;
+
+/// A tree with the scripts of this one and an experiment of a second.
+fn tree() -> Place {
+    let place = Place::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    // Where npm would have put its modules, the one for pictures is missing.
+    for directory in ["scripts", "experiments", "web/scripts", "web/node_modules"] {
+        std::fs::create_dir_all(place.path(directory)).unwrap();
+    }
+    for file in ["scripts/experiments", "web/scripts/figures.mjs", "web/scripts/picture.mjs", "web/scripts/browser.mjs"]
+    {
+        std::fs::copy(root.join(file), place.path(file)).unwrap();
+    }
+    std::fs::write(place.path("experiments/quickstart.toml"), TINY).unwrap();
+    place
+}
+
+fn script(place: &Place, args: &[&str]) -> Output {
+    let mut command = Command::new(place.path("scripts/experiments"));
+    // What it started from is the path of this program, and nobody's pages are written.
+    command.args(args).env("RUMBA", env!("CARGO_BIN_EXE_rumba")).env("XTASK", "true");
+    command.env("XDG_STATE_HOME", place.path("state")).output().unwrap()
+}
+
+fn kept(place: &Place, name: &str) -> Value {
+    let file = place.path(&format!("docs/experiments/{name}.json"));
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+#[test]
+#[needs(Node)]
+fn a_trial_that_failed_is_kept_with_the_others_and_decides_the_exit_code() {
+    let place = tree();
+    let output = script(&place, &["quickstart"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("no picture of quickstart"), "{}", text(&output));
+    let report = kept(&place, "quickstart");
+    let statuses: Vec<&str> =
+        report["trials"].as_array().unwrap().iter().map(|trial| trial["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["done", "failed"]);
+    let tables = std::fs::read_to_string(place.path("docs/experiments/quickstart.txt")).unwrap();
+    assert!(tables.contains("Did not end as planned") && tables.contains("lmdb"), "{tables}");
+    let here = place.path("");
+    assert!(!tables.contains(here.to_str().unwrap()), "where it ran is nobody's business: {tables}");
+}
+
+#[test]
+#[needs(Node)]
+fn a_variant_replaces_nothing_and_its_arguments_are_those_of_a_run() {
+    let place = tree();
+    let output = script(&place, &["quickstart", "--as", "null-alone", "--engine", "null", "--set", "repeats=2"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(!place.path("docs/experiments/quickstart.json").exists());
+    let trials = kept(&place, "quickstart-null-alone")["trials"].as_array().unwrap().clone();
+    assert!(trials.len() >= 2 && trials.iter().all(|trial| trial["engine"] == "null"), "{} trials", trials.len());
+}
+
+#[test]
+fn a_mistake_in_the_arguments_runs_nothing() {
+    let place = tree();
+    let help = script(&place, &["--help"]);
+    assert!(help.status.success() && text(&help).contains("Exit code: 0 all claims hold"), "{}", text(&help));
+    for (args, said) in [
+        (&["--nothing"][..], "usage: scripts/experiments"),
+        (&["quickstart", "--as"], "usage: scripts/experiments"),
+        (&["small-sever"], "small-server"),
+        (&["quickstart", "--set", "loop=never"], "loop"),
+    ] {
+        let output = script(&place, args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
+        assert!(text(&output).contains(said), "{args:?}: {}", text(&output));
+    }
+    let kept = std::fs::read_dir(place.path("docs/experiments")).map_or(0, Iterator::count);
+    assert_eq!(kept, 0);
+}

@@ -1,0 +1,12 @@
+// Runs the tests of the page; a second time for a program to read, in TAP, into the file that RUMBA_PAGE_TOLD names.
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+
+const tests = readdirSync("test").filter((name) => name.endsWith(".test.mjs"));
+const told = process.env.RUMBA_PAGE_TOLD;
+const reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
+if (told) reporters.push("--test-reporter=tap", `--test-reporter-destination=${told}`);
+const { status } = spawnSync(process.execPath, ["--test", ...reporters, ...tests.map((name) => `test/${name}`)], {
+  stdio: "inherit",
+});
+process.exit(status ?? 1);
