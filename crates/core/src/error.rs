@@ -75,6 +75,22 @@ pub struct Refusal {
     pub words: String,
 }
 
+/// What stood in a transaction's way, as its engine tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// In words: `deadlock`.
+    pub why: &'static str,
+    /// The engine's code.
+    pub code: ErrorCode,
+}
+
+/// As messages have it: `deadlock: server error 1213 (40001)`.
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.why, Behind(self.code))
+    }
+}
+
 /// What went wrong inside an engine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
@@ -145,6 +161,14 @@ impl EngineError {
         matches!(self, EngineError::Conflict { .. })
     }
 
+    /// What stood in the way, if that is what went wrong.
+    pub fn conflict_met(&self) -> Option<Conflict> {
+        match self {
+            EngineError::Conflict { why, code } => Some(Conflict { why, code: *code }),
+            _ => None,
+        }
+    }
+
     /// The engine's code; [`ErrorCode::NONE`] where it told none.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -188,7 +212,12 @@ mod tests {
         assert_eq!(told(ErrorCode::of_vendor(1)), "execute: error 1: no such table; make it");
         let deadlock = EngineError::Conflict { why: "deadlock", code: ErrorCode::of_server(1213, *b"40001") };
         assert_eq!(deadlock.to_string(), "conflict: deadlock: server error 1213 (40001)");
+        assert_eq!(
+            deadlock.conflict_met().map(|met| met.to_string()).as_deref(),
+            Some("deadlock: server error 1213 (40001)")
+        );
         assert_eq!(EngineError::conflict("busy").to_string(), "conflict: busy");
+        assert_eq!(EngineError::failed("write", "no").conflict_met(), None);
         let duplicate = EngineError::Duplicate(ErrorCode::of_server(0, *b"23505"));
         assert_eq!(duplicate.to_string(), "a row with this key is there already: server error 23505");
     }

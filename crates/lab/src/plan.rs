@@ -16,23 +16,28 @@ use crate::spec::{Experiment, RepeatsFrom};
 pub use rest::rest;
 
 /// The trials. First the loads that others start from, one of each engine whose
-/// data can be kept; then the repeats, interleaved (A B A B, not A A B B), so that
-/// a host that grows slower does so for every engine; of a suite, each test by all
+/// data can be kept, or of each of its tests that needs data of its own; then the
+/// repeats, interleaved (A B A B, not A A B B), so that a host that grows slower does so for every engine; of a suite, each test by all
 /// engines before the next test. Where engines are compared
 /// with each other (`[ab]`), each second turn goes the other way round (A B B A):
 /// what a trial leaves behind for the next one meets both.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
-    let mut trials: Vec<TrialPlan> = Vec::new();
-    for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
-        let first = run.clients.first().copied().unwrap_or(1);
-        trials.push(trial(experiment, engine, registry, trials.len(), first, 1, TrialPart::Load));
-    }
-    let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
     let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
         [] => vec![None],
         tests => tests.iter().map(Some).collect(),
     };
+    let mut trials: Vec<TrialPlan> = Vec::new();
+    for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
+        let first = run.clients.first().copied().unwrap_or(1);
+        let mut of_tests: Vec<Option<&Test>> = tests.iter().map(|test| test.filter(|test| test.loads)).collect();
+        of_tests.dedup();
+        for test in of_tests {
+            let load = trial(experiment, engine, registry, trials.len(), first, 1, TrialPart::Load);
+            trials.push(in_test(load, test));
+        }
+    }
+    let loads: Vec<(String, u32)> = trials.iter().map(|load| (load.engine.name.clone(), load.number)).collect();
     for repeat in 1..=run.repeats {
         let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
         if !experiment.pairs.is_empty() && repeat % 2 == 0 {
@@ -41,7 +46,9 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
         for &clients in &run.clients {
             for test in &tests {
                 for &engine in &turn {
-                    let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
+                    let loaded =
+                        engine_in_test(&engine.name, test.filter(|test| test.loads).map(|test| test.name.as_str()));
+                    let load = loads.iter().find(|(name, _)| *name == loaded).map(|(_, number)| *number);
                     let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
                     let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
                     trials.push(in_test(TrialPlan { loaded_by: load, ..planned }, *test));

@@ -45,7 +45,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
     let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
-    clients::refuse_too_many(table, &run, &fitted, bound.ops().len(), registry)?;
+    clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
