@@ -34,13 +34,11 @@ impl Drop for Counting {
 
 /// A transaction is tried again because of this error.
 pub fn tried_again(error: &EngineError) {
-    if let Some(conflict) = error.conflict_met() {
-        COUNTER.with_borrow(|counter| {
-            if let Some(counter) = counter {
-                counter.count(conflict);
-            }
-        });
-    }
+    COUNTER.with_borrow(|counter| {
+        if let Some(counter) = counter {
+            counter.count(Conflict::of(error));
+        }
+    });
 }
 
 #[cfg(test)]
@@ -59,15 +57,15 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_heard_while_somebody_counts_and_other_errors_never() {
+    fn conflicts_are_heard_while_somebody_counts() {
         let heard = Arc::<Heard>::default();
         tried_again(&EngineError::conflict("before"));
         {
             let _counting = count_with(heard.clone());
             tried_again(&EngineError::conflict("deadlock"));
-            tried_again(&EngineError::failed("write", "no"));
+            tried_again(&EngineError::CutOff("restarted"));
         }
         tried_again(&EngineError::conflict("after"));
-        assert_eq!(*heard.0.lock().expect("nobody panicked"), ["deadlock"]);
+        assert_eq!(*heard.0.lock().expect("nobody panicked"), ["deadlock", "connection lost"]);
     }
 }

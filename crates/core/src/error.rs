@@ -75,13 +75,28 @@ pub struct Refusal {
     pub words: String,
 }
 
-/// What stood in a transaction's way, as its engine tells it.
+/// What stood in a transaction's way, as its engine tells it: what it is counted by when it is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// In words: `deadlock`.
     pub why: &'static str,
     /// The engine's code.
     pub code: ErrorCode,
+}
+
+impl Conflict {
+    /// That of an error. A script may begin again after others than conflicts.
+    pub fn of(error: &EngineError) -> Self {
+        let why = match error {
+            EngineError::Conflict { why, .. } => *why,
+            EngineError::Duplicate(_) => "duplicate key",
+            EngineError::CutOff(_) | EngineError::Lost(_) => "connection lost",
+            EngineError::DiskFull(_) => "the device is full",
+            EngineError::Refused(_) => "refused",
+            EngineError::Failed { call, .. } => *call,
+        };
+        Self { why, code: error.code() }
+    }
 }
 
 /// As messages have it: `deadlock: server error 1213 (40001)`.
@@ -161,14 +176,6 @@ impl EngineError {
         matches!(self, EngineError::Conflict { .. })
     }
 
-    /// What stood in the way, if that is what went wrong.
-    pub fn conflict_met(&self) -> Option<Conflict> {
-        match self {
-            EngineError::Conflict { why, code } => Some(Conflict { why, code: *code }),
-            _ => None,
-        }
-    }
-
     /// The engine's code; [`ErrorCode::NONE`] where it told none.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -212,12 +219,9 @@ mod tests {
         assert_eq!(told(ErrorCode::of_vendor(1)), "execute: error 1: no such table; make it");
         let deadlock = EngineError::Conflict { why: "deadlock", code: ErrorCode::of_server(1213, *b"40001") };
         assert_eq!(deadlock.to_string(), "conflict: deadlock: server error 1213 (40001)");
-        assert_eq!(
-            deadlock.conflict_met().map(|met| met.to_string()).as_deref(),
-            Some("deadlock: server error 1213 (40001)")
-        );
+        assert_eq!(Conflict::of(&deadlock).to_string(), "deadlock: server error 1213 (40001)");
+        assert_eq!(Conflict::of(&EngineError::failed("write", "no")).to_string(), "write");
         assert_eq!(EngineError::conflict("busy").to_string(), "conflict: busy");
-        assert_eq!(EngineError::failed("write", "no").conflict_met(), None);
         let duplicate = EngineError::Duplicate(ErrorCode::of_server(0, *b"23505"));
         assert_eq!(duplicate.to_string(), "a row with this key is there already: server error 23505");
     }

@@ -77,8 +77,7 @@ mod tests {
     use super::*;
 
     fn conflict(why: &'static str, vendor: u32) -> Conflict {
-        let error = EngineError::Conflict { why, code: ErrorCode::of_vendor(vendor) };
-        error.conflict_met().expect("it is one")
+        Conflict::of(&EngineError::Conflict { why, code: ErrorCode::of_vendor(vendor) })
     }
 
     #[test]
