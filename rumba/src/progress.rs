@@ -107,7 +107,7 @@ fn phase_line(phase: &PhaseRecord) -> String {
         },
         (PhaseKind::Crash, _) => format!("killed after {} operations in {took}", phase.ops),
         (_, Some(rate)) => format!("{rate:.0} ops/s over {took}{written}"),
-        (PhaseKind::Verify, None) => {
+        (PhaseKind::VerifyLoad | PhaseKind::Verify, None) => {
             let examined: u64 = phase.checks.iter().map(|check| check.examined).sum();
             let wrong: u64 = phase.checks.iter().map(|check| check.wrong).sum();
             format!("{examined} facts examined, {wrong} wrong, in {took}")

@@ -75,6 +75,37 @@ pub struct Refusal {
     pub words: String,
 }
 
+/// What stood in a transaction's way, as its engine tells it: what it is counted by when it is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// In words: `deadlock`.
+    pub why: &'static str,
+    /// The engine's code.
+    pub code: ErrorCode,
+}
+
+impl Conflict {
+    /// That of an error. A script may begin again after others than conflicts.
+    pub fn of(error: &EngineError) -> Self {
+        let why = match error {
+            EngineError::Conflict { why, .. } => *why,
+            EngineError::Duplicate(_) => "duplicate key",
+            EngineError::CutOff(_) | EngineError::Lost(_) => "connection lost",
+            EngineError::DiskFull(_) => "the device is full",
+            EngineError::Refused(_) => "refused",
+            EngineError::Failed { call, .. } => *call,
+        };
+        Self { why, code: error.code() }
+    }
+}
+
+/// As messages have it: `deadlock: server error 1213 (40001)`.
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.why, Behind(self.code))
+    }
+}
+
 /// What went wrong inside an engine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
@@ -188,6 +219,8 @@ mod tests {
         assert_eq!(told(ErrorCode::of_vendor(1)), "execute: error 1: no such table; make it");
         let deadlock = EngineError::Conflict { why: "deadlock", code: ErrorCode::of_server(1213, *b"40001") };
         assert_eq!(deadlock.to_string(), "conflict: deadlock: server error 1213 (40001)");
+        assert_eq!(Conflict::of(&deadlock).to_string(), "deadlock: server error 1213 (40001)");
+        assert_eq!(Conflict::of(&EngineError::failed("write", "no")).to_string(), "write");
         assert_eq!(EngineError::conflict("busy").to_string(), "conflict: busy");
         let duplicate = EngineError::Duplicate(ErrorCode::of_server(0, *b"23505"));
         assert_eq!(duplicate.to_string(), "a row with this key is there already: server error 23505");

@@ -8,6 +8,7 @@
 pub mod acid;
 pub mod claim;
 pub mod comparison;
+pub mod conflict;
 pub mod counted;
 pub mod engine;
 pub mod error;

@@ -25,6 +25,8 @@ pub enum PhaseKind {
     Load,
     /// The engine is brought to a state in which reads are representative.
     Settle,
+    /// What the load has left is proven consistent, before the first client works on it.
+    VerifyLoad,
     /// The mix runs until the data is as in a database that has been in use; then it is settled again.
     Age,
     /// Operations that are not counted.
@@ -53,6 +55,7 @@ impl std::fmt::Display for PhaseKind {
             PhaseKind::Provision => f.write_str("provision"),
             PhaseKind::Load => f.write_str("load"),
             PhaseKind::Settle => f.write_str("settle"),
+            PhaseKind::VerifyLoad => f.write_str("verify load"),
             PhaseKind::Age => f.write_str("age"),
             PhaseKind::Warmup => f.write_str("warmup"),
             PhaseKind::Loop(number) => write!(f, "loop {number}"),
@@ -75,6 +78,7 @@ impl std::str::FromStr for PhaseKind {
             "provision" => PhaseKind::Provision,
             "load" => PhaseKind::Load,
             "settle" => PhaseKind::Settle,
+            "verify load" => PhaseKind::VerifyLoad,
             "age" => PhaseKind::Age,
             "warmup" => PhaseKind::Warmup,
             "loops" => PhaseKind::Loops,
@@ -119,8 +123,8 @@ impl JsonSchema for PhaseKind {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "A phase of a trial: provision, load, settle, age, warmup, loop N, loops (all of them together), backlog, drain, verify, isolation, crash or recovery.",
-            "pattern": "^(provision|load|settle|age|warmup|loop [0-9]+|loops|backlog|drain|verify|isolation|crash|recovery)$"
+            "description": "A phase of a trial: provision, load, settle, verify load, age, warmup, loop N, loops (all of them together), backlog, drain, verify, isolation, crash or recovery.",
+            "pattern": "^(provision|load|settle|verify load|age|warmup|loop [0-9]+|loops|backlog|drain|verify|isolation|crash|recovery)$"
         })
     }
 }
@@ -334,6 +338,10 @@ pub struct PhaseRecord {
     pub ops: u64,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpStats>,
+    /// What transactions were tried again for, in the engine's words with its code, and how often: counted when they
+    /// were, where `retries` are counted when their operation ends. Beyond 16 kinds the rest is `others`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub conflicts: BTreeMap<String, u64>,
     /// The operations of the phase that had not ended with it: of the last loop, and of all loops together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
@@ -348,7 +356,7 @@ pub struct PhaseRecord {
     pub debt_end: Vec<Gauge>,
     /// The engine's own counters at the end.
     pub counters: Vec<Gauge>,
-    /// What was proven (verify and recovery only).
+    /// What was proven (verify load, verify and recovery only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
     /// What transactions were promised, and how that was kept (isolation only).

@@ -142,6 +142,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("device-full", Rank::Unsure, SPEED),
     row("few-samples", Rank::Unsure, &["p99_ms"]),
     row("response-limit", Rank::Note, &[]),
+    row("scaling-ended", Rank::Note, &[]),
     row("no-device", Rank::Note, &[]),
     row("engine-left-out", Rank::Note, &[]),
     row("not-verified", Rank::Note, &[]),

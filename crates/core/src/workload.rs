@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acid::Acid;
-use crate::engine::{Family, Schema, Session};
+use crate::engine::{Family, MostClients, Schema, Session};
 use crate::error::EngineError;
 use crate::rate::Rate;
 use crate::setting::{SettingError, SettingInfo, Settings};
@@ -25,17 +25,26 @@ pub struct OpInfo {
     pub rate: Option<Rate>,
     /// How long it may take, where the workload's specification says so.
     pub limit: Option<ResponseLimit>,
+    /// Whether it is undone on purpose, as the workload's specification wants some to be: it has times and a count of its
+    /// own, and is in no rate and no cost per operation.
+    pub is_undone: bool,
 }
 
 impl OpInfo {
     /// An operation that is known by its name alone.
     pub const fn new(name: &'static str) -> Self {
-        Self { name: Cow::Borrowed(name), short: None, rate: None, limit: None }
+        Self { name: Cow::Borrowed(name), short: None, rate: None, limit: None, is_undone: false }
+    }
+
+    /// One that is known by its name alone, and undone on purpose.
+    pub const fn undone(name: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), short: None, rate: None, limit: None, is_undone: true }
     }
 
     /// A main operation: its abbreviation, and its column's place among the others, from 1.
     pub const fn main(name: &'static str, short: &'static str, column: u32) -> Self {
-        Self { name: Cow::Borrowed(name), short: Some(Short::new(short, column)), rate: None, limit: None }
+        let short = Some(Short::new(short, column));
+        Self { name: Cow::Borrowed(name), short, rate: None, limit: None, is_undone: false }
     }
 
     /// The same, with the rate that is reported of it.
@@ -86,6 +95,8 @@ pub struct Test {
     pub name: String,
     /// The workload's settings in it.
     pub settings: Settings,
+    /// Whether it needs data of its own, loaded by these settings; else tests run over what all of them share.
+    pub loads: bool,
 }
 
 /// What an engine is called in a test of a suite, in records, tables and claims: `innodb/point-query`; by its own name
@@ -110,7 +121,8 @@ pub trait Workload: Send + Sync {
     fn families(&self) -> &'static [Family];
 
     /// The tests of a suite that these settings ask for, in order; none where the workload is one by itself. They run
-    /// one after the other over what [`Workload::bind`] of the settings themselves loads.
+    /// one after the other over what [`Workload::bind`] of the settings themselves loads, but those that load for
+    /// themselves, of about as many bytes.
     ///
     /// # Errors
     /// The offending setting, and what would be accepted.
@@ -165,6 +177,12 @@ pub trait Bound: Send + Sync {
     /// included: what `space_amp` divides by until the loaders have counted them.
     fn expected_logical_bytes(&self) -> u64;
 
+    /// How many clients of the mix its data is enough for; `None` where nothing bounds them. Asked when the experiment is
+    /// read, so that nobody loads for hours to be refused.
+    fn most_clients(&self) -> Option<MostClients> {
+        None
+    }
+
     /// Facts that a reader of the numbers must know: degree cap, deviations.
     fn conditions(&self) -> Vec<(String, String)>;
 
@@ -209,11 +227,17 @@ pub trait Bound: Send + Sync {
     /// Whatever the engine said.
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError>;
 
-    /// Proves that the data is consistent after the run.
+    /// Proves that the data is consistent after the run; and after the load, if [`Bound::verifies_load`].
     ///
     /// # Errors
     /// Whatever the engine said; an inconsistency is not an error but a failed [`Check`].
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError>;
+
+    /// Whether [`Bound::verify`] is to prove what a load has left too, before the first client works on it. A matter of
+    /// what it costs: it reads all data once more.
+    fn verifies_load(&self) -> bool {
+        false
+    }
 
     /// Its proof of what transactions are promised, if it has one.
     fn acid(&self) -> Option<&dyn Acid> {

@@ -45,7 +45,7 @@ impl Moment {
         match ended {
             None => Moment::Load,
             Some("load") => Moment::Settle,
-            Some("settle") => Moment::Warmup,
+            Some("settle" | "verify load") => Moment::Warmup,
             Some("loops") => Moment::Drain,
             Some("drain") => Moment::Verify,
             Some("verify") => Moment::After,

@@ -242,8 +242,12 @@ impl Conduct<'_> {
             match &told {
                 Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-                Some(Event::PhaseStarted { phase: PhaseKind::Verify, .. }) => {
+                Some(Event::PhaseStarted { phase: PhaseKind::VerifyLoad | PhaseKind::Verify, .. }) => {
                     limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                }
+                // What follows is measured.
+                Some(Event::PhaseEnded(phase)) if phase.phase == PhaseKind::VerifyLoad => {
+                    limited.throttle().map_err(std::io::Error::other)?;
                 }
                 Some(Event::Loaded { state }) => left = Some(state.clone()),
                 Some(Event::PhaseEnded(phase)) if phase.phase == PhaseKind::Crash => {

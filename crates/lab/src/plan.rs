@@ -17,31 +17,19 @@ use crate::spec::{Experiment, RepeatsFrom};
 pub use rest::rest;
 
 /// The trials. First the loads that others start from, one of each engine whose
-/// data can be kept; then the repeats, interleaved (A B A B, not A A B B), so that
-/// a host that grows slower does so for every engine; of a suite, each test by all
-/// engines before the next test. Where engines are compared
-/// with each other (`[ab]`), each second turn goes the other way round (A B B A):
-/// what a trial leaves behind for the next one meets both.
+/// data can be kept, or of each of its tests that needs data of its own; then the
+/// repeats, interleaved (A B A B, not A A B B), so that a host that grows slower
+/// does so for every engine; of a suite, each test by all engines before the next
+/// test. Where engines are compared with each other (`[ab]`), each second turn goes
+/// the other way round (A B B A): what a trial leaves behind for the next one meets
+/// both.
 pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
     let run = &experiment.run;
-    let mut trials: Vec<TrialPlan> = Vec::new();
-    let mut loads: Vec<(&str, u32)> = Vec::new();
-    for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
-        let loading = while_loading(engine);
-        if let Some(alike) = trials.iter().find(|load| load_alike(&load.engine, &loading)) {
-            loads.push((&engine.name, alike.number));
-            continue;
-        }
-        // Ageing goes the sooner, the more clients it has.
-        let clients = if run.age_s.is_some() { run.clients.iter().max() } else { run.clients.first() };
-        let clients = clients.copied().unwrap_or(1);
-        trials.push(trial(experiment, &loading, registry, trials.len(), clients, 1, TrialPart::Load));
-        loads.push((&engine.name, trials.len() as u32));
-    }
     let tests: Vec<Option<&Test>> = match experiment.tests.as_slice() {
         [] => vec![None],
         tests => tests.iter().map(Some).collect(),
     };
+    let (mut trials, loads) = loads(experiment, registry, &tests);
     for repeat in 1..=run.repeats {
         let mut turn: Vec<&EngineConfig> = experiment.engines.iter().collect();
         if !experiment.pairs.is_empty() && repeat % 2 == 0 {
@@ -50,7 +38,9 @@ pub fn plan(experiment: &Experiment, registry: &Registry) -> Vec<TrialPlan> {
         for &clients in &run.clients {
             for test in &tests {
                 for &engine in &turn {
-                    let load = loads.iter().find(|(name, _)| *name == engine.name).map(|(_, number)| *number);
+                    let loaded =
+                        engine_in_test(&engine.name, test.filter(|test| test.loads).map(|test| test.name.as_str()));
+                    let load = loads.iter().find(|(name, _)| *name == loaded).map(|(_, number)| *number);
                     let part = if load.is_some() { TrialPart::Run } else { TrialPart::Whole };
                     let planned = trial(experiment, engine, registry, trials.len(), clients, repeat, part);
                     trials.push(in_test(TrialPlan { loaded_by: load, ..planned }, *test));
@@ -67,11 +57,42 @@ fn while_loading(engine: &EngineConfig) -> EngineConfig {
     EngineConfig { limits: Limits { storage, ..engine.limits.clone() }, ..engine.clone() }
 }
 
-/// Whether engines that are to be throttled later differ in nothing else, so that one load serves both. Others that
-/// are alike load for themselves: who runs an engine against itself wants to see what loads differ by.
-fn load_alike(one: &EngineConfig, other: &EngineConfig) -> bool {
-    let is_free = other.limits.storage.as_ref().is_some_and(|storage| !storage.throttle_load);
-    is_free && EngineConfig { name: other.name.clone(), ..one.clone() } == *other
+/// Whether loads differ in nothing but what throttles their engines later, so that one serves both. Others that are
+/// alike load for themselves: who runs an engine against itself wants to see what loads differ by.
+fn load_alike(one: &TrialPlan, other: &TrialPlan) -> bool {
+    let is_free = other.engine.limits.storage.as_ref().is_some_and(|storage| !storage.throttle_load);
+    is_free
+        && EngineConfig { name: other.engine.name.clone(), ..one.engine.clone() } == other.engine
+        && (&one.test, &one.workload_settings) == (&other.test, &other.workload_settings)
+}
+
+/// The loads that others start from; and by the name of who starts from one (an engine, or one in a test that loads for
+/// itself) its number.
+fn loads(
+    experiment: &Experiment,
+    registry: &Registry,
+    tests: &[Option<&Test>],
+) -> (Vec<TrialPlan>, Vec<(String, u32)>) {
+    let run = &experiment.run;
+    // Ageing goes the sooner, the more clients it has.
+    let clients = if run.age_s.is_some() { run.clients.iter().max() } else { run.clients.first() };
+    let clients = clients.copied().unwrap_or(1);
+    let mut of_tests: Vec<Option<&Test>> = tests.iter().map(|test| test.filter(|test| test.loads)).collect();
+    of_tests.dedup();
+    let (mut trials, mut loads): (Vec<TrialPlan>, _) = (Vec::new(), Vec::new());
+    for engine in experiment.engines.iter().filter(|engine| is_kept(experiment, engine, registry)) {
+        let engine = while_loading(engine);
+        for test in &of_tests {
+            let load = trial(experiment, &engine, registry, trials.len(), clients, 1, TrialPart::Load);
+            let load = in_test(load, *test);
+            let alike = trials.iter().find(|other| load_alike(other, &load)).map(|other| other.number);
+            loads.push((load.engine.name.clone(), alike.unwrap_or(load.number)));
+            if alike.is_none() {
+                trials.push(load);
+            }
+        }
+    }
+    (trials, loads)
 }
 
 /// The same trial as a test of a suite.

@@ -99,6 +99,9 @@ fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool
 /// largest value of the bucket, in the order in which they happened, so a stall
 /// of one second stays visible in an hour.
 pub fn timeline(intervals: &[Interval]) -> Timeline {
+    // It parts the load from the run, and is of neither.
+    let is_shown = |interval: &&Interval| interval.phase != PhaseKind::VerifyLoad;
+    let intervals: &[Interval] = &intervals.iter().filter(is_shown).cloned().collect::<Vec<_>>();
     let runs: Vec<&[Interval]> = intervals.chunk_by(|a, b| a.phase == b.phase).collect();
     let phases = runs.iter().filter_map(|run| {
         let (first, last) = (run.first()?, run.last()?);

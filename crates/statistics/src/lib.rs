@@ -11,6 +11,7 @@ mod planning;
 mod ratios;
 mod relative;
 mod remarks;
+mod scaling;
 mod sides;
 mod statistics;
 pub mod steady;

@@ -14,6 +14,7 @@ use crate::charge::{Charged, charged_load, charged_run, ended};
 use crate::claims::judge;
 use crate::relative::relative;
 use crate::remarks::remarks;
+use crate::scaling;
 use crate::statistics::figure;
 use crate::steady;
 
@@ -58,12 +59,15 @@ pub fn summarise(results: &Results) -> Summary {
     let went_on = results.trials.iter().filter(|trial| trial.record.suspended_run().is_none());
     let steadiness: Vec<Steadiness> = went_on.filter_map(steady::steadiness).collect();
     let unsteady = steadiness.iter().flat_map(steady::remarks);
+    // An open loop's rate is what was asked for.
+    let is_closed = records.iter().all(|record| record.plan.run.rate.is_none());
+    let scaling = if is_closed { scaling::remarks(&rows) } else { Vec::new() };
     Summary {
         claims,
         relative: relative(&rows),
         rows,
         unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
-        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).collect(),
+        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),
         steadiness,
     }
 }
@@ -125,9 +129,10 @@ fn why_unsound(record: &Record) -> Option<String> {
     let check = record.phases.iter().flat_map(|phase| &phase.checks).find(|check| check.wrong > 0);
     let broken = check.map(|check| format!("{}: not so for {} of {}", check.name, check.wrong, check.examined));
     broken.or_else(|| match &record.status {
-        Status::Failed { phase: PhaseKind::Verify | PhaseKind::Isolation | PhaseKind::Recovery, cause } => {
-            Some(cause.clone())
-        }
+        Status::Failed {
+            phase: PhaseKind::VerifyLoad | PhaseKind::Verify | PhaseKind::Isolation | PhaseKind::Recovery,
+            cause,
+        } => Some(cause.clone()),
         _ => None,
     })
 }

@@ -35,6 +35,7 @@ pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRec
         suspended: None,
         ops,
         op_types: BTreeMap::from([("get_node".to_owned(), get)]),
+        conflicts: BTreeMap::new(),
         metrics,
         spent,
         debt_start: Vec::new(),

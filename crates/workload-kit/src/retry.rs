@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use rand::SeedableRng;
+use rumba_core::conflict::tried_again;
+use rumba_core::error::EngineError;
 use rumba_core::wait::sleep;
 
 use crate::random::{Random, below};
@@ -28,12 +30,13 @@ impl Retry {
         Self { random: Random::seed_from_u64(seed), most }
     }
 
-    /// Waits before retry number `retry` (from 1); false when there have been enough.
-    /// The client waits, and its thread only if it has no other clients.
-    pub async fn wait(&mut self, retry: u32) -> bool {
+    /// Waits before retry number `retry` (from 1) of what ended with this conflict, and has it counted; false when there
+    /// have been enough. The client waits, and its thread only if it has no other clients.
+    pub async fn wait(&mut self, retry: u32, error: &EngineError) -> bool {
         if retry > self.most {
             return false;
         }
+        tried_again(error);
         sleep(self.pause(retry)).await;
         true
     }
@@ -55,9 +58,10 @@ mod tests {
     #[test]
     fn an_operation_is_given_up_after_its_retries() {
         let mut retry = Retry::new(2, 1);
-        assert!(block_on(retry.wait(1)) && block_on(retry.wait(2)));
-        assert!(!block_on(retry.wait(3)));
-        assert!(!block_on(Retry::new(0, 1).wait(1)));
+        let busy = EngineError::conflict("busy");
+        assert!(block_on(retry.wait(1, &busy)) && block_on(retry.wait(2, &busy)));
+        assert!(!block_on(retry.wait(3, &busy)));
+        assert!(!block_on(Retry::new(0, 1).wait(1, &busy)));
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl LmdbInstance {
             Gauge::new("free_pages", snapshot.free_pages()? as f64),
             Gauge::new("last_txnid", info.me_last_txnid as f64),
             Gauge::new("readers", f64::from(info.me_numreaders)),
+            Gauge::new("waited_writer_us", self.env.waited_us() as f64),
         ];
         for space in 0..self.env.spaces() {
             let (name, stat) = snapshot.stat(space)?;

@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 use lmdb_master_sys as ffi;
 use rumba_core::error::EngineError;
@@ -35,7 +37,12 @@ pub(crate) struct Env {
     raw: NonNull<ffi::MDB_env>,
     spaces: Vec<(&'static str, ffi::MDB_dbi)>,
     dir: PathBuf,
+    /// How long sessions have waited until nobody else wrote. Whoever holds the writer lock adds to it.
+    waited_us: AtomicU64,
 }
+
+/// A wait for the writer lock that is told: a thread that was put to sleep and woken has waited for longer.
+const SHORTEST_WAIT: Duration = Duration::from_micros(10);
 
 // SAFETY: an MDB_env may be used by many threads at once (lmdb.h, mdb_env_open);
 // everything else in `Env` is not changed after opening.
@@ -68,7 +75,8 @@ impl Env {
         let Some(raw) = NonNull::new(raw) else {
             return Err(EngineError::failed("mdb_env_create", describe(code)));
         };
-        let mut env = Env { raw, spaces: Vec::with_capacity(spaces.len()), dir: dir.to_owned() };
+        let spaces_at = Vec::with_capacity(spaces.len());
+        let mut env = Env { raw, spaces: spaces_at, dir: dir.to_owned(), waited_us: AtomicU64::new(0) };
         let map_size = options.map_size_in(dir)?;
         let databases = u32::try_from(spaces.len()).unwrap_or(u32::MAX);
         // SAFETY: the environment is created and not yet open, as these setters require;
@@ -82,6 +90,11 @@ impl Env {
         }
         env.create_databases(spaces)?;
         Ok(Arc::new(env))
+    }
+
+    /// How long sessions have waited until nobody else wrote, all together, microseconds.
+    pub fn waited_us(&self) -> u64 {
+        self.waited_us.load(Relaxed)
     }
 
     fn create_databases(&mut self, spaces: &[KeySpace]) -> Result<(), EngineError> {
@@ -428,10 +441,14 @@ impl Writer {
         if self.is_open() {
             return Err(EngineError::failed("mdb_txn_begin", "this session has a transaction open; end it first"));
         }
-        let mut txn = null_mut();
+        let (mut txn, begun) = (null_mut(), Instant::now());
         // SAFETY: the environment is open; the transaction is ended by `commit`, `abort` or drop.
         let code = unsafe { ffi::mdb_txn_begin(self.env.raw.as_ptr(), null_mut(), 0, &raw mut txn) };
         self.env.check("mdb_txn_begin", code)?;
+        let waited = begun.elapsed();
+        if waited >= SHORTEST_WAIT {
+            self.env.waited_us.store(self.env.waited_us() + waited.as_micros() as u64, Relaxed);
+        }
         self.open = NonNull::new(txn).map(|txn| Open { txn, thread: std::thread::current().id() });
         Ok(())
     }

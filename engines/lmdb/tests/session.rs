@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
 use common::*;
 use rumba_core::engine::{Durability, Engine, Schema};
 use rumba_core::error::EngineError;
@@ -228,6 +230,38 @@ fn two_clients_that_increment_one_counter_lose_no_update() {
     });
     let value = get(&mut *session(&*instance), ROWS, b"counter").unwrap();
     assert_eq!(value, (2 * EACH).to_be_bytes());
+}
+
+/// Who has one writer wants to know what waiting for it costs.
+#[test]
+fn a_wait_for_the_writer_is_counted() {
+    const HELD: Duration = Duration::from_millis(30);
+    let (_dir, instance) = open();
+    let waited_us = || {
+        let counters = instance.counters();
+        counters.iter().find(|counter| counter.name == "waited_writer_us").unwrap().value
+    };
+    let (mut holder, mut waiter) = (session(&*instance), session(&*instance));
+    for _ in 0..100 {
+        holder.begin().unwrap();
+        holder.rollback().unwrap();
+    }
+    let alone_us = waited_us();
+    holder.begin().unwrap();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            waiter.begin().unwrap();
+            let waited = begun.elapsed();
+            waiter.rollback().unwrap();
+            waited
+        });
+        std::thread::sleep(HELD);
+        holder.rollback().unwrap();
+        let waited = waits.join().unwrap();
+        let counted_us = waited_us() - alone_us;
+        assert!(counted_us > 0.0 && counted_us <= waited.as_micros() as f64, "{counted_us} of {waited:?}");
+    });
 }
 
 #[test]

@@ -214,7 +214,7 @@ impl MySqlEngine {
         let capabilities = Capabilities::ask(admin).map_err(|error| {
             SettingError::new("server", error.to_string(), "use a user that may run SHOW VARIABLES and SHOW ENGINES")
         })?;
-        for (name, is_set) in [("binlog", options.binlog), ("tcp", options.tcp)] {
+        for (name, is_set) in [("binlog", options.binlog), ("contention", options.contention), ("tcp", options.tcp)] {
             if is_set {
                 let remedy = "leave it out; it is the server's own affair";
                 return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));

@@ -37,6 +37,12 @@ pub const OWN: &[SettingInfo] = &[
         "true",
         "statements are prepared once; false sends each as text, parameters written out",
     ),
+    info(
+        "contention",
+        Kind::Bool,
+        "false",
+        "time InnoDB's latches of indexes and of the lock system, in the performance schema: what scaling waits for, at a cost",
+    ),
     info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
 ];
 
@@ -68,6 +74,8 @@ pub struct Options {
     pub on_lost: OnLost,
     /// Not `prepared`: statements are sent as text.
     pub text: bool,
+    /// `contention`.
+    pub contention: bool,
     /// `tcp`.
     pub tcp: bool,
     /// The server's own variables, by name with underscores.
@@ -109,6 +117,7 @@ impl Options {
             },
             on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
             text: !own.bool("prepared").unwrap_or(true),
+            contention: own.bool("contention").unwrap_or(false),
             tcp: own.bool("tcp").unwrap_or(false),
             variables,
         })

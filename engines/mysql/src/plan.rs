@@ -54,8 +54,8 @@ impl Plan {
     }
 
     fn set(&mut self, name: &str, value: impl Into<String>, must_hold: bool) {
-        // Several plugins may be loaded, each by a line of its own.
-        if name != "plugin_load_add" {
+        // Several plugins may be loaded, and several instruments switched on, each by a line of its own.
+        if !["plugin_load_add", INSTRUMENT].contains(&name) {
             self.lines.retain(|line| line.name != name);
         }
         self.lines.push(Line { name: name.into(), value: Some(value.into()), must_hold });
@@ -138,6 +138,9 @@ pub fn for_own(asked: &Asked<'_>, software: &Software) -> Result<Plan, SettingEr
     load_engine(&mut plan, software.brand);
     fill(&mut plan, asked, &compressed)?;
     binlog(&mut plan, asked);
+    if asked.options.contention {
+        contention(&mut plan);
+    }
     if let Some(isolation) = isolation(asked, &plan.kind) {
         plan.set("transaction_isolation", isolation.replace(' ', "-"), true);
     }
@@ -222,6 +225,17 @@ fn fill(plan: &mut Plan, asked: &Asked<'_>, compressed: &Compressed) -> Result<(
         plan.set("rocksdb_default_cf_options", families.join(";"), true);
     }
     Ok(())
+}
+
+/// What switches on an instrument of the performance schema.
+const INSTRUMENT: &str = "performance_schema_instrument";
+
+/// Has the latches timed that [`crate::counters`] tells of.
+fn contention(plan: &mut Plan) {
+    plan.set("performance_schema", "ON", true);
+    for latches in crate::counters::LATCHES {
+        plan.set(INSTRUMENT, format!("{latches}=ON"), false);
+    }
 }
 
 fn binlog(plan: &mut Plan, asked: &Asked<'_>) {

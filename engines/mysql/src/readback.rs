@@ -64,8 +64,16 @@ pub fn settings_in_force(admin: &mut Admin, plan: &Plan) -> Result<Vec<(String, 
 
 /// The names of the variable that a line sets, and the value; nothing for options that are no variables.
 fn variable_of(line: &Line) -> Option<(Vec<&str>, &str)> {
-    const NO_VARIABLES: [&str; 7] =
-        ["plugin_load_add", "plugin_load", "rocksdb", "tokudb", "port", "log_bin", "disable_log_bin"];
+    const NO_VARIABLES: [&str; 8] = [
+        "plugin_load_add",
+        "plugin_load",
+        "performance_schema_instrument",
+        "rocksdb",
+        "tokudb",
+        "port",
+        "log_bin",
+        "disable_log_bin",
+    ];
     if NO_VARIABLES.contains(&line.name.as_str()) {
         return None;
     }

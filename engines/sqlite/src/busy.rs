@@ -16,6 +16,8 @@ pub(crate) const OWN: &str = "sqlite";
 
 /// The first pauses in microseconds; Linux adds about 50 to each (`PR_SET_TIMERSLACK`).
 const GROWING_US: [u64; 3] = [50, 100, 200];
+/// No wait for another writer is shorter: what is, is the work of a statement itself.
+pub(crate) const SHORTEST: Duration = Duration::from_micros(GROWING_US[0]);
 /// All further ones.
 const LONGEST_US: u64 = 250;
 

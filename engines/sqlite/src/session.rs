@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
+use crate::busy::SHORTEST;
 use crate::cache::Share;
 use crate::raw::Handle;
 use crate::status::{CacheStatus, Published};
 
 /// Statements between two publications of the connection's counters.
 const PUBLISH_EVERY: u32 = 256;
+
+/// What begins a transaction that writes: it waits until no other does.
+const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// What waits for its answer.
 enum Submitted {
@@ -27,6 +32,8 @@ pub(crate) struct SqliteSession {
     share: Option<Share>,
     published: Arc<Published>,
     statements_run: u32,
+    /// The prepared [`BEGIN`], if there is one.
+    begin: Option<usize>,
     submitted: Option<Submitted>,
     /// The text of a statement that was not prepared.
     text: String,
@@ -37,7 +44,8 @@ pub(crate) struct SqliteSession {
 impl SqliteSession {
     /// A session over an open connection.
     pub fn new(handle: Handle, share: Option<Share>, published: Arc<Published>) -> Self {
-        Self { handle, share, published, statements_run: 0, submitted: None, text: String::new(), loaded: None }
+        let text = String::new();
+        Self { handle, share, published, statements_run: 0, begin: None, submitted: None, text, loaded: None }
     }
 
     fn is_free(&self) -> Result<(), EngineError> {
@@ -63,6 +71,22 @@ impl SqliteSession {
     }
 }
 
+impl SqliteSession {
+    /// Executes what was prepared. Of what begins a transaction it is told how long that has waited for other writers.
+    fn execute(&mut self, statement: usize, visit: Visit<'_>) -> Result<Answer, EngineError> {
+        if self.begin != Some(statement) {
+            return self.handle.execute(statement, visit);
+        }
+        let begun = Instant::now();
+        let answer = self.handle.execute(statement, visit);
+        let took = begun.elapsed();
+        if took >= SHORTEST {
+            self.published.waited(took);
+        }
+        answer
+    }
+}
+
 impl Drop for SqliteSession {
     fn drop(&mut self) {
         self.published.set(CacheStatus { used_bytes: 0, ..self.handle.cache_status() });
@@ -79,7 +103,11 @@ impl SqlSession for SqliteSession {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
-        self.handle.prepare(sql).map(Statement)
+        let statement = self.handle.prepare(sql)?;
+        if sql == BEGIN {
+            self.begin = Some(statement);
+        }
+        Ok(Statement(statement))
     }
 
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
@@ -122,6 +150,7 @@ impl SqlSession for SqliteSession {
     fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
         self.is_free()?;
         self.handle.close(statement.0);
+        self.begin = self.begin.filter(|begin| *begin != statement.0);
         Ok(())
     }
 
@@ -130,7 +159,7 @@ impl SqlSession for SqliteSession {
             return Poll::Ready(Ok(loaded));
         }
         Poll::Ready(match self.submitted.take() {
-            Some(Submitted::Prepared(statement)) => self.handle.execute(statement, visit),
+            Some(Submitted::Prepared(statement)) => self.execute(statement, visit),
             Some(Submitted::Text) => self.handle.execute_text(&self.text, visit),
             None => Err(EngineError::failed("poll_answer", "no statement was submitted")),
         })

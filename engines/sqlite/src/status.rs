@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rumba_core::engine::Gauge;
 
@@ -33,9 +34,16 @@ pub(crate) struct Published {
     write: AtomicU64,
     spill: AtomicU64,
     used_bytes: AtomicU64,
+    waited_us: AtomicU64,
 }
 
 impl Published {
+    /// The session has waited so long until nobody else wrote; it alone says so.
+    pub fn waited(&self, time: Duration) {
+        let waited_us = self.waited_us.load(Ordering::Relaxed) + time.as_micros() as u64;
+        self.waited_us.store(waited_us, Ordering::Relaxed);
+    }
+
     /// Replaces what was published before.
     pub fn set(&self, status: CacheStatus) {
         self.hit.store(status.hit, Ordering::Relaxed);
@@ -76,6 +84,7 @@ impl StatusBoard {
             Gauge::new("cache_write", sum(|place| &place.write)),
             Gauge::new("cache_spill", sum(|place| &place.spill)),
             Gauge::new("cache_used_bytes", sum(|place| &place.used_bytes)),
+            Gauge::new("waited_writer_us", sum(|place| &place.waited_us)),
         ]
     }
 }

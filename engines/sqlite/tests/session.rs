@@ -4,6 +4,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use common::*;
 use rumba_core::error::{EngineError, ErrorCode};
@@ -207,6 +208,36 @@ fn two_clients_that_increment_one_counter_lose_no_update() {
             assert_eq!(int(&mut *setup, "SELECT n FROM t"), 2 * i64::from(EACH), "{journal_mode}, {begin}");
         }
     }
+}
+
+/// Who has one writer wants to know what waiting for it costs.
+#[test]
+fn a_wait_for_the_writer_is_counted() {
+    let (_dir, instance) = open();
+    let waited_us = || {
+        let counters = instance.counters();
+        counters.iter().find(|counter| counter.name == "waited_writer_us").unwrap().value
+    };
+    let mut holder = session(&*instance);
+    holder.run(TABLE).unwrap();
+    holder.run("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(waited_us(), 0.0);
+    let mut waiter = session(&*instance);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            let begin = waiter.prepare("BEGIN IMMEDIATE").unwrap();
+            execute(&mut *waiter, begin, &[], &mut |_| {}).unwrap();
+            let waited = begun.elapsed();
+            waiter.run("ROLLBACK").unwrap();
+            waited
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        holder.run("ROLLBACK").unwrap();
+        let waited = waits.join().unwrap();
+        let counted_us = waited_us();
+        assert!(counted_us > 0.0 && counted_us <= waited.as_micros() as f64, "{counted_us} of {waited:?}");
+    });
 }
 
 #[test]

@@ -34,7 +34,6 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "table-size",
     "versions",
     "tpcc-scale",
-    "tpcc-scale-ten",
     "tpcc-settings",
     "tpcc-trees",
     "tpcc-proof",

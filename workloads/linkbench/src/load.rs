@@ -278,7 +278,7 @@ impl<G: GraphLoad> Worker for RowLoader<G> {
             if !error.is_conflict() {
                 return Err(explained(error));
             }
-            if !self.retry.wait(retries + 1).await {
+            if !self.retry.wait(retries + 1, &error).await {
                 return Err(given_up(&error, retries));
             }
             retries += 1;
@@ -355,7 +355,7 @@ impl<G: GraphLoad> Worker for IndexLoader<G> {
                     return Ok(Op { rows: 0, retries, failed: false });
                 }
                 Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1).await {
+                    if !self.retry.wait(retries + 1, &error).await {
                         return Err(given_up(&error, retries));
                     }
                     retries += 1;

@@ -239,7 +239,7 @@ impl<G: GraphStore> Worker for Requests<G> {
             match self.attempt().await {
                 Ok(rows) => break Op { rows, retries, failed: false },
                 Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1).await {
+                    if !self.retry.wait(retries + 1, &error).await {
                         break Op { rows: 0, retries, failed: true };
                     }
                     retries += 1;

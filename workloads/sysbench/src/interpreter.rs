@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use mlua::ffi::{self, lua_State};
 use mlua::{Lua, LuaOptions, StdLib};
+use rumba_core::conflict::tried_again;
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::worker::{Op, Pace};
 
@@ -112,6 +113,7 @@ impl Client {
     #[cold]
     pub(crate) fn failed(&self, error: &EngineError) {
         self.restarts.set(self.restarts.get() + 1);
+        tried_again(error);
         let code = match error {
             EngineError::CutOff(_) | EngineError::Lost(_) => "connection lost".to_owned(),
             other if other.code() == ErrorCode::NONE => "without a code".to_owned(),

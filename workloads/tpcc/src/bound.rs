@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rumba_core::acid::Acid;
-use rumba_core::engine::{Family, Schema, Session};
+use rumba_core::engine::{Family, MostClients, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
 use rumba_core::rate::Rate;
@@ -28,7 +28,7 @@ const OPS: [OpInfo; 6] = [
     OpInfo::main("order_status", "os", 3),
     OpInfo::main("delivery", "dl", 4),
     OpInfo::main("stock_level", "sl", 5),
-    OpInfo::new("new_order_rolled_back"),
+    OpInfo::undone("new_order_rolled_back"),
 ];
 
 /// Within how many seconds nine in ten of each must be answered (5.2.5.7); of deliveries that is said of the terminal's
@@ -46,21 +46,6 @@ const LOAD_OPS: [OpInfo; 5] = [
     OpInfo::new("load_customers"),
     OpInfo::new("load_orders"),
 ];
-
-/// Refuses more terminals than the warehouses have.
-fn refuse_too_many(config: &Config, at: ClientAddress) -> Result<(), EngineError> {
-    let most = config.sets * config.scale.warehouses * DISTRICTS;
-    if !config.thinks || at.clients <= most {
-        return Ok(());
-    }
-    let words = format!(
-        "{} clients are more than the {most} terminals of {} warehouses: set warehouses = {}, or think = \"none\"",
-        at.clients,
-        config.sets * config.scale.warehouses,
-        at.clients.div_ceil(DISTRICTS * config.sets)
-    );
-    Err(EngineError::failed("tpcc", words))
-}
 
 /// TPC-C with its settings taken, and what the clients of one database share.
 pub struct TpcCBound {
@@ -99,7 +84,6 @@ impl TpcCBound {
         tally: Tally,
     ) -> Result<Box<dyn Client>, EngineError> {
         let config = &self.config;
-        refuse_too_many(config, at)?;
         let set = DataSet::of_client(at.client, config.sets);
         Ok(match session {
             Session::Sql(session) => {
@@ -137,6 +121,18 @@ impl Bound for TpcCBound {
 
     fn expected_logical_bytes(&self) -> u64 {
         u64::from(self.config.sets) * self.config.scale.logical_bytes()
+    }
+
+    /// As terminals they are ten of a warehouse.
+    fn most_clients(&self) -> Option<MostClients> {
+        let warehouses = self.config.sets.saturating_mul(self.config.scale.warehouses);
+        self.config.thinks.then(|| MostClients {
+            clients: warehouses.saturating_mul(DISTRICTS),
+            why: format!(
+                "with think = \"spec\" they are terminals, of which each of the {warehouses} warehouses has ten"
+            ),
+            remedy: "set a warehouse for every ten clients, or think = \"none\"".to_owned(),
+        })
     }
 
     fn conditions(&self) -> Vec<(String, String)> {
@@ -217,6 +213,10 @@ impl Bound for TpcCBound {
             Session::Sql(session) => sql::verify(session, scale, sums),
             Session::Kv(session) => kv::verify(session, scale, sums),
         }
+    }
+
+    fn verifies_load(&self) -> bool {
+        true
     }
 
     fn acid(&self) -> Option<&dyn Acid> {

@@ -38,7 +38,7 @@ pub use conformance::{conformance, schema};
 use rumba_core::engine::Family;
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
-use rumba_core::workload::{Bound, Workload};
+use rumba_core::workload::{Bound, Test, Workload};
 
 const FAMILIES: &[Family] =
     &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
@@ -61,6 +61,10 @@ impl Workload for TpcC {
 
     fn families(&self) -> &'static [Family] {
         FAMILIES
+    }
+
+    fn tests(&self, settings: &Settings) -> Result<Vec<Test>, SettingError> {
+        settings::splits(settings)
     }
 
     fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {

@@ -176,7 +176,7 @@ impl Worker for RowLoader {
             if !error.is_conflict() {
                 return Err(explained(error));
             }
-            if !self.retry.wait(retries + 1).await {
+            if !self.retry.wait(retries + 1, &error).await {
                 let words = format!("rows were given up after {retries} retries ({error}); load with fewer loaders");
                 return Err(EngineError::failed("load", words));
             }

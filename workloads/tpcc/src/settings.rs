@@ -1,9 +1,13 @@
 //! The settings of TPC-C.
 
-use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_core::workload::Test;
 
 use crate::draw::Constants;
 use crate::scale::Scale;
+
+/// The setting that makes tests of ways to divide the warehouses.
+const SPLITS: &str = "splits";
 
 /// The settings, each with its default.
 pub const SETTINGS: &[SettingInfo] = &[
@@ -18,6 +22,12 @@ pub const SETTINGS: &[SettingInfo] = &[
         kind: Kind::Int(1, 100),
         default: "1",
         help: "sets of the nine tables, each of so many warehouses; clients are divided among them",
+    },
+    SettingInfo {
+        name: SPLITS,
+        kind: Kind::Text,
+        default: "none",
+        help: "tests: all warehouses as so many sets, each loaded by itself: \"1,10\" of 10 makes 1x10 and 10x1",
     },
     SettingInfo {
         name: "think",
@@ -93,5 +103,56 @@ impl Config {
         let style = if filled.text("statements") == Some("batched") { Style::Batched } else { Style::Plain };
         let sets = number("data_sets") as u32;
         Ok(Self { scale, sets, constants: Constants::drawn(number("constants") as u64), style, thinks })
+    }
+}
+
+/// The tests that `splits` asks for: the same warehouses in more or fewer sets, each with data of its own.
+///
+/// # Errors
+/// A number of sets by which the warehouses cannot be divided.
+pub fn splits(settings: &Settings) -> Result<Vec<Test>, SettingError> {
+    let Some(splits) = settings.text(SPLITS).filter(|splits| *splits != "none") else { return Ok(Vec::new()) };
+    let filled = settings.with_defaults(SETTINGS);
+    let number = |name| filled.int(name).unwrap_or(1);
+    let all = number("warehouses") * number("data_sets");
+    splits.split(',').map(|sets| split(settings, sets.trim(), all)).collect()
+}
+
+fn split(settings: &Settings, sets: &str, all: i64) -> Result<Test, SettingError> {
+    let divides = |sets: &i64| (1..=all).contains(sets) && all % sets == 0;
+    let Some(sets) = sets.parse().ok().filter(divides) else {
+        let problem = format!("{all} warehouses cannot be divided among `{sets}` sets");
+        return Err(SettingError::new(SPLITS, problem, "name numbers that divide them, as in \"1,10\""));
+    };
+    let mut own = settings.0.clone();
+    own.remove(SPLITS);
+    own.insert("warehouses".to_owned(), Value::Int(all / sets));
+    own.insert("data_sets".to_owned(), Value::Int(sets));
+    Ok(Test { name: format!("{sets}x{}", all / sets), settings: Settings(own), loads: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(splits: &str) -> Result<Vec<Test>, SettingError> {
+        let set =
+            [("warehouses", Value::Int(10)), ("items", Value::Int(500)), (SPLITS, Value::Text(splits.to_owned()))];
+        super::splits(&Settings(set.map(|(name, value)| (name.to_owned(), value)).into()))
+    }
+
+    #[test]
+    fn the_same_warehouses_are_divided_among_more_sets() {
+        let tests = asked("1, 10").expect("both divide ten");
+        let told = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).expect("it is whole")));
+        let told: Vec<_> =
+            told.map(|(name, config)| (name, config.sets, config.scale.warehouses, config.scale.items)).collect();
+        assert_eq!(told, [("1x10", 1, 10, 500), ("10x1", 10, 1, 500)]);
+        assert!(tests.iter().all(|test| test.loads));
+        assert!(super::splits(&Settings::default()).expect("none is asked for").is_empty());
+        for wrong in ["1,3", "0", "20", "ten"] {
+            let error = asked(wrong).expect_err(wrong);
+            assert!(error.remedy.contains("divide"), "{error:?}");
+        }
     }
 }

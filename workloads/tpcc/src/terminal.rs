@@ -112,7 +112,7 @@ impl<S: Store> Worker for Terminal<S> {
                 Ok(rows) => return Ok(Op { rows, retries, failed: false }),
                 Err(EngineError::CutOff(_)) => return Ok(Op { rows: 0, retries, failed: true }),
                 Err(error) if error.is_conflict() => {
-                    if !self.retry.wait(retries + 1).await {
+                    if !self.retry.wait(retries + 1, &error).await {
                         return Ok(Op { rows: 0, retries, failed: true });
                     }
                     retries += 1;

@@ -13,6 +13,7 @@ mod postgresql;
 mod scripts;
 mod servers;
 mod suite;
+mod tpcc;
 mod verdicts;
 
 use std::path::Path;
@@ -64,6 +65,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("mariadb-free", clients::mariadb_free),
     ("linkbench", linkbench::linkbench),
     ("linkbench-postgresql", linkbench::postgresql),
+    ("tpcc-rocksdb", tpcc::rocksdb),
+    ("tpcc-terminals", tpcc::terminals),
     ("verdicts", verdicts::verdicts),
 ];
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use rumba_core::worker::{Op, OpKind};
 
 use super::buckets::{BUCKETS, index};
+use super::conflicts::{ConflictCells, Conflicts, merge, since};
 use super::counters::Counters;
 
 /// The counts of one thread's clients, for every type of operation.
@@ -18,6 +19,8 @@ pub struct Cells {
     /// Times by bucket: for each type those of the service, then those of the
     /// response. 32 bits suffice: the collector's differences are taken modulo 2^32.
     buckets: Counters,
+    /// What was tried again for.
+    pub conflicts: std::sync::Arc<ConflictCells>,
 }
 
 /// The two kinds of times, by their place.
@@ -63,7 +66,11 @@ fn add(cell: &AtomicU64, amount: u64) {
 impl Cells {
     /// Cells for `kinds` types of operations.
     pub fn new(kinds: usize) -> Self {
-        Self { kinds: (0..kinds).map(|_| KindCells::default()).collect(), buckets: Counters::new(kinds * 2 * BUCKETS) }
+        Self {
+            kinds: (0..kinds).map(|_| KindCells::default()).collect(),
+            buckets: Counters::new(kinds * 2 * BUCKETS),
+            conflicts: Default::default(),
+        }
     }
 
     /// Has the kernel give the memory of all counts now. A page that it gave in the middle of a run would be
@@ -142,6 +149,8 @@ pub struct KindCounts {
 pub struct Counts {
     /// By type of operation.
     pub kinds: Vec<KindCounts>,
+    /// What was tried again for.
+    pub conflicts: Conflicts,
 }
 
 impl Times {
@@ -178,11 +187,12 @@ impl Counts {
             service: Times::new(),
             response: Times::new(),
         };
-        Self { kinds: (0..kinds).map(|_| kind()).collect() }
+        Self { kinds: (0..kinds).map(|_| kind()).collect(), conflicts: Conflicts::new() }
     }
 
     /// Adds the counts of another span or other clients.
     pub fn merge(&mut self, other: &Counts) {
+        merge(&mut self.conflicts, &other.conflicts);
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.count += theirs.count;
             mine.errors += theirs.errors;
@@ -215,6 +225,7 @@ pub struct Collector {
 struct Totals {
     numbers: Vec<[u64; 7]>,
     buckets: Vec<[Vec<u32>; 2]>,
+    conflicts: Conflicts,
 }
 
 impl Totals {
@@ -222,6 +233,7 @@ impl Totals {
         Self {
             numbers: vec![[0; 7]; kinds],
             buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
+            conflicts: Conflicts::new(),
         }
     }
 }
@@ -238,6 +250,7 @@ impl Collector {
         let mut counts = Counts::new(kinds);
         let mut now = Totals::new(kinds);
         for all in &self.threads {
+            all.conflicts.add_to(&mut now.conflicts);
             for (kind, cells) in all.kinds.iter().enumerate() {
                 let numbers = &mut now.numbers[kind];
                 let sources = [
@@ -271,6 +284,7 @@ impl Collector {
     }
 
     fn difference(&self, now: &Totals, counts: &mut Counts) {
+        counts.conflicts = since(&now.conflicts, &self.last.conflicts);
         for (kind, counted) in counts.kinds.iter_mut().enumerate() {
             let [count, errors, retries, rows, service_sum, response_sum, late_ns] =
                 std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));

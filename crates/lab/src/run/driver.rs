@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use rumba_core::conflict::count_with;
 use rumba_core::error::EngineError;
 use rumba_core::record::QueueKind;
 use rumba_core::worker::{Client, ClientAddress};
@@ -330,6 +331,7 @@ impl Thread {
         };
         let Thread { plan, cells, in_flight, queues, stop, tell_made, started, tell_end, .. } = self;
         cells.touch();
+        let _counting = count_with(cells.conflicts.clone());
         tell(&tell_made, Ok(()));
         drop(tell_made);
         let Ok(clock) = started.recv() else {

@@ -3,6 +3,7 @@
 pub mod buckets;
 pub mod cells;
 mod choice;
+pub mod conflicts;
 mod counters;
 pub mod cut;
 pub mod descriptors;

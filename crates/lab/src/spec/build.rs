@@ -38,7 +38,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
             "set verify = true",
         ));
     }
-    if run.age_s.is_some() && !tests.is_empty() {
+    if run.age_s.is_some() && tests.iter().any(|test| !test.loads) {
         let node = table.get("run").and_then(|run| run.table("run").ok()?.get("age"));
         return Err(SpecError::new(
             &node.unwrap_or(root).origin,
@@ -53,7 +53,7 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     };
     let asked = Asked { wanted, workload: &workload, work, registry };
     let Engines { fitted, left_out, entries } = engines(table, root, &asked)?;
-    clients::refuse_too_many(table, &run, &fitted, bound.ops().len(), registry)?;
+    clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
     let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);

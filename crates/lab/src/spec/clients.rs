@@ -1,8 +1,9 @@
-//! Whether the clients that are asked for can be had, of the engines and of this host. What is found out when they
+//! Whether the clients that are asked for can be had, of the workload, of the engines and of this host. What is found out when they
 //! are to start costs the load before it.
 
 use rumba_core::engine::{Engine, Form, MostClients};
 use rumba_core::record::DriverKind;
+use rumba_core::workload::Bound;
 
 use super::error::{Origin, SpecError};
 use super::memory::Fitted;
@@ -11,7 +12,7 @@ use super::{RunSpec, ladder};
 use crate::registry::Registry;
 use crate::run::room;
 
-/// Refuses more clients or loaders than there is room for; `kinds` is how many types of operations a client counts.
+/// Refuses more clients than the workload's data is enough for, and more clients or loaders than there is room for.
 ///
 /// # Errors
 /// At the place of the number: what bounds it, and the number that would work.
@@ -19,10 +20,16 @@ pub fn refuse_too_many(
     experiment: &Table,
     run: &RunSpec,
     engines: &[Fitted],
-    kinds: usize,
+    bound: &dyn Bound,
     registry: &Registry,
 ) -> Result<(), SpecError> {
-    let asked = asked(experiment, run);
+    let (asked, kinds) = (asked(experiment, run), bound.ops().len());
+    let of_workload = bound.most_clients();
+    for (_, number, origin) in asked.iter().filter(|(key, ..)| *key == CLIENTS) {
+        if let Some((problem, remedy)) = of_workload.as_ref().and_then(|most| most.refusal(*number)) {
+            return Err(SpecError::new(origin, format!("clients: {problem}"), remedy));
+        }
+    }
     for Fitted { config, .. } in engines {
         let Some(engine) = registry.engine(&config.engine) else { continue };
         let of_engine = engine
@@ -38,6 +45,9 @@ pub fn refuse_too_many(
     }
     Ok(())
 }
+
+/// The key of the clients of the mix.
+const CLIENTS: &str = "clients";
 
 /// What this host bounds of an engine's clients.
 fn of_host(engine: &dyn Engine, driver: DriverKind, kinds: usize) -> Vec<MostClients> {
@@ -63,9 +73,9 @@ fn asked(experiment: &Table, run: &RunSpec) -> Vec<(&'static str, u32, Origin)> 
         _ => None,
     };
     // A mistake in them was told when the run was read.
-    let written = node("clients").map(|node| ladder::rungs(node).unwrap_or_default()).unwrap_or_default();
+    let written = node(CLIENTS).map(|node| ladder::rungs(node).unwrap_or_default()).unwrap_or_default();
     let clients = run.clients.iter().enumerate().map(|(index, number)| {
-        ("clients", *number, written.get(index).map_or(Origin::Default, |(_, origin)| origin.clone()))
+        (CLIENTS, *number, written.get(index).map_or(Origin::Default, |(_, origin)| origin.clone()))
     });
     let loaders = node("load_clients").map_or(Origin::Default, |node| node.origin.clone());
     clients.chain([("load_clients", run.load_clients, loaders)]).collect()

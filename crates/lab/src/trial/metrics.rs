@@ -120,7 +120,9 @@ pub fn uncharged_cpu_s(spent: &Spent) -> Metric {
 pub fn iops_used_percent(phase: PhaseKind, spent: &Spent, seconds: f64, storage: Option<&StorageLimit>) -> Metric {
     match storage.and_then(|storage| storage.iops) {
         None => Metric::absent("limits.storage sets no iops"),
-        Some(_) if phase == PhaseKind::Verify => Metric::absent("the throttle is lifted for the verification"),
+        Some(_) if matches!(phase, PhaseKind::VerifyLoad | PhaseKind::Verify) => {
+            Metric::absent("the throttle is lifted for the verification")
+        }
         Some(iops) => spent.device_submitted.per(seconds, "time passed").map(|per_s| 100.0 * per_s / f64::from(iops)),
     }
 }

@@ -1,4 +1,4 @@
-//! One trial: provision → load → settle → warmup → loops → drain → verify; and, where it is asked for, what transactions
+//! One trial: provision → load → settle (→ verify load) → warmup → loops → drain → verify; and, where it is asked for, what transactions
 //! are promised.
 //!
 //! Everything it learns it tells at once as [`Event`]s; it keeps nothing and

@@ -44,6 +44,9 @@ impl Trial<'_> {
         }
         // A copy was settled before it was made; what opening it again has put off is paid here.
         self.settle()?;
+        if part != TrialPart::Run && self.bound.verifies_load() && self.job.engine.info().keeps_data {
+            self.verify(PhaseKind::VerifyLoad)?;
+        }
         if let Some(most_s) = self.job.plan.run.age_s.filter(|_| part != TrialPart::Run) {
             self.age(most_s)?;
             self.settle()?;
@@ -55,7 +58,7 @@ impl Trial<'_> {
         }
         self.operate()?;
         self.work_and_sync(PhaseKind::Drain, |instance| instance.drain())?;
-        self.verify()?;
+        self.verify(PhaseKind::Verify)?;
         if self.job.plan.run.crash_s.is_none() || !self.job.engine.info().keeps_data {
             return Ok(());
         }
@@ -242,7 +245,7 @@ impl Trial<'_> {
         end.and(finish(running))
     }
 
-    fn verify(&mut self) -> Step<()> {
+    fn verify(&mut self, phase: PhaseKind) -> Step<()> {
         if !self.job.plan.run.verify {
             return Ok(());
         }
@@ -255,7 +258,7 @@ impl Trial<'_> {
             )));
             return Ok(());
         }
-        let mut span = self.start_work(PhaseKind::Verify);
+        let mut span = self.start_work(phase);
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let checks: Arc<Mutex<Vec<Check>>> = Arc::default();
         let found = checks.clone();

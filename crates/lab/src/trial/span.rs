@@ -1,5 +1,6 @@
 //! A span of a trial: what was counted and what the hardware spent in it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rumba_core::engine::Gauge;
@@ -14,6 +15,7 @@ use super::suspended::{both, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{Reading, Strangers, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
+use crate::run::conflicts::merge;
 use crate::run::driver::{Running, Waited};
 use crate::run::stats;
 use crate::run::tail::Tail;
@@ -92,7 +94,7 @@ impl Span {
 
     /// Operations so far, and bytes that the device has written so far.
     pub fn served(&self) -> (u64, Metric) {
-        let ops = self.parts.iter().map(|(_, counts)| ops(self.phase, counts)).sum();
+        let ops = self.parts.iter().map(|(infos, counts)| ops(self.phase, infos, counts)).sum();
         (ops, self.last.since(&self.first).device_write_bytes)
     }
 
@@ -143,9 +145,22 @@ fn is_run(phase: PhaseKind) -> bool {
     matches!(phase, PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops | PhaseKind::Backlog)
 }
 
-/// What counts as an operation: a load's rows, elsewhere the operations.
-fn ops(phase: PhaseKind, counts: &Counts) -> u64 {
-    if phase == PhaseKind::Load { counts.rows() } else { counts.ops() }
+/// What counts as an operation: a load's rows, elsewhere the operations but those that are undone on purpose.
+fn ops(phase: PhaseKind, infos: &Ops, counts: &Counts) -> u64 {
+    if phase == PhaseKind::Load {
+        return counts.rows();
+    }
+    infos.iter().zip(&counts.kinds).filter(|(info, _)| !info.is_undone).map(|(_, kind)| kind.count).sum()
+}
+
+/// What was tried again for, in it and in its tail.
+fn conflicts(span: &Span) -> BTreeMap<String, u64> {
+    let ended_late = span.tail.as_ref().map(|tail| &tail.ended);
+    let mut conflicts = BTreeMap::new();
+    for counts in span.counts().chain(ended_late) {
+        merge(&mut conflicts, &counts.conflicts);
+    }
+    conflicts
 }
 
 /// What an interval counted and spent, whenever it was.
@@ -155,7 +170,7 @@ fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Int
         start_s: 0.0,
         seconds: 0.0,
         phase,
-        ops: ops(phase, counts),
+        ops: ops(phase, infos, counts),
         errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
         retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
         counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_string(), kind.count)).collect(),
@@ -354,10 +369,11 @@ impl Trial<'_> {
     /// Its record, without what the engine says of itself at its end.
     pub(super) fn record(&mut self, span: &Span, phase: PhaseKind, complete: bool, checks: Vec<Check>) -> PhaseRecord {
         let seconds = span.ended.saturating_duration_since(span.started).as_secs_f64();
-        let ops: u64 = span.parts.iter().map(|(_, counts)| ops(span.phase, counts)).sum();
+        let ops: u64 = span.parts.iter().map(|(infos, counts)| ops(span.phase, infos, counts)).sum();
+        let conflicts = conflicts(span);
         let retries: u64 = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.retries).sum();
         let late_ns = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.late_ns).sum();
-        let mut op_types = std::collections::BTreeMap::new();
+        let mut op_types = BTreeMap::new();
         for (infos, counts) in &span.parts {
             op_types.extend(stats::op_stats(infos, counts, span.tail.as_ref()));
         }
@@ -379,6 +395,7 @@ impl Trial<'_> {
             seconds,
             ops,
             op_types,
+            conflicts,
             complete,
             suspended: span.suspended.clone(),
             backlog: span.tail.as_ref().map(Tail::told),

@@ -1,9 +1,10 @@
 //! What stands below the tables: warnings with remedies, failures, what is missing.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use rumba_core::comparison::{Summary, TrialName, Unfinished};
-use rumba_core::record::Status;
+use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
 
 use super::warnings::Warnings;
@@ -47,6 +48,31 @@ pub fn servers(results: &Results) -> String {
         }
     }
     if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
+}
+
+/// What transactions were tried again for in the loops, all repeats together, the most frequent first.
+pub fn conflicts(results: &Results) -> String {
+    let mut all: BTreeMap<(u32, &str), BTreeMap<&str, u64>> = BTreeMap::new();
+    let mut order: Vec<(u32, &str)> = Vec::new();
+    for trial in &results.trials {
+        let (plan, loops) = (&trial.record.plan, trial.record.phase(PhaseKind::Loops));
+        let of = (plan.clients, plan.engine.name.as_str());
+        for (name, count) in loops.iter().flat_map(|loops| &loops.conflicts) {
+            if !order.contains(&of) {
+                order.push(of);
+            }
+            *all.entry(of).or_default().entry(name).or_default() += count;
+        }
+    }
+    let mut text = String::new();
+    for of in order {
+        let mut counts: Vec<(&str, u64)> = all.remove(&of).unwrap_or_default().into_iter().collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} × {name}")).collect();
+        let (clients, engine) = of;
+        let _ = writeln!(text, "  {engine}, {}: {}", counted(clients as usize, "client"), counts.join("; "));
+    }
+    if text.is_empty() { text } else { format!("\nTried again in the loops, all repeats together\n{text}") }
 }
 
 /// Repeats whose data broke: they are named, and in no figure above.

@@ -41,6 +41,10 @@ const STATUS: [&str; 41] = [
     "Innodb_num_page_compressed_trim_op", "Innodb_num_pages_page_compression_error",
 ];
 
+/// The latches of indexes' trees and those of the lock system, as the performance schema names its instruments: their
+/// kinds and what belongs to the lock system differ from server to server.
+pub(crate) const LATCHES: [&str; 2] = ["wait/synch/%/innodb/index_tree_rw_lock", "wait/synch/%/innodb/lock_%"];
+
 /// Where a checkpoint age comes from.
 const CHECKPOINT: [&str; 3] =
     ["Innodb_checkpoint_age", "Innodb_redo_log_current_lsn", "Innodb_redo_log_checkpoint_lsn"];
@@ -82,6 +86,27 @@ pub(super) fn counters(admin: &mut dyn Ask, status: &Status, reading: &mut Readi
         reading.put_or(name, metrics.need(name));
     }
     compressed_tables(admin, reading);
+    latches(admin, reading);
+}
+
+/// How long clients, and the server's own threads, were at taking these latches, all together: with the few dozen
+/// nanoseconds that a free one takes. The performance schema counts in picoseconds.
+fn latches(admin: &mut dyn Ask, reading: &mut Reading) {
+    let sum = |name: &str, latches: &str| {
+        format!(
+            "SELECT '{name}', SUM(SUM_TIMER_WAIT) / 1000000 \
+             FROM performance_schema.events_waits_summary_global_by_event_name JOIN performance_schema.setup_instruments \
+             ON NAME = EVENT_NAME WHERE ENABLED = 'YES' AND TIMED = 'YES' AND EVENT_NAME LIKE '{latches}'"
+        )
+    };
+    let [index, lock_system] = LATCHES;
+    let names = ["waited_index_us", "waited_lock_sys_us"];
+    let sums = Status::read(admin, &format!("{} UNION ALL {}", sum(names[0], index), sum(names[1], lock_system)));
+    for name in names {
+        let sum = sums.as_ref().map_err(Clone::clone);
+        let off = || "the performance schema does not time these latches; set contention = true".to_owned();
+        reading.put_or(name, sum.and_then(|sums| sums.get(name).ok_or_else(off)));
+    }
 }
 
 /// `ROW_FORMAT=COMPRESSED`, over all page sizes.

@@ -84,7 +84,7 @@ fn test(settings: &Settings, name: &str, script: &str, more: &str) -> Test {
     if !options.is_empty() {
         own.insert("options".to_owned(), Value::Text(options));
     }
-    Test { name: name.to_owned(), settings: Settings(own) }
+    Test { name: name.to_owned(), settings: Settings(own), loads: false }
 }
 
 #[cfg(test)]

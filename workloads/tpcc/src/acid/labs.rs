@@ -113,7 +113,8 @@ impl Acid for TpcCBound {
             true => recovered(journaled, tallies, sets, |set| Ok(SqlInspector::new(sql(sessions()?)?, set))),
             false => recovered(journaled, tallies, sets, |set| Ok(KvInspector::new(kv(sessions()?)?, set))),
         }?;
-        let checks: Vec<Check> = self.verify(sessions()?)?;
+        let mut checks: Vec<Check> = self.verify(sessions()?)?;
+        checks.extend(found.checks);
         Ok(Found { checks, ..found })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rumba_core::acid::{Found, Journaled};
 use rumba_core::error::EngineError;
+use rumba_core::workload::Check;
 
 use super::Inspect;
 use crate::data_set::DataSet;
@@ -11,8 +12,18 @@ use crate::entry::{Entered, Payment, of_kind, time};
 use crate::proof::EXAMPLES;
 use crate::tally::{Sums, Tallies, Write};
 
+/// How much of a transaction is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Whole,
+    Nothing,
+    /// A part: of what is one transaction that is never right, however little durability was asked for.
+    Half,
+}
+
 /// Looks for everything that was acknowledged, data set by data set, and adds what is there to the tallies: the proof that
-/// follows holds the tables against it. What was in doubt may be there.
+/// follows holds the tables against it. What was in doubt may be there. Of the checks the one is made that takes the
+/// journal: that each delivery is there as a whole or not at all.
 ///
 /// # Errors
 /// Whatever the engine said.
@@ -23,11 +34,15 @@ pub fn recovered<I: Inspect>(
     inspector: impl Fn(DataSet) -> Result<I, EngineError>,
 ) -> Result<Found, EngineError> {
     let mut found = Found::default();
+    let name = "a delivery that was acknowledged is there as a whole, or not at all".to_owned();
+    let mut halves = Check { name, examined: 0, wrong: 0, examples: Vec::new() };
     for set in DataSet::all(sets) {
-        let mut search = Search { inspector: inspector(set)?, sums: in_doubt(journaled, set), found: &mut found };
+        let (inspector, sums) = (inspector(set)?, in_doubt(journaled, set));
+        let mut search = Search { inspector, sums, found: &mut found, halves: &mut halves };
         search.look(journaled, set)?;
         tallies.add(set.number, &search.sums);
     }
+    found.checks.push(halves);
     Ok(found)
 }
 
@@ -46,6 +61,8 @@ struct Search<'a, I> {
     /// What is there.
     sums: Sums,
     found: &'a mut Found,
+    /// Deliveries, and those of which a part is there.
+    halves: &'a mut Check,
 }
 
 impl<I: Inspect> Search<'_, I> {
@@ -57,30 +74,34 @@ impl<I: Inspect> Search<'_, I> {
         let entered: Vec<Entered> = journaled.acknowledged.iter().filter_map(of_set).collect();
         let mut payments = self.payments(&entered)?;
         for entered in &entered {
-            let is_there = match entered {
+            let left = match entered {
                 Entered::Order { order, customer, lines } => self.order(*order, *customer, *lines)?,
                 Entered::Payment(payment, _) => self.payment(&mut payments, payment),
                 Entered::Delivery { warehouse, carrier, orders } => self.delivery(*warehouse, *carrier, orders)?,
             };
             self.found.acknowledged += 1;
-            if !is_there {
-                self.found.lost += 1;
-                if self.found.examples.len() < EXAMPLES {
-                    self.found.examples.push(words(entered));
-                }
+            let (count, examples) = match left {
+                Left::Whole => continue,
+                Left::Nothing => (&mut self.found.lost, &mut self.found.examples),
+                Left::Half => (&mut self.halves.wrong, &mut self.halves.examples),
+            };
+            *count += 1;
+            if examples.len() < EXAMPLES {
+                examples.push(words(entered));
             }
         }
         Ok(())
     }
 
-    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<bool, EngineError> {
+    /// That its lines are there too, the conditions prove.
+    fn order(&mut self, place: [u32; 3], customer: u32, lines: u32) -> Result<Left, EngineError> {
         let order = self.inspector.order(place)?;
         let is_there = order.is_some_and(|order| (order.customer, order.lines) == (customer, lines));
         if is_there {
             self.sums.orders += 1;
             self.sums.lines += i64::from(lines);
         }
-        Ok(is_there)
+        Ok(if is_there { Left::Whole } else { Left::Nothing })
     }
 
     /// How often each payment is there, of those since the first that was journaled.
@@ -98,23 +119,30 @@ impl<I: Inspect> Search<'_, I> {
         Ok(payments)
     }
 
-    fn payment(&mut self, payments: &mut HashMap<Payment, u32>, payment: &Payment) -> bool {
-        let Some(left) = payments.get_mut(payment).filter(|left| **left > 0) else { return false };
+    fn payment(&mut self, payments: &mut HashMap<Payment, u32>, payment: &Payment) -> Left {
+        let Some(left) = payments.get_mut(payment).filter(|left| **left > 0) else { return Left::Nothing };
         *left -= 1;
         self.sums.payments += 1;
         self.sums.cents += i64::from(payment.cents);
-        true
+        Left::Whole
     }
 
-    /// A delivery of whose orders one is not delivered is lost; what there is of it the conditions are held against.
-    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<bool, EngineError> {
-        let mut are_there = true;
+    /// A delivery is one transaction of the ten districts. What there is of it the conditions are held against.
+    fn delivery(&mut self, warehouse: u32, carrier: u32, orders: &[u32]) -> Result<Left, EngineError> {
+        let (mut there, mut missing) = (0, 0);
         for (district, order) in (1..).zip(orders).filter(|(_, order)| **order > 0) {
-            let is_there = self.inspector.order([warehouse, district, *order])?.is_some_and(|it| it.carrier == carrier);
-            self.sums.deliveries += i64::from(is_there);
-            are_there &= is_there;
+            match self.inspector.order([warehouse, district, *order])?.is_some_and(|it| it.carrier == carrier) {
+                true => there += 1,
+                false => missing += 1,
+            }
         }
-        Ok(are_there)
+        self.sums.deliveries += there;
+        self.halves.examined += 1;
+        Ok(match (there, missing) {
+            (_, 0) => Left::Whole,
+            (0, _) => Left::Nothing,
+            _ => Left::Half,
+        })
     }
 }
 

@@ -232,3 +232,27 @@ fn what_was_acknowledged_is_found_and_what_is_gone_is_missed() {
     less.in_doubt.insert(1, 1);
     assert_eq!(wrong(&look(&less)), 0, "one that was in doubt");
 }
+
+#[test]
+fn a_delivery_of_which_a_part_is_there_is_never_taken_for_a_loss() {
+    let (before, sessions) = loaded(Careless::LastWins);
+    let notes = Notes::default();
+    run(before.acid().unwrap().journaled(sessions().unwrap(), ALONE, 7, Box::new(notes.clone())).unwrap(), 300);
+    let mut journaled = notes.0.lock().unwrap().clone();
+    // One of its ten orders is another than those that were delivered, and somebody else may have delivered this one.
+    let (_, entry) = journaled.acknowledged.iter_mut().find(|(kind, _)| *kind == 2).unwrap();
+    assert!(entry[2..12].iter().all(|order| *order > 0), "{entry:?}");
+    entry[2 + 3] += 1_000_000;
+    journaled.in_doubt.insert(2, 1);
+    let found = bound().acid().unwrap().recovered(&sessions, &journaled).unwrap();
+    assert_eq!(found.lost, 0, "{found:?}");
+    let wrong: Vec<_> = found.checks.iter().filter(|check| check.wrong > 0).collect();
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    assert!(wrong[0].name.starts_with("a delivery that was acknowledged"), "{wrong:?}");
+    assert!(wrong[0].wrong == 1 && wrong[0].examined > 1 && wrong[0].examples[0].contains("a delivery of warehouse 1"));
+    // All ten are gone: the delivery is lost.
+    let (_, entry) = journaled.acknowledged.iter_mut().find(|(kind, _)| *kind == 2).unwrap();
+    entry[2..12].iter_mut().for_each(|order| *order += 2_000_000);
+    let found = bound().acid().unwrap().recovered(&sessions, &journaled).unwrap();
+    assert_eq!((found.lost, found.checks.iter().filter(|check| check.wrong > 0).count()), (1, 0), "{found:?}");
+}

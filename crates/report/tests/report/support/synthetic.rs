@@ -447,6 +447,7 @@ fn phase(s: &Shape, kind: PhaseKind, start_s: f64, intervals: &[Interval]) -> Ph
         suspended: None,
         ops,
         op_types: if running { op_types(s, ops) } else { BTreeMap::new() },
+        conflicts: BTreeMap::new(),
         metrics,
         spent: in_all,
         debt_start: if s.debt_kb_per_op > 0.0 { debt(1e6) } else { Vec::new() },

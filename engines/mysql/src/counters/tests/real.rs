@@ -1,7 +1,9 @@
 //! Figures of a real MariaDB, against what was done to it.
 
+use rumba_server_kit::reading::Absence;
+
 use super::server::{self, Private};
-use crate::counters::{Ask, Kind, counters, debt, enable};
+use crate::counters::{Ask, Kind, LATCHES, counters, debt, enable};
 
 const ROWS: u32 = 50_000;
 
@@ -33,6 +35,29 @@ fn innodb_counts_what_was_written() {
     for monitored in ["adaptive_hash_searches", "compress_pages_compressed", "compress_ops", "Innodb_row_lock_waits"] {
         assert!(after.get(monitored).is_some(), "{monitored}: {:?}", after.absent);
     }
+}
+
+/// Waits are told where they are timed, and are no zeros where they are not.
+#[test]
+#[needs(MariaDb)]
+fn latches_are_told_where_they_are_timed() {
+    let latches = |options: &[&str]| {
+        let private = Private::start(options);
+        let (mut admin, innodb) = (private.connect(), private.server(Kind::InnoDb));
+        server::load(&mut admin, "InnoDB", ROWS);
+        let reading = counters(&mut admin, &innodb);
+        let is_told = |absent: &Absence| absent.name == "waited_index_us" && absent.reason.contains("contention");
+        let absent = reading.absent.iter().any(is_told);
+        (reading.get("waited_index_us"), reading.get("waited_lock_sys_us"), absent)
+    };
+    let mut timed = vec!["--performance-schema=ON".to_owned()];
+    timed.extend(LATCHES.map(|latches| format!("--performance-schema-instrument={latches}=ON")));
+    let timed: Vec<&str> = timed.iter().map(String::as_str).collect();
+    for off in [&[][..], &timed[..1]] {
+        assert_eq!(latches(off), (None, None, true), "{off:?}");
+    }
+    let (index, lock_system, _) = latches(&timed);
+    assert!(index.is_some_and(|us| us > 0.0) && lock_system.is_some_and(|us| us > 0.0), "{index:?}, {lock_system:?}");
 }
 
 /// Only the compressed size reaches the file.

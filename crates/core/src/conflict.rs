@@ -1,0 +1,71 @@
+//! Conflicts for which transactions are tried again: each is told to whoever counts on the client's thread.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::error::{Conflict, EngineError};
+
+/// Counts conflicts. It is told of each on the client's thread, and must neither allocate nor wait.
+pub trait CountConflicts {
+    /// A transaction is tried again because of this.
+    fn count(&self, conflict: Conflict);
+}
+
+thread_local! {
+    static COUNTER: RefCell<Option<Arc<dyn CountConflicts>>> = const { RefCell::new(None) };
+}
+
+/// Has conflicts of the current thread's clients counted until the guard is dropped.
+#[must_use = "it counts until this is dropped"]
+pub fn count_with(counter: Arc<dyn CountConflicts>) -> Counting {
+    Counting { before: COUNTER.replace(Some(counter)) }
+}
+
+/// A thread whose conflicts are counted; who counted before does again when this is dropped.
+pub struct Counting {
+    before: Option<Arc<dyn CountConflicts>>,
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        COUNTER.replace(self.before.take());
+    }
+}
+
+/// A transaction is tried again because of this error.
+pub fn tried_again(error: &EngineError) {
+    COUNTER.with_borrow(|counter| {
+        if let Some(counter) = counter {
+            counter.count(Conflict::of(error));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<&'static str>>);
+
+    impl CountConflicts for Heard {
+        fn count(&self, conflict: Conflict) {
+            self.0.lock().expect("nobody panicked").push(conflict.why);
+        }
+    }
+
+    #[test]
+    fn conflicts_are_heard_while_somebody_counts() {
+        let heard = Arc::<Heard>::default();
+        tried_again(&EngineError::conflict("before"));
+        {
+            let _counting = count_with(heard.clone());
+            tried_again(&EngineError::conflict("deadlock"));
+            tried_again(&EngineError::CutOff("restarted"));
+        }
+        tried_again(&EngineError::conflict("after"));
+        assert_eq!(*heard.0.lock().expect("nobody panicked"), ["deadlock", "connection lost"]);
+    }
+}

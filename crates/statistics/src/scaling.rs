@@ -1,0 +1,186 @@
+//! Where more clients do no more, and what they wait for there.
+
+use rumba_core::comparison::{PhaseFigures, Remark, Row, TrialName};
+use rumba_core::counted::WAITED;
+use rumba_core::units::counted;
+use rumba_core::warning::Warning;
+
+/// Fewer numbers of clients are no ladder.
+const RUNGS: usize = 3;
+/// A rung grows if it does more by this factor than the best below it.
+const GROWS: f64 = 1.05;
+/// A wait below this share of an operation's time explains nothing.
+const SHARE: f64 = 0.1;
+/// As many retries per operation are told.
+const RETRIES: f64 = 0.05;
+/// Above this the host's CPUs are what is used up.
+const BUSY_PERCENT: f64 = 90.0;
+
+/// A remark on each engine whose rate stops growing over a ladder of clients.
+pub fn remarks(rows: &[Row]) -> Vec<Remark> {
+    let mut engines: Vec<&str> = Vec::new();
+    for row in rows {
+        if !engines.contains(&row.engine.as_str()) {
+            engines.push(&row.engine);
+        }
+    }
+    engines.into_iter().filter_map(|engine| remark(rows.iter().filter(|row| row.engine == engine))).collect()
+}
+
+/// A number of clients, and what it came to.
+struct Rung<'a> {
+    clients: u32,
+    ops_per_s: f64,
+    run: &'a PhaseFigures,
+}
+
+fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
+    let rung = |row: &'a Row| {
+        let run = row.run.as_ref()?;
+        Some(Rung { clients: row.clients, ops_per_s: run.median("ops_per_s").value()?, run })
+    };
+    let rows: Vec<&Row> = rows.collect();
+    let mut rungs: Vec<Rung> = rows.iter().filter_map(|row| rung(row)).collect();
+    rungs.sort_by_key(|rung| rung.clients);
+    // Clients that think are as many as the rate wants, and each does as much as it thinks.
+    let is_bounded =
+        |rung: &Rung| rung.run.op_types.values().any(|op| op.rate.as_ref().is_some_and(|rate| rate.most.is_some()));
+    if rungs.len() < RUNGS || rungs.iter().any(is_bounded) {
+        return None;
+    }
+    let is_last_growth = |at: &usize| {
+        let (from, later) = (rungs[*at].ops_per_s, &rungs[at + 1..]);
+        !later.is_empty() && later.iter().all(|rung| rung.ops_per_s <= from * GROWS)
+    };
+    let at = (0..rungs.len()).find(is_last_growth)?;
+    let (last, beyond) = (&rungs[at], &rungs[at + 1]);
+    let message = format!(
+        "beyond {} operations/s do not grow: {:.0} by {} after {:.0}; {}",
+        counted(last.clients as usize, "client"),
+        beyond.ops_per_s,
+        beyond.clients,
+        last.ops_per_s,
+        cause(beyond.run)
+    );
+    let remedy = "compare at fewer clients, or change what is named and run the ladder again";
+    let name = TrialName {
+        trial: *beyond.run.trials.first()?,
+        engine: rows.first()?.engine.clone(),
+        clients: beyond.clients,
+        repeat: beyond.run.repeats.first().copied().unwrap_or(1),
+    };
+    Some(Remark { name, warning: Warning::new("scaling-ended", message, remedy) })
+}
+
+/// What the figures say of why more clients did no more.
+fn cause(run: &PhaseFigures) -> String {
+    let mut told = Vec::new();
+    if let Some((what, share)) = largest_wait(run).filter(|(_, share)| *share >= SHARE) {
+        told.push(format!("{share:.2} of an operation's time is {what}"));
+    }
+    if let Some(retries) = run.median("retries_per_op").value().filter(|retries| *retries >= RETRIES) {
+        told.push(format!("an operation is tried again {retries:.2} times"));
+    }
+    if let Some(busy) = run.median("host_cpu_percent").value().filter(|busy| *busy >= BUSY_PERCENT) {
+        told.push(format!("the host's CPUs are {busy:.0}% busy"));
+    }
+    if told.is_empty() {
+        return "no wait that the engine counts is a tenth of an operation's time, and the CPUs are not used up"
+            .to_owned();
+    }
+    told.join(", ")
+}
+
+/// What clients wait for longest, as a share of the mean time of an operation.
+fn largest_wait(run: &PhaseFigures) -> Option<(&str, f64)> {
+    let mean_us = mean_us(run)?;
+    let waits = WAITED.metrics_of(run).filter_map(|name| Some((WAITED.what(name)?, run.median(name).value()?)));
+    waits.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(what, us)| (what, us / mean_us))
+}
+
+/// The mean time of an operation, over all types.
+fn mean_us(run: &PhaseFigures) -> Option<f64> {
+    let (mut count, mut sum_us) = (0.0, 0.0);
+    for op in run.op_types.values() {
+        let of_type = op.count.median.value()?;
+        sum_us += of_type * 1e3 * op.service.get("mean_ms")?.median.value()?;
+        count += of_type;
+    }
+    (count > 0.0 && sum_us > 0.0).then(|| sum_us / count)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::collections::BTreeMap;
+
+    use rumba_core::comparison::{Figure, OpFigures};
+    use rumba_core::metric::Metric;
+
+    use super::*;
+
+    fn figure(value: f64) -> Figure {
+        Figure { median: Metric::Value(value), values: vec![Metric::Value(value)], spread: None }
+    }
+
+    /// A rung at which an operation takes a millisecond.
+    fn row(clients: u32, ops_per_s: f64, metrics: &[(&str, f64)]) -> Row {
+        let mut all: BTreeMap<String, Figure> =
+            metrics.iter().map(|(name, value)| ((*name).to_owned(), figure(*value))).collect();
+        all.insert("ops_per_s".to_owned(), figure(ops_per_s));
+        let service = BTreeMap::from([("mean_ms".to_owned(), figure(1.0))]);
+        let op = OpFigures { count: figure(100.0), service, ..OpFigures::default() };
+        Row {
+            engine: "a".to_owned(),
+            test: None,
+            registered: "a".to_owned(),
+            facts: None,
+            clients,
+            load: None,
+            run: Some(PhaseFigures {
+                trials: vec![clients],
+                repeats: vec![1],
+                notes: Vec::new(),
+                metrics: all,
+                op_types: BTreeMap::from([("get".to_owned(), op)]),
+            }),
+            broken: Vec::new(),
+            unsound: Vec::new(),
+            suspended: Vec::new(),
+            loads: 1,
+        }
+    }
+
+    fn told(rows: &[Row]) -> Vec<String> {
+        remarks(rows).into_iter().map(|remark| remark.warning.message).collect()
+    }
+
+    #[test]
+    fn a_rate_that_stops_growing_is_told_with_its_largest_wait() {
+        let waits = [("row_locks_wait_us_per_op", 620.0), ("index_wait_us_per_op", 130.0), ("retries_per_op", 0.01)];
+        let rows = [row(4, 1000.0, &[]), row(16, 2000.0, &[]), row(64, 2050.0, &waits), row(256, 1500.0, &waits)];
+        assert_eq!(
+            told(&rows),
+            [
+                "beyond 16 clients operations/s do not grow: 2050 by 64 after 2000; 0.62 of an operation's time is row_locks"
+            ]
+        );
+        let remark = remarks(&rows).remove(0);
+        assert_eq!((remark.name.trial, remark.name.clients), (64, 64));
+    }
+
+    #[test]
+    fn retries_and_busy_cpus_are_told_and_so_is_that_nothing_is_known() {
+        let ladder =
+            |metrics: &[(&str, f64)]| told(&[row(1, 100.0, &[]), row(2, 200.0, &[]), row(4, 190.0, metrics)]).remove(0);
+        let both = ladder(&[("retries_per_op", 0.5), ("host_cpu_percent", 97.0), ("cache_wait_us_per_op", 50.0)]);
+        assert!(both.ends_with("an operation is tried again 0.50 times, the host's CPUs are 97% busy"), "{both}");
+        assert!(ladder(&[]).contains("no wait that the engine counts"));
+    }
+
+    #[test]
+    fn a_rate_that_grows_to_the_end_and_two_rungs_are_not_remarked_on() {
+        assert_eq!(told(&[row(1, 100.0, &[]), row(2, 90.0, &[]), row(4, 110.0, &[])]), [""; 0], "it dipped, and grew");
+        assert_eq!(told(&[row(1, 100.0, &[]), row(2, 90.0, &[])]), [""; 0]);
+    }
+}

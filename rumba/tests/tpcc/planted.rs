@@ -1,0 +1,468 @@
+//! A fault of each kind is planted in data that is consistent, and found by its condition: over SQL by statements, over
+//! keys and values, whose proof is another, by putting and deleting.
+
+use std::sync::atomic::AtomicBool;
+
+use rumba_core::engine::{Family, Schema, Session};
+use rumba_core::error::EngineError;
+use rumba_core::event::Event;
+use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_core::record::{PhaseKind, TrialPart, TrialPlan};
+use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, Check, LoadStage, Ops, State, Workload};
+use rumba_engine_lmdb::Lmdb;
+use rumba_engine_sqlite::Sqlite;
+use rumba_lab::trial::{Act, Job};
+use rumba_workload_tpcc::TpcC;
+
+use super::{Worked, config, settings};
+
+/// A fault, by statements and by keys and values, and the conditions that it breaks.
+struct Fault {
+    sql: String,
+    keys: fn(&mut Keys),
+    broken: &'static [&'static str],
+}
+
+fn fault(sql: impl Into<String>, keys: fn(&mut Keys), broken: &'static [&'static str]) -> Fault {
+    Fault { sql: sql.into(), keys, broken }
+}
+
+const WAREHOUSE: SpaceId = 0;
+const DISTRICT: SpaceId = 1;
+const CUSTOMER: SpaceId = 2;
+const HISTORY: SpaceId = 3;
+const NEW_ORDER: SpaceId = 4;
+const ORDERS: SpaceId = 5;
+const ORDER_LINE: SpaceId = 6;
+const STOCK: SpaceId = 8;
+
+/// Where a table's numbers stand in its values, keys and texts not counted.
+const W_YTD: usize = 1;
+const D_NEXT_O_ID: usize = 2;
+const C_BALANCE: usize = 3;
+const C_YTD_PAYMENT: usize = 4;
+const H_D_ID: usize = 3;
+const H_AMOUNT: usize = 6;
+const O_C_ID: usize = 0;
+const O_CARRIER_ID: usize = 2;
+const O_OL_CNT: usize = 3;
+const OL_DELIVERY_D: usize = 2;
+const OL_AMOUNT: usize = 4;
+
+/// A number that is none.
+const NONE: i64 = i64::MIN;
+
+/// The rows of a database of keys and values.
+struct Keys(Box<dyn KvSession>);
+
+fn key(parts: &[u32]) -> Vec<u8> {
+    parts.iter().flat_map(|part| part.to_be_bytes()).collect()
+}
+
+fn part(key: &[u8], place: usize) -> u32 {
+    u32::from_be_bytes(key[4 * place..][..4].try_into().unwrap())
+}
+
+impl Keys {
+    fn row(&mut self, space: SpaceId, key: &[u8]) -> Vec<u8> {
+        let mut value = Vec::new();
+        assert!(self.0.get(space, key, &mut value).unwrap(), "no row {key:?} in {space}");
+        value
+    }
+
+    fn number(&mut self, space: SpaceId, key: &[u8], nth: usize) -> i64 {
+        i64::from_le_bytes(self.row(space, key)[8 * nth..][..8].try_into().unwrap())
+    }
+
+    fn set(&mut self, space: SpaceId, key: &[u8], nth: usize, number: i64) {
+        let mut value = self.row(space, key);
+        value[8 * nth..][..8].copy_from_slice(&number.to_le_bytes());
+        self.put(space, key, &value);
+    }
+
+    fn add(&mut self, space: SpaceId, key: &[u8], nth: usize, number: i64) {
+        let before = self.number(space, key, nth);
+        self.set(space, key, nth, before + number);
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) {
+        self.0.put(space, key, value).unwrap();
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) {
+        self.0.delete(space, key).unwrap();
+    }
+
+    /// The keys that begin with these numbers, in their order.
+    fn of(&mut self, space: SpaceId, parts: &[u32]) -> Vec<Vec<u8>> {
+        let (from, mut to) = (key(parts), key(parts));
+        to.extend_from_slice(&[0xff; 20]);
+        let mut keys = Vec::new();
+        let scan = Scan { from: &from, to: &to, limit: usize::MAX };
+        self.0.scan(space, scan, &mut |key, _| keys.push(key.to_vec())).unwrap();
+        keys
+    }
+
+    /// The orders of a district in a table that has them as the last part of its keys.
+    fn orders(&mut self, space: SpaceId, district: u32) -> Vec<u32> {
+        self.of(space, &[1, district]).iter().map(|key| part(key, 2)).collect()
+    }
+
+    /// Sets whether an order is delivered, in every row that says so.
+    fn set_delivered(&mut self, district: u32, order: u32, is_delivered: bool) {
+        let place = key(&[1, district, order]);
+        let (carrier, time) = if is_delivered { (1, 1) } else { (NONE, NONE) };
+        self.set(ORDERS, &place, O_CARRIER_ID, carrier);
+        let mut amount = 0;
+        for line in self.of(ORDER_LINE, &[1, district, order]) {
+            self.set(ORDER_LINE, &line, OL_DELIVERY_D, time);
+            amount += self.number(ORDER_LINE, &line, OL_AMOUNT);
+        }
+        let customer = self.number(ORDERS, &place, O_C_ID) as u32;
+        let change = if is_delivered { amount } else { -amount };
+        self.add(CUSTOMER, &key(&[1, district, customer]), C_BALANCE, change);
+        match is_delivered {
+            true => self.delete(NEW_ORDER, &place),
+            false => self.put(NEW_ORDER, &place, &[0]),
+        }
+    }
+}
+
+/// The same over SQL, for the order that `which` selects from the new orders of a district; it may depend on those that
+/// wait, which change last.
+fn sql_set_delivered(district: u32, which: &str, is_delivered: bool) -> String {
+    let (carrier, time, sign) = if is_delivered { ("1", "'2030-01-01'", '+') } else { ("NULL", "NULL", '-') };
+    let order = format!("(SELECT {which} FROM new_order WHERE no_d_id = {district})");
+    let lines = format!("ol_d_id = {district} AND ol_o_id = {order}");
+    let waits = match is_delivered {
+        true => format!("DELETE FROM new_order WHERE no_d_id = {district} AND no_o_id = {order}"),
+        false => {
+            format!("INSERT INTO new_order SELECT 1, {district}, {which} FROM new_order WHERE no_d_id = {district}")
+        }
+    };
+    format!(
+        "UPDATE orders SET o_carrier_id = {carrier} WHERE o_d_id = {district} AND o_id = {order}; \
+         UPDATE order_line SET ol_delivery_d = {time} WHERE {lines}; \
+         UPDATE customer SET c_balance = c_balance {sign} (SELECT SUM(ol_amount) FROM order_line WHERE {lines}) \
+         WHERE c_d_id = {district} AND c_id = (SELECT o_c_id FROM orders WHERE o_d_id = {district} AND o_id = {order}); \
+         {waits}"
+    )
+}
+
+/// Faults of what warehouses, districts and orders say.
+fn of_orders() -> Vec<Fault> {
+    vec![
+        fault(
+            "UPDATE warehouse SET w_ytd = w_ytd + 1",
+            |keys| keys.add(WAREHOUSE, &key(&[1]), W_YTD, 1),
+            &["3.3.2.1", "3.3.2.8", "every payment that was acknowledged is there"],
+        ),
+        fault(
+            "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 4",
+            |keys| keys.add(DISTRICT, &key(&[1, 4]), D_NEXT_O_ID, 1),
+            &["3.3.2.2"],
+        ),
+        fault(
+            "DELETE FROM new_order WHERE no_d_id = 1 AND no_o_id = \
+             (SELECT MAX(no_o_id) - 1 FROM new_order WHERE no_d_id = 1)",
+            |keys| {
+                let last = *keys.orders(NEW_ORDER, 1).last().unwrap();
+                keys.delete(NEW_ORDER, &key(&[1, 1, last - 1]));
+            },
+            &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
+        ),
+        fault(
+            "INSERT INTO new_order VALUES (1, 5, 1)",
+            |keys| keys.put(NEW_ORDER, &key(&[1, 5, 1]), &[0]),
+            &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
+        ),
+        // Two were delivered before their turn, and nothing else is wrong with them: the one before them waits again.
+        fault(
+            format!(
+                "{}; {}",
+                sql_set_delivered(7, "MIN(no_o_id) - 2", false),
+                sql_set_delivered(7, "MIN(no_o_id) + 2", true)
+            ),
+            |keys| {
+                let oldest = keys.orders(NEW_ORDER, 7)[0];
+                keys.set_delivered(7, oldest - 2, false);
+                keys.set_delivered(7, oldest, true);
+            },
+            &["3.3.2.3"],
+        ),
+        // One was delivered in its turn, and nobody was told of it.
+        fault(
+            sql_set_delivered(8, "MIN(no_o_id)", true),
+            |keys| {
+                let oldest = keys.orders(NEW_ORDER, 8)[0];
+                keys.set_delivered(8, oldest, true);
+            },
+            &["3.3.2.11"],
+        ),
+        fault(
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 2 AND o_id = 3",
+            |keys| keys.add(ORDERS, &key(&[1, 2, 3]), O_OL_CNT, 1),
+            &["3.3.2.4", "3.3.2.6"],
+        ),
+        fault(
+            "UPDATE orders SET o_carrier_id = 1 WHERE o_d_id = 3 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 3)",
+            |keys| {
+                let last = *keys.orders(ORDERS, 3).last().unwrap();
+                keys.set(ORDERS, &key(&[1, 3, last]), O_CARRIER_ID, 1);
+            },
+            &["3.3.2.5", "3.3.2.7"],
+        ),
+        // Their sum is as it was.
+        fault(
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt + CASE o_id WHEN 3 THEN 1 ELSE -1 END WHERE o_d_id = 2 AND o_id IN (3, 4)",
+            |keys| {
+                keys.add(ORDERS, &key(&[1, 2, 3]), O_OL_CNT, 1);
+                keys.add(ORDERS, &key(&[1, 2, 4]), O_OL_CNT, -1);
+            },
+            &["3.3.2.6"],
+        ),
+        fault(
+            "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
+            |keys| keys.set(ORDER_LINE, &key(&[1, 1, 1, 1]), OL_DELIVERY_D, NONE),
+            &["3.3.2.7"],
+        ),
+        // A line of an order that is not there.
+        fault(
+            "INSERT INTO order_line SELECT ol_w_id, ol_d_id, 999, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
+             ol_quantity, ol_amount, ol_dist_info FROM order_line WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
+            |keys| {
+                let line = keys.row(ORDER_LINE, &key(&[1, 1, 1, 1]));
+                keys.put(ORDER_LINE, &key(&[1, 1, 999, 1]), &line);
+            },
+            &["3.3.2.4", "3.3.2.6"],
+        ),
+    ]
+}
+
+/// Faults of money, of the scale, and of what was acknowledged.
+fn of_the_rest() -> Vec<Fault> {
+    vec![
+        // Both of a district's and of the warehouse's payments.
+        fault(
+            "UPDATE history SET h_amount = h_amount + 1 WHERE rowid = 1",
+            |keys| {
+                let first = keys.of(HISTORY, &[1]).remove(0);
+                keys.add(HISTORY, &first, H_AMOUNT, 1);
+            },
+            &["3.3.2.8", "3.3.2.9", "3.3.2.10"],
+        ),
+        fault(
+            "UPDATE history SET h_d_id = h_d_id % 10 + 1 WHERE rowid = 1",
+            |keys| {
+                let first = keys.of(HISTORY, &[1]).remove(0);
+                let district = keys.number(HISTORY, &first, H_D_ID);
+                keys.set(HISTORY, &first, H_D_ID, district % 10 + 1);
+            },
+            &["3.3.2.9"],
+        ),
+        fault(
+            "UPDATE customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 WHERE c_d_id = 1 AND c_id = 1",
+            |keys| {
+                keys.add(CUSTOMER, &key(&[1, 1, 1]), C_BALANCE, 1);
+                keys.add(CUSTOMER, &key(&[1, 1, 1]), C_YTD_PAYMENT, -1);
+            },
+            &["3.3.2.10"],
+        ),
+        fault(
+            "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 1 AND c_id = 1",
+            |keys| keys.add(CUSTOMER, &key(&[1, 1, 1]), C_YTD_PAYMENT, 1),
+            &["3.3.2.12"],
+        ),
+        // A whole order whose end was lost, as if it had never been.
+        fault(
+            "DELETE FROM order_line WHERE ol_d_id = 6 AND ol_o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
+             DELETE FROM new_order WHERE no_d_id = 6 AND no_o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
+             DELETE FROM orders WHERE o_d_id = 6 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 6); \
+             UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_id = 6",
+            |keys| {
+                let last = *keys.orders(ORDERS, 6).last().unwrap();
+                for line in keys.of(ORDER_LINE, &[1, 6, last]) {
+                    keys.delete(ORDER_LINE, &line);
+                }
+                keys.delete(NEW_ORDER, &key(&[1, 6, last]));
+                keys.delete(ORDERS, &key(&[1, 6, last]));
+                keys.add(DISTRICT, &key(&[1, 6]), D_NEXT_O_ID, -1);
+            },
+            &["every new order that was acknowledged is there"],
+        ),
+        fault(
+            "DELETE FROM stock WHERE s_i_id = 17",
+            |keys| keys.delete(STOCK, &key(&[1, 17])),
+            &["tables have the rows of the scale"],
+        ),
+    ]
+}
+
+/// All of them. Each condition is broken by one, and 3.3.2.3 and 11 by one that breaks nothing else.
+fn faults() -> Vec<Fault> {
+    let faults: Vec<Fault> = of_orders().into_iter().chain(of_the_rest()).collect();
+    for clause in (1..=12).map(|number| format!("3.3.2.{number}")) {
+        assert!(faults.iter().any(|fault| fault.broken.contains(&clause.as_str())), "{clause}");
+    }
+    faults
+}
+
+#[test]
+fn a_fault_of_each_kind_is_found_by_its_condition() {
+    for Fault { sql, broken, .. } in faults() {
+        let worked = Worked::new(&Sqlite, "plain");
+        worked.run(&sql);
+        assert_eq!(worked.broken(), broken, "{sql}");
+    }
+}
+
+#[test]
+fn a_fault_of_each_kind_is_found_by_its_condition_over_keys_and_values() {
+    for Fault { sql, keys, broken } in faults() {
+        let worked = Worked::new(&Lmdb, "plain");
+        let Session::Kv(mut session) = worked.instance.session().unwrap() else { panic!("LMDB keeps keys and values") };
+        session.begin().unwrap();
+        let mut rows = Keys(session);
+        keys(&mut rows);
+        rows.0.commit().unwrap();
+        drop(rows);
+        assert_eq!(worked.broken(), broken, "what `{sql}` does to rows");
+    }
+}
+
+/// TPC-C whose load goes wrong: an order says that it has a line more than it has.
+struct FaultyLoad;
+
+struct FaultyBound(Box<dyn Bound>);
+
+impl Workload for FaultyLoad {
+    fn name(&self) -> &'static str {
+        "tpcc"
+    }
+    fn about(&self) -> &'static str {
+        TpcC.about()
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        TpcC.settings()
+    }
+    fn families(&self) -> &'static [Family] {
+        TpcC.families()
+    }
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(FaultyBound(TpcC.bind(settings)?)))
+    }
+}
+
+impl Bound for FaultyBound {
+    fn schema(&self, family: Family) -> Schema<'_> {
+        self.0.schema(family)
+    }
+    fn ops(&self) -> Ops {
+        self.0.ops()
+    }
+    fn load_stages(&self) -> Vec<LoadStage> {
+        self.0.load_stages()
+    }
+    fn expected_rows(&self) -> u64 {
+        self.0.expected_rows()
+    }
+    fn expected_logical_bytes(&self) -> u64 {
+        self.0.expected_logical_bytes()
+    }
+    fn conditions(&self) -> Vec<(String, String)> {
+        self.0.conditions()
+    }
+    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+        self.0.create_schema(session)?;
+        let Session::Sql(session) = session else { panic!("SQLite speaks SQL") };
+        session.run(
+            "CREATE TRIGGER fault AFTER INSERT ON orders WHEN NEW.o_d_id = 2 AND NEW.o_id = 3 BEGIN \
+             UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 2 AND o_id = 3; END",
+        )
+    }
+    fn loader(
+        &self,
+        stage: usize,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        self.0.loader(stage, session, at, seed)
+    }
+    fn logical_bytes(&self) -> u64 {
+        self.0.logical_bytes()
+    }
+    fn state(&self) -> State {
+        self.0.state()
+    }
+    fn restore(&self, state: &State) -> Result<(), EngineError> {
+        self.0.restore(state)
+    }
+    fn client(&self, _: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        panic!("nobody works on a load that is wrong")
+    }
+    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+        self.0.verify(session)
+    }
+    fn verifies_load(&self) -> bool {
+        self.0.verifies_load()
+    }
+}
+
+/// What a trial of this part tells.
+fn told(part: TrialPart) -> Vec<Event> {
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().join("data");
+    std::fs::create_dir(&data_dir).unwrap();
+    let small = [("warehouses", 1), ("customers", 20), ("items", 200)];
+    let run = serde_json::json!({
+        "load_clients": 1, "warmup_s": 0.0, "loops": 1, "loop_s": 0.2, "rate": null, "seed": 1, "verify": true,
+        "keep_data": false, "interval_s": 1.0, "stall_s": 0.0,
+    });
+    let plan = TrialPlan {
+        number: 1,
+        engine: config("sqlite"),
+        facts: None,
+        workload: "tpcc".to_owned(),
+        workload_settings: settings(&small),
+        test: None,
+        clients: 1,
+        repeat: 1,
+        part,
+        loaded_by: None,
+        run: serde_json::from_value(run).unwrap(),
+    };
+    let mut events = Vec::new();
+    rumba_lab::trial::run(Job {
+        plan: &plan,
+        engine: &Sqlite,
+        workload: &FaultyLoad,
+        data_dir: &data_dir,
+        limits: &[],
+        state: None,
+        act: Act::Measure,
+        journal: &dir.path().join("journal"),
+        stop: &AtomicBool::new(false),
+        emit: &mut |event| events.push(event),
+    });
+    events
+}
+
+#[test]
+fn a_load_that_is_wrong_is_found_before_anybody_works_on_it() {
+    for part in [TrialPart::Whole, TrialPart::Load] {
+        let events = told(part);
+        let proven = events.iter().find_map(|event| match event {
+            Event::PhaseEnded(record) if record.phase == PhaseKind::VerifyLoad => Some(record),
+            _ => None,
+        });
+        let checks = &proven.unwrap_or_else(|| panic!("{part:?}: {events:?}")).checks;
+        let broken: Vec<&str> = checks.iter().filter(|check| check.wrong > 0).map(|check| &check.name[..7]).collect();
+        assert_eq!(broken, ["3.3.2.4", "3.3.2.6"], "{part:?}");
+        let Some(Event::Failed { phase, cause }) = events.last() else { panic!("{part:?}: {:?}", events.last()) };
+        assert!(*phase == PhaseKind::VerifyLoad && cause.contains("3.3.2.4"), "{part:?}: {phase}, {cause}");
+        assert!(!events.iter().any(|event| matches!(event, Event::Loaded { .. })), "{part:?}: nothing starts from it");
+    }
+}
