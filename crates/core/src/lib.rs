@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod acid;
+pub mod check;
 pub mod claim;
 pub mod comparison;
 pub mod counted;

@@ -1,17 +1,18 @@
 //! The record: the immutable result of a trial.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acid::{Promise, Recovery};
+use crate::check::Check;
 use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 use crate::rate::Rate;
 use crate::setting::Settings;
 use crate::warning::Warning;
-use crate::workload::{Check, ResponseLimit, Short};
+use crate::workload::{ResponseLimit, Short};
 
 /// The version of the record's format; it grows when a field changes its meaning.
 pub const FORMAT: u32 = 1;
@@ -546,6 +547,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// The metrics that rates of operations make ([`crate::rate`]).
+    pub fn rates(&self) -> BTreeSet<String> {
+        let ops = self.phases.iter().flat_map(|phase| phase.op_types.values());
+        let rates = ops.filter_map(|op| op.rate.as_ref());
+        rates.flat_map(|rate| [Some(rate.name.to_string()), rate.most.map(|_| rate.percent())]).flatten().collect()
+    }
+
     /// All that transactions were promised and how that was kept.
     pub fn promises(&self) -> impl Iterator<Item = &Promise> {
         self.phases.iter().flat_map(|phase| &phase.promises)

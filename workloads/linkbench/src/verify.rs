@@ -5,8 +5,8 @@
 //! the link table, and the entries of the index. Each is read in pages, so that
 //! memory stays bounded; rows of other types are passed over.
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
-use rumba_core::workload::Check;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
 

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use rumba_core::check::Check;
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
-use rumba_core::workload::{Check, Ops};
+use rumba_core::workload::Ops;
 
 use super::asked::{Answer, debt};
 use super::metrics::{iops_used_percent, metrics};

@@ -269,7 +269,7 @@ pub fn waited(rows: &[Row], pick: Pick) -> Vec<Column> {
 fn counted(rows: &[Row], pick: Pick, rule: &Counted, unit: &str) -> Vec<Column> {
     let figures = || rows.iter().filter_map(pick);
     let counted = |metric: &&str| figures().any(|figures| figures.median(metric).value() > Some(0.0));
-    let names: BTreeSet<&str> = figures().flat_map(|figures| rule.metrics_of(figures)).filter(counted).collect();
+    let names: BTreeSet<&str> = figures().flat_map(|figures| figures.counted_by(rule)).filter(counted).collect();
     let heads: Vec<&str> = names.iter().filter_map(|name| rule.what(name)).collect();
     let column = |name: &&str| {
         let (head, counter) = (rule.what(name)?, rule.counter_of(name)?);

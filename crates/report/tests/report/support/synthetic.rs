@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rumba_core::check::Check;
 use rumba_core::claim::Claim;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
 use rumba_core::metric::{Metric, Metrics};
@@ -15,7 +16,7 @@ use rumba_core::record::{
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::warning::Warning;
-use rumba_core::workload::{Check, Short};
+use rumba_core::workload::Short;
 
 /// What an imagined engine is like.
 #[derive(Clone, Copy, Debug)]
