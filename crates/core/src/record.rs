@@ -140,6 +140,25 @@ pub struct Percentiles {
     pub max_ms: Metric,
 }
 
+/// Statements by what they do. Over keys and values each call of a session's is one, of a batch each entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatementTotals {
+    /// Those that read: they ask for rows.
+    pub reads: u64,
+    /// Those that write: they insert, change, delete or load rows.
+    pub writes: u64,
+    /// All others: they begin and end transactions.
+    pub others: u64,
+}
+
+impl StatementTotals {
+    /// Of those that read, that write, and all others; `None` where there are none: who does not count them has none.
+    pub fn counted([reads, writes, others]: [u64; 3]) -> Option<Self> {
+        let is_counted = reads + writes + others > 0;
+        is_counted.then_some(Self { reads, writes, others })
+    }
+}
+
 /// What one type of operation did in a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpStats {
@@ -160,6 +179,9 @@ pub struct OpStats {
     pub retries: u64,
     /// Rows read or written.
     pub rows: u64,
+    /// Statements, those of retries and of operations given up among them; of a workload that counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<StatementTotals>,
     /// Operations that were begun or due in the phase and ended, well or not, in its backlog: they are in the
     /// times, the errors and the retries, and not in `count`.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -243,6 +265,9 @@ pub struct Interval {
     pub errors: u64,
     /// Retries in it.
     pub retries: u64,
+    /// Statements of the operations that ended in it; of a workload that counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<StatementTotals>,
     /// Per type of operation: operations that ended in it.
     pub counts: BTreeMap<String, u64>,
     /// Median response time over all types, milliseconds.

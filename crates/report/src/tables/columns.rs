@@ -256,6 +256,22 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
     ]
 }
 
+/// What the workload asked of the engine; nothing where no workload counts it.
+pub fn statements(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let all = [
+        ("reads/t", "read_statements_per_op", "statements per operation that read"),
+        ("writes/t", "write_statements_per_op", "statements per operation that write"),
+        (
+            "others/t",
+            "other_statements_per_op",
+            "statements per operation that begin and end transactions, and all others",
+        ),
+    ];
+    let is_counted = |name: &str| rows.iter().filter_map(pick).any(|figures| figures.median(name).value().is_some());
+    let counted = all.into_iter().filter(|(_, name, _)| is_counted(name));
+    counted.map(|(head, name, legend)| Column::metric(head, name, 2, legend)).collect()
+}
+
 /// What the engines themselves say that bytes were written for; only what some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
     counted(rows, pick, &WRITTEN, "KB")
