@@ -56,6 +56,7 @@ tried! {
     myrocks_of_mariadb_11_8: "myrocks" of "mariadb@11.8";
     postgresql_15: "postgresql" of "postgresql@15";
     postgresql_18: "postgresql" of "postgresql@18";
+    postgresql_19: "postgresql" of "postgresql@19";
 }
 
 /// Nothing but a setting: which engine of a server's it is. Those that have a name of their own are tried by it.
