@@ -27,6 +27,7 @@ pub mod results;
 pub mod server;
 pub mod setting;
 pub mod sql;
+pub mod statements;
 pub mod units;
 pub mod value;
 pub mod wait;

@@ -11,6 +11,7 @@ use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 use crate::rate::Rate;
 use crate::setting::Settings;
+use crate::statements::StatementTotals;
 use crate::warning::Warning;
 use crate::workload::{ResponseLimit, Short};
 
@@ -138,25 +139,6 @@ pub struct Percentiles {
     pub p999_ms: Metric,
     /// The largest.
     pub max_ms: Metric,
-}
-
-/// Statements by what they do. Over keys and values each call of a session's is one, of a batch each entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StatementTotals {
-    /// Those that read: they ask for rows.
-    pub reads: u64,
-    /// Those that write: they insert, change, delete or load rows.
-    pub writes: u64,
-    /// All others: they begin and end transactions.
-    pub others: u64,
-}
-
-impl StatementTotals {
-    /// Of those that read, that write, and all others; `None` where there are none: who does not count them has none.
-    pub fn counted([reads, writes, others]: [u64; 3]) -> Option<Self> {
-        let is_counted = reads + writes + others > 0;
-        is_counted.then_some(Self { reads, writes, others })
-    }
 }
 
 /// What one type of operation did in a phase.

@@ -164,7 +164,7 @@ pub(crate) struct CountedSql {
 
 impl CountedSql {
     /// Counts what is asked of `session`, of which nothing is prepared yet.
-    pub(crate) fn new(session: Box<dyn SqlSession>) -> (Box<dyn SqlSession>, Arc<Counts>) {
+    pub(crate) fn over(session: Box<dyn SqlSession>) -> (Box<dyn SqlSession>, Arc<Counts>) {
         let counts = Arc::<Counts>::default();
         (Box::new(Self { session, kinds: Vec::new(), counts: counts.clone() }), counts)
     }

@@ -24,7 +24,7 @@ impl Transactions {
     /// # Errors
     /// A statement that the engine refuses.
     pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
-        let (mut session, counts) = CountedSql::new(session);
+        let (mut session, counts) = CountedSql::over(session);
         // One that reads first and writes later fails in SQLite when another connection wrote in between.
         let begin = if session.dialect() == Dialect::Sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" };
         Ok(Self {

@@ -165,8 +165,8 @@ mod tests {
     #[test]
     fn what_was_logged_is_summed_by_kind_and_whole_pages_apart() {
         let row = |kind: &str, records: &str, pages: &str| [kind, records, pages].map(|cell| Some(cell.to_owned()));
-        let mut rows = Rows::default();
-        rows.rows = [row("Heap", "70", "8000"), row("XLOG", "5", "100"), row("CLOG", "6", "0")].map(Vec::from).into();
+        let rows = [row("Heap", "70", "8000"), row("XLOG", "5", "100"), row("CLOG", "6", "0")];
+        let rows = Rows { rows: rows.map(Vec::from).into(), ..Rows::default() };
         let counters = counted(&rows).expect("numbers");
         let figure = |name: &str| counters.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes);
         assert_eq!(figure("written_wal_heap_bytes"), Some(70.0));

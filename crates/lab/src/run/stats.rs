@@ -6,7 +6,8 @@ use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use rumba_core::metric::Metric;
-use rumba_core::record::{Kept, OpStats, Percentiles, StatementTotals};
+use rumba_core::record::{Kept, OpStats, Percentiles};
+use rumba_core::statements::StatementTotals;
 use rumba_core::workload::{OpInfo, ResponseLimit};
 
 use super::buckets::{LARGEST_NS, index, to_histogram};

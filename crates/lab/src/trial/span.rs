@@ -6,7 +6,8 @@ use rumba_core::check::Check;
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::metric::{Metric, Metrics};
-use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, StatementTotals, Suspension};
+use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
+use rumba_core::statements::StatementTotals;
 use rumba_core::workload::Ops;
 
 use super::asked::{Answer, debt};
