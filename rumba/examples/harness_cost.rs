@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig};
 use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, StatementCounts, block_on};
 use rumba_core::workload::Workload;
 use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
@@ -33,6 +33,10 @@ impl Pace for Ended {
 
     fn start(&mut self, kind: OpKind) {
         self.pace.start(kind);
+    }
+
+    fn statements(&mut self, kind: OpKind, statements: StatementCounts) {
+        self.pace.statements(kind, statements);
     }
 
     fn done(&mut self, kind: OpKind, op: Op) -> u64 {

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
-use rumba_core::worker::{Client, Op, OpKind, Pace, block_on};
+use rumba_core::worker::{Client, Op, OpKind, Pace, StatementCounts, block_on};
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_protocol_mysql::{Address, Secret, SessionOptions, Target, Tls, WireSession};
@@ -71,6 +71,10 @@ impl Pace for Counted {
 
     fn start(&mut self, kind: OpKind) {
         self.pace.start(kind);
+    }
+
+    fn statements(&mut self, kind: OpKind, statements: StatementCounts) {
+        self.pace.statements(kind, statements);
     }
 
     fn done(&mut self, kind: OpKind, op: Op) -> u64 {

@@ -1,5 +1,5 @@
 //! Every server of the catalogue that is here serves LinkBench from load to
-//! verify, with settings that it knows and keeps.
+//! verify, with settings that it knows and keeps, and answers as oracles do.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -7,11 +7,21 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
+#[path = "common/conforms.rs"]
+mod conforms;
+#[allow(dead_code)] // Of it, the engines and catalogues alone are wanted here.
+#[path = "../src/registry.rs"]
+mod registry;
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use common::{Place, phase, text};
+use rumba_core::engine::Form;
 use serde_json::Value;
 
-/// What every server of the catalogue is tried with; a test of each, so that one
+/// What every server of the catalogue is tried with; tests of each, so that one
 /// that is not here is seen to be skipped.
 macro_rules! tried {
     ($($test:ident: $engine:literal of $server:literal $(needs $plugin:ident)?;)*) => {
@@ -22,6 +32,15 @@ macro_rules! tried {
                 #[needs(Server($server) $(, $plugin)?)]
                 fn $test() {
                     super::runs_to_a_clean_verify($engine, $server);
+                }
+            )*
+        }
+        mod answers_as_the_oracles_do {
+            $(
+                #[test]
+                #[needs(Server($server) $(, $plugin)?)]
+                fn $test() {
+                    super::answers_as_the_oracles_do($engine, $server);
                 }
             )*
         }
@@ -37,21 +56,76 @@ tried! {
     myrocks_of_mariadb_11_8: "myrocks" of "mariadb@11.8";
     postgresql_15: "postgresql" of "postgresql@15";
     postgresql_18: "postgresql" of "postgresql@18";
+    postgresql_19: "postgresql" of "postgresql@19";
+}
+
+/// Nothing but a setting: which engine of a server's it is. Those that have a name of their own are tried by it.
+const BY_SETTING: &str = "mysql";
+
+#[test]
+fn every_server_of_the_catalogue_is_tried_with_every_engine_of_the_registry_that_it_has() {
+    let mut engines = registry::engines();
+    engines.retain(|engine| engine.info().form == Form::Server && engine.info().name != BY_SETTING);
+    let engines: Vec<&str> = engines.iter().map(|engine| engine.info().name).collect();
+    let mut wanted = Vec::new();
+    for server in registry::catalogues().iter().flat_map(|catalogue| catalogue.list()) {
+        let of_server = engines.iter().filter(|engine| server.engines.iter().any(|name| name == *engine));
+        wanted.extend(of_server.map(|engine| (*engine, server.name.clone())));
+    }
+    wanted.sort();
+    let tried: Vec<_> = TRIED.iter().map(|&(engine, server)| (engine, server.to_owned())).collect();
+    assert_eq!(tried, wanted);
+}
+
+fn answers_as_the_oracles_do(engine: &str, server: &str) {
+    let engines = registry::engines();
+    let engine = engines.iter().find(|known| known.info().name == engine).unwrap();
+    let config = conforms::config(engine.as_ref(), Some(server));
+    conforms::conforms(engine.as_ref(), &config, &[1]);
+}
+
+/// Two families of servers in one experiment, whoever runs it. Their trials ended with everything verified.
+fn run_beside_each_other(place: &Place, mut run: Command) {
+    let output = run.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let engines: Vec<&str> = trials.iter().map(|trial| trial["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines, ["postgresql", "innodb"]);
+    for trial in trials {
+        assert_eq!(trial["status"], "done", "{trial}");
+        for check in phase(trial, "verify").unwrap()["checks"].as_array().unwrap() {
+            assert_eq!(check["wrong"], 0, "{check}");
+        }
+    }
+    assert!(place.is_clean());
 }
 
 #[test]
-fn every_server_of_the_catalogue_is_tried() {
+#[needs(PostgreSql, MariaDb)]
+fn servers_of_two_families_run_beside_each_other() {
     let place = Place::new();
-    let mut catalogue = Vec::new();
-    for engine in ["innodb", "myrocks", "postgresql"] {
-        let output = place.rumba(&["engines", engine, "--json"]).output().unwrap();
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let servers = told["servers"].as_array().unwrap().iter();
-        catalogue.extend(servers.map(|server| (engine, server["name"].as_str().unwrap().to_owned())));
-    }
-    catalogue.sort();
-    let tried: Vec<_> = TRIED.iter().map(|&(engine, server)| (engine, server.to_owned())).collect();
-    assert_eq!(catalogue, tried);
+    run_beside_each_other(&place, place.short_run("postgresql,innodb", &[]));
+}
+
+/// A user who may do nothing that others may not: of every Debian.
+const NOBODY: u32 = 65_534;
+
+#[test]
+#[needs(Root, PostgreSql, MariaDb)]
+fn servers_of_two_families_run_beside_each_other_for_a_plain_user() {
+    let place = Place::new();
+    // Where the user may come to: the program may lie below a directory that is root's alone.
+    let program = place.path("rumba");
+    std::fs::copy(env!("CARGO_BIN_EXE_rumba"), &program).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    chown(place.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
+    let asked = place.short_run("postgresql,innodb", &[]);
+    let mut run = Command::new(program);
+    run.args(asked.get_args()).current_dir(place.path("")).uid(NOBODY).gid(NOBODY);
+    run.env("XDG_STATE_HOME", place.path("state")).env("RUMBA_CACHE", place.path("cache"));
+    run.env("HOME", place.path("")).env("TMPDIR", place.path("")).env("NO_COLOR", "1");
+    run_beside_each_other(&place, run);
 }
 
 /// What servers say of variables that they do not know, or will not for long.

@@ -15,10 +15,11 @@ mod registry;
 use std::task::{Context, Poll};
 
 use common::{Place, phase, text};
+use rumba_core::check::Check;
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
-use rumba_core::workload::{Bound, Check, Workload};
+use rumba_core::workload::{Bound, Workload};
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 use rumba_workload_tpcc::TpcC;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::Check;
 use crate::engine::Session;
 use crate::error::EngineError;
 use crate::worker::{Client, ClientAddress};
-use crate::workload::Check;
 
 /// Makes sessions of one instance; each must be used on the thread that asked for it.
 pub type Sessions<'a> = &'a (dyn Fn() -> Result<Session, EngineError> + Sync);

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::Judgement;
-use crate::counted::rule_of;
+use crate::counted::{Counted, rule_of};
 use crate::engine::EngineFacts;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
@@ -148,7 +148,7 @@ pub struct PhaseFigures {
     /// What a reader must know about them: a trial that did not end its loops.
     pub notes: Vec<String>,
     /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have
-    /// `…_with_drain`, and what the engine's counters make ([`crate::written`]).
+    /// `…_with_drain`, and what the engine's counters make ([`crate::counted`]).
     pub metrics: BTreeMap<String, Figure>,
     /// Per type of operation.
     pub op_types: BTreeMap<String, OpFigures>,
@@ -158,6 +158,11 @@ impl PhaseFigures {
     /// The median of a metric; absent, with the reason, where there is none.
     pub fn median(&self, metric: &str) -> Metric {
         self.metrics.get(metric).map_or_else(Metric::default, |figure| figure.median.clone())
+    }
+
+    /// The metrics that counters make by this rule.
+    pub fn counted_by<'a>(&'a self, rule: &'a Counted) -> impl Iterator<Item = &'a str> {
+        self.metrics.keys().map(String::as_str).filter(|name| rule.what(name).is_some())
     }
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::comparison::PhaseFigures;
 use crate::metric::{Better, MetricInfo};
 use crate::record::Record;
 
@@ -71,11 +70,6 @@ impl Counted {
     /// What a metric of this kind is about: `redo`.
     pub fn what<'a>(&self, metric: &'a str) -> Option<&'a str> {
         metric.strip_suffix(self.metric).filter(|what| is_word(what))
-    }
-
-    /// The metrics of this kind among figures.
-    pub fn metrics_of<'a>(&'a self, figures: &'a PhaseFigures) -> impl Iterator<Item = &'a str> {
-        figures.metrics.keys().map(String::as_str).filter(|name| self.what(name).is_some())
     }
 }
 

@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod acid;
+pub mod check;
 pub mod claim;
 pub mod comparison;
 pub mod conflict;
@@ -19,6 +20,7 @@ pub mod memory;
 pub mod metric;
 pub mod pair;
 pub mod parity;
+pub mod phase;
 pub mod printable;
 pub mod rate;
 pub mod ratio;
@@ -28,6 +30,7 @@ pub mod server;
 pub mod setting;
 pub mod sql;
 pub mod starts;
+pub mod statements;
 pub mod units;
 pub mod value;
 pub mod wait;

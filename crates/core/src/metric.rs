@@ -157,6 +157,12 @@ metrics! {
     late_us_per_op: "µs/op", Less;
     /// Rollbacks that were tried again per operation: transactions that stood in each other's way.
     retries_per_op: "1/op", Less;
+    /// Statements per operation that read: they ask for rows. Those of retries and of operations given up are included; over keys and values each call is one.
+    read_statements_per_op: "1/op", Neither;
+    /// Statements per operation that write: they insert, change, delete or load rows; over keys and values each call is one, of a batch each entry.
+    write_statements_per_op: "1/op", Neither;
+    /// Statements per operation that neither read nor write: they begin and end transactions.
+    other_statements_per_op: "1/op", Neither;
     /// Context switches per operation of the clients' process, voluntary and not; embedded engines run in it.
     ctx_switches_per_op: "1/op", Less;
     /// Context switches per operation of the server's process, voluntary and not; absent for embedded engines.

@@ -5,13 +5,11 @@
 //! names begin with `tpm`, as such rates have been called since TPC-C's.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Better, MetricInfo};
-use crate::record::Record;
 
 /// What any metric of this kind means.
 pub const RATE: MetricInfo = MetricInfo {
@@ -54,13 +52,6 @@ pub fn rate_info(metric: &str) -> Option<&'static MetricInfo> {
     };
     let what = name.strip_prefix("tpm")?;
     (!what.is_empty() && what.bytes().all(|byte| byte.is_ascii_alphanumeric())).then_some(info)
-}
-
-/// The metrics of this kind that a trial's operations make.
-pub fn rates_of_record(record: &Record) -> BTreeSet<String> {
-    let ops = record.phases.iter().flat_map(|phase| phase.op_types.values());
-    let rates = ops.filter_map(|op| op.rate.as_ref());
-    rates.flat_map(|rate| [Some(rate.name.to_string()), rate.most.map(|_| rate.percent())]).flatten().collect()
 }
 
 #[cfg(test)]

@@ -1,133 +1,23 @@
 //! The record: the immutable result of a trial.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acid::{Promise, Recovery};
+use crate::check::Check;
 use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
+pub use crate::phase::PhaseKind;
 use crate::rate::Rate;
 use crate::setting::Settings;
+use crate::statements::StatementTotals;
 use crate::warning::Warning;
-use crate::workload::{Check, ResponseLimit, Short};
+use crate::workload::{ResponseLimit, Short};
 
 /// The version of the record's format; it grows when a field changes its meaning.
 pub const FORMAT: u32 = 1;
-
-/// A phase of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PhaseKind {
-    /// The instance is created and opened.
-    Provision,
-    /// Rows are written, indexes built.
-    Load,
-    /// The engine is brought to a state in which reads are representative.
-    Settle,
-    /// What the load has left is proven consistent, before the first client works on it.
-    VerifyLoad,
-    /// The mix runs until the data is as in a database that has been in use; then it is settled again.
-    Age,
-    /// Operations that are not counted.
-    Warmup,
-    /// Operations that are; numbered from 1.
-    Loop(u32),
-    /// All loops together: not a span of its own but the sum of the loops, histograms merged.
-    Loops,
-    /// What was begun or due in the last loop is served to its end.
-    Backlog,
-    /// The debt is paid.
-    Drain,
-    /// The data is proven consistent.
-    Verify,
-    /// Transactions are made to meet: are they whole, and apart?
-    Isolation,
-    /// Clients work until the database is killed.
-    Crash,
-    /// It is opened again, and what was acknowledged is looked for.
-    Recovery,
-}
-
-impl std::fmt::Display for PhaseKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PhaseKind::Provision => f.write_str("provision"),
-            PhaseKind::Load => f.write_str("load"),
-            PhaseKind::Settle => f.write_str("settle"),
-            PhaseKind::VerifyLoad => f.write_str("verify load"),
-            PhaseKind::Age => f.write_str("age"),
-            PhaseKind::Warmup => f.write_str("warmup"),
-            PhaseKind::Loop(number) => write!(f, "loop {number}"),
-            PhaseKind::Loops => f.write_str("loops"),
-            PhaseKind::Backlog => f.write_str("backlog"),
-            PhaseKind::Drain => f.write_str("drain"),
-            PhaseKind::Verify => f.write_str("verify"),
-            PhaseKind::Isolation => f.write_str("isolation"),
-            PhaseKind::Crash => f.write_str("crash"),
-            PhaseKind::Recovery => f.write_str("recovery"),
-        }
-    }
-}
-
-impl std::str::FromStr for PhaseKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "provision" => PhaseKind::Provision,
-            "load" => PhaseKind::Load,
-            "settle" => PhaseKind::Settle,
-            "verify load" => PhaseKind::VerifyLoad,
-            "age" => PhaseKind::Age,
-            "warmup" => PhaseKind::Warmup,
-            "loops" => PhaseKind::Loops,
-            "backlog" => PhaseKind::Backlog,
-            "drain" => PhaseKind::Drain,
-            "verify" => PhaseKind::Verify,
-            "isolation" => PhaseKind::Isolation,
-            "crash" => PhaseKind::Crash,
-            "recovery" => PhaseKind::Recovery,
-            other => {
-                let number = other.strip_prefix("loop ").and_then(|number| number.parse().ok());
-                PhaseKind::Loop(number.ok_or_else(|| format!("`{other}` is not a phase"))?)
-            }
-        })
-    }
-}
-
-impl PhaseKind {
-    /// Whether its figures rest on time that passes while operations run: an interruption of the measurement spoils them.
-    pub fn is_timed(self) -> bool {
-        matches!(self, PhaseKind::Load | PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
-    }
-}
-
-impl Serialize for PhaseKind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PhaseKind {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for PhaseKind {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PhaseKind".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "description": "A phase of a trial: provision, load, settle, verify load, age, warmup, loop N, loops (all of them together), backlog, drain, verify, isolation, crash or recovery.",
-            "pattern": "^(provision|load|settle|verify load|age|warmup|loop [0-9]+|loops|backlog|drain|verify|isolation|crash|recovery)$"
-        })
-    }
-}
 
 /// Percentiles of one kind of time, milliseconds. A percentile that too few
 /// samples support (fewer than ten beyond it) is absent.
@@ -167,6 +57,9 @@ pub struct OpStats {
     pub retries: u64,
     /// Rows read or written.
     pub rows: u64,
+    /// Statements, those of retries and of operations given up among them; of a workload that counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<StatementTotals>,
     /// Operations that were begun or due in the phase and ended, well or not, in its backlog: they are in the
     /// times, the errors and the retries, and not in `count`.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -250,6 +143,9 @@ pub struct Interval {
     pub errors: u64,
     /// Retries in it.
     pub retries: u64,
+    /// Statements of the operations that ended in it; of a workload that counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<StatementTotals>,
     /// Per type of operation: operations that ended in it.
     pub counts: BTreeMap<String, u64>,
     /// Median response time over all types, milliseconds.
@@ -561,6 +457,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// The metrics that rates of operations make ([`crate::rate`]).
+    pub fn rates(&self) -> BTreeSet<String> {
+        let ops = self.phases.iter().flat_map(|phase| phase.op_types.values());
+        let rates = ops.filter_map(|op| op.rate.as_ref());
+        rates.flat_map(|rate| [Some(rate.name.to_string()), rate.most.map(|_| rate.percent())]).flatten().collect()
+    }
+
     /// All that transactions were promised and how that was kept.
     pub fn promises(&self) -> impl Iterator<Item = &Promise> {
         self.phases.iter().flat_map(|phase| &phase.promises)

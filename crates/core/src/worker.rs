@@ -31,6 +31,22 @@ pub struct Op {
     pub failed: bool,
 }
 
+/// StatementCounts by what they do. Over keys and values each call of a session's is one, of a batch each entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatementCounts {
+    /// Those that read: they ask for rows.
+    pub reads: u32,
+    /// Those that write: they insert, change, delete or load rows.
+    pub writes: u32,
+    /// All others: they begin and end transactions.
+    pub others: u32,
+}
+
+impl StatementCounts {
+    /// None.
+    pub const NONE: Self = Self { reads: 0, writes: 0, others: 0 };
+}
+
 /// Says when operations start, and takes their times. The lab implements it.
 pub trait Pace: Send {
     /// Waits for the intended start of the next operation; false when there is none any more.
@@ -42,6 +58,9 @@ pub trait Pace: Send {
 
     /// The operation of this type is drawn and is about to be performed.
     fn start(&mut self, kind: OpKind);
+
+    /// The operation of this type that is about to end, with all its retries, took these statements.
+    fn statements(&mut self, _kind: OpKind, _statements: StatementCounts) {}
 
     /// The operation has ended: how long it took, in nanoseconds from when it was due.
     fn done(&mut self, kind: OpKind, op: Op) -> u64;
@@ -66,6 +85,12 @@ pub trait Worker {
     ///
     /// Errors are those that end the trial.
     fn perform(&mut self) -> impl Future<Output = Result<Op, EngineError>>;
+
+    /// The statements since this was last called, which is after each operation; none of a worker that does not
+    /// count them.
+    fn statements(&mut self) -> StatementCounts {
+        StatementCounts::NONE
+    }
 }
 
 /// A worker behind a pointer: its whole run is one future, so that nothing is
@@ -88,6 +113,10 @@ impl<W: Worker> Client for W {
                 }
                 pace.start(kind);
                 let op = self.perform().await?;
+                let statements = self.statements();
+                if statements != StatementCounts::NONE {
+                    pace.statements(kind, statements);
+                }
                 pace.done(kind, op);
             }
             Ok(())

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acid::Acid;
+use crate::check::Check;
 use crate::engine::{Family, MostClients, Schema, Session};
 use crate::error::EngineError;
 use crate::rate::Rate;
@@ -243,17 +244,4 @@ pub trait Bound: Send + Sync {
     fn acid(&self) -> Option<&dyn Acid> {
         None
     }
-}
-
-/// One proven (or disproven) property of the data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Check {
-    /// The property: `every count equals its visible links`.
-    pub name: String,
-    /// How many things were looked at.
-    pub examined: u64,
-    /// How many of them broke the property.
-    pub wrong: u64,
-    /// The first few that did, in words.
-    pub examples: Vec<String>,
 }

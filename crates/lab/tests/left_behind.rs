@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use rumba_core::check::Check;
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, KEPT, Schema, Session,
 };
@@ -18,7 +19,7 @@ use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, Record, Status, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, Ops, State, Workload};
+use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
 use rumba_lab::conduct::{Conduct, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;

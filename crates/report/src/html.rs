@@ -85,7 +85,7 @@ struct PhaseData<'a> {
     ops: u64,
     debt_start: &'a [rumba_core::engine::Gauge],
     debt_end: &'a [rumba_core::engine::Gauge],
-    checks: &'a [rumba_core::workload::Check],
+    checks: &'a [rumba_core::check::Check],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     promises: &'a [rumba_core::acid::Promise],
     #[serde(skip_serializing_if = "Option::is_none")]

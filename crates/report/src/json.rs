@@ -6,7 +6,6 @@ use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, S
 use rumba_core::counted::metrics_of_record;
 use rumba_core::engine::{EngineConfig, EngineFacts};
 use rumba_core::metric::Metric;
-use rumba_core::rate::rates_of_record;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::setting::Settings;
@@ -216,7 +215,7 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
 /// The names of the metrics that charge work put off, of those that the engine's counters make, and of those that the
 /// workload reports.
 fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
-    let by_rule = metrics_of_record(record).into_iter().chain(rates_of_record(record));
+    let by_rule = metrics_of_record(record).into_iter().chain(record.rates());
     CHARGED.iter().map(|info| info.name.to_owned()).chain(by_rule)
 }
 

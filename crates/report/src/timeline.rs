@@ -226,6 +226,7 @@ mod tests {
             ops: 1000 + second % 7,
             errors: 0,
             retries: 0,
+            statements: None,
             counts: BTreeMap::new(),
             p50_ms: Metric::Value(0.5),
             p99_ms: Metric::Value(1.0),

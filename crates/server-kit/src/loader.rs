@@ -1,6 +1,8 @@
 //! Servers in unpacked trees that bring the libraries they were built for, and their own dynamic loader with them.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -28,6 +30,38 @@ impl Loader {
     }
 }
 
+/// Has every program of a directory of the tree run with the tree's own loader and libraries, whoever starts it: for
+/// programs that start one another by themselves. The program itself is then `NAME.bin`, and `NAME` a script that finds
+/// the tree from where it stands. Trees without a loader of their own are left as they are.
+///
+/// # Errors
+/// The system's words.
+pub fn wrap_programs(tree: &Path, directory: &Path) -> io::Result<()> {
+    let (Some(loader), Ok(below)) = (Loader::of(tree), directory.strip_prefix(tree)) else { return Ok(()) };
+    // From the program's directory up to the tree.
+    let up = below.iter().map(|_| "..").collect::<Vec<_>>().join("/");
+    let inside =
+        |path: &Path| path.strip_prefix(tree).map(|path| format!("$tree/{}", path.display())).unwrap_or_default();
+    let libraries: Vec<String> = loader.libraries.iter().map(|path| inside(path)).collect();
+    let script = format!(
+        "#!/bin/sh\ntree=$(dirname \"$0\")/{up}\nexec \"{}\" --argv0 \"$0\" --library-path \"{}\" \"$0.bin\" \"$@\"\n",
+        inside(&loader.program),
+        libraries.join(":")
+    );
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if !fs::symlink_metadata(&path)?.is_file() || !fs::read(&path)?.starts_with(b"\x7fELF") {
+            continue;
+        }
+        let mut program = path.clone().into_os_string();
+        program.push(".bin");
+        fs::rename(&path, program)?;
+        fs::write(&path, &script)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
 /// The directories of shared libraries in a tree of Debian's.
 pub fn library_directories(tree: &Path) -> Vec<PathBuf> {
     let mut directories = Vec::new();
@@ -53,4 +87,36 @@ fn loader_in(directory: &Path) -> Option<PathBuf> {
     fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()).find(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux")) && path.exists()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Programs that start one another, in a tree that is moved after it was made.
+    #[test]
+    fn a_program_of_a_tree_starts_another_with_the_trees_own_libraries() {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("draft");
+        let (programs, libraries) = (tree.join("usr/lib/server/1/bin"), tree.join("usr/lib/x86_64-linux-gnu"));
+        fs::create_dir_all(&programs).unwrap();
+        fs::create_dir_all(&libraries).unwrap();
+        // What tells how it was called stands in for a loader.
+        let loader = libraries.join("ld-linux-x86-64.so.2");
+        fs::write(&loader, "#!/bin/sh\necho \"$1 $2 $3 $4 $5 $6\"\n").unwrap();
+        fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(programs.join("server"), b"\x7fELF and more").unwrap();
+        fs::write(programs.join("script"), "#!/bin/sh\n").unwrap();
+        wrap_programs(&tree, &programs).unwrap();
+        let place = dir.path().join("place");
+        fs::rename(&tree, &place).unwrap();
+        let program = place.join("usr/lib/server/1/bin/server");
+        let output = Command::new(&program).arg("--version").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (program, up) = (program.display(), format!("{}/../../../../..", program.parent().unwrap().display()));
+        let libraries = format!("{up}/usr/lib/x86_64-linux-gnu:{up}/usr/lib");
+        assert_eq!(told, format!("--argv0 {program} --library-path {libraries} {program}.bin --version\n"));
+        assert_eq!(fs::read_to_string(place.join("usr/lib/server/1/bin/script")).unwrap(), "#!/bin/sh\n");
+    }
 }

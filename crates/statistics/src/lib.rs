@@ -18,6 +18,7 @@ pub mod steady;
 mod summary;
 #[cfg(test)]
 mod testing;
+mod trial_name;
 
 pub use against::compare;
 pub use gate::{Found, Gate, GateError, Gated};

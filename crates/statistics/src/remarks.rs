@@ -7,7 +7,7 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 use crate::charge::drained_bytes;
-use crate::summary::trial_name;
+use crate::trial_name::trial_name;
 
 /// An open loop that stays more than this below its target did not measure that target.
 const TARGET_SLACK: f64 = 0.05;
@@ -174,9 +174,9 @@ fn throttled(record: &Record) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::check::Check;
     use rumba_core::limits::StorageLimit;
     use rumba_core::metric::Metric;
-    use rumba_core::workload::Check;
 
     use super::*;
     use crate::testing::record;

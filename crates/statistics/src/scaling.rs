@@ -94,7 +94,7 @@ fn cause(run: &PhaseFigures) -> String {
 /// What clients wait for longest, as a share of the mean time of an operation.
 fn largest_wait(run: &PhaseFigures) -> Option<(&str, f64)> {
     let mean_us = mean_us(run)?;
-    let waits = WAITED.metrics_of(run).filter_map(|name| Some((WAITED.what(name)?, run.median(name).value()?)));
+    let waits = run.counted_by(&WAITED).filter_map(|name| Some((WAITED.what(name)?, run.median(name).value()?)));
     waits.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(what, us)| (what, us / mean_us))
 }
 

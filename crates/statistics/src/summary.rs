@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::comparison::{
-    KeptFigures, OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, TrialName, Unfinished, Unsound,
+    KeptFigures, OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, Unfinished, Unsound,
 };
 use rumba_core::counted::NOT_COUNTED;
 use rumba_core::metric::{METRICS, Metric};
@@ -17,6 +17,7 @@ use crate::remarks::remarks;
 use crate::scaling;
 use crate::statistics::figure;
 use crate::steady;
+use crate::trial_name::trial_name;
 
 /// Sums results up: every repeat's figures and their medians, what did not
 /// end, and the warnings that follow from the figures.
@@ -69,16 +70,6 @@ pub fn summarise(results: &Results) -> Summary {
         unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
         remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),
         steadiness,
-    }
-}
-
-/// The name of a record's trial.
-pub fn trial_name(record: &Record) -> TrialName {
-    TrialName {
-        trial: record.plan.number,
-        engine: record.plan.engine.name.clone(),
-        clients: record.plan.clients,
-        repeat: record.plan.repeat,
     }
 }
 

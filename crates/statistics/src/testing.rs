@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rumba_core::check::Check;
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{FORMAT, OpStats, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan};
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::Settings;
-use rumba_core::workload::Check;
 
 /// A phase with these operations and device bytes written; one CPU millisecond per operation.
 pub fn phase(phase: PhaseKind, seconds: f64, ops: u64, written: f64) -> PhaseRecord {

@@ -1,15 +1,21 @@
 //! Transactions over an SQL session.
 
+use std::sync::Arc;
+
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, SqlSession, Statement, Visit};
+use rumba_core::worker::StatementCounts;
+
+use crate::counted::{CountedSql, Counts};
 
 /// A session with what begins and ends its transactions.
 pub struct Transactions {
-    /// The session.
+    /// The session, whose statements are counted.
     pub session: Box<dyn SqlSession>,
     begin: Statement,
     commit: Statement,
     rollback: Statement,
+    counts: Arc<Counts>,
 }
 
 impl Transactions {
@@ -17,7 +23,8 @@ impl Transactions {
     ///
     /// # Errors
     /// A statement that the engine refuses.
-    pub fn new(mut session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+    pub fn new(session: Box<dyn SqlSession>) -> Result<Self, EngineError> {
+        let (mut session, counts) = CountedSql::over(session);
         // One that reads first and writes later fails in SQLite when another connection wrote in between.
         let begin = if session.dialect() == Dialect::Sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" };
         Ok(Self {
@@ -25,7 +32,13 @@ impl Transactions {
             commit: session.prepare("COMMIT")?,
             rollback: session.prepare("ROLLBACK")?,
             session,
+            counts,
         })
+    }
+
+    /// The statements that were started since this was last called, those that begin and end transactions among them.
+    pub fn take_statements(&self) -> StatementCounts {
+        self.counts.take()
     }
 
     /// Begins a transaction with the statement that `first` starts, in one round trip where the session can.

@@ -15,6 +15,7 @@ use crate::options::Options;
 use crate::plan::Plan;
 use crate::processes::Processes;
 use crate::waits::Waits;
+use crate::wal::Wal;
 use crate::{counters, external, upkeep};
 
 /// How long a server may take to say a counter.
@@ -50,6 +51,8 @@ pub struct ServerInstance {
     processes: Mutex<Processes>,
     /// Of a server that rumba runs; one that is lent has its own to look at it.
     waits: Option<Waits>,
+    /// Likewise.
+    wal: Option<Mutex<Wal>>,
 }
 
 /// What an instance is made of.
@@ -85,7 +88,8 @@ impl ServerInstance {
         let release = digits.and_then(|digits| digits.parse().ok()).unwrap_or_default();
         let (control, processes) = (Mutex::new(control), Mutex::default());
         let waits = matches!(host, Host::Own { .. }).then(|| Waits::watch(&target));
-        Self { host, target, session, counts, release, settings, control, processes, waits }
+        let wal = matches!(host, Host::Own { .. }).then(Mutex::default);
+        Self { host, target, session, counts, release, settings, control, processes, waits, wal }
     }
 
     /// Runs upkeep with answers that may take as long as they take.
@@ -130,6 +134,9 @@ impl ServerInstance {
 
 impl Instance for ServerInstance {
     fn session(&self) -> Result<Session, EngineError> {
+        if let Some(wal) = &self.wal {
+            held(wal).worked();
+        }
         let connected = PgSession::connect(&self.target, &self.session);
         Ok(Session::Sql(match self.watch() {
             Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
@@ -142,11 +149,22 @@ impl Instance for ServerInstance {
     }
 
     fn settle(&self) -> Result<(), EngineError> {
-        self.patiently(upkeep::settle)
+        self.patiently(upkeep::settle)?;
+        if let Some(wal) = &self.wal {
+            held(wal).settled(&mut held(&self.control), self.release);
+        }
+        Ok(())
     }
 
     fn drain(&self) -> Result<(), EngineError> {
-        self.patiently(upkeep::drain)
+        if let Some(wal) = &self.wal {
+            held(wal).drains(&mut held(&self.control));
+        }
+        self.patiently(upkeep::drain)?;
+        if let Some(wal) = &self.wal {
+            held(wal).drained(&mut held(&self.control));
+        }
+        Ok(())
     }
 
     fn debt(&self) -> Vec<Gauge> {
@@ -156,6 +174,8 @@ impl Instance for ServerInstance {
     fn counters(&self) -> Vec<Gauge> {
         let mut control = held(&self.control);
         let mut gauges = counters::counters(&mut control, self.release).gauges;
+        let wal = self.wal.iter().flat_map(|wal| held(wal).counters(&mut control));
+        gauges.extend(wal.map(|(name, bytes)| Gauge::new(name, bytes)));
         if control.was_restarted() {
             // After a crash they begin anew: no difference to what was counted before is one.
             gauges.clear();

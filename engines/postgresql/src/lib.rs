@@ -32,6 +32,7 @@ mod software;
 mod tests;
 mod upkeep;
 mod waits;
+mod wal;
 
 pub use catalogue::Servers;
 pub use engine::PostgreSql;

@@ -8,8 +8,8 @@ use rumba_protocol_postgresql::OnLost;
 
 /// rumba's own names among the settings, then some of the server's.
 pub const SETTINGS: &[SettingInfo] = &[
-    info("isolation", Kind::Choice(ISOLATIONS), "read-committed", "isolation of every session"),
-    info("fillfactor", Kind::Int(10, 100), "100", "how full pages of tables are filled, percent"),
+    info("isolation", Kind::Choice(ISOLATIONS), "the server's, read-committed", "isolation of every session"),
+    info("fillfactor", Kind::Int(10, 100), "the server's, 100", "how full pages of tables are filled, percent"),
     info("data_checksums", Kind::Bool, "the release's", "pages have checksums"),
     info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does when its connection is lost"),
     info(
@@ -19,11 +19,26 @@ pub const SETTINGS: &[SettingInfo] = &[
         "statements are prepared once; false sends each as text, parameters written out",
     ),
     info("tcp", Kind::Bool, "false", "sessions use TCP on loopback instead of a Unix socket; `port` chooses the port"),
-    info("os_user", Kind::Text, "postgres", "whom root runs the server as, which refuses root"),
+    info(
+        "os_user",
+        Kind::Text,
+        "postgres, or nobody where there is none",
+        "whom root runs the server as, which refuses root",
+    ),
     info("full_page_writes", Kind::Bool, "true", "a page's first change after a checkpoint logs it whole"),
     info("checkpoint_timeout", Kind::Text, "15min", "the longest between two checkpoints"),
     info("max_wal_size", Kind::Text, "cache * 4", "WAL between two checkpoints, about twice"),
-    info("wal_compression", Kind::Text, "by `compression`", "how whole pages in the WAL are compressed"),
+    info(
+        "wal_compression",
+        Kind::Text,
+        "off",
+        "how whole pages in the WAL are compressed; the experiment's `compression` sets it too",
+    ),
+    info("work_mem", Kind::Text, "cache / 64", "memory of a sort or hash before it goes to disk"),
+    info("maintenance_work_mem", Kind::Text, "cache / 4", "memory of a vacuum or the making of an index"),
+    info("autovacuum_work_mem", Kind::Text, "cache / 8", "memory of each vacuum in the background"),
+    info("huge_pages", Kind::Text, "off", "whether the cache lies in huge pages of the host's"),
+    info("io_method", Kind::Text, "worker", "who reads ahead: worker, sync, io_uring; from 18 on"),
     info("autovacuum", Kind::Bool, "true", "dead rows are removed in the background"),
     info("max_connections", Kind::Int(1, 262_143), "300", "clients that the server has room for"),
 ];
@@ -78,14 +93,15 @@ impl Options {
         }
         let own = own.as_described(infos);
         own.check(&config.engine, infos)?;
+        let own = own.with_defaults(infos);
         let text = |name: &str| own.text(name).map(str::to_owned);
         Ok(Self {
             isolation: text("isolation").map(|name| name.replace('-', " ")),
             fillfactor: own.int("fillfactor"),
             data_checksums: own.bool("data_checksums"),
             on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
-            text: !own.bool("prepared").unwrap_or(true),
-            tcp: own.bool("tcp").unwrap_or(false),
+            text: own.bool("prepared") == Some(false),
+            tcp: own.bool("tcp") == Some(true),
             os_user: text("os_user"),
             settings,
         })
@@ -136,6 +152,40 @@ mod tests {
         assert_eq!(options.isolation.as_deref(), Some("repeatable read"));
         assert_eq!(options.settings["full_page_writes"], "off");
         assert_eq!(options.settings.len(), 1);
+    }
+
+    /// The profile as it is written.
+    #[derive(serde::Deserialize)]
+    struct Profile {
+        layer: Vec<Layer>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Layer {
+        variables: BTreeMap<String, String>,
+    }
+
+    #[test]
+    fn the_defaults_that_are_told_are_those_of_the_profile() {
+        let profile: Profile = toml_edit::de::from_str(include_str!("../profiles/postgresql.toml")).unwrap();
+        for info in &SETTINGS[OWN..] {
+            let written = profile.layer.iter().find_map(|layer| layer.variables.get(info.name));
+            let written = written.unwrap_or_else(|| panic!("the profile has no {}", info.name));
+            let is_same = match (written.strip_prefix("= "), info.kind) {
+                // Its bounds and its unit are left out.
+                (Some(computed), _) => computed.starts_with(&format!("{} ", info.default)),
+                (None, Kind::Bool) => (written == "on") == (info.default == "true"),
+                (None, _) => written == info.default,
+            };
+            assert!(is_same, "{}: {written} in the profile, {} in the list", info.name, info.default);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_of_a_server_is_left_to_it() {
+        let options = Options::read(&config()).unwrap();
+        assert_eq!((options.isolation, options.fillfactor, options.data_checksums), (None, None, None));
+        assert_eq!((options.text, options.tcp, options.os_user), (false, false, None));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
 use rumba_core::error::EngineError;
+use rumba_server_kit::loader::wrap_programs;
 use rumba_server_kit::version::Version;
 
 /// A server's software.
@@ -43,11 +45,14 @@ impl rumba_server_kit::install::Software for Software {
         Ok(Self { version, version_text, program, initdb })
     }
 
-    /// The one release in a tree of Debian's, with the system's libraries.
+    /// The one release in a tree of Debian's.
     fn in_tree(tree: &Path) -> Result<Self, String> {
-        let releases = tree.join("usr/lib/postgresql");
-        let found = fs::read_dir(&releases).ok().and_then(|mut entries| entries.next()?.ok());
-        Self::at(&found.map_or(releases, |entry| entry.path()))
+        Self::at(&release_in(tree))
+    }
+
+    /// `initdb` starts `postgres`, which otherwise met the system's libraries.
+    fn fit_tree(tree: &Path) -> io::Result<()> {
+        wrap_programs(tree, &release_in(tree).join("bin"))
     }
 
     fn version(&self) -> Version {
@@ -69,6 +74,13 @@ impl rumba_server_kit::install::Software for Software {
     fn holds(&self, _engine: &str) -> bool {
         true
     }
+}
+
+/// The directory of the release in a tree of Debian's.
+fn release_in(tree: &Path) -> PathBuf {
+    let releases = tree.join("usr/lib/postgresql");
+    let found = fs::read_dir(&releases).ok().and_then(|mut entries| entries.next()?.ok());
+    found.map_or(releases, |entry| entry.path())
 }
 
 /// The words of `--version` are `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.

@@ -95,6 +95,40 @@ fn a_server_is_started_read_back_settled_drained_closed_and_opened_again() {
     instance.close().expect("closed");
 }
 
+/// What a run logs is known once, after the drain; what lies within loops is not read there, and so not told there.
+#[test]
+#[needs(PostgreSql)]
+fn the_log_of_a_run_is_told_by_kind_after_the_drain_alone() {
+    let kinds = ["full_pages", "heap", "heap2", "btree", "transaction", "others"];
+    let name = |kind: &str| format!("written_wal_{kind}_bytes");
+    let dir = private();
+    let instance = PostgreSql.open(dir.path(), &config(), Schema::BySession).expect("a server");
+    let mut session = sql(&*instance);
+    session.run("CREATE TABLE t (id bigint PRIMARY KEY, value text)").expect("a table");
+    session.run("INSERT INTO t SELECT i, 'v' FROM generate_series(1, 5000) AS i").expect("rows");
+    drop(session);
+    instance.settle().expect("settled");
+    let settled = instance.counters();
+    assert!(kinds.iter().all(|kind| figure(&settled, &name(kind)) == 0.0), "{settled:?}");
+    let mut session = sql(&*instance);
+    session.run("UPDATE t SET value = 'w' WHERE id <= 1000").expect("an update");
+    // The drain's checkpoint has whole files of the log behind it.
+    for value in ["x", "y"] {
+        session.run("DO $$ BEGIN PERFORM pg_switch_wal(); END $$").expect("another file");
+        session.run(&format!("UPDATE t SET value = '{value}' WHERE id <= 10")).expect("an update");
+    }
+    let looped = instance.counters();
+    assert!(!looped.iter().any(|gauge| gauge.name == name("heap")), "{looped:?}");
+    instance.drain().expect("drained");
+    let drained = instance.counters();
+    let parts: Vec<f64> = kinds.iter().map(|kind| figure(&drained, &name(kind))).collect();
+    let (heap, full_pages) = (figure(&drained, &name("heap")), parts[0]);
+    assert!(heap > 1000.0 * 30.0 && full_pages > 8192.0, "{parts:?}");
+    assert_eq!(figure(&instance.counters(), &name("heap")), heap, "it is read once");
+    drop(session);
+    instance.close().expect("closed");
+}
+
 #[test]
 #[needs(PostgreSql)]
 fn sessions_over_tcp_need_the_password_that_only_rumba_has() {

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use rumba_core::check::Check;
 use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
@@ -10,7 +11,7 @@ use rumba_core::kv::{KvSession, Scan, SpaceId};
 use rumba_core::record::{PhaseKind, TrialPart, TrialPlan};
 use rumba_core::setting::{SettingError, SettingInfo, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, Ops, State, Workload};
+use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
 use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 use rumba_lab::trial::{Act, Job};

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use rumba_core::check::Check;
 use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Ops, State};
+use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};

@@ -6,6 +6,7 @@
 use std::future::Future;
 
 use rumba_core::error::EngineError;
+use rumba_core::worker::StatementCounts;
 
 /// The type of every node.
 pub const NODE_TYPE: u32 = 2048;
@@ -174,6 +175,11 @@ pub trait GraphStore: Send {
     /// Visits visible links, newest first, and at the same time the larger id2 first;
     /// returns how many.
     fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> impl Answer<u64>;
+
+    /// The statements since this was last called.
+    fn statements(&mut self) -> StatementCounts {
+        StatementCounts::NONE
+    }
 }
 
 /// The most links that one multiget may ask for.
@@ -205,6 +211,11 @@ pub trait GraphLoad: Send {
 
     /// Whether [`GraphLoad::build_index`] does all links at once, whatever the range.
     fn builds_index_at_once(&self) -> bool;
+
+    /// The statements since this was last called.
+    fn statements(&mut self) -> StatementCounts {
+        StatementCounts::NONE
+    }
 }
 
 /// The links that an index build step works on.

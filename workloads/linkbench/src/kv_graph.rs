@@ -5,6 +5,8 @@
 
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan};
+use rumba_core::worker::StatementCounts;
+use rumba_workload_kit::CountedKv;
 
 use crate::encoding::{self, COUNTS, INDEX, LINKS, NODES};
 use crate::graph::{
@@ -18,7 +20,7 @@ const FEW: usize = 8;
 
 /// The adapter.
 pub struct KvGraph {
-    session: Box<dyn KvSession>,
+    session: CountedKv,
     ids: NodeIds,
     /// Whether loaded links get their index entry at once.
     index_during_load: bool,
@@ -51,6 +53,7 @@ impl KvGraph {
     pub fn new(session: Box<dyn KvSession>, ids: NodeIds, index_during_load: bool) -> Self {
         // Room for every payload but one in a thousand million (six deviations), so that none grows it.
         let buffer = || Vec::with_capacity((64 << 10) + 64);
+        let session = CountedKv::new(session);
         Self { session, ids, index_during_load, value: buffer(), out: buffer(), batch: Batch::default() }
     }
 
@@ -253,6 +256,10 @@ impl GraphStore for KvGraph {
         let scan = Scan { from: &from, to: &to, limit: size(query.limit.saturating_add(query.offset)) };
         self.visit_links(INDEX, scan, query.offset, encoding::entry, visit)
     }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
+    }
 }
 
 impl KvGraph {
@@ -307,7 +314,7 @@ impl GraphLoad for KvGraph {
         if self.batch.is_empty() {
             return Ok(());
         }
-        load(self.session.as_mut(), &self.batch)
+        load(&mut self.session, &self.batch)
     }
 
     fn clear_staged(&mut self) {
@@ -332,7 +339,7 @@ impl GraphLoad for KvGraph {
             return Err(error);
         }
         if !batch.is_empty() {
-            load(session.as_mut(), batch)?;
+            load(session, batch)?;
         }
         let next = if met < rows { None } else { last.and_then(after).filter(|&next| next < range.to) };
         Ok(IndexStep { next, bytes })
@@ -340,6 +347,10 @@ impl GraphLoad for KvGraph {
 
     fn builds_index_at_once(&self) -> bool {
         false
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
     }
 }
 

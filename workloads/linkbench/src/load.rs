@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rand::{Rng, SeedableRng};
 use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
 use crate::choice::Graph;
@@ -287,6 +287,10 @@ impl<G: GraphLoad> Worker for RowLoader<G> {
         self.tally.loaded(self.bytes, self.link_bytes);
         Ok(Op { rows: self.rows, retries, failed: false })
     }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.graph.statements()
+    }
 }
 
 /// A loader of the index, after the rows.
@@ -363,6 +367,10 @@ impl<G: GraphLoad> Worker for IndexLoader<G> {
                 Err(error) => return Err(explained(error)),
             }
         }
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.graph.statements()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
 use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Chance, Random, Retry, client_seed, stream_seed};
 
 use crate::choice::{Choice, Graph};
@@ -251,6 +251,11 @@ impl<G: GraphStore> Worker for Requests<G> {
         };
         self.tally.known(self.drawn.kind);
         Ok(op)
+    }
+
+    #[inline]
+    fn statements(&mut self) -> StatementCounts {
+        self.graph.statements()
     }
 }
 

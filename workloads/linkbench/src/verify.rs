@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
-use rumba_core::workload::Check;
 
 use crate::graph::{GraphScan, IndexKey, LINK_TYPE, Link, LinkKey};
 

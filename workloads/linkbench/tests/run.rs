@@ -3,8 +3,9 @@
 
 mod support;
 
+use rumba_core::check::Check;
 use rumba_core::engine::Session;
-use rumba_core::workload::{Bound, Check};
+use rumba_core::workload::Bound;
 use support::memory::Memory;
 use support::sqlite::Sqlite;
 use support::{address, bind, drive, load};

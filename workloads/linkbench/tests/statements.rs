@@ -6,6 +6,8 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
+use rumba_core::worker::StatementCounts;
+use support::memory::Memory;
 use support::server::Server;
 use support::{address, bind, drive};
 
@@ -29,8 +31,19 @@ fn told(profile: &str, only: &str, server: Server, pipeline: usize) -> Vec<Strin
         [("profile", profile), ("maxid1", "100"), ("max_retries", "0")].into_iter().chain(percents).collect();
     let server = Arc::new(Mutex::new(server));
     let mut client = bind(&settings).client(Server::session(&server, pipeline), address(0, 1), 7).unwrap();
-    drive(client.as_mut(), 1);
-    std::mem::take(&mut server.lock().unwrap().told)
+    let counted = drive(client.as_mut(), 1).statements;
+    let told = std::mem::take(&mut server.lock().unwrap().told);
+    let begins = |words: &[&str]| {
+        let is_one = |told: &&String| words.iter().any(|word| told.trim_start_matches('+').starts_with(word));
+        told.iter().filter(is_one).count() as u32
+    };
+    let all = StatementCounts {
+        reads: begins(&["SELECT"]),
+        writes: begins(&["INSERT", "UPDATE", "DELETE"]),
+        others: begins(&["BEGIN", "COMMIT", "ROLLBACK"]),
+    };
+    assert_eq!(counted, all, "what is counted is what the server is told: {told:?}");
+    told
 }
 
 fn there() -> Server {
@@ -56,6 +69,23 @@ fn links_of_2017_are_written_as_published() {
     let hides = ["BEGIN", "+SELECT linktable (lock)", "UPDATE linktable", "UPDATE counttable", "COMMIT"];
     assert_eq!(told("deletelink", there()), hides);
     assert_eq!(told("deletelink", missing()), ["BEGIN", "+SELECT linktable (lock)", "ROLLBACK"]);
+}
+
+#[test]
+fn over_keys_and_values_each_call_is_counted() {
+    let memory = Memory::default();
+    let counted = |only: &str| {
+        let percents = TYPES.map(|name| (name, if name == only { "100" } else { "0" }));
+        let settings: Vec<_> = [("maxid1", "100")].into_iter().chain(percents).collect();
+        let mut client = bind(&settings).client(memory.session(), address(0, 1), 7).unwrap();
+        let StatementCounts { reads, writes, others } = drive(client.as_mut(), 1).statements;
+        (reads, writes, others)
+    };
+    assert_eq!(counted("getnode"), (1, 0, 0));
+    assert_eq!(counted("getlinklist"), (1, 0, 0));
+    // It looks for the link and its count, and writes both and the index entry, in a transaction.
+    assert_eq!(counted("addlink"), (2, 3, 2));
+    assert_eq!(counted("addnode"), (0, 1, 2));
 }
 
 #[test]

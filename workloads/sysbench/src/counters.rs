@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use rumba_core::worker::StatementCounts;
+
 /// What is counted, in the order of the numbers that scripts know them by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
@@ -116,6 +118,24 @@ impl Counters {
             sum_ns: self.sum_ns.load(Relaxed),
             min_ns: self.min_ns.load(Relaxed).saturating_sub(1),
             max_ns: self.max_ns.load(Relaxed),
+        }
+    }
+
+    /// Statements so far: those that read, that write, and all others.
+    #[inline]
+    pub fn statements(&self) -> [u64; 3] {
+        [Counter::Read, Counter::Write, Counter::Other].map(|counter| self.counters[counter as usize].load(Relaxed))
+    }
+
+    /// Statements since then. Begun anew meanwhile, they are what was counted after that.
+    #[inline]
+    pub fn statements_since(&self, before: [u64; 3]) -> StatementCounts {
+        let [reads, writes, others] = self.statements();
+        let since = |now: u64, before: u64| u32::try_from(now.checked_sub(before).unwrap_or(now)).unwrap_or(u32::MAX);
+        StatementCounts {
+            reads: since(reads, before[0]),
+            writes: since(writes, before[1]),
+            others: since(others, before[2]),
         }
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct Client {
     /// Times that the event at hand was begun again.
     restarts: Cell<u32>,
     is_in_event: Cell<bool>,
+    /// What was counted of statements when the event began.
+    before_event: Cell<[u64; 3]>,
     /// Statements are operations of a load.
     is_load: Cell<bool>,
 }
@@ -178,6 +180,7 @@ impl Client {
             return Err(EngineError::failed("prepare", "the load was ended before the script had done"));
         }
         self.is_in_event.set(true);
+        self.before_event.set(self.counters.statements());
         pace.start(EVENT);
         Ok(())
     }
@@ -194,7 +197,9 @@ impl Client {
         let Some(mut pace) = self.pace.get() else { return };
         if self.is_in_event.replace(false) {
             // SAFETY: as above.
-            unsafe { pace.as_mut() }.done(EVENT, Op { rows, ..Op::default() });
+            let pace = unsafe { pace.as_mut() };
+            pace.statements(EVENT, self.counters.statements_since(self.before_event.get()));
+            pace.done(EVENT, Op { rows, ..Op::default() });
         }
     }
 
@@ -210,6 +215,7 @@ impl Client {
         let Some(mut pace) = self.pace.get() else { return };
         self.restarts.set(0);
         self.is_in_event.set(true);
+        self.before_event.set(self.counters.statements());
         // SAFETY: as above.
         unsafe { pace.as_mut() }.start(EVENT);
     }
@@ -218,8 +224,11 @@ impl Client {
         let Some(mut pace) = self.pace.get() else { return };
         if self.is_in_event.replace(false) {
             let op = Op { rows: 0, retries: self.restarts.get(), failed: false };
+            let statements = self.counters.statements_since(self.before_event.get());
             // SAFETY: as above.
-            self.counters.event(unsafe { pace.as_mut() }.done(EVENT, op));
+            let pace = unsafe { pace.as_mut() };
+            pace.statements(EVENT, statements);
+            self.counters.event(pace.done(EVENT, op));
         }
     }
 }
@@ -273,6 +282,7 @@ impl Interpreter {
             pace: Cell::new(None),
             restarts: Cell::new(0),
             is_in_event: Cell::new(false),
+            before_event: Cell::default(),
             is_load: Cell::new(false),
             setup: RefCell::new(setup.clone()),
         });

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use rumba_core::acid::Acid;
+use rumba_core::check::Check;
 use rumba_core::engine::{Family, MostClients, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
 use rumba_core::rate::Rate;
 use rumba_core::setting::{SettingError, Settings};
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Ops, ResponseLimit, State};
+use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, ResponseLimit, State};
 
 use crate::data_set::DataSet;
 use crate::draw::Constants;

@@ -8,7 +8,7 @@ use rand::SeedableRng;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param};
 use rumba_core::value::DateTime;
-use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, below, client_seed, stream_seed};
 
 use crate::data_set::DataSet;
@@ -131,6 +131,14 @@ impl Loader {
             Loader::Kv(_) => Ok(()),
         }
     }
+
+    /// The statements since this was last called.
+    fn statements(&mut self) -> StatementCounts {
+        match self {
+            Loader::Sql(loader) => loader.statements(),
+            Loader::Kv(loader) => loader.statements(),
+        }
+    }
 }
 
 /// A loader of rows.
@@ -185,6 +193,10 @@ impl Worker for RowLoader {
         self.staged = None;
         Ok(Op { rows, retries, failed: false })
     }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.loader.statements()
+    }
 }
 
 /// A lost connection as the end of the load: whether the rows are in the database is not known.
@@ -221,6 +233,10 @@ impl Worker for IndexLoader {
     async fn perform(&mut self) -> Result<Op, EngineError> {
         self.loader.build_indexes()?;
         Ok(Op::default())
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.loader.statements()
     }
 }
 

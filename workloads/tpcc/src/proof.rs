@@ -1,8 +1,8 @@
 //! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, and the tables against
 //! the scale and against what clients were told is done. Each family of engines finds the facts in its way.
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
-use rumba_core::workload::Check;
 
 use crate::data_set::DataSet;
 use crate::load::PAID;

@@ -1,6 +1,7 @@
 //! What a database does with a transaction's input: the port, with an adapter for each family.
 
 use rumba_core::error::EngineError;
+use rumba_core::worker::StatementCounts;
 
 use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 use crate::scale::DISTRICTS;
@@ -79,6 +80,11 @@ pub trait Store {
 
     /// How many of a district's recently sold items are low in stock (2.8).
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError>;
+
+    /// The statements since this was last called.
+    fn statements(&mut self) -> StatementCounts {
+        StatementCounts::NONE
+    }
 
     /// Its transactions ask at each point what they are to do.
     fn stop_with(&mut self, stop: Stop);

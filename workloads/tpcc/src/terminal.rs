@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rumba_core::error::EngineError;
-use rumba_core::worker::{ClientAddress, Op, OpKind, Worker};
+use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
 use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
 use crate::actor::Actor;
@@ -120,6 +120,10 @@ impl<S: Store> Worker for Terminal<S> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.actor.store.statements()
     }
 }
 

@@ -109,23 +109,64 @@ impl Compared {
     }
 }
 
-/// Instructions of a point select, with all that the harness does around it.
+/// Whose prepared point select is counted.
+pub struct PointSelect {
+    /// What the null server is told.
+    pub speak: &'static [&'static str],
+    /// The example that sends them over one session and does nothing else.
+    pub session: &'static str,
+    /// What `wire_clients` is told.
+    pub clients: &'static [&'static str],
+    /// The server family, for a line's name.
+    pub of: &'static str,
+    /// The instructions that the session may take.
+    pub most: f64,
+    /// What the goal is beside.
+    pub beside: &'static str,
+}
+
+impl PointSelect {
+    /// Instructions of the session, which have a goal; and of the same with all that the harness does around it.
+    pub fn instructions(&self, bench: &Bench) -> Result<Vec<Line>, Failure> {
+        const QUERIES: u64 = 50_000;
+        let server = Server::null(bench, &Cores::FREE, &[self.speak, &["--threads", "1"]].concat())?;
+        let session = callgrind(QUERIES, &|command, queries| {
+            command.arg(bench.example(self.session)).arg(&server.socket).arg(queries.to_string());
+        })?;
+        let whole = callgrind(QUERIES, &|command, queries| {
+            command.arg(bench.example("wire_clients")).arg(&server.socket).args(self.clients);
+            command.arg(format!("queries={queries}"));
+        })?;
+        let twice = 2 * QUERIES;
+        let given: String = self.clients.iter().map(|word| format!("{word} ")).collect();
+        Ok(vec![
+            Line {
+                what: format!("user instructions per prepared point select{}: sent and answered by a session", self.of),
+                goal: format!("≤ {:.0}{}", self.most, self.beside),
+                measured: format!("{session:.0} instructions"),
+                met: Some(session <= self.most),
+                command: format!(
+                    "valgrind --tool=callgrind {} SOCKET {twice}, less the same with {QUERIES}",
+                    self.session
+                ),
+            },
+            Line {
+                what: format!("the same{}, drawn, timed and recorded by a client", self.of),
+                goal: "reported".into(),
+                measured: format!("{whole:.0} instructions"),
+                met: None,
+                command: format!(
+                    "valgrind --tool=callgrind wire_clients SOCKET {given}queries={twice}, less the same with {QUERIES}"
+                ),
+            },
+        ])
+    }
+}
+
+/// Instructions of a point select.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    const QUERIES: u64 = 50_000;
-    let server = Server::null(bench, &Cores::FREE, &["--threads", "1"])?;
-    let count = callgrind(QUERIES, &|command, queries| {
-        command.arg(bench.example("wire_clients")).arg(&server.socket).arg(format!("queries={queries}"));
-    })?;
-    Ok(vec![Line {
-        what: "user instructions per prepared point select: drawn, sent, answered, recorded".into(),
-        goal: "≤ 600 (sysbench 1.0.20: 4,303)".into(),
-        measured: format!("{count:.0} instructions"),
-        met: Some(count <= 600.0),
-        command: format!(
-            "valgrind --tool=callgrind wire_clients SOCKET queries={}, less the same with {QUERIES}",
-            2 * QUERIES
-        ),
-    }])
+    let beside = " (sysbench 1.0.20: 4,303)";
+    PointSelect { speak: &[], session: "point_select", clients: &[], of: "", most: 600.0, beside }.instructions(bench)
 }
 
 /// Against a server that costs next to nothing, the client is all there is.

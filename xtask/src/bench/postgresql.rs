@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::clients::{Own, REPEATS, WINDOW_S, arguments};
+use super::clients::{Own, PointSelect, REPEATS, WINDOW_S, arguments};
 use super::floor::loop_us;
-use super::measure::{Bench, Spread, callgrind};
+use super::measure::{Bench, Spread};
 use super::servers::{Cores, Server, Whose, Window, cpu_us, pinned};
 use super::{Failure, Line};
 
@@ -13,27 +13,18 @@ use super::{Failure, Line};
 const PGBENCH: &str = "/usr/lib/postgresql/15/bin/pgbench";
 /// What the null server is told.
 const SPEAK: [&str; 2] = ["--protocol", "postgresql"];
-/// The user instructions that a point select may take.
-const MOST_INSTRUCTIONS: f64 = 650.0;
 
-/// Instructions of a point select, with all that the harness does around it.
+/// Instructions of a point select.
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    const QUERIES: u64 = 50_000;
-    let server = Server::null(bench, &Cores::FREE, &[&SPEAK[..], &["--threads", "1"]].concat())?;
-    let count = callgrind(QUERIES, &|command, queries| {
-        command.arg(bench.example("wire_clients")).arg(&server.socket);
-        command.arg("protocol=postgresql").arg(format!("queries={queries}"));
-    })?;
-    Ok(vec![Line {
-        what: "user instructions per prepared point select, PostgreSQL: drawn, sent, answered, recorded".into(),
-        goal: format!("≤ {MOST_INSTRUCTIONS:.0}"),
-        measured: format!("{count:.0} instructions"),
-        met: Some(count <= MOST_INSTRUCTIONS),
-        command: format!(
-            "valgrind --tool=callgrind wire_clients SOCKET protocol=postgresql queries={}, less the same with {QUERIES}",
-            2 * QUERIES
-        ),
-    }])
+    PointSelect {
+        speak: &SPEAK,
+        session: "point_select_postgresql",
+        clients: &["protocol=postgresql"],
+        of: ", PostgreSQL",
+        most: 650.0,
+        beside: "",
+    }
+    .instructions(bench)
 }
 
 /// The client's CPU against a server that costs next to nothing, beside pgbench's.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::code::lines_of_code;
 use super::{Finding, Text};
 
 /// Where they are.
@@ -76,15 +77,8 @@ fn wrong_uses(file: &Text, own: &str) -> Vec<Finding> {
     findings
 }
 
-/// The lines with their numbers, without comments and the tests at the end.
-fn lines_of_code(content: &str) -> impl Iterator<Item = (usize, &str)> {
-    let code = content.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = code.lines().enumerate().map(|(index, line)| (index + 1, line));
-    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
-}
-
-/// The folders that a line names: of `crate::a::b` and of `crate::{a, b::c}`.
-fn used(line: &str) -> Vec<&str> {
+/// The modules at the crate's root that a line names: of `crate::a::b` and of `crate::{a, b::c}`.
+pub(super) fn used(line: &str) -> Vec<&str> {
     let name = |text: &str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     line.match_indices("crate::")
         .flat_map(|(at, found)| {

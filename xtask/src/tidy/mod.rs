@@ -1,6 +1,8 @@
 //! Whether the house is in order. Each rule is a file and yields findings.
 
 mod arrows;
+mod circles;
+mod code;
 mod folders;
 mod links;
 mod named;
@@ -72,6 +74,7 @@ pub fn check(root: &Path) -> io::Result<Report> {
     collect(root, Path::new(""), &mut files, &mut paths)?;
     let mut findings = arrows::check(&files);
     findings.extend(folders::check(&files));
+    findings.extend(circles::check(&files));
     findings.extend(named::check(&files, &paths));
     findings.extend(sources::check_core(&files));
     findings.extend(warnings::check(&files));

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::code::lines_of_code;
 use super::{Finding, Text};
 
 /// The crates that know engines and workloads as traits or records alone.
@@ -24,14 +25,14 @@ pub fn check(files: &[Text]) -> Vec<Finding> {
 }
 
 fn check_file(file: &Text, names: &BTreeSet<String>) -> Vec<Finding> {
-    let code = file.content.lines().enumerate().take_while(|(_, line)| line.trim() != "#[cfg(test)]");
-    code.filter_map(|(index, line)| {
+    lines_of_code(&file.content)
+    .filter_map(|(number, line)| {
         let name = named(line, names)?;
         let what = format!(
             "names `{name}`; a generic crate knows engines and workloads by what they tell: EngineInfo, OpInfo, a counter's \
              name (an example in a message can say NAME)"
         );
-        Some(file.finding(index + 1, what))
+        Some(file.finding(number, what))
     })
     .collect()
 }

@@ -108,6 +108,11 @@ fn a_generic_crate_names_no_engine_and_no_workload_but_in_comments_and_tests() {
     for line in ["// alpha's way", "let alphabet = 1;", "ptr::null()", "trees()", "#[cfg(test)]\nmod tests { alpha }"] {
         assert_eq!(of("crates/core/src/a.rs", line), [""; 0], "{line}");
     }
+    // What follows what is there for tests is code again.
+    for tests in ["#[cfg(test)]\nmod tests;\n", "#[cfg(test)]\nmod tests {\n    fn a() {}\n}\n"] {
+        let found = of("crates/report/src/a.rs", &format!("{tests}const A: &str = \"alpha\";\n"));
+        assert!(found.len() == 1 && found[0].contains("names `alpha`"), "{tests}: {found:?}");
+    }
     for path in ["crates/lab/src/spec/tests.rs", "crates/lab/tests/a.rs", "rumba/src/registry.rs", "engines/b/src/a.rs"]
     {
         assert_eq!(of(path, "let name = \"alpha\";"), [""; 0], "{path}");
@@ -304,6 +309,8 @@ fn a_folder_of_lab_that_uses_what_comes_later_is_found() {
         of_lab("crates/lab/src/host.rs", "fn a() {\n    crate::run::b();\n}\n"),
         ["crates/lab/src/host.rs:2: `host` uses `run`; it may use no other"]
     );
+    let found = of_lab("crates/lab/src/host/mod.rs", "#[cfg(test)]\nmod tests {\n}\nuse crate::conduct;\n");
+    assert!(found.len() == 1 && found[0].starts_with("crates/lab/src/host/mod.rs:4: "), "{found:?}");
     let in_tests = "#[cfg(test)]\nmod tests {\n    use crate::conduct;\n}\n";
     assert_eq!(of_lab("crates/lab/src/host/mod.rs", in_tests), [""; 0]);
     assert_eq!(of_lab("crates/lab/src/doubles.rs", "use crate::conduct;\n"), [""; 0], "it is there for tests alone");
@@ -320,6 +327,27 @@ fn the_folders_of_lab_use_one_another_in_one_direction() {
         }
         before.push(folder);
     }
+}
+
+#[test]
+fn files_of_core_and_statistics_that_use_each_other_in_a_circle_are_found() {
+    let of = |c: &str| {
+        findings(&[
+            ("crates/core/src/lib.rs", "#![deny(missing_docs)]\nmod a;\nmod b;\nmod c;\n"),
+            ("crates/core/src/a.rs", "//! See [`crate::b`].\nuse crate::c::C;\nuse crate::c::D;\n"),
+            ("crates/core/src/b/mod.rs", "use crate::a;\n"),
+            ("crates/core/src/c.rs", c),
+        ])
+    };
+    assert_eq!(of("#[cfg(test)]\nmod tests {\n    use crate::b;\n}\n"), [""; 0], "tests may");
+    assert_eq!(
+        of("use crate::b;\n"),
+        [
+            "crates/core/src/a.rs:2: `a` uses `c`, which uses `a`, itself or by others: a circle",
+            "crates/core/src/b/mod.rs:1: `b` uses `a`, which uses `b`, itself or by others: a circle",
+            "crates/core/src/c.rs:1: `c` uses `b`, which uses `c`, itself or by others: a circle",
+        ]
+    );
 }
 
 #[test]

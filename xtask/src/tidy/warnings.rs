@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::code::code_alone;
 use super::{Finding, Text};
 
 /// Where the ranking is.
@@ -16,11 +17,14 @@ pub fn check(files: &[Text]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files.iter().filter(|file| makes_warnings(file)) {
         // Tests of a module make up codes of their own.
-        let content = file.content.split("#[cfg(test)]").next().unwrap_or_default();
+        let content = code_alone(&file.content);
         for (at, _) in content.match_indices(MAKES) {
             let Some(code) = literal(&content[at + MAKES.len()..]) else { continue };
             if !is_known(code) {
-                findings.push(file.finding(file.line_of(at), format!("the warning `{code}` has no rank in {RANKING}")));
+                findings.push(file.finding(
+                    content[..at].matches('\n').count() + 1,
+                    format!("the warning `{code}` has no rank in {RANKING}"),
+                ));
             }
         }
     }

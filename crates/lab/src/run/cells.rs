@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use rumba_core::worker::{Op, OpKind};
+use rumba_core::worker::{Op, OpKind, StatementCounts};
 
 use super::buckets::{BUCKETS, index};
 use super::conflicts::{ConflictCells, Conflicts, merge, since};
@@ -37,6 +37,7 @@ struct KindCells {
     retries: AtomicU64,
     rows: AtomicU64,
     late_ns: AtomicU64,
+    statements: [AtomicU64; 3],
     service: TimeCells,
     response: TimeCells,
 }
@@ -92,6 +93,15 @@ impl Cells {
         bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
+    /// Counts the statements of an operation that is about to end. Only the owning thread may call this.
+    #[inline]
+    pub fn statements(&self, kind: OpKind, statements: StatementCounts) {
+        let StatementCounts { reads, writes, others } = statements;
+        for (cell, count) in self.kinds[kind].statements.iter().zip([reads, writes, others]) {
+            add(cell, u64::from(count));
+        }
+    }
+
     /// Counts one operation: its times, and how late it started for reasons of
     /// the client's own. Only the owning thread may call this.
     #[inline]
@@ -138,6 +148,8 @@ pub struct KindCounts {
     pub rows: u64,
     /// Nanoseconds that operations started late for reasons of the client's own.
     pub late_ns: u64,
+    /// Statements: those that read, that write, and all others.
+    pub statements: [u64; 3],
     /// Service times.
     pub service: Times,
     /// Response times.
@@ -175,6 +187,13 @@ impl Times {
     }
 }
 
+impl KindCounts {
+    /// Adds those of another span.
+    pub fn add_statements(&mut self, others: [u64; 3]) {
+        self.statements.iter_mut().zip(others).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
 impl Counts {
     /// No counts for `kinds` types of operations.
     pub fn new(kinds: usize) -> Self {
@@ -184,6 +203,7 @@ impl Counts {
             retries: 0,
             rows: 0,
             late_ns: 0,
+            statements: [0; 3],
             service: Times::new(),
             response: Times::new(),
         };
@@ -199,6 +219,7 @@ impl Counts {
             mine.retries += theirs.retries;
             mine.rows += theirs.rows;
             mine.late_ns += theirs.late_ns;
+            mine.add_statements(theirs.statements);
             mine.service.merge(&theirs.service);
             mine.response.merge(&theirs.response);
         }
@@ -207,6 +228,15 @@ impl Counts {
     /// Operations of all types that succeeded.
     pub fn ops(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.count).sum()
+    }
+
+    /// Statements of all types: those that read, that write, and all others.
+    pub fn statements(&self) -> [u64; 3] {
+        let mut all = [0; 3];
+        for kind in &self.kinds {
+            all.iter_mut().zip(kind.statements).for_each(|(sum, count)| *sum += count);
+        }
+        all
     }
 
     /// Rows of all types.
@@ -223,7 +253,7 @@ pub struct Collector {
 
 /// Running totals, wrapping as the cells do.
 struct Totals {
-    numbers: Vec<[u64; 7]>,
+    numbers: Vec<[u64; 10]>,
     buckets: Vec<[Vec<u32>; 2]>,
     conflicts: Conflicts,
 }
@@ -231,7 +261,7 @@ struct Totals {
 impl Totals {
     fn new(kinds: usize) -> Self {
         Self {
-            numbers: vec![[0; 7]; kinds],
+            numbers: vec![[0; 10]; kinds],
             buckets: (0..kinds).map(|_| [vec![0; BUCKETS], vec![0; BUCKETS]]).collect(),
             conflicts: Conflicts::new(),
         }
@@ -261,6 +291,9 @@ impl Collector {
                     &cells.service.sum_ns,
                     &cells.response.sum_ns,
                     &cells.late_ns,
+                    &cells.statements[0],
+                    &cells.statements[1],
+                    &cells.statements[2],
                 ];
                 for (number, source) in numbers.iter_mut().zip(sources) {
                     *number = number.wrapping_add(source.load(Relaxed));
@@ -286,11 +319,12 @@ impl Collector {
     fn difference(&self, now: &Totals, counts: &mut Counts) {
         counts.conflicts = since(&now.conflicts, &self.last.conflicts);
         for (kind, counted) in counts.kinds.iter_mut().enumerate() {
-            let [count, errors, retries, rows, service_sum, response_sum, late_ns] =
+            let difference: [u64; 10] =
                 std::array::from_fn(|n| now.numbers[kind][n].wrapping_sub(self.last.numbers[kind][n]));
+            let [count, errors, retries, rows, service_sum, response_sum, late_ns, statements @ ..] = difference;
             (counted.count, counted.errors, counted.retries, counted.rows) = (count, errors, retries, rows);
             (counted.service.sum_ns, counted.response.sum_ns) = (service_sum, response_sum);
-            counted.late_ns = late_ns;
+            (counted.late_ns, counted.statements) = (late_ns, statements);
             for (side, times) in [&mut counted.service, &mut counted.response].into_iter().enumerate() {
                 let (new, old) = (&now.buckets[kind][side], &self.last.buckets[kind][side]);
                 for ((target, new), old) in times.buckets.iter_mut().zip(new).zip(old) {
@@ -312,10 +346,13 @@ mod tests {
         let clients = [Arc::new(Cells::new(2)), Arc::new(Cells::new(2))];
         let mut collector = Collector::new(clients.to_vec(), 2);
         clients[0].record(0, Op { rows: 5, retries: 2, failed: false }, 1_000, 2_000, 50);
+        clients[0].statements(0, StatementCounts { reads: 2, writes: 1, others: 3 });
+        clients[1].statements(0, StatementCounts { reads: 1, ..StatementCounts::NONE });
         clients[1].record(1, Op { rows: 1, retries: 0, failed: true }, 3_000, 3_000, 0);
         let counts = collector.collect();
         assert_eq!((counts.kinds[0].count, counts.kinds[0].rows, counts.kinds[0].retries), (1, 5, 2));
         assert_eq!((counts.kinds[1].count, counts.kinds[1].errors, counts.kinds[1].rows), (0, 1, 0));
+        assert_eq!((counts.kinds[0].statements, counts.kinds[1].statements), ([3, 1, 3], [0; 3]));
         assert_eq!((counts.kinds[0].response.max_ns, counts.kinds[0].late_ns), (2_000, 50));
         assert_eq!(counts.kinds[0].service.buckets[index(1_000)], 1);
         let nothing = collector.collect();

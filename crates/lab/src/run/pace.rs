@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use rumba_core::wait::{Wait, wait_for};
-use rumba_core::worker::{Op, OpKind, Pace};
+use rumba_core::worker::{Op, OpKind, Pace, StatementCounts};
 
 use super::cells::Cells;
 use super::in_flight::InFlight;
@@ -184,6 +184,11 @@ impl Pace for ClientPace {
     fn start(&mut self, kind: OpKind) {
         self.started_ns = self.clock.now_ns();
         self.in_flight.has_operation(kind, self.intended_ns, self.started_ns);
+    }
+
+    #[inline]
+    fn statements(&mut self, kind: OpKind, statements: StatementCounts) {
+        self.cells.statements(kind, statements);
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use rumba_core::metric::Metric;
 use rumba_core::record::{Kept, OpStats, Percentiles};
+use rumba_core::statements::StatementTotals;
 use rumba_core::workload::{OpInfo, ResponseLimit};
 
 use super::buckets::{LARGEST_NS, index, to_histogram};
@@ -157,6 +158,7 @@ fn kind_stats(kind: usize, info: &OpInfo, counts: &KindCounts, share: f64, tail:
         errors: times.errors,
         retries: times.retries,
         rows: counts.rows,
+        statements: StatementTotals::counted(times.statements),
         ended_late: tail.map_or(0, |tail| tail.ended_late(kind)),
         open: tail.map_or(0, |tail| tail.open_count(kind)),
         service: percentiles_but(&times.service, &service),

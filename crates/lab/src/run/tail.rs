@@ -70,12 +70,13 @@ impl Tail {
         }
     }
 
-    /// Adds to the times, errors and retries of a type of operation what ended after the span, and what
+    /// Adds to the times, errors, retries and statements of a type of operation what ended after the span, and what
     /// did not with the time that it had taken until then.
     pub fn enter(&self, kind: usize, counts: &mut KindCounts) {
         if let Some(ended) = self.ended.kinds.get(kind) {
             counts.errors += ended.errors;
             counts.retries += ended.retries;
+            counts.add_statements(ended.statements);
             counts.service.merge(&ended.service);
             counts.response.merge(&ended.response);
         }

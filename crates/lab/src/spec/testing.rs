@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use rumba_core::check::Check;
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema, Session,
 };
@@ -12,7 +13,7 @@ use rumba_core::memory::MemoryNeed;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::sql::Dialect;
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, Ops, State, Workload};
+use rumba_core::workload::{Bound, LoadStage, Ops, State, Workload};
 
 use crate::registry::Registry;
 

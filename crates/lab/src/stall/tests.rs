@@ -32,6 +32,7 @@ fn interval(phase: PhaseKind, ops: u64, written: f64) -> Event {
         ops,
         errors: 0,
         retries: 0,
+        statements: None,
         counts: Default::default(),
         p50_ms: Metric::absent("-"),
         p99_ms: Metric::absent("-"),

@@ -189,6 +189,7 @@ fn interval(second: u32) -> Interval {
         ops: 10,
         errors: 0,
         retries: 0,
+        statements: None,
         counts: BTreeMap::from([("get_node".to_owned(), 10)]),
         p50_ms: Default::default(),
         p99_ms: Default::default(),

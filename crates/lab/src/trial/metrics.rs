@@ -46,6 +46,9 @@ pub fn metrics(
         late_us_per_op: per_op(&Metric::Value(late_ns as f64), 1e3),
         // Nor of what became of operations: its caller counts them.
         retries_per_op: Metric::default(),
+        read_statements_per_op: Metric::default(),
+        write_statements_per_op: Metric::default(),
+        other_statements_per_op: Metric::default(),
         ctx_switches_per_op: per_op(&spent.ctx_switches, 1.0),
         server_ctx_switches_per_op: per_op(&spent.server_ctx_switches, 1.0),
         reads_per_s: per_s(&spent.device_reads, 1.0),
@@ -71,6 +74,15 @@ pub fn metrics(
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
     }
+}
+
+/// Statements per operation: those that read, that write, and all others. Whoever does not count them has none at all.
+pub fn statements_per_op(statements: [u64; 3], ops: u64) -> [Metric; 3] {
+    let is_counted = ops == 0 || statements != [0; 3];
+    statements.map(|count| match is_counted {
+        true => Metric::Value(count as f64).per(ops as f64, "operations in this phase"),
+        false => Metric::absent("the workload does not count its statements"),
+    })
 }
 
 /// CPU seconds of the host that are neither rumba's own nor strangers', and so never less than what the trial's processes
@@ -138,6 +150,15 @@ pub fn online_cpus() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_are_per_operation_and_absent_where_nobody_counts_them() {
+        let [reads, writes, others] = statements_per_op([30, 0, 10], 10);
+        assert_eq!([reads, writes, others].map(|metric| metric.value()), [Some(3.0), Some(0.0), Some(1.0)]);
+        let [reads, ..] = statements_per_op([0; 3], 10);
+        assert_eq!(reads.reason(), Some("the workload does not count its statements"));
+        assert_eq!(statements_per_op([0; 3], 0)[0].reason(), Some("no operations in this phase"));
+    }
 
     #[test]
     fn an_unreadable_meter_makes_its_metrics_absent_with_its_reason() {

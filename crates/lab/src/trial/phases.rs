@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rumba_core::check::Check;
 use rumba_core::engine::{Instance, Place, Session};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
@@ -13,7 +14,7 @@ use rumba_core::units::counted;
 use rumba_core::wait::without_driver;
 use rumba_core::warning::Warning;
 use rumba_core::worker::{Client, ClientAddress, Pace};
-use rumba_core::workload::{Bound, Check, LoadStage, Ops};
+use rumba_core::workload::{Bound, LoadStage, Ops};
 
 use super::span::Span;
 use super::{Halt, Step, Trial};

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use rumba_core::check::Check;
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{Interval, PhaseKind, PhaseRecord, Spent, Suspension};
-use rumba_core::workload::{Check, Ops};
+use rumba_core::statements::StatementTotals;
+use rumba_core::workload::Ops;
 
 use super::asked::{Answer, debt};
-use super::metrics::{iops_used_percent, metrics};
+use super::metrics::{iops_used_percent, metrics, statements_per_op};
 use super::suspended::{both, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{Reading, Strangers, ThreadSwitches, allocated, data_dir};
@@ -173,6 +175,7 @@ fn interval(phase: PhaseKind, infos: &Ops, counts: &Counts, spent: Spent) -> Int
         ops: ops(phase, infos, counts),
         errors: counts.kinds.iter().map(|kind| kind.errors).sum(),
         retries: counts.kinds.iter().map(|kind| kind.retries).sum(),
+        statements: StatementTotals::counted(counts.statements()),
         counts: infos.iter().zip(&counts.kinds).map(|(info, kind)| (info.name.to_string(), kind.count)).collect(),
         p50_ms: responses.p50_ms,
         p99_ms: responses.p99_ms,
@@ -372,6 +375,12 @@ impl Trial<'_> {
         let ops: u64 = span.parts.iter().map(|(infos, counts)| ops(span.phase, infos, counts)).sum();
         let conflicts = conflicts(span);
         let retries: u64 = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.retries).sum();
+        let mut statements = [0; 3];
+        for (_, counts) in &span.parts {
+            statements.iter_mut().zip(counts.statements()).for_each(|(all, part)| *all += part);
+        }
+        let [read_statements_per_op, write_statements_per_op, other_statements_per_op] =
+            statements_per_op(statements, ops);
         let late_ns = span.parts.iter().flat_map(|(_, counts)| &counts.kinds).map(|kind| kind.late_ns).sum();
         let mut op_types = BTreeMap::new();
         for (infos, counts) in &span.parts {
@@ -386,6 +395,9 @@ impl Trial<'_> {
         let storage = self.job.plan.engine.limits.storage.as_ref();
         let metrics = Metrics {
             iops_used_percent: iops_used_percent(phase, &spent, seconds, storage),
+            read_statements_per_op,
+            write_statements_per_op,
+            other_statements_per_op,
             retries_per_op: Metric::from(retries as f64).per(ops as f64, "operations in this phase"),
             ..metrics(phase, ops, seconds, late_ns, &spent, size, logical)
         };

@@ -105,6 +105,7 @@ pub(super) fn empty(phase: PhaseKind, start_s: f64, piece: &Piece) -> Interval {
         ops: 0,
         errors: 0,
         retries: 0,
+        statements: None,
         counts: Default::default(),
         p50_ms: unknown(),
         p99_ms: unknown(),

@@ -256,6 +256,22 @@ pub fn cost(rows: &[Row], pick: Pick) -> Vec<Column> {
     ]
 }
 
+/// What the workload asked of the engine; nothing where no workload counts it.
+pub fn statements(rows: &[Row], pick: Pick) -> Vec<Column> {
+    let all = [
+        ("reads/t", "read_statements_per_op", "statements per operation that read"),
+        ("writes/t", "write_statements_per_op", "statements per operation that write"),
+        (
+            "others/t",
+            "other_statements_per_op",
+            "statements per operation that begin and end transactions, and all others",
+        ),
+    ];
+    let is_counted = |name: &str| rows.iter().filter_map(pick).any(|figures| figures.median(name).value().is_some());
+    let counted = all.into_iter().filter(|(_, name, _)| is_counted(name));
+    counted.map(|(head, name, legend)| Column::metric(head, name, 2, legend)).collect()
+}
+
 /// What the engines themselves say that bytes were written for; only what some engine counts.
 pub fn written(rows: &[Row], pick: Pick) -> Vec<Column> {
     counted(rows, pick, &WRITTEN, "KB")
@@ -269,7 +285,7 @@ pub fn waited(rows: &[Row], pick: Pick) -> Vec<Column> {
 fn counted(rows: &[Row], pick: Pick, rule: &Counted, unit: &str) -> Vec<Column> {
     let figures = || rows.iter().filter_map(pick);
     let counted = |metric: &&str| figures().any(|figures| figures.median(metric).value() > Some(0.0));
-    let names: BTreeSet<&str> = figures().flat_map(|figures| rule.metrics_of(figures)).filter(counted).collect();
+    let names: BTreeSet<&str> = figures().flat_map(|figures| figures.counted_by(rule)).filter(counted).collect();
     let heads: Vec<&str> = names.iter().filter_map(|name| rule.what(name)).collect();
     let column = |name: &&str| {
         let (head, counter) = (rule.what(name)?, rule.counter_of(name)?);

@@ -127,6 +127,11 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
         let title = "Microseconds waited per operation by the engine's own counters";
         section(&mut text, title, summary, run, &waited, ran);
     }
+    let statements = columns::statements(&summary.rows, run);
+    if !statements.is_empty() {
+        let title = "Statements per operation, those of retries included";
+        section(&mut text, title, summary, run, &statements, ran);
+    }
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));

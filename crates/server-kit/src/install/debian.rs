@@ -28,6 +28,17 @@ const MIRROR: &str = "RUMBA_DEBIAN_MIRROR";
 pub struct Packages {
     suite: String,
     packages: Vec<String>,
+    /// Where the suite has a few packages alone, as `experimental` has.
+    base: Option<Base>,
+}
+
+/// The suite that another is laid over.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Base {
+    suite: String,
+    /// The source package that is taken from the suite above; all else comes from this one.
+    source: String,
 }
 
 impl Packages {
@@ -38,7 +49,7 @@ impl Packages {
 
     /// Fetches, verifies and unpacks the packages and all they depend on.
     pub fn fetch(&self, draft: &Path, say: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
-        let apt = Apt::new(&draft.join("apt"), &self.suite)?;
+        let apt = Apt::new(&draft.join("apt"), &self.suite, self.base.as_ref())?;
         say(&format!("fetching the list of packages of {}", self.origin()));
         output_of(apt.command("apt-get").arg("update"), "install")?;
         self.download(&apt, say)?;
@@ -95,7 +106,7 @@ struct Apt {
 }
 
 impl Apt {
-    fn new(root: &Path, suite: &str) -> Result<Self, EngineError> {
+    fn new(root: &Path, suite: &str, base: Option<&Base>) -> Result<Self, EngineError> {
         if !Path::new(KEYRING).exists() {
             let message = format!(
                 "{KEYRING} is missing, without which Debian's signatures cannot be verified; \
@@ -110,8 +121,12 @@ impl Apt {
         // Nothing is installed as far as this apt knows, so it fetches everything that is needed.
         let write = |name: &str, text: &str| fs::write(root.join(name), text).map_err(|error| failed(root, &error));
         write("state/status", "")?;
-        let source = format!("Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\nSigned-By: {KEYRING}\n");
+        let suites = base.map_or_else(|| suite.to_owned(), |base| format!("{} {suite}", base.suite));
+        let source = format!("Types: deb\nURIs: {mirror}\nSuites: {suites}\nComponents: main\nSigned-By: {KEYRING}\n");
         write("etc/debian.sources", &source)?;
+        let pinned =
+            base.map(|base| format!("Package: src:{}\nPin: release a={suite}\nPin-Priority: 990\n", base.source));
+        write("etc/preferences", &pinned.unwrap_or_default())?;
         write("apt.conf", &configuration(root)?)?;
         Ok(Self { root: root.to_owned() })
     }
@@ -145,12 +160,13 @@ fn configuration(root: &Path) -> Result<String, EngineError> {
         ("Dir::Cache", "cache"),
         ("Dir::Etc", "etc"),
         ("Dir::Etc::sourcelist", "etc/debian.sources"),
+        ("Dir::Etc::preferences", "etc/preferences"),
         ("Dir::Log", "log"),
     ];
     for (name, path) in own {
         text.push_str(&format!("{name} \"{}\";\n", root.join(path).display()));
     }
-    for name in ["main", "parts", "sourceparts", "preferences", "preferencesparts"] {
+    for name in ["main", "parts", "sourceparts", "preferencesparts"] {
         text.push_str(&format!("Dir::Etc::{name} \"/dev/null\";\n"));
     }
     // The user apt would become cannot enter a private directory.

@@ -36,6 +36,14 @@ pub trait Software: Sized {
     /// What is missing, in words.
     fn in_tree(tree: &Path) -> Result<Self, String>;
 
+    /// Changes an unpacked tree so that [`Software::in_tree`] runs where it will be: nothing, for most.
+    ///
+    /// # Errors
+    /// The system's words.
+    fn fit_tree(_tree: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Its version.
     fn version(&self) -> Version;
 
@@ -252,7 +260,10 @@ impl Release {
         }
         let draft = Draft::new(&place).map_err(|error| failed(&place, &error))?;
         match (&self.debian, &self.npm, &self.wheel) {
-            (Some(debian), _, _) => debian.fetch(draft.path(), say)?,
+            (Some(debian), _, _) => {
+                debian.fetch(draft.path(), say)?;
+                S::fit_tree(&draft.path().join(debian::TREE)).map_err(|error| failed(&place, &error))?;
+            }
             (None, Some(npm), _) => npm.fetch(draft.path(), say)?,
             (None, None, Some(wheel)) => wheel.fetch(draft.path(), say)?,
             (None, None, None) => {

@@ -20,7 +20,7 @@ use rumba_core::metric::Metric;
 use rumba_core::results::Trial;
 use rumba_core::warning::Warning;
 
-use crate::summary::trial_name;
+use crate::trial_name::trial_name;
 use series::Series;
 pub use series::Served;
 use trend::{FEWEST_INDEPENDENT, Trend};

@@ -106,6 +106,7 @@ fn interval(start_s: f64, seconds: f64, ops: u64, written: Metric) -> Interval {
         ops,
         errors: 0,
         retries: 0,
+        statements: None,
         counts: BTreeMap::new(),
         p50_ms: Metric::default(),
         p99_ms: Metric::default(),

@@ -2,6 +2,7 @@
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession, Statement};
+use rumba_core::worker::StatementCounts;
 
 use super::{Statements, int, link_params, node_params};
 use crate::graph::{GraphLoad, IndexRange, IndexStep, Link, LinkCount, Node};
@@ -124,6 +125,10 @@ impl GraphLoad for SqlLoader {
 
     fn builds_index_at_once(&self) -> bool {
         true
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.statements.transactions.take_statements()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, Row, SqlSession};
+use rumba_core::worker::StatementCounts;
 
 use crate::graph::{
     GraphStore, Link, LinkKey, ListQuery, MULTIGET_MAX, NODE_TYPE, Node, VisitLink, VisitNode, Written,
@@ -176,5 +177,9 @@ impl GraphStore for SqlGraph {
         let ListQuery { id1, link_type, from_time, to_time, offset, limit } = *query;
         let values = [int(id1), int(link_type), int(from_time), int(to_time), int(limit), int(offset)];
         Ok(self.statements.execute(Sql::GetLinksList, &values, &mut |row| visit(&link_row(row))).await?.rows)
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.statements.transactions.take_statements()
     }
 }

@@ -1,7 +1,7 @@
 //! What the tables must hold: as many rows as were written, and no foreign ones.
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
-use rumba_core::workload::Check;
 
 use super::{PAGE, check, note};
 use crate::graph::{GraphScan, NODE_TYPE};

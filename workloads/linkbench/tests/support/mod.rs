@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::setting::{Settings, Value};
-use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, StatementCounts};
 use rumba_core::workload::{Bound, Workload};
 use rumba_workload_linkbench::LinkBench;
 
@@ -24,6 +24,7 @@ pub struct Count {
     pub rows: u64,
     pub retries: u64,
     pub failed: u64,
+    pub statements: StatementCounts,
 }
 
 impl Count {
@@ -40,6 +41,12 @@ impl Pace for Count {
     }
 
     fn start(&mut self, _kind: OpKind) {}
+
+    fn statements(&mut self, _: OpKind, StatementCounts { reads, writes, others }: StatementCounts) {
+        self.statements.reads += reads;
+        self.statements.writes += writes;
+        self.statements.others += others;
+    }
 
     fn done(&mut self, kind: OpKind, op: Op) -> u64 {
         self.ops[kind] += 1;

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rumba_core::check::Check;
 use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check, LoadStage, OpInfo, Ops, State};
+use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
 
 use super::asked::{Asked, Phase, Tables};
 use super::sessions::Sessions;

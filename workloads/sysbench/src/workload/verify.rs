@@ -1,9 +1,9 @@
 //! What must be true of the bundled scripts' tables after their events.
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, SqlSession};
 use rumba_core::worker::block_on;
-use rumba_core::workload::Check;
 
 use super::asked::Tables;
 

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
+use rumba_core::check::Check;
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::kv::KvSession;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client, ClientAddress};
-use rumba_core::workload::{Bound, Check};
+use rumba_core::workload::Bound;
 
 use super::{Lab, isolation, recovered};
 use crate::actor::Actor;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use rumba_core::acid::{Found, Journaled};
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
-use rumba_core::workload::Check;
 
 use super::Inspect;
 use crate::data_set::DataSet;

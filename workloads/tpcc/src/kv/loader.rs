@@ -3,6 +3,8 @@
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession};
 use rumba_core::sql::{Dialect, Param};
+use rumba_core::worker::StatementCounts;
+use rumba_workload_kit::CountedKv;
 
 use super::row::layout;
 use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key4, name_key};
@@ -12,7 +14,7 @@ use crate::tables::{Table, Type, column};
 
 /// The adapter of the load.
 pub struct KvLoader {
-    session: Box<dyn KvSession>,
+    session: CountedKv,
     batch: Batch,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -21,6 +23,7 @@ pub struct KvLoader {
 impl KvLoader {
     /// A loader over a session.
     pub fn new(session: Box<dyn KvSession>) -> Self {
+        let session = CountedKv::new(session);
         Self { session, batch: Batch::default(), key: Vec::new(), value: Vec::new() }
     }
 
@@ -43,6 +46,11 @@ impl KvLoader {
             let _ = self.session.rollback();
         }
         loaded
+    }
+
+    /// The statements since this was last called.
+    pub fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
     }
 
     fn push(&mut self, set: DataSet, table: Table, row: &[Param<'_>]) {

@@ -3,6 +3,8 @@
 use rumba_core::error::EngineError;
 use rumba_core::kv::{KvSession, Scan};
 use rumba_core::sql::Param;
+use rumba_core::worker::StatementCounts;
+use rumba_workload_kit::CountedKv;
 
 use super::row::{NONE, layout, packed};
 use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key2, key3, key4, name_prefix, part};
@@ -17,7 +19,7 @@ use crate::tables::{Table, column};
 
 /// The adapter of clients.
 pub struct KvStore {
-    session: Box<dyn KvSession>,
+    session: CountedKv,
     set: DataSet,
     /// No other client has this number.
     client: u32,
@@ -48,7 +50,7 @@ impl KvStore {
     /// The adapter of the client of a number, which works on a data set.
     pub fn new(session: Box<dyn KvSession>, set: DataSet, client: u32) -> Self {
         Self {
-            session,
+            session: CountedKv::new(session),
             set,
             client,
             payments: 0,
@@ -412,6 +414,10 @@ impl Store for KvStore {
 
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
         self.level(asked)
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
     }
 
     fn stop_with(&mut self, stop: Stop) {

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{KvSession, Scan};
-use rumba_core::workload::Check;
 
 use super::part;
 use super::row::{NONE, layout};

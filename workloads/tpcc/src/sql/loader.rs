@@ -2,6 +2,7 @@
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Param, SqlSession, Statement};
+use rumba_core::worker::StatementCounts;
 use rumba_workload_kit::Transactions;
 
 use super::text::{INDEXES, columns, create};
@@ -67,6 +68,11 @@ impl SqlLoader {
             }
         }
         Ok(())
+    }
+
+    /// The statements since this was last called.
+    pub fn statements(&mut self) -> StatementCounts {
+        self.transactions.take_statements()
     }
 
     /// Makes the indexes.

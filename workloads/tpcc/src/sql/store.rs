@@ -2,6 +2,7 @@
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_core::worker::StatementCounts;
 use rumba_workload_kit::Transactions;
 
 use super::batched::Batched;
@@ -417,6 +418,10 @@ impl Store for SqlStore {
     async fn stock_level(&mut self, asked: &StockLevel) -> Result<i64, EngineError> {
         let low = self.level(asked).await;
         self.transactions.end(low, true).await
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.transactions.take_statements()
     }
 
     fn stop_with(&mut self, stop: Stop) {

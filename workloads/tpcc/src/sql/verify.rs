@@ -1,11 +1,11 @@
 //! The proof over SQL: the consistency conditions of clause 3.3.2, by exact arithmetic and outer joins in the database
 //! itself.
 
+use rumba_core::check::Check;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Row, SqlSession};
 use rumba_core::value::SqlValue;
 use rumba_core::worker::block_on;
-use rumba_core::workload::Check;
 
 use super::units;
 use crate::data_set::DataSet;

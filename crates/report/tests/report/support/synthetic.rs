@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rumba_core::check::Check;
 use rumba_core::claim::Claim;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
 use rumba_core::metric::{Metric, Metrics};
@@ -15,7 +16,7 @@ use rumba_core::record::{
 use rumba_core::results::{Results, Trial};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::warning::Warning;
-use rumba_core::workload::{Check, Short};
+use rumba_core::workload::Short;
 
 /// What an imagined engine is like.
 #[derive(Clone, Copy, Debug)]
@@ -354,6 +355,7 @@ fn interval(s: &Shape, phase: PhaseKind, start_s: f64, second: u64, random: &mut
         ops: ops as u64,
         errors: 0,
         retries: 0,
+        statements: None,
         counts: BTreeMap::new(),
         p50_ms: timed(p99 / 5.0),
         p99_ms: timed(p99),
@@ -489,6 +491,7 @@ fn op_types(s: &Shape, ops: u64) -> BTreeMap<String, OpStats> {
             errors: 0,
             retries: (ops as f64 * share / 9000.0) as u64,
             rows: (ops as f64 * share) as u64,
+            statements: None,
             service: percentiles(0.96),
             response: percentiles(1.0),
             ended_late: 0,

@@ -1,0 +1,14 @@
+//! What findings about one trial are told under.
+
+use rumba_core::comparison::TrialName;
+use rumba_core::record::Record;
+
+/// The name of a record's trial.
+pub fn trial_name(record: &Record) -> TrialName {
+    TrialName {
+        trial: record.plan.number,
+        engine: record.plan.engine.name.clone(),
+        clients: record.plan.clients,
+        repeat: record.plan.repeat,
+    }
+}

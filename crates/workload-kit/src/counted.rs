@@ -1,0 +1,264 @@
+//! Sessions that count their statements: what a client's operations ask of its engine.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use rumba_core::error::EngineError;
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
+use rumba_core::worker::StatementCounts;
+
+/// A session over keys and values that counts its calls.
+pub struct CountedKv {
+    session: Box<dyn KvSession>,
+    statements: StatementCounts,
+}
+
+impl CountedKv {
+    /// Counts what is asked of `session`.
+    pub fn new(session: Box<dyn KvSession>) -> Self {
+        Self { session, statements: StatementCounts::NONE }
+    }
+
+    /// What was asked since this was last called.
+    #[inline]
+    pub fn take_statements(&mut self) -> StatementCounts {
+        std::mem::take(&mut self.statements)
+    }
+}
+
+impl KvSession for CountedKv {
+    #[inline]
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.statements.reads += 1;
+        self.session.get(space, key, value)
+    }
+
+    #[inline]
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        scratch: &mut Vec<u8>,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        self.statements.reads += 1;
+        self.session.multi_get(space, keys, scratch, visit)
+    }
+
+    #[inline]
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        self.statements.reads += 1;
+        self.session.scan(space, scan, visit)
+    }
+
+    #[inline]
+    fn begin(&mut self) -> Result<(), EngineError> {
+        self.statements.others += 1;
+        self.session.begin()
+    }
+
+    #[inline]
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.statements.reads += 1;
+        self.session.get_for_update(space, key, value)
+    }
+
+    #[inline]
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.statements.writes += 1;
+        self.session.put(space, key, value)
+    }
+
+    #[inline]
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+        self.statements.writes += 1;
+        self.session.delete(space, key)
+    }
+
+    #[inline]
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.statements.others += 1;
+        self.session.commit()
+    }
+
+    #[inline]
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        self.statements.others += 1;
+        self.session.rollback()
+    }
+
+    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+        self.statements.writes += batch.len() as u32;
+        self.session.load(batch)
+    }
+}
+
+/// What a statement does, by the word that it begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Other,
+}
+
+impl Kind {
+    fn of(sql: &str) -> Self {
+        let sql = sql.trim_start();
+        let first = &sql[..sql.bytes().take_while(u8::is_ascii_alphabetic).count()];
+        let is = |words: &[&str]| words.iter().any(|word| first.eq_ignore_ascii_case(word));
+        if is(&["SELECT", "WITH", "VALUES", "TABLE"]) {
+            Kind::Read
+        } else if is(&["INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "LOAD", "COPY"]) {
+            Kind::Write
+        } else {
+            Kind::Other
+        }
+    }
+}
+
+/// The counts of one session: its client alone writes them.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    reads: AtomicU32,
+    writes: AtomicU32,
+    others: AtomicU32,
+}
+
+impl Counts {
+    #[inline]
+    fn count(&self, kind: Kind) {
+        let cell = match kind {
+            Kind::Read => &self.reads,
+            Kind::Write => &self.writes,
+            Kind::Other => &self.others,
+        };
+        cell.store(cell.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// What was counted since this was last called.
+    pub(crate) fn take(&self) -> StatementCounts {
+        let take = |cell: &AtomicU32| {
+            let count = cell.load(Relaxed);
+            cell.store(0, Relaxed);
+            count
+        };
+        StatementCounts { reads: take(&self.reads), writes: take(&self.writes), others: take(&self.others) }
+    }
+}
+
+/// A session over SQL that counts the statements which it starts; all else is the session's own, every method of the
+/// trait.
+pub(crate) struct CountedSql {
+    session: Box<dyn SqlSession>,
+    /// Of each prepared statement.
+    kinds: Vec<Kind>,
+    counts: Arc<Counts>,
+}
+
+impl CountedSql {
+    /// Counts what is asked of `session`, of which nothing is prepared yet.
+    pub(crate) fn over(session: Box<dyn SqlSession>) -> (Box<dyn SqlSession>, Arc<Counts>) {
+        let counts = Arc::<Counts>::default();
+        (Box::new(Self { session, kinds: Vec::new(), counts: counts.clone() }), counts)
+    }
+
+    fn is_prepared(&mut self, statement: Statement, kind: Kind) {
+        if self.kinds.len() <= statement.0 {
+            self.kinds.resize(statement.0 + 1, Kind::Other);
+        }
+        self.kinds[statement.0] = kind;
+    }
+}
+
+impl SqlSession for CountedSql {
+    fn dialect(&self) -> Dialect {
+        self.session.dialect()
+    }
+
+    fn table_options(&self) -> &str {
+        self.session.table_options()
+    }
+
+    fn pipeline(&self) -> usize {
+        self.session.pipeline()
+    }
+
+    fn survives_errors(&self) -> bool {
+        self.session.survives_errors()
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
+        let statement = self.session.prepare(sql)?;
+        self.is_prepared(statement, Kind::of(sql));
+        Ok(statement)
+    }
+
+    fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
+        self.session.prepare_rows(table, columns)
+    }
+
+    #[inline]
+    fn submit(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
+        self.counts.count(self.kinds.get(statement.0).copied().unwrap_or(Kind::Other));
+        self.session.submit(statement, params)
+    }
+
+    fn submit_rows(&mut self, rows: Statement, values: &[Param<'_>]) -> Result<(), EngineError> {
+        self.counts.count(Kind::Write);
+        self.session.submit_rows(rows, values)
+    }
+
+    fn submit_text(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.counts.count(Kind::of(sql));
+        self.session.submit_text(sql)
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), EngineError> {
+        self.session.close(statement)
+    }
+
+    #[inline]
+    fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
+        self.session.poll_answer(context, visit)
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), EngineError> {
+        self.counts.count(Kind::of(sql));
+        self.session.run(sql)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_known_by_the_word_that_it_begins_with() {
+        for (sql, kind) in [
+            ("SELECT c FROM t WHERE id = ? FOR UPDATE", Kind::Read),
+            (" with n AS (SELECT 1) SELECT * FROM n", Kind::Read),
+            ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", Kind::Write),
+            ("update t SET a = 1 RETURNING a", Kind::Write),
+            ("BEGIN IMMEDIATE", Kind::Other),
+            ("COMMIT", Kind::Other),
+            ("CREATE INDEX i ON t (a)", Kind::Other),
+        ] {
+            assert_eq!(Kind::of(sql), kind, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_is_counted_once() {
+        let counts = Counts::default();
+        [Kind::Read, Kind::Write, Kind::Read, Kind::Other].into_iter().for_each(|kind| counts.count(kind));
+        assert_eq!(counts.take(), StatementCounts { reads: 2, writes: 1, others: 1 });
+        assert_eq!(counts.take(), StatementCounts::NONE);
+    }
+}

@@ -1,0 +1,53 @@
+//! Whether an engine answers the workloads' operations as oracles in memory do.
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Schema, Session};
+use rumba_core::setting::Settings;
+use rumba_workload_linkbench as linkbench;
+use rumba_workload_tpcc as tpcc;
+
+const STEPS: usize = 4_000;
+const TRANSACTIONS: usize = 1_000;
+/// Of each workload: its name, its schema, and its test for a seed.
+type Workload =
+    (&'static str, fn(Family) -> Schema<'static>, fn(&mut dyn FnMut() -> Session, u64) -> Result<(), String>);
+const WORKLOADS: [Workload; 2] = [
+    ("linkbench", linkbench::schema, |open, seed| linkbench::conformance(open, seed, STEPS)),
+    ("tpcc", tpcc::schema, |open, seed| tpcc::conformance(open, seed, TRANSACTIONS)),
+];
+
+/// An engine with all as it is by itself; of a server, this one of the catalogue.
+pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
+    let name = engine.info().name;
+    EngineConfig {
+        name: name.to_owned(),
+        engine: name.to_owned(),
+        cache: 4 << 20,
+        durability: Durability::NoSync,
+        compression: Some("none".to_owned()),
+        library: None,
+        server: server.map(str::to_owned),
+        limits: Default::default(),
+        settings: Settings::default(),
+    }
+}
+
+/// With these seeds, each workload over data of its own.
+pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
+    let told = format!(
+        "{} {}, {}, {}",
+        config.name,
+        config.server.as_deref().unwrap_or_default(),
+        config.compression.as_deref().unwrap_or_default(),
+        config.durability.name()
+    );
+    for (workload, schema, conformance) in WORKLOADS {
+        for &seed in seeds {
+            let dir = tempfile::tempdir().unwrap();
+            engine.check(config).unwrap_or_else(|error| panic!("{told}: {error}"));
+            let instance = engine.open(dir.path(), config, schema(engine.info().family)).unwrap();
+            let mut open = || -> Session { instance.session().unwrap() };
+            conformance(&mut open, seed).unwrap_or_else(|why| panic!("{workload} over {told}, seed {seed}: {why}"));
+            instance.close().unwrap();
+        }
+    }
+}

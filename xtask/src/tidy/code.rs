@@ -1,0 +1,80 @@
+//! What of a source is compiled into the program: without comments, and without what is there for tests.
+
+/// What makes the item behind it one for tests.
+const FOR_TESTS: &str = "#[cfg(test)]";
+
+/// The lines of code with their numbers, from 1: no comments, and no item that is there for tests alone.
+pub fn lines_of_code(content: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut of_test = OfTest::Nothing;
+    let numbered = content.lines().enumerate().map(|(index, line)| (index + 1, line));
+    numbered.filter(move |(_, line)| !of_test.takes(line) && !line.trim_start().starts_with("//"))
+}
+
+/// The source with an empty line for each that is no code, so that what stands in it stands at its line.
+pub fn code_alone(content: &str) -> String {
+    let mut code = String::new();
+    let mut above = 0;
+    for (number, line) in lines_of_code(content) {
+        code.push_str(&"\n".repeat(number - 1 - above));
+        code.push_str(line);
+        code.push('\n');
+        above = number;
+    }
+    code
+}
+
+/// Where a line stands to an item for tests.
+enum OfTest {
+    /// Outside.
+    Nothing,
+    /// Its attribute was seen; the item itself begins below.
+    Announced,
+    /// In an item of several lines, which begins so many bytes from the margin and ends there too, as rustfmt has it.
+    Within(usize),
+}
+
+impl OfTest {
+    /// Takes the next line; whether it belongs to an item for tests.
+    fn takes(&mut self, line: &str) -> bool {
+        let (code, margin) = (line.trim(), line.len() - line.trim_start().len());
+        match *self {
+            OfTest::Nothing if code == FOR_TESTS => *self = OfTest::Announced,
+            OfTest::Nothing => return false,
+            OfTest::Announced if code.starts_with("#[") || code.starts_with("//") => {}
+            OfTest::Announced if code.ends_with([';', '}', ',']) => *self = OfTest::Nothing,
+            OfTest::Announced => *self = OfTest::Within(margin),
+            OfTest::Within(begins) => {
+                if margin == begins && (code.starts_with('}') || code.ends_with(';')) {
+                    *self = OfTest::Nothing;
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(content: &str) -> Vec<usize> {
+        lines_of_code(content).map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn what_is_for_tests_is_left_out_and_what_follows_it_is_not() {
+        assert_eq!(numbers("mod a;\n#[cfg(test)]\nmod b;\nmod c;\n"), [1, 4]);
+        assert_eq!(numbers("#[cfg(test)]\n#[allow(x)]\n// why\npub(crate) mod b;\nmod c;\n"), [5]);
+        assert_eq!(numbers("#[cfg(test)]\nuse a::{\n    b,\n};\nuse c;\n"), [5]);
+        assert_eq!(numbers("#[cfg(test)]\nmod tests { alpha }\nfn a() {}\n"), [3]);
+        let item = "impl A {\n    #[cfg(test)]\n    fn a(\n        b: C,\n    ) -> D {\n        e;\n    }\n\n    fn f() {}\n}\n";
+        assert_eq!(numbers(item), [1, 8, 9, 10]);
+        let last = "fn a() {}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    fn b() {}\n}\n";
+        assert_eq!(numbers(last), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_left_stands_at_its_line() {
+        assert_eq!(code_alone("// a\nb\n#[cfg(test)]\nc;\nd\n"), "\nb\n\n\nd\n");
+    }
+}
