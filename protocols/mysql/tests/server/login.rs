@@ -142,7 +142,7 @@ fn a_certificate_for_another_name_is_refused() {
     assert!(error.to_string().contains("connect by the name that the certificate is for"), "{error}");
     // Whoever asks for the authority alone is not asked for the name.
     server.admin().query("CREATE USER any@'%'").unwrap();
-    let any = |ca| Target { user: "any".into(), tls: Tls::Signed { ca }, ..target.clone() };
+    let any = |ca| Target { user: "any".into(), database: None, tls: Tls::Signed { ca }, ..target.clone() };
     Admin::connect(&any(Some(server.ca())), TIMEOUT).unwrap();
     let error = refusal(&any(Some(server.ca().with_file_name("stranger.pem"))));
     assert!(error.to_string().contains("the authority that signed"), "{error}");
@@ -160,10 +160,10 @@ fn a_server_that_asks_for_a_certificate_is_shown_it() {
     let own = |certificate: &str, key: &str| {
         target(Tls::Identified { how: how.clone(), certificate: file(certificate), key: file(key) })
     };
-    Admin::connect(&own("cert.pem", "key.pem"), TIMEOUT).unwrap();
+    Admin::connect(&own("server.pem", "server.key"), TIMEOUT).unwrap();
     for (certificate, key, words) in [
-        ("nowhere.pem", "key.pem", "a PEM file of your certificate"),
-        ("cert.pem", "nowhere.pem", "your certificate's private key"),
+        ("nowhere.pem", "server.key", "a PEM file of your certificate"),
+        ("server.pem", "nowhere.pem", "your certificate's private key"),
     ] {
         let error = refusal(&own(certificate, key));
         assert!(error.to_string().contains(words), "{error}");
