@@ -35,6 +35,9 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         None => Schedule::closed(test.seed()),
     };
     let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings.threads) };
+    // What scripts do in thread_init counts, as in sysbench.
+    let from_now = || Since::now(&counters, Duration::ZERO);
+    let (interval, all) = (from_now(), from_now());
     let watch = watch_init(settings.thread_init_timeout);
     let made = Made::new(&plan, &test.maker(&counters)?, &CpuRoll::new()).map_err(|error| {
         let ended = drivers.client_failed(&error);
@@ -53,8 +56,6 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     }
     let started = Instant::now();
     let document = Document::new(test.name(), options);
-    let from_now = || Since::now(&counters, Duration::ZERO);
-    let (interval, all) = (from_now(), from_now());
     let mut run = Run { test, settings, counters, running: made.start(), started, interval, all, interrupt, document };
     let ended = run.conduct();
     run.close(ended)
