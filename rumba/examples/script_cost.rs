@@ -106,6 +106,7 @@ fn value(kind: Kind, default: Option<String>) -> OptionValue {
     }
 }
 
+/// Runs so many events.
 pub fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
     let setup = |options| {
         Arc::new(Setup {

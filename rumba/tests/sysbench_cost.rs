@@ -13,6 +13,7 @@ mod script_cost;
 use std::path::Path;
 use std::process::Command;
 
+use rumba_lab::run::stop::RunClock;
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_testkit::allocations::{self, Counting};
 
@@ -33,7 +34,7 @@ fn an_event_of_a_script_allocates_nothing() {
     const EVENTS: u64 = 10_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    for script in ["oltp_point_select", "oltp_read_only", "oltp_read_write", "select_random_points"] {
+    for script in ["oltp_point_select", "oltp_read_only", "oltp_read_write"] {
         let cost = |count| {
             let before = allocations::count();
             events(dir.path(), count, script);
@@ -48,10 +49,11 @@ fn an_event_of_a_script_allocates_nothing() {
 const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
 const EVENTS: &str = "RUMBA_TEST_EVENTS";
 
-/// Instructions of this binary in user mode, with so many point selects.
+/// Instructions of this binary in user mode but for [`calibrate_the_clock`], with so many point selects.
 fn instructions(dir: &Path, events: u64) -> u64 {
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().unwrap());
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.args(["--toggle-collect=*calibrate_the_clock*", "--collect-atstart=yes"]).arg(std::env::current_exe().unwrap());
     valgrind.args(["--exact", "events_of_the_environment", "--ignored", "--test-threads=1"]);
     let output = valgrind.env(DIRECTORY, dir).env(EVENTS, events.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -64,22 +66,25 @@ fn instructions(dir: &Path, events: u64) -> u64 {
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_of_a_script_takes_no_more_instructions_than_allowed() {
-    const FEW: u64 = 10_000;
-    const MANY: u64 = 40_000;
-    const MOST: u64 = 9_999;
+    const FEW: u64 = 5_000;
+    const MANY: u64 = 25_000;
+    // From 1675 to 1744 are counted in a build for debugging, with what counts allocations.
+    const MOST: u64 = 1755;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    // LuaJIT draws by chance which loops it compiles when, and a trace that came out worse stays: the best of five tells
-    // what the code costs.
+    // LuaJIT leaves to chance when it tries a loop again that it could not compile: the best of three.
     let mut all = Vec::new();
-    for _ in 0..5 {
+    while all.len() < 3 && all.iter().all(|each| *each > MOST) {
         all.push((instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW));
-        if all.last().is_some_and(|each| *each <= MOST) {
-            break;
-        }
     }
     println!("{all:?} user instructions per point select of a script (allowed: {MOST})");
     assert!(all.iter().any(|each| *each <= MOST), "{all:?} instructions");
+}
+
+/// It lasts for a time and not for a number of instructions, which would be the noise of what is counted.
+#[inline(never)]
+fn calibrate_the_clock() {
+    std::hint::black_box(RunClock::start());
 }
 
 #[test]
@@ -87,5 +92,6 @@ fn a_point_select_of_a_script_takes_no_more_instructions_than_allowed() {
 fn events_of_the_environment() {
     let Some(dir) = std::env::var_os(DIRECTORY) else { return };
     let count: u64 = std::env::var(EVENTS).unwrap().parse().unwrap();
+    calibrate_the_clock();
     events(Path::new(&dir), count, "oltp_point_select");
 }

@@ -300,3 +300,75 @@ fn numbers_are_distributed_as_sysbench_draws_them() {
     let [uniform, gaussian, special, pareto] = &ours[..] else { panic!("four of them") };
     assert!(distance(&uniform.1, &gaussian.1) > most && distance(&special.1, &pareto.1) > most);
 }
+
+#[test]
+fn clients_write_before_their_first_event_where_they_are_asked_to() {
+    let place = Place::new();
+    let options = ["--db-driver=sqlite", "--sqlite-synchronous=off", "--tables=2", "--table-size=200", "--threads=2"];
+    let sysbench = |words: &[&str]| {
+        let output = place.rumba(&["sysbench"]).args(words).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    sysbench(&["oltp_common", "prepare"]);
+    // Of 400 rows a quarter, divided among two clients: two updates, a delete and an insert each.
+    let said = sysbench(&["oltp_point_select", "--writes-before=25", "--events=10", "--time=0", "run"]);
+    let (read, written, other) = (figure(&said, "read:"), figure(&said, "write:"), figure(&said, "other:"));
+    assert_eq!((read, written, figure(&said, "total number of events:")), (10.0, 400.0, 10.0), "{said}");
+    assert!(other >= 200.0, "BEGIN and COMMIT: {said}");
+    let said = sysbench(&["oltp_point_select", "--events=10", "--time=0", "run"]);
+    assert_eq!((figure(&said, "write:"), figure(&said, "other:")), (0.0, 0.0), "{said}");
+}
+
+/// The scripts of a directory of other people's, but what others require and what speaks another dialect.
+fn brought(directory: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_whole = |name: &String| {
+        let name = name.strip_suffix(".lua").unwrap_or("_common");
+        !name.ends_with("_common") && !name.ends_with("_postgres") && !name.starts_with("tpcc_")
+    };
+    let mut names: Vec<String> = files.filter(is_whole).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Unchanged, each beside sysbench with the same words: what runs there runs here, and does as many events.
+#[test]
+#[needs(SysbenchScripts, Sysbench, MariaDb)]
+fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    let root = std::path::PathBuf::from(std::env::var_os("RUMBA_SYSBENCH_SCRIPTS").unwrap());
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let connect = [&socket, "--mysql-user=root", &format!("--mysql-password={PASSWORD}"), "--db-driver=mysql"]
+        .map(|word| word.to_owned());
+    let mut ran = 0;
+    for (repository, options) in [
+        ("sysbench-tpcc", &["--tables=1", "--scale=1"][..]),
+        ("sysbench-lua-scripts", &["--table-size=300"]),
+        ("mytools/bench/sysbench.lua/lua", &["--tables=1", "--table-size=300"]),
+    ] {
+        let directory = root.join(repository);
+        for script in brought(&directory) {
+            let outcome = |program: &mut dyn FnMut() -> Command| {
+                server.ask("CREATE OR REPLACE DATABASE sbtest");
+                let mut does = |words: &[&str]| {
+                    let mut command = program();
+                    command.arg(&script).args(options).args(&connect).args(words).current_dir(&directory);
+                    command.output().unwrap()
+                };
+                let prepared = does(&["prepare"]);
+                let run = does(&["--threads=2", "--events=6", "--time=0", "run"]);
+                let events = run.status.success().then(|| figure(&text(&run), "total number of events:"));
+                (prepared.status.success(), events, format!("{}{}", text(&prepared), text(&run)))
+            };
+            let theirs = outcome(&mut || Command::new("sysbench"));
+            let ours = outcome(&mut || place.rumba(&["sysbench"]));
+            let is_same = (theirs.0, theirs.1) == (ours.0, ours.1);
+            assert!(is_same, "{repository}/{script}: sysbench\n{}\nhere\n{}", theirs.2, ours.2);
+            ran += usize::from(ours.1.is_some());
+            println!("{repository}/{script}: {:?} events, as there", ours.1);
+        }
+    }
+    assert!(ran > 10, "{ran} scripts ran");
+}

@@ -41,6 +41,8 @@ pub enum Need {
     Sysbench,
     /// The program valgrind.
     Valgrind,
+    /// Other people's scripts for sysbench, in a directory that somebody has named.
+    SysbenchScripts,
 }
 
 /// A need that is not met.
@@ -89,6 +91,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Openssl => probe::program("openssl", "openssl"),
         Need::Sysbench => probe::program("sysbench", "sysbench"),
         Need::Valgrind => probe::program("valgrind", "valgrind"),
+        Need::SysbenchScripts => probe::directory_of("RUMBA_SYSBENCH_SCRIPTS", "docs/sysbench.md says what goes there"),
     }
 }
 

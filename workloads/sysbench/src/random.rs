@@ -154,7 +154,7 @@ impl Random {
             return self.gaussian(a, b);
         }
         let span = width(a, b);
-        let part = span * self.shapes.special_pct / 100.0;
+        let part = span * self.shapes.special_pct / 100.0 + 1.0;
         let start = (span - part) / 2.0;
         a.wrapping_add((start + place * part) as u32)
     }
