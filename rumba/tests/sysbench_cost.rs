@@ -53,7 +53,9 @@ const EVENTS: &str = "RUMBA_TEST_EVENTS";
 fn instructions(dir: &Path, events: u64) -> u64 {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    valgrind.args(["--toggle-collect=*calibrate_the_clock*", "--collect-atstart=yes"]).arg(std::env::current_exe().unwrap());
+    valgrind
+        .args(["--toggle-collect=*calibrate_the_clock*", "--collect-atstart=yes"])
+        .arg(std::env::current_exe().unwrap());
     valgrind.args(["--exact", "events_of_the_environment", "--ignored", "--test-threads=1"]);
     let output = valgrind.env(DIRECTORY, dir).env(EVENTS, events.to_string()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
