@@ -61,14 +61,18 @@ pub enum Tls {
         ca: Option<PathBuf>,
     },
     /// As another of these says, with a certificate of one's own for a server that asks who one is.
-    Identified {
-        /// Whether the connection is encrypted.
-        how: Box<Tls>,
-        /// A PEM file of the certificate, and of those that lead to its authority.
-        certificate: PathBuf,
-        /// A PEM file of its private key.
-        key: PathBuf,
-    },
+    Identified(Box<Identified>),
+}
+
+/// With a certificate of one's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identified {
+    /// Whether the connection is encrypted.
+    pub how: Tls,
+    /// A PEM file of the certificate, and of those that lead to its authority.
+    pub certificate: PathBuf,
+    /// A PEM file of its private key.
+    pub key: PathBuf,
 }
 
 impl Tls {
@@ -77,7 +81,7 @@ impl Tls {
         match self {
             Tls::Off | Tls::Preferred => false,
             Tls::Required | Tls::Signed { .. } | Tls::Verified { .. } => true,
-            Tls::Identified { how, .. } => how.is_required(),
+            Tls::Identified(own) => own.how.is_required(),
         }
     }
 }

@@ -20,14 +20,14 @@ use crate::{Address, Tls, TransportError};
 /// Authorities or a certificate of one's own that cannot be read, a host that no certificate could be for.
 pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnection>>, TransportError> {
     let (tls, own) = match tls {
-        Tls::Identified { how, certificate, key } => (&**how, Some((certificate.as_path(), key.as_path()))),
+        Tls::Identified(own) => (&own.how, Some((own.certificate.as_path(), own.key.as_path()))),
         other => (other, None),
     };
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match tls {
         Tls::Preferred if matches!(address, Address::Socket(_)) => return Ok(None),
         Tls::Off => return Ok(None),
-        Tls::Identified { .. } => return Err(TransportError::Tls("two certificates of one's own; name one".into())),
+        Tls::Identified(_) => return Err(TransportError::Tls("two certificates of one's own; name one".into())),
         Tls::Preferred | Tls::Required => Arc::new(AnyHost { provider: provider.clone(), authorities: None }),
         Tls::Signed { ca } => {
             let authorities = Some(authorities(ca.as_deref())?);

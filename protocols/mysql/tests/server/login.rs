@@ -1,7 +1,7 @@
 //! Being let in, and being refused: every way of authentication, with and without encryption.
 
 use crate::support::{Server, TIMEOUT};
-use rumba_protocol_mysql::{Address, Admin, Target, Tls, WireError};
+use rumba_protocol_mysql::{Address, Admin, Identified, Target, Tls, WireError};
 
 fn refusal(target: &Target) -> WireError {
     match Admin::connect(target, TIMEOUT) {
@@ -153,12 +153,16 @@ fn a_certificate_for_another_name_is_refused() {
 fn a_server_that_asks_for_a_certificate_is_shown_it() {
     let server = Server::shared();
     server.admin().query("CREATE OR REPLACE USER shown@'127.0.0.1' REQUIRE X509").unwrap();
-    let how = Box::new(Tls::Verified { ca: Some(server.ca()) });
+    let how = Tls::Verified { ca: Some(server.ca()) };
     let target = |tls| Target { tls, ..server.target("shown", "", server.tcp()) };
-    assert!(refusal(&target((*how).clone())).to_string().contains("denied"), "nobody is let in without one");
+    assert!(refusal(&target(how.clone())).to_string().contains("denied"), "nobody is let in without one");
     let file = |name: &str| server.ca().with_file_name(name);
     let own = |certificate: &str, key: &str| {
-        target(Tls::Identified { how: how.clone(), certificate: file(certificate), key: file(key) })
+        target(Tls::Identified(Box::new(Identified {
+            how: how.clone(),
+            certificate: file(certificate),
+            key: file(key),
+        })))
     };
     Admin::connect(&own("server.pem", "server.key"), TIMEOUT).unwrap();
     for (certificate, key, words) in [

@@ -243,7 +243,7 @@ fn mysql_tls(options: &OptionSet) -> Result<mysql::Tls, EngineError> {
         SslMode::VerifyIdentity => mysql::Tls::Verified { ca },
     };
     Ok(match (file("mysql-ssl-cert"), file("mysql-ssl-key")) {
-        (Some(certificate), Some(key)) => mysql::Tls::Identified { how: Box::new(how), certificate, key },
+        (Some(certificate), Some(key)) => mysql::Tls::Identified(Box::new(mysql::Identified { how, certificate, key })),
         _ => how,
     })
 }
