@@ -29,7 +29,7 @@ enum Way {
     PostgreSql {
         target: postgresql::Target,
         /// Where the server lets nobody in that way.
-        otherwise: Option<postgresql::Target>,
+        otherwise: Option<Box<postgresql::Target>>,
         options: postgresql::SessionOptions,
     },
     Sqlite {
@@ -280,7 +280,8 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         database: options.text("pgsql-db").map(str::to_owned),
         tls,
     };
-    let otherwise = is_allowed.then(|| postgresql::Target { tls: postgresql::Tls::Required, ..target.clone() });
+    let otherwise =
+        is_allowed.then(|| Box::new(postgresql::Target { tls: postgresql::Tls::Required, ..target.clone() }));
     let options = postgresql::SessionOptions { text: text_only, ..postgresql::SessionOptions::default() };
     Ok(Way::PostgreSql { target, otherwise, options })
 }
