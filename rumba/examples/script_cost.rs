@@ -110,7 +110,8 @@ fn value(kind: Kind, default: Option<String>) -> OptionValue {
     }
 }
 
-fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
+/// Runs so many events.
+pub fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
     let setup = |options| {
         Arc::new(Setup {
             script: Script::Named(script.to_owned()),
@@ -130,7 +131,8 @@ fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
     // Its own options with their defaults.
     let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
     let declared = loaded.declared().map_err(|error| error.to_string())?;
-    let setup = setup(declared.into_iter().map(|option| (option.name, value(option.kind, option.default))).collect());
+    let own = declared.into_iter().map(|option| (option.name, value(option.kind, option.default)));
+    let setup = setup(own.chain([("threads".to_owned(), OptionValue::Number(1.0))]).collect());
     let mut client = ScriptClient::new(&setup, 0, Arc::default()).map_err(|error| error.to_string())?;
     let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(1))), left };
     block_on(client.run(&mut pace)).map_err(|error| error.to_string())

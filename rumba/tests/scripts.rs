@@ -429,3 +429,66 @@ fn a_client_that_is_dropped_in_the_middle_of_an_event_leaves_nothing() {
     drop(client);
     std::fs::remove_file(run.dir.path().join("db")).unwrap();
 }
+
+/// Rows of prepared statements are kept as they came and read where a script fetches them: of every kind, several at a
+/// time, some of them never.
+#[test]
+fn rows_of_prepared_statements_are_those_of_the_same_statement_as_text() {
+    let run = Run::new();
+    let script = format!(
+        r"{TABLE}
+        for id = 1, 20 do con:query('INSERT INTO t VALUES (' .. id .. ', ' .. (id % 3 == 0 and 'NULL' or '\'c' .. id .. '\'') .. ', ' .. id / 4 .. ')') end
+        local prepared = con:prepare('SELECT id, c, d FROM t WHERE id > ? ORDER BY id')
+        local key = prepared:bind_create(sysbench.sql.type.INT)
+        prepared:bind_param(key)
+        for first = 0, 20, 5 do
+            key:set(first)
+            local rs = prepared:execute()
+            assert(rs.nrows == 20 - first and (first == 20 or rs.nfields == 3), tostring(rs.nfields))
+            if first ~= 10 then
+                for id = first + 1, 20 do
+                    local row = rs:fetch_row()
+                    local c = id % 3 ~= 0 and 'c' .. id or nil
+                    assert(tonumber(row[1]) == id and row[2] == c and tonumber(row[3]) == id / 4, row[2])
+                end
+                assert(rs:fetch_row() == nil and rs:fetch_row() == nil)
+            end
+        end"
+    );
+    run.load(&script).unwrap();
+}
+
+#[test]
+fn what_sysbench_has_besides_statements_answers_too() {
+    let run = Run::new();
+    let script = format!(
+        r"{TABLE}
+        local rs = con:query('SELECT 1')
+        assert(con:more_results() == false and con:next_result() == nil)
+        assert(con:check_error(rs, 'SELECT 1') == rs and con:check_error(nil, 'SELECT 1') == nil)
+        local stmt = con:prepare('SELECT 1')
+        assert(stmt:execute():fetch_row()[1] == '1' and stmt:next_result() == nil)
+        assert(not pcall(con.query, con, 'SELEC'))
+        local done, why = pcall(con.check_error, con, nil, 'SELEC')
+        assert(not done and tostring(why):find('SQL error, errno = 1, state = '), tostring(why))
+
+        -- An error that the hook takes for ignorable has the event begun again.
+        local asked
+        function sysbench.hooks.sql_error_ignorable(told)
+            asked = told
+            return told.sql_errno == 1
+        end
+        done, why = pcall(con.query, con, 'SELEC')
+        assert(not done and why.errcode == sysbench.error.RESTART_EVENT, tostring(why))
+        assert(asked.connection == con and asked.query == 'SELEC' and asked.sql_state == 'HY000')
+        sysbench.hooks.sql_error_ignorable = function() return false end
+        done, why = pcall(con.query, con, 'SELEC')
+        assert(type(why) == 'string', type(why))
+
+        local histogram = sysbench.histogram.new(10, 1, 100)
+        for value = 1, 9 do histogram:update(value) end
+        histogram:print()
+        assert(tostring(histogram) == '<sb_histogram>')"
+    );
+    run.load(&script).unwrap();
+}

@@ -219,3 +219,17 @@ fn mistakes_are_refused_before_anything_is_made() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(!place.path("out").exists());
 }
+
+/// A test that reads after the writes reads tables that were written to, as its record says, and whole all the same.
+#[test]
+fn a_test_after_the_writes_begins_with_them_from_the_same_load() {
+    let place = Place::new();
+    let all = trials(&place, "sqlite", &["suite=point-query-post", TABLES]);
+    let worn = &all[0];
+    measured(worn);
+    assert_eq!(worn["engine"], "sqlite/point-query-post");
+    let options = worn["conditions"]["script options"].as_str().unwrap();
+    assert_eq!(options, "--tables=3 --table-size=400 --writes_before=10");
+    let events = &phase(worn, "loop 1").unwrap()["op_types"];
+    assert_eq!(events.as_object().unwrap().len(), 1, "what came before is no operation: {events}");
+}

@@ -55,6 +55,10 @@ pub trait Row {
     fn bytes(&self, column: usize) -> &[u8] {
         self.value(column).bytes()
     }
+    /// The whole row as it came, where [`SqlSession::rereads`] says that it can be read once more; else nothing.
+    fn raw(&self) -> &[u8] {
+        &[]
+    }
 }
 
 /// A prepared statement of one session.
@@ -147,6 +151,15 @@ pub trait SqlSession: Send {
 
     /// Takes the answer to the first submitted statement, calling `visit` with each row.
     fn poll_answer(&mut self, context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>>;
+
+    /// Whether [`SqlSession::reread`] reads this statement's rows.
+    fn rereads(&self, _statement: Statement) -> bool {
+        false
+    }
+
+    /// Reads a row of the statement's last answer once more, from what [`Row::raw`] gave of it: for whom keeps rows that are
+    /// seldom looked at.
+    fn reread(&mut self, _statement: Statement, _raw: &[u8], _visit: Visit<'_>) {}
 
     /// Runs statements without parameters or rows, such as the schema.
     ///

@@ -43,6 +43,8 @@ pub enum Need {
     Valgrind,
     /// The program node.
     Node,
+    /// Other people's scripts for sysbench, in a directory that somebody has named.
+    SysbenchScripts,
 }
 
 /// A need that is not met.
@@ -92,6 +94,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Sysbench => probe::program("sysbench", "sysbench"),
         Need::Valgrind => probe::program("valgrind", "valgrind"),
         Need::Node => probe::program("node", "nodejs"),
+        Need::SysbenchScripts => probe::directory_of("RUMBA_SYSBENCH_SCRIPTS", "docs/sysbench.md says what goes there"),
     }
 }
 

@@ -31,6 +31,15 @@ pub fn file(path: &str, package: &str) -> Found {
     if Path::new(path).exists() { Ok(()) } else { Err(format!("there is no {path}; apt-get install {package}")) }
 }
 
+/// A directory that a variable names.
+pub fn directory_of(variable: &str, remedy: &str) -> Found {
+    match std::env::var_os(variable) {
+        Some(directory) if Path::new(&directory).is_dir() => Ok(()),
+        Some(directory) => Err(format!("{variable} names no directory: {}; {remedy}", Path::new(&directory).display())),
+        None => Err(format!("{variable} names no directory; {remedy}")),
+    }
+}
+
 pub fn tmpfs() -> Found {
     root()?;
     let place = directory()?;

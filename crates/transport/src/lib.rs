@@ -15,5 +15,5 @@ pub use incoming::Incoming;
 pub use link::{CONNECT, Link, OnLost, Refused, insist};
 pub use queue::Queue;
 pub use stream::{Ready, Stream};
-pub use target::{Address, Secret, Target, Tls};
+pub use target::{Address, Identified, Secret, Target, Tls};
 pub use tls::client as tls_client;

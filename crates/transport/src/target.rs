@@ -48,12 +48,42 @@ pub enum Tls {
     Preferred,
     /// Always, whoever the server is.
     Required,
+    /// Always, and one of these authorities, or of the system's, has signed the server's certificate, whatever host it is
+    /// for.
+    Signed {
+        /// A PEM file of authorities.
+        ca: Option<PathBuf>,
+    },
     /// Always, and the server's certificate is verified, by these authorities
     /// or by the system's.
     Verified {
         /// A PEM file of authorities.
         ca: Option<PathBuf>,
     },
+    /// As another of these says, with a certificate of one's own for a server that asks who one is.
+    Identified(Box<Identified>),
+}
+
+/// With a certificate of one's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identified {
+    /// Whether the connection is encrypted.
+    pub how: Tls,
+    /// A PEM file of the certificate, and of those that lead to its authority.
+    pub certificate: PathBuf,
+    /// A PEM file of its private key.
+    pub key: PathBuf,
+}
+
+impl Tls {
+    /// Whether there is no connection without it.
+    pub fn is_required(&self) -> bool {
+        match self {
+            Tls::Off | Tls::Preferred => false,
+            Tls::Required | Tls::Signed { .. } | Tls::Verified { .. } => true,
+            Tls::Identified(own) => own.how.is_required(),
+        }
+    }
 }
 
 /// Where a server is, and who one is to it.

@@ -4,9 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::{Address, Tls, TransportError};
@@ -15,19 +17,37 @@ use crate::{Address, Tls, TransportError};
 /// `None` when it is not to be encrypted.
 ///
 /// # Errors
-/// Authorities that cannot be read, a host that no certificate could be for.
+/// Authorities or a certificate of one's own that cannot be read, a host that no certificate could be for.
 pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnection>>, TransportError> {
+    let (tls, own) = match tls {
+        Tls::Identified(own) => (&own.how, Some((own.certificate.as_path(), own.key.as_path()))),
+        other => (other, None),
+    };
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| TransportError::Tls(error.to_string()))?;
-    let config = match tls {
-        Tls::Off => return Ok(None),
+    let verifier: Arc<dyn ServerCertVerifier> = match tls {
         Tls::Preferred if matches!(address, Address::Socket(_)) => return Ok(None),
-        Tls::Preferred | Tls::Required => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider))).with_no_client_auth()
+        Tls::Off => return Ok(None),
+        Tls::Identified(_) => return Err(TransportError::Tls("two certificates of one's own; name one".into())),
+        Tls::Preferred | Tls::Required => Arc::new(AnyHost { provider: provider.clone(), authorities: None }),
+        Tls::Signed { ca } => {
+            let authorities = Some(authorities(ca.as_deref())?);
+            Arc::new(AnyHost { provider: provider.clone(), authorities })
         }
-        Tls::Verified { ca } => builder.with_root_certificates(authorities(ca.as_deref())?).with_no_client_auth(),
+        Tls::Verified { ca } => {
+            let authorities = Arc::new(authorities(ca.as_deref())?);
+            WebPkiServerVerifier::builder_with_provider(authorities, provider.clone())
+                .build()
+                .map_err(|error| TransportError::Tls(error.to_string()))?
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TransportError::Tls(error.to_string()))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match own {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => with_own(builder, certificate, key)?,
     };
     let name = match address {
         Address::Socket(_) => "localhost",
@@ -37,6 +57,25 @@ pub fn client(tls: &Tls, address: &Address) -> Result<Option<Box<ClientConnectio
         .map_err(|_| TransportError::Tls(format!("{name:?} is no name that a certificate could be for")))?;
     let client = ClientConnection::new(Arc::new(config), server).map_err(|error| refused(&error))?;
     Ok(Some(Box::new(client)))
+}
+
+/// With a certificate of one's own.
+fn with_own(
+    builder: rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>,
+    certificate: &Path,
+    key: &Path,
+) -> Result<ClientConfig, TransportError> {
+    let unusable = |file: &Path, what: &str, cause: &dyn std::fmt::Display| {
+        TransportError::Tls(format!("{}: {cause}; name a PEM file of {what}", file.display()))
+    };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|cause| unusable(certificate, "your certificate", &cause))?;
+    let private =
+        PrivateKeyDer::from_pem_file(key).map_err(|cause| unusable(key, "your certificate's private key", &cause))?;
+    builder
+        .with_client_auth_cert(chain, private)
+        .map_err(|cause| unusable(certificate, "a certificate that the key is for", &cause))
 }
 
 /// What to do about an encryption that failed.
@@ -78,19 +117,28 @@ fn authorities(file: Option<&Path>) -> Result<RootCertStore, TransportError> {
     Ok(store)
 }
 
-/// Takes any certificate, if only its owner is at the other end.
+/// Takes a certificate of any host, if only its owner is at the other end.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyHost {
+    provider: Arc<CryptoProvider>,
+    /// One of which has to have signed it; any certificate is taken without.
+    authorities: Option<RootCertStore>,
+}
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyHost {
     fn verify_server_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
         _server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
-        _now: UnixTime,
+        now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        if let Some(authorities) = &self.authorities {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            let algorithms = self.provider.signature_verification_algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(&certificate, authorities, intermediates, now, algorithms)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -100,7 +148,7 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -109,10 +157,10 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -12,7 +12,7 @@ use crate::codec::answer::Wording;
 use crate::codec::frame;
 use crate::handshake::{self, Agreed, Caller, Login, Step};
 use crate::receive::Receive;
-use crate::{Address, Target, Tls, WireError};
+use crate::{Address, Target, WireError};
 
 /// A connection that has been let in.
 pub(crate) struct Connection {
@@ -54,7 +54,7 @@ impl Connection {
         let tls = tls_client(&target.tls, &target.address)?;
         let agreed = Agreed::with(&greeting, tls.is_some(), target.database.is_some());
         let is_offered = agreed.capabilities.contains(CapabilityFlags::CLIENT_SSL);
-        if let Some(tls) = tls.filter(|_| is_offered || target.tls != Tls::Preferred) {
+        if let Some(tls) = tls.filter(|_| is_offered || target.tls.is_required()) {
             if !is_offered {
                 return Err(WireError::Tls(format!(
                     "server {} does not offer TLS; give it a certificate (ssl_cert, ssl_key), or turn TLS off",

@@ -10,7 +10,7 @@ use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
 use crate::codec::frame::{self, Framed, HEADER};
 use crate::codec::message::Transaction;
 use crate::startup::{self, Login, Step};
-use crate::{Address, PgError, Target, Tls};
+use crate::{Address, PgError, Target};
 
 /// A connection that has been let in.
 pub(crate) struct Connection {
@@ -48,7 +48,7 @@ impl Connection {
     }
 
     fn encrypt(&mut self, target: &Target, deadline: Instant) -> Result<(), PgError> {
-        if let (Address::Socket(path), Tls::Required | Tls::Verified { .. }) = (&target.address, &target.tls) {
+        if let (Address::Socket(path), true) = (&target.address, target.tls.is_required()) {
             let words = format!("PostgreSQL encrypts nothing over a socket ({}); turn TLS off there", path.display());
             return Err(TransportError::Tls(words).into());
         }
@@ -66,7 +66,7 @@ impl Connection {
             }
             // What came behind the answer before anything was encrypted is nobody's that can be trusted.
             [b'S', ..] => Err(PgError::Protocol("bytes that are not encrypted follow the answer about TLS".into())),
-            b"N" if target.tls == Tls::Preferred => {
+            b"N" if !target.tls.is_required() => {
                 self.incoming.take(1);
                 Ok(())
             }

@@ -35,6 +35,7 @@ sysbench.cmdline.options = {
    pgsql_variant = {"A relative of PostgreSQL that wants other SQL; 'redshift' has an identity " ..
                        "column, no indexes, and no delete_inserts"},
    reconnect = {"Events after which a client connects anew; 0: never", 0},
+   writes_before = {"Events of oltp_write_only for every hundred rows, before the first event; 0: none", 0},
 }
 
 -- Eleven digits a group: ten groups are 119 characters, five are 59.
@@ -357,6 +358,35 @@ end
 
 -- ----------------------------------------------------------------------------------- session
 
+-- A client's share of the writes that --writes_before asks for. All clients are ready before any begins an event: none of
+-- this is measured, and tests that read then read tables that were written to.
+local function write_before(percent)
+   local opt = sysbench.opt
+   prepare_begin()
+   prepare_commit()
+   prepare_index_updates()
+   prepare_non_index_updates()
+   prepare_delete_inserts()
+   local function write()
+      begin()
+      execute_index_updates()
+      execute_non_index_updates()
+      execute_delete_inserts()
+      commit()
+   end
+   for _ = 1, math.ceil(opt.tables * opt.table_size * percent / 100 / opt.threads) do
+      local done, why = pcall(write)
+      while not done do
+         if type(why) ~= "table" or why.errcode ~= sysbench.error.RESTART_EVENT then
+            error(why, 0)
+         end
+         done, why = pcall(write)
+      end
+   end
+   close_statements()
+   writing = false
+end
+
 -- Each script brings prepare_statements(), and calls the above in it.
 function thread_init()
    drv = sysbench.sql.driver()
@@ -365,6 +395,11 @@ function thread_init()
    stmt, param = {}, {}
    for n = 1, sysbench.opt.tables do
       stmt[n], param[n] = {}, {}
+   end
+   -- Scripts that have options of their own may have none of this name.
+   local percent = sysbench.opt.writes_before or 0
+   if percent > 0 then
+      write_before(percent)
    end
    prepare_statements()
 end

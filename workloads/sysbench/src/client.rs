@@ -29,6 +29,7 @@ impl ScriptClient {
     pub fn new(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>) -> Result<Self, ScriptError> {
         let client = Self::of(setup, number, counters, Work::Events)?;
         client.interpreter.call("thread_init")?;
+        client.interpreter.tidy_up();
         Ok(client)
     }
 
@@ -46,7 +47,9 @@ impl ScriptClient {
     }
 
     fn of(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>, work: Work) -> Result<Self, ScriptError> {
-        Ok(Self { fiber: None, interpreter: Box::new(Interpreter::new(setup, number, counters)?), work })
+        let interpreter = Box::new(Interpreter::new(setup, number, counters)?);
+        interpreter.tidy_up();
+        Ok(Self { fiber: None, interpreter, work })
     }
 
     /// Its interpreter.

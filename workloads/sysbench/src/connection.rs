@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 use std::ffi::{CString, c_char, c_int};
-use std::io::Write;
 use std::ptr::null;
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement};
-use rumba_core::value::SqlValue;
+use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement};
 
 use crate::bulk::Bulk;
 use crate::counters::Counter;
@@ -15,6 +13,7 @@ use crate::host::{Level, Remedy};
 use crate::interpreter::Client;
 use crate::marks::numbered;
 use crate::row_load::RowLoad;
+use crate::rows::{RawRows, Rows, ValueHead};
 
 /// What a call came to, as `api.lua` knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +51,6 @@ pub(crate) struct ResultHead {
     connection: *mut Connection,
 }
 
-/// A value of a row: `sql_value` of api.lua.
-#[repr(C)]
-pub(crate) struct ValueHead {
-    len: u32,
-    ptr: *const c_char,
-}
-
 /// A connection; its head is `sql_connection` of api.lua.
 #[repr(C)]
 pub(crate) struct Connection {
@@ -77,6 +69,7 @@ pub(crate) struct Connection {
     state: CString,
     message: CString,
     rows: Rows,
+    raw_rows: RawRows,
     params: Vec<Param<'static>>,
     bulk: Option<Bulk>,
     load: Option<RowLoad>,
@@ -87,6 +80,8 @@ pub(crate) struct Connection {
 pub(crate) struct BoundStatement {
     connection: *mut Connection,
     statement: Option<Statement>,
+    /// Whether its rows can be kept as they come.
+    rereads: bool,
     params: Vec<*const ParamHead>,
     sql: String,
 }
@@ -130,61 +125,6 @@ impl ParamHead {
     }
 }
 
-/// The rows of an answer, as text.
-#[derive(Default)]
-struct Rows {
-    bytes: Vec<u8>,
-    /// Where each value ends in `bytes`; NULLs are told by the highest bit.
-    ends: Vec<u32>,
-    columns: usize,
-    /// The row that is fetched next.
-    next: usize,
-    values: Vec<ValueHead>,
-}
-
-const NULL: u32 = 1 << 31;
-
-impl Rows {
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-        self.columns = 0;
-        self.next = 0;
-    }
-
-    #[inline]
-    fn keep(&mut self, row: &dyn Row) {
-        self.columns = row.columns();
-        for column in 0..self.columns {
-            let value = row.value(column);
-            match value {
-                // As people write them; parameters are written so that no bit is lost.
-                SqlValue::Double(number) => drop(write!(self.bytes, "{number}")),
-                other => other.write_text(&mut self.bytes),
-            }
-            let null = if value.is_null() { NULL } else { 0 };
-            self.ends.push(self.bytes.len() as u32 | null);
-        }
-    }
-
-    fn fetch(&mut self) -> *const ValueHead {
-        let first = self.next * self.columns;
-        if self.columns == 0 || first >= self.ends.len() {
-            return null();
-        }
-        self.next += 1;
-        self.values.clear();
-        let mut start = if first == 0 { 0 } else { self.ends[first - 1] & !NULL };
-        for &end in &self.ends[first..first + self.columns] {
-            let (is_null, end) = (end & NULL != 0, end & !NULL);
-            let ptr = if is_null { null() } else { self.bytes[start as usize..].as_ptr().cast() };
-            self.values.push(ValueHead { len: end - start, ptr });
-            start = end;
-        }
-        self.values.as_ptr()
-    }
-}
-
 impl Connection {
     /// A connection of a client, not made yet.
     pub(crate) fn new(client: *const Client, driver: *const DriverHead, driver_number: usize) -> Box<Self> {
@@ -203,6 +143,7 @@ impl Connection {
             state: CString::default(),
             message: CString::default(),
             rows: Rows::default(),
+            raw_rows: RawRows::default(),
             params: Vec::new(),
             bulk: None,
             load: None,
@@ -244,7 +185,7 @@ impl Connection {
         let mut failure = None;
         for statement in self.statements.iter_mut().filter(|statement| !statement.sql.is_empty()) {
             match session.prepare(&worded(dialect, &statement.sql)) {
-                Ok(prepared) => statement.statement = Some(prepared),
+                Ok(prepared) => (statement.statement, statement.rereads) = (Some(prepared), session.rereads(prepared)),
                 Err(error) => failure = Some((error, statement.sql.clone())),
             }
         }
@@ -284,9 +225,10 @@ impl Connection {
         let sql = String::from_utf8_lossy(sql).into_owned();
         match session.prepare(&worded(session.dialect(), &sql)) {
             Ok(statement) => {
+                let (statement, rereads) = (Some(statement), session.rereads(statement));
                 self.error = NONE;
                 let connection = &raw mut *self;
-                let bound = BoundStatement { connection, statement: Some(statement), params: Vec::new(), sql };
+                let bound = BoundStatement { connection, statement, rereads, params: Vec::new(), sql };
                 self.statements.push(Box::new(bound));
                 self.statements.last_mut().map_or(std::ptr::null_mut(), |bound| &raw mut **bound)
             }
@@ -313,6 +255,9 @@ impl Connection {
             self.params.push(unsafe { &**param }.value());
         }
         let submitted = session.submit(prepared, &self.params);
+        if statement.rereads {
+            self.raw_rows.begin(prepared);
+        }
         self.answered(submitted, "execute", |_| statement.sql.clone())
     }
 
@@ -326,9 +271,14 @@ impl Connection {
     ) -> Outcome {
         let client = self.client();
         let Some(session) = &mut self.session else { return Outcome::Failed };
-        let rows = &mut self.rows;
-        let answered =
-            submitted.and_then(|()| client.wait(|context| session.poll_answer(context, &mut |row| rows.keep(row))));
+        let (rows, raw_rows) = (&mut self.rows, &mut self.raw_rows);
+        let answered = submitted.and_then(|()| {
+            if raw_rows.are_kept() {
+                client.wait(|context| session.poll_answer(context, &mut |row| raw_rows.keep(row)))
+            } else {
+                client.wait(|context| session.poll_answer(context, &mut |row| rows.keep(row)))
+            }
+        });
         match answered {
             Ok(answer) => {
                 client.statement_done(answer.affected);
@@ -352,7 +302,7 @@ impl Connection {
         self.client().count(counter);
         self.result.counter = counter as c_int;
         self.result.nrows = u32::try_from(rows).unwrap_or(u32::MAX);
-        self.result.nfields = self.rows.columns as u32;
+        self.result.nfields = (self.rows.columns + self.raw_rows.columns()) as u32;
         outcome
     }
 
@@ -412,11 +362,15 @@ impl Connection {
     #[inline]
     pub(crate) fn forget_rows(&mut self) {
         self.rows.clear();
+        self.raw_rows.clear();
         (self.result.nrows, self.result.nfields) = (0, 0);
     }
 
     /// The next row of the last answer; null after the last.
     pub(crate) fn fetch(&mut self) -> *const ValueHead {
+        if let Some(session) = &mut self.session {
+            self.raw_rows.read_next(&mut **session, &mut self.rows);
+        }
         self.rows.fetch()
     }
 

@@ -60,9 +60,9 @@ pub struct EventTimes {
     pub events: u64,
     /// All of them together.
     pub sum_ns: u64,
-    /// The shortest; 0 without events.
+    /// The shortest since [`Counters::begin_extremes`]; 0 without events.
     pub min_ns: u64,
-    /// The longest.
+    /// The longest since then.
     pub max_ns: u64,
 }
 
@@ -98,12 +98,10 @@ impl Counters {
         *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(code).or_default() += 1;
     }
 
-    /// Begins anew. What the client counts meanwhile may be lost.
-    pub fn reset(&self) {
-        self.counters.iter().chain([&self.events, &self.sum_ns, &self.min_ns, &self.max_ns]).for_each(|cell| {
-            cell.store(0, Relaxed);
-        });
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Looks for the shortest and the longest event anew. One that ends in this moment may be in neither span's.
+    pub fn begin_extremes(&self) {
+        self.min_ns.store(0, Relaxed);
+        self.max_ns.store(0, Relaxed);
     }
 
     /// Errors so far, by their codes.

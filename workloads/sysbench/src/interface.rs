@@ -6,10 +6,10 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::slice::from_raw_parts;
 
-use crate::connection::{BoundStatement, Connection, DriverHead, Outcome, ParamHead, ResultHead, ValueHead};
+use crate::connection::{BoundStatement, Connection, DriverHead, Outcome, ParamHead, ResultHead};
 use crate::counters::Counter;
-
 use crate::interpreter::Client;
+use crate::rows::ValueHead;
 use rumba_sysbench::Histogram;
 
 /// `rumba_interface` of api.lua.

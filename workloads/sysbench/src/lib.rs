@@ -20,6 +20,7 @@ pub mod options;
 pub mod random;
 pub mod remedy;
 mod row_load;
+mod rows;
 pub mod setup;
 pub mod stopwatch;
 mod workload;

@@ -163,6 +163,14 @@ impl SqlSession for Timed {
         polled
     }
 
+    fn rereads(&self, statement: Statement) -> bool {
+        self.session.rereads(statement)
+    }
+
+    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
+        self.session.reread(statement, raw, visit);
+    }
+
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
         self.session.run(sql)
     }

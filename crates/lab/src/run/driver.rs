@@ -245,6 +245,14 @@ impl Running {
         self.collector.collect()
     }
 
+    /// Ends a warm-up: what has arrived and is not begun is let be, and the response of what is under way counts from now.
+    /// What it has made wait would otherwise be told of those that came after it.
+    pub fn forget_waiting(&mut self) {
+        let now_ns = self.clock.now_ns();
+        self.stop.count_from(now_ns);
+        self.queues.iter().for_each(|queue| queue.skip_to_ns(now_ns));
+    }
+
     /// Asks the clients to end when all that is due by now has been served: in
     /// a closed loop the operations in flight, in an open loop the arrivals until now, too.
     pub fn finish(&mut self) {

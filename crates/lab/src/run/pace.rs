@@ -198,7 +198,7 @@ impl Pace for ClientPace {
         let could_start_ns = self.intended_ns.max(self.free_ns);
         let late_ns = self.started_ns - could_start_ns;
         self.in_flight.unsettled();
-        let response_ns = now_ns - self.intended_ns;
+        let response_ns = now_ns - self.intended_ns.max(self.stop.counted_from_ns()).min(now_ns);
         self.cells.record(kind, op, now_ns - self.started_ns, response_ns, late_ns);
         self.in_flight.has_nothing();
         self.free_ns = now_ns;

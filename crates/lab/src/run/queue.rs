@@ -41,6 +41,27 @@ impl Queue {
         }
     }
 
+    /// Lets be what arrives before this time and is not taken.
+    pub fn skip_to_ns(&self, now_ns: u64) {
+        let mut next = self.next.load(Ordering::Relaxed);
+        loop {
+            let Some(later) = self.after_all(next, now_ns) else { return };
+            match self.next.compare_exchange_weak(next, later, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => next = other,
+            }
+        }
+    }
+
+    /// The first arrival that is not before a time; none if that is the given one.
+    fn after_all(&self, first: u64, now_ns: u64) -> Option<u64> {
+        let mut later = first;
+        while ns(later) < now_ns {
+            later = self.after(later);
+        }
+        (later != first).then_some(later)
+    }
+
     /// The arrivals that nobody has taken yet, in their order and without end, nanoseconds since the start.
     pub fn left_ns(&self) -> impl Iterator<Item = u64> {
         let first = self.next.load(Ordering::Acquire);
@@ -102,6 +123,17 @@ mod tests {
             "neighbouring gaps know nothing of each other"
         );
         assert_ne!(queue.take_ns(), Queue::new(1_000.0, 8).take_ns());
+    }
+
+    #[test]
+    fn what_is_skipped_is_what_came_before() {
+        let (queue, all) = (Queue::new(1_000.0, 7), Queue::new(1_000.0, 7));
+        queue.skip_to_ns(0);
+        assert_eq!(queue.left_ns().next(), all.left_ns().next());
+        queue.skip_to_ns(1_000_000_000);
+        let left: Vec<u64> = all.left_ns().skip_while(|due_ns| *due_ns < 1_000_000_000).take(10).collect();
+        assert_eq!(queue.left_ns().take(10).collect::<Vec<_>>(), left);
+        assert_eq!(queue.take_ns(), left[0]);
     }
 
     #[test]

@@ -57,42 +57,57 @@ const AT_ONCE: u64 = 0;
 /// written shares its cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Stop(AtomicU64);
+pub struct Stop {
+    end_ns: AtomicU64,
+    /// Nothing is taken to have been due before that.
+    counted_from_ns: AtomicU64,
+}
 
 impl Default for Stop {
     fn default() -> Self {
-        Self(AtomicU64::new(NEVER))
+        Self { end_ns: AtomicU64::new(NEVER), counted_from_ns: AtomicU64::new(0) }
     }
 }
 
 impl Stop {
     /// Asks the clients to end after the operation in flight, whatever is due.
     pub fn set(&self) {
-        self.0.store(AT_ONCE, Relaxed);
+        self.end_ns.store(AT_ONCE, Relaxed);
     }
 
     /// Asks the clients to end when they have served what is due before this time.
     pub fn set_at(&self, end_ns: u64) {
         // Whoever has been told to end at once is not told to go on.
-        self.0.fetch_min(end_ns, Relaxed);
+        self.end_ns.fetch_min(end_ns, Relaxed);
+    }
+
+    /// Has times be counted from here on: what was due before is counted as if it had been due now.
+    pub fn count_from(&self, now_ns: u64) {
+        self.counted_from_ns.store(now_ns, Relaxed);
+    }
+
+    /// From when on times are counted.
+    #[inline]
+    pub fn counted_from_ns(&self) -> u64 {
+        self.counted_from_ns.load(Relaxed)
     }
 
     /// Whether an operation that is due then is begun.
     #[inline]
     pub fn lets_begin(&self, due_ns: u64) -> bool {
-        due_ns < self.0.load(Relaxed)
+        due_ns < self.end_ns.load(Relaxed)
     }
 
     /// Whether clients are to end after the operation in flight.
     #[inline]
     pub fn is_set(&self) -> bool {
-        self.0.load(Relaxed) == AT_ONCE
+        self.end_ns.load(Relaxed) == AT_ONCE
     }
 
     /// What it says now; it changes when clients that wait are to look again.
     #[inline]
     pub fn told(&self) -> u64 {
-        self.0.load(Relaxed)
+        self.end_ns.load(Relaxed)
     }
 }
 

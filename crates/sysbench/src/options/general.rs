@@ -23,7 +23,13 @@ pub static GENERAL: &[OptionInfo] = &[
     option(General, "thread-stack-size", Size, Some("64K"), "stack of each thread"),
     from(
         Origin::Since11,
-        option(General, "thread-init-timeout", Int, Some("30"), "seconds in which all threads have to be ready"),
+        option(
+            General,
+            "thread-init-timeout",
+            Int,
+            Some("30"),
+            "seconds in which all threads have to be ready; 0 for no limit",
+        ),
     ),
     option(General, "rate", Int, Some("0"), "events that arrive in a second, on average; 0 for as many as can be done"),
     option(General, "report-interval", Int, Some("0"), "seconds from one intermediate report to the next; 0 for none"),
@@ -102,7 +108,7 @@ pub static RUMBA: &[OptionInfo] = &[
         "latency-max",
         Int,
         Some("100"),
-        "seconds up to which percentiles tell latencies apart; what took longer counts as this",
+        "seconds up to which --histogram tells latencies apart; what took longer counts as this",
     ),
 ];
 

@@ -41,7 +41,76 @@ impl DatabaseSettings {
         };
         let driver = DRIVERS.iter().find(|driver| driver.name == name);
         let unknown = || Refusal::fatal(format!("invalid database driver name: '{name}'"));
-        Ok(Self { driver: driver.ok_or_else(unknown)?.name, statements, debug: options.flag("db-debug") })
+        let driver = driver.ok_or_else(unknown)?.name;
+        if driver == "mysql" {
+            refuse_what_is_not_done(options)?;
+        }
+        Ok(Self { driver, statements, debug: options.flag("db-debug") })
+    }
+}
+
+/// What is asked for and not done is refused: a run that passes it over would not be the one that was asked for.
+fn refuse_what_is_not_done(options: &OptionSet) -> Result<(), Refusal> {
+    let given = |name: &str| options.text(name).is_some_and(|text| !text.is_empty());
+    let refusals = [
+        (
+            given("mysql-ssl-cipher"),
+            "--mysql-ssl-cipher is not done here: TLS 1.2 and 1.3 are spoken with the ciphers of rustls; leave it out, and \
+             choose by the server's ssl_cipher",
+        ),
+        (
+            options.flag("mysql-compression"),
+            "--mysql-compression is not done here: nothing is compressed; leave it out",
+        ),
+        (
+            options.flag("mysql-debug"),
+            "--mysql-debug is not done here: it is a trace of MySQL's client library; --db-debug with --verbosity=5 tells \
+             how long statements took",
+        ),
+        (
+            given("mysql-ssl-cert") != given("mysql-ssl-key"),
+            "--mysql-ssl-cert and --mysql-ssl-key go together: name the files of both",
+        ),
+    ];
+    let first = refusals.into_iter().find(|(is_asked, _)| *is_asked);
+    first.map_or(Ok(()), |(_, words)| Err(Refusal::fatal(words)))
+}
+
+/// How a connection to PostgreSQL is encrypted, in the words of its `sslmode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PgSslMode {
+    /// Not at all.
+    Disable,
+    /// If the server lets nobody in without.
+    Allow,
+    /// If the server can.
+    Prefer,
+    /// Or not at all.
+    Require,
+    /// With a certificate that an authority has signed.
+    VerifyCa,
+    /// With one that is for this host.
+    VerifyFull,
+}
+
+impl PgSslMode {
+    /// Reads `--pgsql-sslmode`.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(options: &OptionSet) -> Result<Self, Refusal> {
+        match options.text("pgsql-sslmode").unwrap_or_default() {
+            "disable" => Ok(PgSslMode::Disable),
+            "allow" => Ok(PgSslMode::Allow),
+            "prefer" | "" => Ok(PgSslMode::Prefer),
+            "require" => Ok(PgSslMode::Require),
+            "verify-ca" => Ok(PgSslMode::VerifyCa),
+            "verify-full" => Ok(PgSslMode::VerifyFull),
+            other => Err(Refusal::fatal(format!(
+                "Invalid value for --pgsql-sslmode: '{other}'; it is disable, allow, prefer, require, verify-ca or \
+                 verify-full"
+            ))),
+        }
     }
 }
 
@@ -99,6 +168,38 @@ mod tests {
         assert_eq!(ssl(Some("VERIFY_CA")), Ok(SslMode::VerifyCa));
         assert_eq!(ssl(Some("off")), Ok(SslMode::Disabled));
         assert_eq!(ssl(Some("maybe")).unwrap_err().to_string(), "FATAL: Invalid value for --mysql-ssl: 'maybe'");
+    }
+
+    #[test]
+    fn what_is_not_done_is_refused_by_its_name_and_a_value_that_asks_for_nothing_is_not() {
+        let refusal = |driver, given: &[(&str, &str)]| {
+            let mut options = OptionSet::general();
+            given.iter().for_each(|(name, value)| options.set(name, Some(value), Source::CommandLine).unwrap());
+            DatabaseSettings::read(&options, Some(driver)).map(drop).map_err(|refusal| refusal.to_string())
+        };
+        for (name, value) in [
+            ("mysql-ssl-cipher", "AES128-SHA"),
+            ("mysql-compression", "on"),
+            ("mysql-debug", "on"),
+            ("mysql-ssl-key", "k"),
+        ] {
+            let words = refusal("mysql", &[(name, value)]).unwrap_err();
+            assert!(words.starts_with("FATAL: ") && words.contains(&format!("--{name}")), "{words}");
+            assert_eq!(refusal("pgsql", &[(name, value)]), Ok(()));
+        }
+        let nothing = [("mysql-ssl-cipher", ""), ("mysql-compression", "off"), ("mysql-debug", "off")];
+        assert_eq!(refusal("mysql", &nothing), Ok(()));
+        assert_eq!(refusal("mysql", &[("mysql-ssl-key", "k"), ("mysql-ssl-cert", "c")]), Ok(()));
+    }
+
+    #[test]
+    fn encryption_of_postgresql_is_one_of_its_modes() {
+        let mut options = OptionSet::general();
+        assert_eq!(PgSslMode::read(&options), Ok(PgSslMode::Prefer));
+        options.set("pgsql-sslmode", Some("allow"), Source::CommandLine).unwrap();
+        assert_eq!(PgSslMode::read(&options), Ok(PgSslMode::Allow));
+        options.set("pgsql-sslmode", Some("verify_ca"), Source::CommandLine).unwrap();
+        assert!(PgSslMode::read(&options).unwrap_err().to_string().contains("'verify_ca'; it is disable,"));
     }
 
     #[test]

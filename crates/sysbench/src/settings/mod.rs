@@ -11,7 +11,7 @@ pub use built_in::{
     CpuSettings, FileFlags, FileIo, FileSettings, FileSync, FileTest, MemoryOperation, MemoryScope, MemorySettings,
     MutexSettings, ThreadsSettings,
 };
-pub use database::{DatabaseSettings, SslMode, StatementMode};
+pub use database::{DatabaseSettings, PgSslMode, SslMode, StatementMode};
 pub use random::{Distribution, RandomSettings};
 
 use crate::histogram::{Histogram, LATENCY_MAX_MS};

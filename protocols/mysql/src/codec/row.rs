@@ -165,6 +165,11 @@ impl Row for BinaryRow<'_> {
     fn bytes(&self, column: usize) -> &[u8] {
         self.columns.get(column).and_then(|column| value(self.packet, column.place)).unwrap_or_default()
     }
+
+    #[inline]
+    fn raw(&self) -> &[u8] {
+        self.packet
+    }
 }
 
 /// A row of a statement that was sent as text: everything is text.

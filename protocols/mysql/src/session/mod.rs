@@ -19,7 +19,7 @@ use rumba_transport::{Link, OnLost, Target};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
 use crate::codec::frame;
-use crate::codec::row::Place;
+use crate::codec::row::{BinaryRow, Place, find_binary};
 use crate::connection::Connection;
 use crate::query::{QUERY, query};
 
@@ -270,6 +270,18 @@ impl SqlSession for WireSession {
     #[inline]
     fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         self.advance(visit)
+    }
+
+    fn rereads(&self, statement: Statement) -> bool {
+        matches!(self.statements.get(statement.0), Some(Plan::Binary(_)))
+    }
+
+    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
+        let Some(Plan::Binary(binary)) = self.statements.get_mut(statement.0) else { return };
+        // It was found once, and the columns are those of the last answer.
+        if find_binary(raw, &mut binary.columns).is_ok() {
+            visit(&BinaryRow { packet: raw, columns: &binary.columns });
+        }
     }
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {

@@ -1,7 +1,7 @@
 //! Being let in, and being refused: every way of authentication, with and without encryption.
 
 use crate::support::{Server, TIMEOUT};
-use rumba_protocol_mysql::{Address, Admin, Target, Tls, WireError};
+use rumba_protocol_mysql::{Address, Admin, Identified, Target, Tls, WireError};
 
 fn refusal(target: &Target) -> WireError {
     match Admin::connect(target, TIMEOUT) {
@@ -140,6 +140,38 @@ fn a_certificate_for_another_name_is_refused() {
     let error = refusal(&target);
     assert!(matches!(error, WireError::Tls(_)), "{error:?}");
     assert!(error.to_string().contains("connect by the name that the certificate is for"), "{error}");
+    // Whoever asks for the authority alone is not asked for the name.
+    server.admin().query("CREATE USER any@'%'").unwrap();
+    let any = |ca| Target { user: "any".into(), database: None, tls: Tls::Signed { ca }, ..target.clone() };
+    Admin::connect(&any(Some(server.ca())), TIMEOUT).unwrap();
+    let error = refusal(&any(Some(server.ca().with_file_name("stranger.pem"))));
+    assert!(error.to_string().contains("the authority that signed"), "{error}");
+}
+
+#[test]
+#[needs(MariaDb, Openssl)]
+fn a_server_that_asks_for_a_certificate_is_shown_it() {
+    let server = Server::shared();
+    server.admin().query("CREATE OR REPLACE USER shown@'127.0.0.1' REQUIRE X509").unwrap();
+    let how = Tls::Verified { ca: Some(server.ca()) };
+    let target = |tls| Target { tls, ..server.target("shown", "", server.tcp()) };
+    assert!(refusal(&target(how.clone())).to_string().contains("denied"), "nobody is let in without one");
+    let file = |name: &str| server.ca().with_file_name(name);
+    let own = |certificate: &str, key: &str| {
+        target(Tls::Identified(Box::new(Identified {
+            how: how.clone(),
+            certificate: file(certificate),
+            key: file(key),
+        })))
+    };
+    Admin::connect(&own("server.pem", "server.key"), TIMEOUT).unwrap();
+    for (certificate, key, words) in [
+        ("nowhere.pem", "server.key", "a PEM file of your certificate"),
+        ("server.pem", "nowhere.pem", "your certificate's private key"),
+    ] {
+        let error = refusal(&own(certificate, key));
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 #[test]

@@ -148,6 +148,11 @@ impl Row for PgRow<'_> {
     fn bytes(&self, column: usize) -> &[u8] {
         self.columns.get(column).and_then(|column| self.at(column.place)).unwrap_or_default()
     }
+
+    #[inline]
+    fn raw(&self) -> &[u8] {
+        self.body
+    }
 }
 
 /// An integer of 2, 4 or 8 bytes, the highest first.

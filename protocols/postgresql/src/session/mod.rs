@@ -24,7 +24,7 @@ use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 use rumba_transport::{Link, OnLost, Target};
 
 use crate::codec::message::Transaction;
-use crate::codec::row::Column;
+use crate::codec::row::{self, Column, PgRow};
 use crate::connection::Connection;
 use crate::query::{put_query, query};
 
@@ -294,6 +294,18 @@ impl SqlSession for PgSession {
     #[inline]
     fn poll_answer(&mut self, _context: &mut Context<'_>, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         self.advance(visit)
+    }
+
+    fn rereads(&self, statement: Statement) -> bool {
+        matches!(self.statements.get(statement.0), Some(Plan::Binary(_)))
+    }
+
+    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
+        let Some(Plan::Binary(binary)) = self.statements.get_mut(statement.0) else { return };
+        // It was found once, and the columns are those of the last answer.
+        if row::find(raw, &mut binary.columns).is_ok() {
+            visit(&PgRow { body: raw, columns: &binary.columns });
+        }
     }
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {

@@ -112,7 +112,8 @@ fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() 
         assert!(since.elapsed() < TIMEOUT);
     }
     assert!(refused(&tcp(&server)).contains("28000"), "nobody is let in without encryption");
-    for tls in [Tls::Preferred, Tls::Required, Tls::Verified { ca: Some(certificate) }] {
+    let ca = Some(certificate);
+    for tls in [Tls::Preferred, Tls::Required, Tls::Signed { ca: ca.clone() }, Tls::Verified { ca }] {
         let mut session = PgSession::connect(&Target { tls, ..tcp(&server) }, &SessionOptions::default()).unwrap();
         let echo = session.prepare("SELECT $1::bytea, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()").unwrap();
         let value = vec![9; 1 << 20];

@@ -9,7 +9,7 @@ use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
 use rumba_sysbench::log::{Log, Rank};
 use rumba_sysbench::report::StatementTimes;
-use rumba_sysbench::settings::{DatabaseSettings, SslMode, StatementMode};
+use rumba_sysbench::settings::{DatabaseSettings, PgSslMode, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
 use rumba_workload_sysbench::host::{DRIVERS, DriverInfo, Host, Level, Remedy};
 use rumba_workload_sysbench::remedy::Ignored;
@@ -28,6 +28,8 @@ enum Way {
     },
     PostgreSql {
         target: postgresql::Target,
+        /// Where the server lets nobody in that way.
+        otherwise: Option<Box<postgresql::Target>>,
         options: postgresql::SessionOptions,
     },
     Sqlite {
@@ -46,7 +48,15 @@ impl Way {
                 let target = &targets[client as usize % targets.len()];
                 Box::new(mysql::WireSession::connect(target, options)?)
             }
-            Way::PostgreSql { target, options } => Box::new(postgresql::PgSession::connect(target, options)?),
+            Way::PostgreSql { target, otherwise, options } => {
+                let connect = |target| postgresql::PgSession::connect(target, options);
+                // What is wrong with the server is wrong with both; what is wrong with the first is told.
+                let session = connect(target).or_else(|error| match otherwise {
+                    Some(otherwise) => connect(otherwise).map_err(|_| error),
+                    None => Err(error),
+                });
+                Box::new(session?)
+            }
             Way::Sqlite { file, pragmas, busy_timeout_ms } => {
                 rumba_engine_sqlite::session(file, pragmas, *busy_timeout_ms)?
             }
@@ -190,14 +200,7 @@ fn text(options: &OptionSet, name: &str) -> String {
 }
 
 fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
-    let tls = match SslMode::read(options).map_err(|refusal| refused(&refusal))? {
-        SslMode::Disabled => mysql::Tls::Off,
-        SslMode::Preferred => mysql::Tls::Preferred,
-        SslMode::Required => mysql::Tls::Required,
-        SslMode::VerifyCa | SslMode::VerifyIdentity => {
-            mysql::Tls::Verified { ca: options.text("mysql-ssl-ca").map(PathBuf::from) }
-        }
-    };
+    let tls = mysql_tls(options)?;
     let sockets = options.list("mysql-socket");
     let hosts = options.list("mysql-host");
     let ports = options.list("mysql-port");
@@ -229,6 +232,29 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
     Ok(Way::MySql { targets: targets.collect(), options: session })
 }
 
+fn mysql_tls(options: &OptionSet) -> Result<mysql::Tls, EngineError> {
+    let file = |name: &str| options.text(name).filter(|file| !file.is_empty()).map(PathBuf::from);
+    let ca = file("mysql-ssl-ca");
+    let how = match SslMode::read(options).map_err(|refusal| refused(&refusal))? {
+        SslMode::Disabled => mysql::Tls::Off,
+        SslMode::Preferred => mysql::Tls::Preferred,
+        SslMode::Required => mysql::Tls::Required,
+        SslMode::VerifyCa => mysql::Tls::Signed { ca },
+        SslMode::VerifyIdentity => mysql::Tls::Verified { ca },
+    };
+    Ok(match (file("mysql-ssl-cert"), file("mysql-ssl-key")) {
+        (Some(certificate), Some(key)) => mysql::Tls::Identified(Box::new(mysql::Identified { how, certificate, key })),
+        _ => how,
+    })
+}
+
+/// The file of authorities that PostgreSQL's own client would read.
+fn postgresql_authorities() -> Option<PathBuf> {
+    let named = std::env::var_os("PGSSLROOTCERT").filter(|file| !file.is_empty() && file != "system");
+    let own = || std::env::home_dir().map(|home| home.join(".postgresql/root.crt")).filter(|file| file.is_file());
+    named.map(PathBuf::from).or_else(own)
+}
+
 fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
     let host = text(options, "pgsql-host");
     let port = port(options, "pgsql-port")?;
@@ -237,12 +263,16 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
     } else {
         postgresql::Address::Tcp { host, port }
     };
-    let tls = match options.text("pgsql-sslmode").unwrap_or_default() {
-        "prefer" => postgresql::Tls::Preferred,
-        "require" => postgresql::Tls::Required,
-        "verify-ca" | "verify-full" => postgresql::Tls::Verified { ca: None },
-        _ => postgresql::Tls::Off,
+    let mode = PgSslMode::read(options).map_err(|refusal| refused(&refusal))?;
+    let tls = match mode {
+        PgSslMode::Disable | PgSslMode::Allow => postgresql::Tls::Off,
+        PgSslMode::Prefer => postgresql::Tls::Preferred,
+        PgSslMode::Require => postgresql::Tls::Required,
+        PgSslMode::VerifyCa => postgresql::Tls::Signed { ca: postgresql_authorities() },
+        PgSslMode::VerifyFull => postgresql::Tls::Verified { ca: postgresql_authorities() },
     };
+    // Over a socket nothing is encrypted, so there is nothing to allow.
+    let is_allowed = mode == PgSslMode::Allow && matches!(address, postgresql::Address::Tcp { .. });
     let target = postgresql::Target {
         address,
         user: text(options, "pgsql-user"),
@@ -250,8 +280,10 @@ fn postgresql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineErr
         database: options.text("pgsql-db").map(str::to_owned),
         tls,
     };
+    let otherwise =
+        is_allowed.then(|| Box::new(postgresql::Target { tls: postgresql::Tls::Required, ..target.clone() }));
     let options = postgresql::SessionOptions { text: text_only, ..postgresql::SessionOptions::default() };
-    Ok(Way::PostgreSql { target, options })
+    Ok(Way::PostgreSql { target, otherwise, options })
 }
 
 fn sqlite_way(options: &OptionSet) -> Way {

@@ -1,51 +1,75 @@
 //! What happened, as reports tell it: counts of a span and of each client.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rumba_lab::run::buckets;
 use rumba_lab::run::cells::{Counts as SpanCounts, Times};
 use rumba_sysbench::Snapshot;
-use rumba_sysbench::report::{Counts, Latency, Percentile, Queue, ThreadTimes};
+use rumba_sysbench::report::{Counts, Latency, Percentile, ThreadTimes};
 use rumba_sysbench::settings::Settings;
-use rumba_workload_sysbench::counters::{COUNTERS, Counter, Counters, total};
+use rumba_workload_sysbench::counters::{COUNTERS, Counter, Counters, EventTimes, total};
 
-/// What was told last, so that the next report tells what came after.
+/// Where clients' counts and the time stood when a report last told of them, so that the next tells what came after.
+/// Reports of each kind have their own: what one has told the other has not.
 pub struct Since {
-    counters: [u64; COUNTERS],
     at: Duration,
+    counters: [u64; COUNTERS],
+    times: Vec<EventTimes>,
+    errors: BTreeMap<String, u64>,
     /// Events of the span, their times.
     pub span: SpanCounts,
 }
 
+/// What a report is to tell of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An interval. sysbench has nothing of single threads in it, nor of their shortest and longest events.
+    Intermediate,
+    /// All since the last of these, or since the start.
+    Cumulative,
+}
+
 impl Since {
-    /// From the start.
-    pub fn start() -> Self {
-        Self { counters: [0; COUNTERS], at: Duration::ZERO, span: SpanCounts::new(1) }
+    /// From now, so long after the start.
+    pub fn now(clients: &[Arc<Counters>], at: Duration) -> Self {
+        Self {
+            at,
+            counters: total(clients.iter().map(Arc::as_ref)),
+            times: clients.iter().map(|client| client.times()).collect(),
+            errors: errors(clients),
+            span: SpanCounts::new(1),
+        }
     }
 
-    /// A report of what happened since the last, `elapsed` after the start.
+    /// A report of what happened since the last, `elapsed` after the start. What happens from now on is the next one's.
     pub fn tell(
         &mut self,
+        kind: Kind,
         settings: &Settings,
         clients: &[Arc<Counters>],
         running: u32,
         elapsed: Duration,
-        queue: Option<Queue>,
     ) -> Snapshot {
-        let now = total(clients.iter().map(Arc::as_ref));
-        let before = std::mem::replace(&mut self.counters, now);
-        let interval = elapsed.saturating_sub(std::mem::replace(&mut self.at, elapsed));
-        let span = std::mem::replace(&mut self.span, SpanCounts::new(1));
-        let since = |counter: Counter| now[counter as usize].saturating_sub(before[counter as usize]);
-        let response = &span.kinds[0].response;
-        let threads: Vec<ThreadTimes> = clients.iter().map(|client| times(client)).collect();
+        let now = Self::now(clients, elapsed);
+        let threads: Vec<ThreadTimes> = match kind {
+            Kind::Intermediate => Vec::new(),
+            Kind::Cumulative => now.times.iter().zip(&self.times).map(|(now, before)| times(*now, *before)).collect(),
+        };
+        if kind == Kind::Cumulative {
+            clients.iter().for_each(|client| client.begin_extremes());
+        }
+        let before = std::mem::replace(self, now);
+        let now = &*self;
+        let since = |counter: Counter| now.counters[counter as usize] - before.counters[counter as usize];
+        let response = &before.span.kinds[0].response;
         Snapshot {
             threads_running: running,
-            interval_s: interval.as_secs_f64(),
+            interval_s: elapsed.saturating_sub(before.at).as_secs_f64(),
             elapsed_s: elapsed.as_secs_f64(),
             counts: Counts {
-                events: span.ops(),
+                events: before.span.ops(),
                 reads: since(Counter::Read),
                 writes: since(Counter::Write),
                 others: since(Counter::Other),
@@ -56,19 +80,29 @@ impl Since {
             },
             latency: Latency::of(&threads),
             percentiles: percentiles(settings, response),
-            queue,
+            queue: None,
             threads,
             unfinished_events: 0,
             statements: None,
-            errors_by_code: errors(clients),
+            errors_by_code: difference(&now.errors, &before.errors),
             histogram: if settings.histogram { histogram(settings, response) } else { Vec::new() },
         }
     }
 }
 
-fn times(client: &Counters) -> ThreadTimes {
-    let times = client.times();
-    ThreadTimes { events: times.events, min_ns: times.min_ns, max_ns: times.max_ns, sum_ns: times.sum_ns }
+fn times(now: EventTimes, before: EventTimes) -> ThreadTimes {
+    ThreadTimes {
+        events: now.events - before.events,
+        min_ns: now.min_ns,
+        max_ns: now.max_ns,
+        sum_ns: now.sum_ns - before.sum_ns,
+    }
+}
+
+/// How often each was counted since then.
+fn difference(now: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let since = |(code, count): (&String, &u64)| (code.clone(), count - before.get(code).copied().unwrap_or(0));
+    now.iter().map(since).filter(|(_, count)| *count > 0).collect()
 }
 
 fn percentiles(settings: &Settings, response: &Times) -> Vec<Percentile> {
@@ -88,9 +122,55 @@ fn histogram(settings: &Settings, response: &Times) -> Vec<rumba_sysbench::histo
     histogram.buckets().collect()
 }
 
-fn errors(clients: &[Arc<Counters>]) -> std::collections::BTreeMap<String, u64> {
-    clients.iter().fold(std::collections::BTreeMap::new(), |mut all, client| {
+fn errors(clients: &[Arc<Counters>]) -> BTreeMap<String, u64> {
+    clients.iter().fold(BTreeMap::new(), |mut all, client| {
         client.errors().into_iter().for_each(|(code, count)| *all.entry(code).or_default() += count);
         all
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_sysbench::OptionSet;
+
+    use super::*;
+
+    /// A client that has counted so many events of so long each, with a read and an error.
+    fn events(client: &Counters, span: [&mut Since; 2], count: u64, ns: u64) {
+        let [first, second] = span;
+        for _ in 0..count {
+            client.event(ns);
+            client.count(Counter::Read);
+            client.count(Counter::Error);
+            client.error("1213".to_owned());
+            first.span.kinds[0].count += 1;
+            second.span.kinds[0].count += 1;
+        }
+    }
+
+    /// A checkpoint took the counts away from under the intervals, and the rates of what came after it were of all the time.
+    #[test]
+    fn a_checkpoint_begins_its_own_span_and_leaves_that_of_the_intervals() {
+        let settings = Settings::read(&mut OptionSet::general()).unwrap().0;
+        let clients = [Arc::<Counters>::default()];
+        let at = Duration::from_secs;
+        let (mut interval, mut all) = (Since::now(&clients, at(0)), Since::now(&clients, at(0)));
+        let tell = |since: &mut Since, kind, s| since.tell(kind, &settings, &clients, 1, at(s));
+        events(&clients[0], [&mut interval, &mut all], 30, 5);
+        assert_eq!(tell(&mut interval, Kind::Intermediate, 1).counts.reads, 30);
+        events(&clients[0], [&mut interval, &mut all], 10, 4);
+        let checkpoint = tell(&mut all, Kind::Cumulative, 3);
+        assert_eq!((checkpoint.interval_s, checkpoint.counts.reads, checkpoint.latency.min_ns), (3.0, 40, 4));
+        events(&clients[0], [&mut interval, &mut all], 6, 7);
+        let second = tell(&mut interval, Kind::Intermediate, 4);
+        assert_eq!((second.interval_s, second.counts.reads, second.counts.events), (3.0, 16, 16));
+        assert_eq!((second.counts.ignored_errors, second.errors_by_code["1213"]), (16, 16));
+        assert_eq!(second.latency, Latency::default(), "closing reports alone tell it");
+        let closing = tell(&mut all, Kind::Cumulative, 5);
+        assert_eq!((closing.interval_s, closing.elapsed_s, closing.counts.reads), (2.0, 5.0, 6));
+        assert_eq!(closing.latency, Latency { min_ns: 7, avg_ns: 7, max_ns: 7, sum_ns: 42 });
+        assert_eq!((closing.threads[0].events, closing.errors_by_code["1213"]), (6, 6));
+        assert!(tell(&mut all, Kind::Cumulative, 6).errors_by_code.is_empty());
+    }
 }

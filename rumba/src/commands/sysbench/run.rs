@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rumba_core::record::QueueKind;
@@ -14,7 +15,7 @@ use rumba_sysbench::settings::Settings;
 use rumba_workload_sysbench::counters::Counters;
 use rumba_workload_sysbench::host::{Host, Level};
 
-use super::reports::Since;
+use super::reports::{Kind, Since};
 use super::script::far_away;
 use super::test::Test;
 use super::{Ended, print};
@@ -34,11 +35,16 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         None => Schedule::closed(test.seed()),
     };
     let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings.threads) };
+    // What scripts do in thread_init counts, as in sysbench.
+    let from_now = || Since::now(&counters, Duration::ZERO);
+    let (interval, all) = (from_now(), from_now());
+    let watch = watch_init(settings.thread_init_timeout);
     let made = Made::new(&plan, &test.maker(&counters)?, &CpuRoll::new()).map_err(|error| {
         let ended = drivers.client_failed(&error);
         print(&format!("{}\n", Failure::ThreadInit));
         ended
     })?;
+    drop(watch);
     drivers.report(report::THREADS_STARTED);
     let interrupt = Arc::new(AtomicBool::new(false));
     // A second interrupt ends the program at once, as it would without this.
@@ -50,19 +56,27 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     }
     let started = Instant::now();
     let document = Document::new(test.name(), options);
-    let mut run = Run {
-        test,
-        settings,
-        counters,
-        running: made.start(),
-        started,
-        interval: Since::start(),
-        all: Since::start(),
-        interrupt,
-        document,
-    };
+    let mut run = Run { test, settings, counters, running: made.start(), started, interval, all, interrupt, document };
     let ended = run.conduct();
     run.close(ended)
+}
+
+/// Ends the program when clients are not ready in time: a script that hangs has nothing else to end it. What is returned
+/// is dropped when they are.
+fn watch_init(timeout: Duration) -> Option<Sender<()>> {
+    let (ready, is_ready) = channel();
+    let watch = move || {
+        if is_ready.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout) {
+            let failure = Failure::ThreadInitTimeout(timeout);
+            print(&format!("{failure}\n"));
+            std::process::exit(failure.exit_code().into());
+        }
+    };
+    if timeout.is_zero() {
+        return None;
+    }
+    // Without a thread to give, the clients' are not made either.
+    std::thread::Builder::new().name("init-timeout".to_owned()).spawn(watch).ok().map(|_| ready)
 }
 
 struct Run<'a> {
@@ -181,11 +195,6 @@ impl Run<'_> {
         Some(Queue { length: self.waiting(), concurrency: self.running.inside() as u64 })
     }
 
-    /// Begins to count anew. What clients count meanwhile may be lost.
-    fn reset(&mut self) {
-        self.counters.iter().for_each(|client| client.reset());
-    }
-
     /// The time is over: what has begun ends, if it does so in time; what still waits is not begun.
     fn finish(&mut self) -> End {
         self.running.stop();
@@ -198,11 +207,15 @@ impl Run<'_> {
 
     /// Nothing of the warmup counts.
     fn warmed_up(&mut self) {
+        if self.settings.rate_per_s.is_some() {
+            self.running.forget_waiting();
+        }
         self.running.collect();
-        self.reset();
+        self.counters.iter().for_each(|client| client.begin_extremes());
         let _ = self.test.drivers().statement_times();
         self.started = Instant::now();
-        (self.interval, self.all) = (Since::start(), Since::start());
+        let from_now = || Since::now(&self.counters, Duration::ZERO);
+        (self.interval, self.all) = (from_now(), from_now());
     }
 
     /// Takes what was counted since the last time.
@@ -223,7 +236,9 @@ impl Run<'_> {
     fn report_interval(&mut self) {
         self.collect();
         let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
-        let snapshot = self.interval.tell(self.settings, &self.counters, running, elapsed, self.queue());
+        let queue = self.queue();
+        let told = self.interval.tell(Kind::Intermediate, self.settings, &self.counters, running, elapsed);
+        let snapshot = Snapshot { queue, ..told };
         self.document.add_interval(&snapshot);
         if !self.test.hook("report_intermediate", &stat(&snapshot)) {
             self.test.drivers().report(&self.test.intermediate(&snapshot, self.subject()));
@@ -236,14 +251,12 @@ impl Run<'_> {
         let snapshot = self.cumulative(0);
         self.tell_cumulative(&snapshot);
         self.document.add_checkpoint(&snapshot);
-        // Each checkpoint tells of the time since the last.
-        self.reset();
-        self.all = Since::start();
     }
 
+    /// What happened since the last checkpoint, or since the start.
     fn cumulative(&mut self, unfinished: u32) -> Snapshot {
         let (elapsed, running) = (self.started.elapsed(), self.running.active() as u32);
-        let mut snapshot = self.all.tell(self.settings, &self.counters, running, elapsed, None);
+        let mut snapshot = self.all.tell(Kind::Cumulative, self.settings, &self.counters, running, elapsed);
         snapshot.unfinished_events = unfinished;
         snapshot.statements = self.test.drivers().statement_times();
         snapshot

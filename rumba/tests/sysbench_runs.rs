@@ -1,0 +1,378 @@
+//! How runs of `rumba sysbench` begin, go on and end: checkpoints, warm-ups, time limits, clients that block or never stop.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+#[path = "common/theirs.rs"]
+mod theirs;
+
+use std::process::{Command, Output};
+
+use common::{Place, text};
+use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
+use theirs::{PASSWORD, Theirs};
+
+fn sysbench(place: &Place, script: &str, words: &[&str]) -> Output {
+    std::fs::write(place.path("own.lua"), format!("ffi.cdef[[int usleep(unsigned int);]]\n{script}")).unwrap();
+    place.rumba(&["sysbench", "own.lua"]).args(words).output().unwrap()
+}
+
+fn succeeds(place: &Place, script: &str, words: &[&str]) -> String {
+    let output = sysbench(place, script, words);
+    assert!(output.status.success(), "{}", text(&output));
+    text(&output)
+}
+
+/// The number that follows a label.
+fn figure(said: &str, label: &str) -> f64 {
+    let (_, rest) = said.split_once(label).unwrap_or_else(|| panic!("no {label:?} in {said}"));
+    let is_part = |character: &char| character.is_ascii_digit() || *character == '.';
+    rest.trim_start().chars().take_while(is_part).collect::<String>().parse().unwrap()
+}
+
+/// The lines of intervals.
+fn intervals(said: &str) -> Vec<&str> {
+    said.lines().filter(|line| line.starts_with("[ ") && line.contains(" thds: ")).collect()
+}
+
+/// The counts of the interval in which a checkpoint fell were near 0, because it took them away.
+#[test]
+fn an_interval_with_a_checkpoint_tells_all_that_happened_in_it() {
+    let place = Place::new();
+    let script = "function event() ffi.C.usleep(2000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end";
+    let words = ["--time=4", "--report-interval=2", "--report-checkpoints=1,3", "run"];
+    let said = succeeds(&place, script, &words);
+    let lines = intervals(&said);
+    assert!(!lines.is_empty(), "{said}");
+    for line in lines {
+        let (tps, qps) = (figure(line, "tps:"), figure(line, "qps:"));
+        assert!(tps > 0.0 && (qps / tps - 1.0).abs() < 0.1, "each event is one query: {line}");
+    }
+    let reads: Vec<f64> = said.split("SQL statistics:").skip(1).map(|part| figure(part, "read:")).collect();
+    let events: Vec<f64> =
+        said.split("SQL statistics:").skip(1).map(|part| figure(part, "total number of events:")).collect();
+    assert_eq!(reads.len(), 3, "{said}");
+    for (reads, events) in reads.iter().zip(&events) {
+        assert!((reads - events).abs() <= 2.0, "{said}");
+    }
+}
+
+#[test]
+fn clients_that_are_not_ready_in_time_end_the_program() {
+    let place = Place::new();
+    let script = "function thread_init() ffi.C.usleep(60e6) end function event() end";
+    let output = sysbench(&place, script, &["--threads=2", "--thread-init-timeout=1", "run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(
+        text(&output).contains("FATAL: Worker threads failed to initialize within 1 seconds!"),
+        "{}",
+        text(&output)
+    );
+    let script = "function thread_init() ffi.C.usleep(1100000) end function event() end";
+    succeeds(&place, script, &["--thread-init-timeout=0", "--events=1", "run"]);
+}
+
+/// What waited at the end of a warm-up was served after it, and its wait told as the response of what was measured.
+#[test]
+fn what_the_warm_up_made_wait_is_not_told_of_what_is_measured() {
+    let place = Place::new();
+    // The first event takes the whole warm-up and half a second more.
+    let script = "local is_first = true
+        function event() ffi.C.usleep(is_first and 3500000 or 1000) is_first = false end";
+    let said = succeeds(&place, script, &["--rate=100", "--warmup-time=3", "--time=2", "run"]);
+    let longest_ms = figure(&said, "max:");
+    assert!((400.0..2500.0).contains(&longest_ms), "{said}");
+    // Of 300 that had come none is begun any more.
+    let events = figure(&said, "total number of events:");
+    assert!(events > 20.0 && events < 300.0, "{said}");
+}
+
+#[test]
+fn a_run_that_does_not_end_with_its_time_is_ended_by_force_and_says_what_it_left() {
+    let place = Place::new();
+    let script = "function event() ffi.C.usleep(sysbench.tid == 0 and 60e6 or 1000) end";
+    let words = ["--threads=3", "--time=1", "--forced-shutdown=1", "run"];
+    let output = sysbench(&place, script, &words);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("FATAL: The --max-time limit has expired, forcing shutdown..."), "{said}");
+    assert!(said.contains("Number of unfinished transactions on forced shutdown: 1"), "{said}");
+    assert!(figure(&said, "total number of events:") > 0.0, "{said}");
+}
+
+/// Enough clients that each core has a loop of several.
+const ON_LOOPS: &str = "--threads=256";
+
+#[test]
+fn a_client_that_loops_without_a_statement_holds_no_report_of_the_others_back() {
+    let place = Place::new();
+    let script = "function event()
+            if sysbench.tid == 0 then while true do end end
+            ffi.C.usleep(500)
+        end";
+    for (driver, threads) in [("sqlite", "--threads=3"), ("mysql", ON_LOOPS)] {
+        let driver = format!("--db-driver={driver}");
+        let words = [&driver, threads, "--time=3", "--report-interval=1", "--forced-shutdown=0", "run"];
+        let output = sysbench(&place, script, &words);
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let lines = intervals(&said);
+        assert!(lines.len() >= 2, "{said}");
+        // With one loop alone all of them wait for the one that does not stop.
+        let goes_on = driver.ends_with("sqlite") || std::thread::available_parallelism().unwrap().get() > 1;
+        for line in lines {
+            assert!(!goes_on || figure(line, "eps:") > 0.0, "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_script_that_blocks_by_itself_works_where_clients_share_a_thread() {
+    let place = Place::new();
+    let script = "function event()
+            ffi.C.usleep(100)
+            assert(sysbench.tid % 64 > 0 or os.execute('true'))
+        end";
+    let said = succeeds(&place, script, &[ON_LOOPS, "--events=600", "--time=0", "run"]);
+    assert_eq!(figure(&said, "total number of events:"), 600.0, "{said}");
+}
+
+#[test]
+fn a_script_runs_by_its_first_line_and_by_its_name_on_the_path_of_lua() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_rumba"), bin.join("sysbench")).unwrap();
+    let script = place.path("mine.lua");
+    let text_of_it = "#!/usr/bin/env sysbench\nsysbench.cmdline.options = { word = {'A word', 'none'} }
+        require('theirs')
+        function event() assert(sysbench.opt.word == 'given' and theirs == 5) end";
+    std::fs::write(&script, text_of_it).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let library = place.path("library");
+    std::fs::create_dir(&library).unwrap();
+    std::fs::write(library.join("theirs.lua"), "theirs = 5").unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let lua_path = format!("{0}/?.lua;{1}/?.lua", library.display(), place.path("").display());
+    let run = |program: &str, first: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(first).args(["--events=3", "--time=0", "--word=given", "run"]).current_dir(&library);
+        command.env("PATH", &path).env("LUA_PATH", &lua_path).output().unwrap()
+    };
+    for output in [run(script.to_str().unwrap(), &[]), run("sysbench", &["mine"])] {
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(figure(&text(&output), "total number of events:"), 3.0);
+    }
+}
+
+#[test]
+fn reports_of_a_script_s_choice_are_the_ones_that_come() {
+    let place = Place::new();
+    let with = |hook: &str| {
+        let script = format!(
+            "function event() ffi.C.usleep(1000) ffi.C.sb_counter_inc(0, ffi.C.SB_CNT_READ) end
+            sysbench.hooks.report_intermediate = {hook}"
+        );
+        succeeds(&place, &script, &["--time=3", "--report-interval=1", "--verbosity=0", "run"])
+    };
+    let said = with("sysbench.report_csv");
+    let lines: Vec<Vec<f64>> =
+        said.lines().map(|line| line.split(',').map(|field| field.parse().unwrap()).collect()).collect();
+    assert!(lines.len() >= 2 && lines[0].len() == 10, "{said}");
+    // The time, threads, and as many queries a second as events, all of them reads.
+    assert_eq!((lines[0][0], lines[0][1]), (1.0, 1.0), "{said}");
+    assert!(lines[0][2] > 0.0 && lines[0][3] == lines[0][4] && lines[0][5] == 0.0, "{said}");
+    let said = with("sysbench.report_json");
+    let json: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(json[0]["qps"]["reads"].as_f64().unwrap() > 0.0 && json[0]["threads"] == 1, "{said}");
+    let said = with("sysbench.report_default");
+    assert!(intervals(&said).len() >= 2 && figure(&said, "qps:") > 0.0, "{said}");
+}
+
+/// Rows of prepared statements are those of the same statement as text, though they come in another form and are read
+/// when they are asked for.
+const PREPARED_ROWS: &str = r"
+    function prepare()
+        local drv = sysbench.sql.driver()
+        local con = drv:connect()
+        con:query('CREATE TABLE kinds (id INT PRIMARY KEY, big BIGINT, word VARCHAR(20), real_one DOUBLE PRECISION)')
+        con:query([[INSERT INTO kinds VALUES (1, -5000000000, 'a', 1.5), (2, NULL, NULL, NULL), (3, 7, '', -0.25)]])
+        local sql = 'SELECT id, big, word, real_one FROM kinds WHERE id > ? ORDER BY id'
+        local stmt = con:prepare(sql)
+        local from = stmt:bind_create(sysbench.sql.type.INT)
+        stmt:bind_param(from)
+        for _, first in ipairs { 0, 1, 3, 0 } do
+            local expected = {}
+            local rs = con:query((sql:gsub('?', first)))
+            for number = 1, rs.nrows do expected[number] = rs:fetch_row() end
+            from:set(first)
+            rs = stmt:execute()
+            assert(rs.nrows == #expected, tostring(rs.nrows))
+            for number, row in ipairs(expected) do
+                local found = rs:fetch_row()
+                for column = 1, 4 do
+                    local is_same = found[column] == row[column]
+                        or column == 4 and tonumber(found[column]) == tonumber(row[column])
+                    assert(is_same, number .. '.' .. column .. ': ' .. tostring(found[column]))
+                end
+            end
+            assert(rs:fetch_row() == nil)
+        end
+        print('all the same')
+    end
+    function event() end";
+
+#[test]
+#[needs(MariaDb)]
+fn rows_of_prepared_statements_are_those_of_mariadb() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    server.ask("CREATE DATABASE sbtest");
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let password = format!("--mysql-password={PASSWORD}");
+    let said = succeeds(&place, PREPARED_ROWS, &[&socket, "--mysql-user=root", &password, "prepare"]);
+    assert!(said.contains("all the same"), "{said}");
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn rows_of_prepared_statements_are_those_of_postgresql() {
+    let place = Place::new();
+    let server = PostgreSql::start(&[], &[]);
+    let host = format!("--pgsql-host={}", server.directory().display());
+    let (port, user) = (format!("--pgsql-port={}", server.port()), format!("--pgsql-user={SUPERUSER}"));
+    let words = ["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres", "prepare"];
+    let said = succeeds(&place, PREPARED_ROWS, &words);
+    assert!(said.contains("all the same"), "{said}");
+}
+
+/// How often each number was drawn, of sysbench's functions, by a program.
+fn drawn(place: &Place, program: &mut Command, words: &[&str]) -> Vec<(String, Vec<f64>)> {
+    let script = format!(
+        "local names = {{ 'uniform', 'gaussian', 'special', 'pareto' }}
+        function prepare()
+            for _, name in ipairs(names) do
+                for _ = 1, {DRAWS} do print('drawn ' .. name .. ' ' .. sysbench.rand[name](1, 1000)) end
+            end
+        end
+        function event() end"
+    );
+    std::fs::write(place.path("draws.lua"), script).unwrap();
+    let output = program.arg("draws.lua").args(words).arg("prepare").current_dir(place.path("")).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let of = |name: &str| {
+        let label = format!("drawn {name} ");
+        let mut all: Vec<f64> =
+            said.lines().filter_map(|line| line.strip_prefix(&label)).map(|number| number.parse().unwrap()).collect();
+        assert_eq!(all.len(), DRAWS, "{name}");
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    ["uniform", "gaussian", "special", "pareto"].map(|name| (name.to_owned(), of(name))).to_vec()
+}
+
+const DRAWS: usize = 50_000;
+
+/// Kolmogorov and Smirnov's: the largest distance between two samples' distributions.
+fn distance(first: &[f64], second: &[f64]) -> f64 {
+    let share = |sorted: &[f64], at: f64| sorted.partition_point(|number| *number <= at) as f64 / sorted.len() as f64;
+    (1..=1000).map(f64::from).map(|at| (share(first, at) - share(second, at)).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+#[needs(Sysbench)]
+fn numbers_are_distributed_as_sysbench_draws_them() {
+    let place = Place::new();
+    let theirs = drawn(&place, &mut Command::new("sysbench"), &["--rand-seed=11"]);
+    let ours = drawn(&place, &mut place.rumba(&["sysbench"]), &["--rand-seed=12"]);
+    // Beyond that are two samples of one distribution once in a thousand times; the seeds are fixed.
+    let most = 1.95 * (2.0 / DRAWS as f64).sqrt();
+    for ((name, theirs), (_, ours)) in theirs.iter().zip(&ours) {
+        let apart = distance(theirs, ours);
+        assert!(apart < most, "{name}: {apart} apart, {most} allowed");
+    }
+    // The test tells one from another.
+    let [uniform, gaussian, special, pareto] = &ours[..] else { panic!("four of them") };
+    assert!(distance(&uniform.1, &gaussian.1) > most && distance(&special.1, &pareto.1) > most);
+}
+
+#[test]
+fn clients_write_before_their_first_event_where_they_are_asked_to() {
+    let place = Place::new();
+    let options = ["--db-driver=sqlite", "--sqlite-synchronous=off", "--tables=2", "--table-size=200", "--threads=2"];
+    let sysbench = |words: &[&str]| {
+        let output = place.rumba(&["sysbench"]).args(words).args(options).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        text(&output)
+    };
+    sysbench(&["oltp_common", "prepare"]);
+    // Of 400 rows a quarter, divided among two clients: two updates, a delete and an insert each.
+    let said = sysbench(&["oltp_point_select", "--writes-before=25", "--events=10", "--time=0", "run"]);
+    let (read, written, other) = (figure(&said, "read:"), figure(&said, "write:"), figure(&said, "other:"));
+    assert_eq!((read, written, figure(&said, "total number of events:")), (10.0, 400.0, 10.0), "{said}");
+    assert!(other >= 200.0, "BEGIN and COMMIT: {said}");
+    let said = sysbench(&["oltp_point_select", "--events=10", "--time=0", "run"]);
+    assert_eq!((figure(&said, "write:"), figure(&said, "other:")), (0.0, 0.0), "{said}");
+}
+
+/// The scripts of a directory of other people's, but what others require and what speaks another dialect.
+fn brought(directory: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_whole = |name: &String| {
+        let name = name.strip_suffix(".lua").unwrap_or("_common");
+        !name.ends_with("_common") && !name.ends_with("_postgres") && !name.starts_with("tpcc_")
+    };
+    let mut names: Vec<String> = files.filter(is_whole).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Unchanged, each beside sysbench with the same words: what runs there runs here, and does as many events.
+#[test]
+#[needs(SysbenchScripts, Sysbench, MariaDb)]
+fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
+    let place = Place::new();
+    let server = Theirs::start(&place, &[]);
+    let root = std::path::PathBuf::from(std::env::var_os("RUMBA_SYSBENCH_SCRIPTS").unwrap());
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let connect = [&socket, "--mysql-user=root", &format!("--mysql-password={PASSWORD}"), "--db-driver=mysql"]
+        .map(|word| word.to_owned());
+    let mut ran = 0;
+    for (repository, options) in [
+        ("sysbench-tpcc", &["--tables=1", "--scale=1"][..]),
+        ("sysbench-lua-scripts", &["--table-size=300"]),
+        ("mytools/bench/sysbench.lua/lua", &["--tables=1", "--table-size=300"]),
+    ] {
+        let directory = root.join(repository);
+        for script in brought(&directory) {
+            let outcome = |program: &mut dyn FnMut() -> Command| {
+                // Their tables refer to each other.
+                let mut admin = server.connect().unwrap();
+                for sql in ["SET foreign_key_checks = 0", "CREATE OR REPLACE DATABASE sbtest"] {
+                    admin.query(sql).unwrap();
+                }
+                let mut does = |words: &[&str]| {
+                    let mut command = program();
+                    command.arg(&script).args(options).args(&connect).args(words).current_dir(&directory);
+                    command.output().unwrap()
+                };
+                let prepared = does(&["prepare"]);
+                let run = does(&["--threads=2", "--events=6", "--time=0", "run"]);
+                let events = run.status.success().then(|| figure(&text(&run), "total number of events:"));
+                (prepared.status.success(), events, format!("{}{}", text(&prepared), text(&run)))
+            };
+            let theirs = outcome(&mut || Command::new("sysbench"));
+            let ours = outcome(&mut || place.rumba(&["sysbench"]));
+            let is_same = (theirs.0, theirs.1) == (ours.0, ours.1);
+            assert!(is_same, "{repository}/{script}: sysbench\n{}\nhere\n{}", theirs.2, ours.2);
+            ran += usize::from(ours.1.is_some());
+            println!("{repository}/{script}: {:?} events, as there", ours.1);
+        }
+    }
+    assert!(ran > 10, "{ran} scripts ran");
+}
