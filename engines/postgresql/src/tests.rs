@@ -265,7 +265,8 @@ fn root_runs_the_server_as_another_user() {
     assert!(PostgreSql.check(&config).expect_err("never").problem.contains("root"));
 }
 
-/// A row that one session has locked for two seconds is waited for by another about as long.
+/// A row that one session has locked for four seconds is waited for by another about as long: on a busy host, where to
+/// look takes longer, there are looks a second apart.
 #[test]
 #[needs(PostgreSql)]
 fn what_clients_wait_for_is_counted_by_its_kind() {
@@ -281,11 +282,11 @@ fn what_clients_wait_for_is_counted_by_its_kind() {
     holder.run("UPDATE t SET value = 2 WHERE id = 1").expect("a lock");
     let mut waiter = sql(&*instance);
     let waits = std::thread::spawn(move || waiter.run("UPDATE t SET value = 3 WHERE id = 1"));
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(4));
     holder.run("COMMIT").expect("the end of the lock");
     waits.join().expect("no panic").expect("the update that waited");
     let us = waited(&*instance);
-    assert!((1.5e6..3.0e6).contains(&us), "{us}");
+    assert!((2.0e6..6.0e6).contains(&us), "{us}");
     assert_eq!(figure(&instance.counters(), "wait_event_Lock_transactionid_us"), us);
     drop(holder);
     instance.close().expect("closed");

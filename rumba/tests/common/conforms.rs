@@ -21,7 +21,8 @@ pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
     EngineConfig {
         name: name.to_owned(),
         engine: name.to_owned(),
-        cache: 4 << 20,
+        // The least that every server takes, and small enough that data goes to disk and comes back.
+        cache: 8 << 20,
         durability: Durability::NoSync,
         compression: Some("none".to_owned()),
         library: None,
