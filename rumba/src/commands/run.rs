@@ -250,6 +250,8 @@ fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
             show(run.loop_s)
         );
         let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();
+        let aged = run.age_s.map(|most_s| format!(", aged for at most {}", show(most_s))).unwrap_or_default();
+        let loaders = format!("{loaders}{aged}");
         let what = match (trial.part, trial.loaded_by) {
             (TrialPart::Load, _) => match started {
                 1 => format!("{loaders}, kept for the trial that starts from a copy"),
