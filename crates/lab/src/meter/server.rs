@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::time::{Duration, Instant};
 
 use super::Known;
 use super::clock::ProcessClock;
@@ -20,7 +21,14 @@ pub struct ServerMeter {
     descendants: Vec<Descendant>,
     /// The most that was read of its CPU time.
     most_cpu_ns: u64,
+    /// The memory of each process as it was looked at last, and where the next look begins.
+    memory: HashMap<u32, u64>,
+    turn: usize,
 }
+
+/// How long the memory of a server's processes may take at a reading: whoever reads counts the clients too, and on a busy
+/// host waits for its turn at each process.
+const MEMORY_TIME: Duration = Duration::from_millis(100);
 
 /// A server's counters at one moment, cumulative.
 pub struct ServerCounters {
@@ -32,7 +40,7 @@ pub struct ServerCounters {
 impl ServerMeter {
     pub fn of(pid: u32) -> Result<Self, String> {
         let main = Process::of(pid).map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
-        let mut meter = Self { main, descendants: Vec::new(), most_cpu_ns: 0 };
+        let mut meter = Self { main, descendants: Vec::new(), most_cpu_ns: 0, memory: HashMap::new(), turn: 0 };
         meter.look_for_descendants();
         Ok(meter)
     }
@@ -118,15 +126,41 @@ impl ServerMeter {
     }
 
     /// Processes of one server share memory, such as its cache: each page counts in parts with all that have it,
-    /// together once. A single process has it all, and telling that costs less.
-    fn rss_bytes(&self) -> Known<u64> {
-        let living = || self.descendants.iter().map(|known| &known.process).filter(|process| process.stat().is_ok());
-        if living().next().is_none() {
+    /// together once. A single process has it all, and telling that costs less. Those that there is no time for
+    /// are told as they were looked at last, and come first at the next reading.
+    fn rss_bytes(&mut self) -> Known<u64> {
+        let living = self.descendants.iter().map(|known| &known.process).filter(|process| process.stat().is_ok());
+        let mut pids: Vec<u32> = living.map(|process| process.pid).collect();
+        if pids.is_empty() {
             return self.main.resident.read();
         }
-        let pids = std::iter::once(self.main.pid).chain(living().map(|process| process.pid));
-        // What one had that has just ended, the others have now.
-        pids.filter_map(|pid| process::proportional_bytes(pid).transpose()).sum()
+        pids.push(self.main.pid);
+        let mut known = std::mem::take(&mut self.memory);
+        known.retain(|pid, _| pids.contains(pid));
+        // New ones first, then on from where there was no more time.
+        let turn = self.turn % pids.len();
+        pids.rotate_left(turn);
+        pids.sort_by_key(|pid| known.contains_key(pid));
+        let begun = Instant::now();
+        let (mut looked, mut missing) = (0, false);
+        for pid in pids {
+            if looked > 0 && begun.elapsed() > MEMORY_TIME {
+                missing |= !known.contains_key(&pid);
+                continue;
+            }
+            looked += 1;
+            // What one had that has just ended, the others have now.
+            match process::proportional_bytes(pid)? {
+                Some(bytes) => known.insert(pid, bytes),
+                None => known.remove(&pid),
+            };
+        }
+        self.turn = turn + looked;
+        self.memory = known;
+        if missing {
+            return Err("the host was too busy to look at the memory of all of the server's processes".to_owned());
+        }
+        Ok(self.memory.values().sum())
     }
 
     /// Context switches of the server's own threads, by thread: the kernel keeps
