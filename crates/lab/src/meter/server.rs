@@ -135,7 +135,7 @@ impl ServerMeter {
             return self.main.resident.read();
         }
         pids.push(self.main.pid);
-        let mut known = std::mem::take(&mut self.memory);
+        let known = &mut self.memory;
         known.retain(|pid, _| pids.contains(pid));
         // New ones first, then on from where there was no more time.
         let turn = self.turn % pids.len();
@@ -156,11 +156,10 @@ impl ServerMeter {
             };
         }
         self.turn = turn + looked;
-        self.memory = known;
         if missing {
             return Err("the host was too busy to look at the memory of all of the server's processes".to_owned());
         }
-        Ok(self.memory.values().sum())
+        Ok(known.values().sum())
     }
 
     /// Context switches of the server's own threads, by thread: the kernel keeps

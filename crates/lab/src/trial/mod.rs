@@ -1,5 +1,5 @@
-//! One trial: provision → load → settle (→ verify load) → warmup → loops → drain → verify; and, where it is asked for, what transactions
-//! are promised.
+//! One trial: provision → load → settle (→ verify load) (→ age → settle) → warmup → loops → drain → verify; and, where it is
+//! asked for, what transactions are promised.
 //!
 //! Everything it learns it tells at once as [`Event`]s; it keeps nothing and
 //! writes nothing itself, so that the process's meters see the engine alone.
