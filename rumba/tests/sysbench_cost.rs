@@ -31,7 +31,7 @@ fn events(dir: &Path, events: u64, script: &str) {
 #[test]
 fn an_event_of_a_script_allocates_nothing() {
     const FEW: u64 = 2_000;
-    const EVENTS: u64 = 10_000;
+    const EVENTS: u64 = 5_000;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
     for script in ["oltp_point_select", "oltp_read_only", "oltp_read_write"] {
@@ -40,9 +40,14 @@ fn an_event_of_a_script_allocates_nothing() {
             events(dir.path(), count, script);
             allocations::count() - before
         };
-        // What connecting takes is in both, and most of what LuaJIT's compiler does.
-        let (few, many) = (cost(FEW), cost(FEW + EVENTS));
-        assert!(many.abs_diff(few) < EVENTS / 20, "{script}: {few} with {FEW} events, {many} with {EVENTS} more");
+        // What connecting takes is in both, and most of what LuaJIT's compiler does; but it leaves to chance when it tries
+        // a loop again that it could not compile, and allocates for each try. What an event allocates is there every time.
+        let mut all = Vec::new();
+        while all.len() < 4 && all.iter().all(|each| *each >= EVENTS / 20) {
+            let (few, many) = (cost(FEW), cost(FEW + EVENTS));
+            all.push(many.abs_diff(few));
+        }
+        assert!(all.iter().any(|each| *each < EVENTS / 20), "{script}: {all:?} allocations of {EVENTS} events");
     }
 }
 
