@@ -63,7 +63,7 @@ fn changed(before: &[Vec<Option<String>>], after: &[Vec<Option<String>>]) -> Vec
 #[needs(MariaDb)]
 fn a_run_that_is_killed_in_its_drain_leaves_a_users_server_as_it_was() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Theirs::start(&[]);
     let before = state(&server);
     let mut run = command(&place, &server, 3, &[]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
@@ -93,7 +93,7 @@ fn a_run_that_is_killed_in_its_drain_leaves_a_users_server_as_it_was() {
 #[needs(MariaDb)]
 fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_other() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Theirs::start(&[]);
     let mut run = command(&place, &server, 12, &["innodb.on_lost=reconnect"]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
     server.restart();
@@ -121,7 +121,7 @@ fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_ot
 #[needs(MariaDb)]
 fn the_twelve_conditions_of_tpcc_hold_over_a_restart_of_the_server() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Theirs::start(&[]);
     let small = ["warehouses=1", "customers=60", "items=500", "innodb.on_lost=reconnect"];
     let mut run = command_of(&place, &server, "tpcc", 10, &small).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
@@ -148,7 +148,7 @@ fn the_twelve_conditions_of_tpcc_hold_over_a_restart_of_the_server() {
 #[needs(MariaDb)]
 fn a_server_that_is_restarted_ends_a_trial_that_may_not_reconnect_with_the_remedy() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Theirs::start(&[]);
     let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
     server.restart();
@@ -172,7 +172,7 @@ fn number_that_works(words: &str) -> u32 {
 #[needs(MariaDb)]
 fn more_clients_than_the_server_takes_are_refused_before_the_load_with_the_number_that_works() {
     let place = Place::new();
-    let server = Theirs::start(&place, &["--max-connections=20"]);
+    let server = Theirs::start(&["--max-connections=20"]);
     let _other = server.connect().unwrap();
     let run = |clients: u32| {
         let (dsn, clients) = (server.dsn("lab", ""), format!("clients={clients}"));
@@ -210,7 +210,7 @@ fn more_clients_than_a_managed_server_is_configured_for_are_refused_before_anyth
 #[needs(MariaDb)]
 fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Theirs::start(&[]);
     server.ask(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
     server.ask("GRANT ALL ON lab.* TO lab@localhost");
     let run = || {

@@ -239,7 +239,7 @@ const PREPARED_ROWS: &str = r"
 #[needs(MariaDb)]
 fn rows_of_prepared_statements_are_those_of_mariadb() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Theirs::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let socket = format!("--mysql-socket={}", server.socket.display());
     let password = format!("--mysql-password={PASSWORD}");
@@ -346,7 +346,7 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
 #[needs(SysbenchScripts, Sysbench, MariaDb)]
 fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Theirs::start(&[]);
     let root = std::path::PathBuf::from(std::env::var_os("RUMBA_SYSBENCH_SCRIPTS").unwrap());
     let socket = format!("--mysql-socket={}", server.socket.display());
     let connect = [&socket, "--mysql-user=root", &format!("--mysql-password={PASSWORD}"), "--db-driver=mysql"]

@@ -2,59 +2,38 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::time::Duration;
 
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls};
+use rumba_testkit::mariadb::{Installed, MariaDb};
 
-use crate::common::{Place, kill, text};
+use crate::common::Place;
 
 /// The password of its root.
 pub const PASSWORD: &str = "hunter2-of-the-test";
 
 /// A running server; gone when dropped.
 pub struct Theirs {
-    process: Child,
+    server: MariaDb,
     pub socket: PathBuf,
-    arguments: Vec<String>,
 }
 
 impl Theirs {
-    pub fn start(place: &Place, options: &[&str]) -> Self {
-        let socket = place.path("theirs.sock");
-        let at = |option: &str, name: &str| format!("--{option}={}", place.path(name).display());
-        // Servers that start remove each other's files from a directory that they share.
-        let (data, temporary) = (at("datadir", "theirs"), at("tmpdir", ""));
-        let user = rustix::process::geteuid().is_root().then_some("--user=root");
-        let mut install = Command::new("mariadb-install-db");
-        let auth = "--auth-root-authentication-method=normal";
-        install.args(["--no-defaults", &data, &temporary, auth, "--skip-test-db"]).args(user);
-        let installed = install.output().unwrap();
-        assert!(installed.status.success(), "{}", text(&installed));
-        let first = place.path("first.sql");
+    pub fn start(options: &[&str]) -> Self {
+        let installed = Installed::new();
+        let first = installed.directory().join("first.sql");
         std::fs::write(&first, format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{PASSWORD}';\n")).unwrap();
-        let mut arguments = vec!["--no-defaults".to_owned(), data, temporary, "--skip-networking".to_owned()];
-        arguments.extend([at("socket", "theirs.sock"), at("pid-file", "theirs.pid"), at("log-error", "theirs.err")]);
-        arguments.push(at("init-file", "first.sql"));
-        arguments.extend(user.into_iter().chain(options.iter().copied()).map(str::to_owned));
-        let mut server = Self { process: spawn(&arguments), socket, arguments };
-        server.wait();
-        server
+        let first = format!("--init-file={}", first.display());
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).chain([first]).collect();
+        let server = installed.start(&options);
+        Self { socket: server.socket(), server }
     }
 
     /// Ends it as an administrator would, and starts it once more where it was.
     pub fn restart(&mut self) {
-        kill("-TERM", self.process.id());
-        self.process.wait().unwrap();
-        self.process = spawn(&self.arguments);
-        self.wait();
-    }
-
-    fn wait(&mut self) {
-        while self.connect().is_none() {
-            assert!(self.process.try_wait().unwrap().is_none(), "the server does not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        self.server.end();
+        self.server.start_again();
     }
 
     pub fn connect(&self) -> Option<Admin> {
@@ -86,17 +65,5 @@ impl Theirs {
     pub fn run(&self, place: &Place, engine: &str, schema: &str, more: &str, password: &str) -> Output {
         let mut command = place.short_run(engine, &["--set", &self.dsn(schema, more)]);
         command.env("RUMBA_MYSQL_PASSWORD", password).output().unwrap()
-    }
-}
-
-fn spawn(arguments: &[String]) -> Child {
-    let mut command = Command::new("/usr/sbin/mariadbd");
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-}
-
-impl Drop for Theirs {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
