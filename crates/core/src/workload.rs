@@ -117,6 +117,15 @@ pub trait Workload: Send + Sync {
     /// Its settings.
     fn settings(&self) -> &'static [SettingInfo];
 
+    /// Settings that these make known beside [`Workload::settings`], such as the options that a script declares. What is
+    /// given for them is among these too.
+    ///
+    /// # Errors
+    /// A setting that is neither of both, with the nearest that is; that those which make others known do not.
+    fn declared(&self, _given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
+        Ok(Vec::new())
+    }
+
     /// The families it has an adapter for, of SQL each dialect. Engines of others are refused when the
     /// experiment is read.
     fn families(&self) -> &'static [Family];

@@ -9,6 +9,7 @@ mod clients;
 mod engines;
 mod error;
 mod expand;
+mod known;
 mod ladder;
 mod limits;
 mod memory;
@@ -229,9 +230,7 @@ fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<
         }
     }
     set::choose_engines(&mut root, &wanted, &overrides.set, registry)?;
-    for option in &overrides.set {
-        set::apply(&mut root, option, registry)?;
-    }
+    set::apply(&mut root, &overrides.set, registry)?;
     ab::apply(&mut root, overrides)?;
     build::experiment(&root, &wanted, registry)
 }
