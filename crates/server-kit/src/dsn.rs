@@ -24,7 +24,7 @@ pub struct Form {
 /// The database or schema that is used when the DSN names none.
 pub const DATABASE: &str = "rumba";
 
-/// Where a server of the user's is, and who one is to it; without a password.
+/// Where an existing server is, and who one is to it; without a password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dsn {
     /// The user, if one is named.

@@ -1,4 +1,4 @@
-//! A MariaDB of the test's own, run as a user would run it.
+//! An existing server: a MariaDB of the test's own, run as a user would run it.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::common::Place;
 pub const PASSWORD: &str = "hunter2-of-the-test";
 
 /// A running server; gone when dropped.
-pub struct Theirs {
+pub struct Existing {
     server: MariaDb,
     pub socket: PathBuf,
 }
 
-impl Theirs {
+impl Existing {
     pub fn start(options: &[&str]) -> Self {
         let installed = Installed::new();
         let first = installed.directory().join("first.sql");
