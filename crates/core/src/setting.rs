@@ -48,7 +48,7 @@ pub enum Kind {
     Duration,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Any text.
+    /// Any text; a number is taken as its digits ([`Settings::as_described`]).
     Text,
 }
 
@@ -72,7 +72,7 @@ pub struct SettingInfo<Text = &'static str> {
 pub struct SettingError {
     /// The setting's name as written.
     pub key: String,
-    /// What is wrong with it.
+    /// What is wrong, without the name and without a full stop: `` `65` does not fit ``.
     pub problem: String,
     /// What to do instead.
     pub remedy: String,

@@ -35,7 +35,7 @@ pub struct Dsn {
     pub port: Option<u16>,
     /// The Unix socket, if one is named.
     pub socket: Option<PathBuf>,
-    /// The database or schema.
+    /// The database (PostgreSQL) or schema (MySQL) that rumba works in; it is empty, rumba's, or not there.
     pub database: String,
     /// How the connection is encrypted.
     pub tls: Tls,

@@ -118,7 +118,6 @@ fn names_in_claims(engines: &[EngineConfig], tests: &[Test]) -> Vec<String> {
     engines.iter().flat_map(names).collect()
 }
 
-/// What is run.
 struct Work {
     workload: String,
     settings: Settings,
