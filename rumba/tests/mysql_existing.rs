@@ -1,4 +1,4 @@
-//! A server that the user brings: what is not rumba's is not touched, what is
+//! An existing server: what is not rumba's is not touched, what is
 //! made is removed, the password is nowhere to be read.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use common::{Place, children, files_holding, kill, start_long_run, text};
-use existing::{PASSWORD, Existing};
+use existing::{Existing, PASSWORD};
 
 fn refused(place: &Place, output: &Output, words: &[&str]) {
     let said = text(output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
@@ -26,7 +26,7 @@ fn refused(place: &Place, output: &Output, words: &[&str]) {
 
 #[test]
 #[needs(MariaDb)]
-fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
+fn a_run_on_an_existing_server_leaves_it_as_it_was_and_its_password_nowhere() {
     let place = Place::new();
     let server = Existing::start(&[]);
     let schemas = server.ask("SHOW DATABASES");
@@ -143,7 +143,7 @@ fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_setting_that_a_users_server_does_not_have_is_refused_with_both_values() {
+fn a_setting_that_an_existing_server_does_not_have_is_refused_with_both_values() {
     let place = Place::new();
     let server = Existing::start(&[]);
     let sets = ["--set", &server.dsn("lab", ""), "--set", "innodb.innodb_page_size=4k"];

@@ -1,4 +1,4 @@
-//! Faults of a server that the user brings, and of a run on it: rumba killed in the drain, the server restarted in the
+//! Faults of an existing server, and of a run on it: rumba killed in the drain, the server restarted in the
 //! loops, room for fewer clients than are asked for, a user who may too little.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
@@ -14,8 +14,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use common::{Place, children, is_alive, kill, phase, text};
+use existing::{Existing, PASSWORD};
 use rumba_protocol_mysql::Admin;
-use existing::{PASSWORD, Existing};
 
 const TRIAL: &str = "out/trials/001-innodb-c2-r1";
 
@@ -61,7 +61,7 @@ fn changed(before: &[Vec<Option<String>>], after: &[Vec<Option<String>>]) -> Vec
 /// innodb_purge_rseg_truncate_frequency stayed as the drain had set them, and the next run measured another server.
 #[test]
 #[needs(MariaDb)]
-fn a_run_that_is_killed_in_its_drain_leaves_a_users_server_as_it_was() {
+fn a_run_that_is_killed_in_its_drain_leaves_an_existing_server_as_it_was() {
     let place = Place::new();
     let server = Existing::start(&[]);
     let before = state(&server);

@@ -29,6 +29,7 @@ use rumba_lab::provision::Ledger;
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::{self, Claim, ResultsDir};
+use rumba_testkit::process;
 
 const FAILS: &str = "RUMBA_TEST_FAILS";
 const PLACE: &str = "RUMBA_TEST_PLACE";
@@ -316,8 +317,8 @@ fn the_run() {
 #[test]
 fn a_killed_runs_server_is_ended_when_the_leftovers_are_cleaned() {
     let place = Place::new();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "the_run"]).env(PLACE, &place.dir);
+    let mut command = process::with_test("the_run");
+    command.env(PLACE, &place.dir);
     let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let server = place.server();
     let trial = parent_of(server) as u32;

@@ -8,12 +8,13 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use rumba_core::engine::Place;
 use rumba_core::metric::Metric;
 use rumba_core::record::Spent;
 use rumba_lab::meter::{CpuRoll, Meters, Role};
+use rumba_testkit::process;
 
 const FILE: &str = "RUMBA_TEST_FILE";
 const WITH_CHILD: &str = "RUMBA_TEST_WITH_CHILD";
@@ -35,8 +36,8 @@ struct Program {
 
 impl Program {
     fn start(file: &Path, with_child: bool) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "--nocapture", "the_server"]).env(FILE, file);
+        let mut command = process::with_test("the_server");
+        command.env(FILE, file);
         if with_child {
             command.env(WITH_CHILD, "yes");
         } else {

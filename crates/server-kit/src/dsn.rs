@@ -1,4 +1,4 @@
-//! A server that the user brings, named by a DSN:
+//! An existing server, named by a DSN:
 //! `scheme://user@host:port/database?tls=verified&ca=/path` or `scheme://user@/database?socket=/path`.
 //!
 //! Its password never is in the DSN, which is kept with the results.

@@ -6,17 +6,15 @@
 //! ```no_run
 //! use rumba_core::engine::{Engine, EngineConfig};
 //! use rumba_testkit::crash;
-//! # fn engine() -> &'static dyn Engine { unimplemented!() }
-//! # fn config() -> EngineConfig { unimplemented!() }
 //!
 //! // #[test]
-//! fn a_killed_process_loses_no_commit() {
-//!     crash::loses_no_commit(engine(), &config(), "commit_until_killed");
+//! fn a_killed_process_loses_no_commit(engine: &dyn Engine, config: &EngineConfig) {
+//!     crash::loses_no_commit(engine, config, "commit_until_killed");
 //! }
 //!
 //! // #[test] #[ignore = "run by the test above in a process of its own"]
-//! fn commit_until_killed() {
-//!     crash::commit_until_killed(engine());
+//! fn commit_until_killed(engine: &dyn Engine) {
+//!     crash::commit_until_killed(engine);
 //! }
 //! ```
 

@@ -13,6 +13,8 @@
 //! #[needs(Root, MariaDb)]
 //! fn a_server_is_limited() {}
 //! ```
+//!
+//! What tests of several crates do alike is in the modules.
 
 #![deny(missing_docs)]
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.

@@ -1,4 +1,4 @@
-//! A server that the user brings, named by a DSN:
+//! An existing server, named by a DSN:
 //! `mysql://user@host:3306/schema?tls=verified&ca=/path` or `mysql://user@/schema?socket=/path`.
 //!
 //! Its password comes from the environment or from an option file.

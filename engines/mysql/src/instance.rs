@@ -30,7 +30,7 @@ pub enum Host {
         /// Its data directory.
         data: PathBuf,
     },
-    /// One that the user brings.
+    /// An existing one.
     Existing {
         /// The schema.
         taken: Taken,

@@ -1,4 +1,4 @@
-//! A server that the user brings, named by a DSN:
+//! An existing server, named by a DSN:
 //! `postgresql://user@host:5432/database?tls=verified&ca=/path` or `postgresql://user@/database?socket=/directory`.
 //!
 //! Its password comes from the environment or from a password file.

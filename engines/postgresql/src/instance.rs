@@ -30,7 +30,7 @@ pub enum Host {
         /// Its data directory.
         data: PathBuf,
     },
-    /// One that the user brings: its process and data directory, where they can be told.
+    /// An existing one: its process and data directory, where they can be told.
     Existing {
         /// The process.
         pid: Option<u32>,

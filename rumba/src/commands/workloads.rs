@@ -34,16 +34,18 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     let workload = registry.workload(name).ok_or_else(|| {
         Problem::mistake(format!("there is no workload `{name}`"), Registry::suggest(name, &registry.workload_names()))
     })?;
+    // Without its usual script there is none to tell of.
+    let declared = workload.declared(&rumba_core::setting::Settings::default()).unwrap_or_default();
     if json {
         let settings: Vec<_> = workload.settings().iter().map(super::setting_json).collect();
-        return super::print_json(&json!({ "name": name, "about": workload.about(), "settings": settings }));
+        let declared: Vec<_> = declared.iter().map(|info| super::setting_json(&info.borrowed())).collect();
+        let about = workload.about();
+        return super::print_json(&json!({ "name": name, "about": about, "settings": settings, "declared": declared }));
     }
     say!("{name}: {}\n\nSettings ([workload.{name}], or --set NAME=VALUE):", workload.about());
     for info in workload.settings() {
         say!("{}", super::setting_line(info));
     }
-    // Without its usual script there is none to tell of.
-    let declared = workload.declared(&rumba_core::setting::Settings::default()).unwrap_or_default();
     if !declared.is_empty() {
         say!("\nSettings that these make known, here with their defaults:");
     }

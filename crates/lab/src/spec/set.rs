@@ -210,7 +210,9 @@ fn resolve(
         let rest = rest.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(rest);
         let own = workload.settings().iter().map(|info| info.name);
         let all = own.chain(declared.iter().map(String::as_str));
-        if all.clone().any(|name| name == rest) {
+        // What makes settings known says best what is not among them.
+        let is_for_it = !declared.is_empty() && key.strip_prefix("workload.").is_some_and(|name| name != rest);
+        if is_for_it || all.clone().any(|name| name == rest) {
             found.push(vec!["workload", workload.name(), rest]);
         }
         known.extend(all);

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rumba_core::limits::{Backing, Limits, StorageLimit};
 use rumba_lab::limits::Enforcement;
 use rumba_lab::provision::{Ledger, Owner, ProcessId};
+use rumba_testkit::process;
 
 /// A directory with a ledger of its own, so that tests do not see each other's leftovers.
 pub struct Host {
@@ -120,18 +121,12 @@ pub fn throttles() -> Option<String> {
 
 /// This binary, running one of the ignored tests within limits.
 pub fn child(test: &str, enforcement: &Enforcement) -> Command {
-    enforcement.command(this_binary(test)).unwrap()
-}
-
-fn this_binary(test: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "--nocapture", "--test-threads=1", test]);
-    command
+    enforcement.command(process::with_test(test)).unwrap()
 }
 
 /// A process that holds limits of both kinds until it is killed.
 pub fn holder(host: &Host, backing: Backing) -> Child {
-    let mut command = this_binary("child_holds_limits");
+    let mut command = process::with_test("child_holds_limits");
     command.env("RUMBA_TEST_ROOT", host.shown()).env("RUMBA_TEST_BACKING", backing.to_string());
     command.stdout(Stdio::piped()).spawn().unwrap()
 }

@@ -17,6 +17,8 @@ use crate::options;
 use crate::random::{Shapes, Unique};
 use crate::setup::{Events, Script, Setup};
 
+pub(super) const OPTIONS_OF_A_SCRIPT: &str = "`rumba sysbench SCRIPT help` lists a script's options";
+
 /// A script with its options, checked.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
@@ -248,7 +250,7 @@ pub(super) fn unread(words: String) -> SettingError {
 pub(super) fn refused(refusal: &Refusal) -> SettingError {
     let words = refusal.to_string();
     let words = words.trim_start_matches("FATAL: ").to_owned();
-    SettingError::new("options", words, "`rumba sysbench SCRIPT help` lists a script's options")
+    SettingError::new("options", words, OPTIONS_OF_A_SCRIPT)
 }
 
 /// Refuses what `options` say and the experiment does.
@@ -313,7 +315,10 @@ mod tests {
         assert!(infos.iter().all(|info| info.name != "table_size" && info.name != "threads"));
         let asked = Asked::read(&settings(&given)).unwrap();
         assert_eq!(asked.given(), "--auto_inc=off --table-size=100 --tables=3");
-        assert_eq!(asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)), Some((3, 100, false)));
+        assert_eq!(
+            asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)),
+            Some((3, 100, false))
+        );
         // What a test of a suite says comes behind them.
         let more = [("range_size", Value::Int(5)), ("options", Value::Text("--range-size=7".to_owned()))];
         assert_eq!(Asked::read(&settings(&more)).unwrap().options.int("range_size"), Ok(7));
@@ -329,6 +334,7 @@ mod tests {
         assert_eq!(words, "tabels: the script oltp_read_write has no option of this name; did you mean `tables`?");
         assert!(refused("scirpt", Value::Int(3)).contains("did you mean `script`?"));
         assert!(refused("threads", Value::Int(3)).contains("use run.clients"));
+        assert!(error(&[("rand_type", "flat")]).starts_with("rand_type: Invalid random numbers distribution: flat"));
         let both = [("tables", Value::Int(3)), ("options", Value::Text("--tables=4".to_owned()))];
         assert!(named::declared(&settings(&both)).unwrap_err().problem.contains("`--tables=4` of options"));
         let twice = [("table-size", Value::Int(3)), ("table_size", Value::Int(4))];

@@ -10,7 +10,7 @@ use rumba_sysbench::options::{self, Group, OptionInfo};
 use rumba_sysbench::{OptionSet, Refusal};
 
 use super::SETTINGS;
-use super::asked::{is_bundled, no_script, refused, script_of, shared, unread, words};
+use super::asked::{OPTIONS_OF_A_SCRIPT, is_bundled, no_script, refused, script_of, shared, unread, words};
 use crate::interpreter::Interpreter;
 use crate::options::declare;
 
@@ -74,15 +74,20 @@ pub(super) fn of(settings: &Settings, script: &str) -> Result<Vec<Word>, Setting
 
 /// What is wrong with the words of a command line, at the setting that said it.
 pub(super) fn refusal(refusal: &Refusal, said: &[Word], script: &str) -> SettingError {
+    let mentions = |text: &str, value: &str| text.split_whitespace().any(|word| word.trim_end_matches('.') == value);
     let word = match refusal {
+        Refusal::Fatal(text) => match said.iter().find(|word| mentions(text, &word.value)) {
+            Some(word) => return SettingError::new(&word.name, text, OPTIONS_OF_A_SCRIPT),
+            None => None,
+        },
         Refusal::InvalidOption { argument, .. } => said.iter().find(|word| word.argument() == *argument),
         Refusal::InvalidValue { option, .. } => said.iter().find(|word| key_of(&word.name) == *option),
         _ => None,
     };
     match word {
         Some(Word { name, value }) => {
-            let remedy = "`rumba sysbench SCRIPT help` lists a script's options";
-            SettingError::new(name, format!("the script {script} does not take `{value}`"), remedy)
+            let problem = format!("the script {script} does not take `{value}`");
+            SettingError::new(name, problem, OPTIONS_OF_A_SCRIPT)
         }
         None => refused(refusal),
     }
@@ -136,12 +141,18 @@ impl Heard {
                 None => Ok(()),
                 Some(instead) => Err(not_a_scripts_to_say(name, &info.name, instead)),
             },
-            None if self.declares => {
-                Err(SettingError::new(name, format!("the script {script} has no option of this name"), self.nearest(name)))
-            }
+            None if self.declares => Err(SettingError::new(
+                name,
+                format!("the script {script} has no option of this name"),
+                self.nearest(name),
+            )),
             None => {
                 let problem = format!("the script {script} declares no options, and so none of this name");
-                Err(SettingError::new(name, problem, format!("for a script that takes it all the same: options = \"--{name}=…\"")))
+                Err(SettingError::new(
+                    name,
+                    problem,
+                    format!("for a script that takes it all the same: options = \"--{name}=…\""),
+                ))
             }
         }
     }
@@ -178,7 +189,9 @@ fn refuse_twice(names: &[&str], options: &str) -> Result<(), SettingError> {
     // What is wrong with them is told where they are taken.
     let words = words(options).unwrap_or_default();
     let said = |name: &str| {
-        let word = words.iter().find(|word| key_of(word.trim_start_matches('-').split('=').next().unwrap_or_default()) == key_of(name));
+        let word = words
+            .iter()
+            .find(|word| key_of(word.trim_start_matches('-').split('=').next().unwrap_or_default()) == key_of(name));
         word.map(|word| format!("`{word}` of options"))
     };
     for (at, name) in names.iter().enumerate() {
