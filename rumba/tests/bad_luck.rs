@@ -11,7 +11,8 @@ mod common;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, SmallDisk, children, is_alive, kill, phase, start_and_await, start_long_run, text};
+use common::{Place, children, is_alive, kill, phase, start_and_await, start_long_run, text};
+use rumba_testkit::mounts::{LoopDevice, fill};
 
 #[test]
 fn an_interrupt_keeps_what_was_measured_and_exits_130() {
@@ -101,15 +102,15 @@ fn after_a_kill_of_rumba_itself_the_results_are_readable_and_doctor_cleans_up() 
 fn a_full_disk_fails_the_trial_with_its_cause_and_costs_no_measurement() {
     for engine in ["rocksdb", "wiredtiger", "lmdb", "sqlite"] {
         let place = Place::new();
-        let disk = SmallDisk::new(&place, 96);
+        let disk = LoopDevice::at(&place.path("disk"), 96);
         // Results and data share the disk, and somebody fills it in mid-run.
-        let out = disk.mount.join("out");
+        let out = disk.path().join("out");
         let mut more = vec!["cache=4MiB"];
         if engine == "wiredtiger" {
             more.push("wiredtiger.log.file_max=1MiB"); // It makes three log files at once, 100 MB each by default.
         }
         let mut child = start_long_run(&place, engine, &out, &more);
-        disk.fill();
+        fill(disk.path());
         assert_eq!(child.wait().unwrap().code(), Some(1), "{engine}");
         let output = place.rumba(&["report", "--json"]).arg(&out).output().unwrap();
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -96,13 +96,13 @@ fn what_another_user_has_planted_leads_root_nowhere() {
 
 #[test]
 #[needs(MariaDb)]
-fn a_restart_of_their_server_costs_what_it_cut_off() {
-    holds("their server is restarted (TERM)", Moment::Loops, Engine::Theirs, Limit::None, Again::Run);
+fn a_restart_of_an_existing_server_costs_what_it_cut_off() {
+    holds("an existing server is restarted (TERM)", Moment::Loops, Engine::Existing, Limit::None, Again::Run);
 }
 
 #[test]
 #[needs(MariaDb)]
-fn a_kill_while_their_server_is_drained_alters_nothing() {
-    holds("kill -9 of rumba over their server", Moment::Drain, Engine::Theirs, Limit::None, Again::DoctorThenRun);
-    holds("kill -9 of rumba over their server", Moment::Settle, Engine::Theirs, Limit::None, Again::Run);
+fn a_kill_while_an_existing_server_is_drained_alters_nothing() {
+    holds("kill -9 of rumba over an existing server", Moment::Drain, Engine::Existing, Limit::None, Again::DoctorThenRun);
+    holds("kill -9 of rumba over an existing server", Moment::Settle, Engine::Existing, Limit::None, Again::Run);
 }

@@ -11,7 +11,8 @@ mod common;
 use std::process::{Child, Output};
 use std::time::Duration;
 
-use common::{Place, SmallDisk, children, is_alive, kill, phase, start_long_run, text};
+use common::{Place, children, is_alive, kill, phase, start_long_run, text};
+use rumba_testkit::mounts::{LoopDevice, fill};
 
 fn failure(place: &Place) -> String {
     place.report()["trials"][0]["failure"]["cause"].as_str().unwrap_or_default().to_owned()
@@ -146,10 +147,10 @@ fn a_killed_run_takes_its_server_with_it() {
 fn a_full_disk_under_a_server_is_told_as_that() {
     for engine in ["innodb", "myrocks"] {
         let place = Place::new();
-        let disk = SmallDisk::new(&place, 500);
-        let data = format!("data_dir={}", disk.mount.join("data").display());
+        let disk = LoopDevice::at(&place.path("disk"), 500);
+        let data = format!("data_dir={}", disk.path().join("data").display());
         let mut run = start_long_run(&place, engine, &place.path("out"), &["cache=16MiB", &data]);
-        disk.fill();
+        fill(disk.path());
         assert_eq!(run.wait().unwrap().code(), Some(1), "{engine}");
         let report = place.report();
         assert_eq!(report["trials"][0]["failure"]["phase"], "loop 1", "{engine}");

@@ -7,24 +7,24 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
-#[path = "common/theirs.rs"]
-mod theirs;
+#[path = "common/existing.rs"]
+mod existing;
 
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use common::{Place, children, is_alive, kill, phase, text};
 use rumba_protocol_mysql::Admin;
-use theirs::{PASSWORD, Theirs};
+use existing::{PASSWORD, Existing};
 
 const TRIAL: &str = "out/trials/001-innodb-c2-r1";
 
-/// A run on a user's server, with loops of the given seconds.
-fn command(place: &Place, server: &Theirs, loop_s: u32, more: &[&str]) -> Command {
+/// A run on an existing server, with loops of the given seconds.
+fn command(place: &Place, server: &Existing, loop_s: u32, more: &[&str]) -> Command {
     command_of(place, server, "linkbench", loop_s, &[&["maxid1=2000"], more].concat())
 }
 
-fn command_of(place: &Place, server: &Theirs, workload: &str, loop_s: u32, more: &[&str]) -> Command {
+fn command_of(place: &Place, server: &Existing, workload: &str, loop_s: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", workload, "--engine", "innodb", "--out", "out", "--quiet"]);
     let (dsn, length) = (server.dsn("lab", ""), format!("loop={loop_s}s"));
     for set in ["clients=2", "load_clients=2", "warmup=0s", "loops=1", &length, &dsn].iter().chain(more) {
@@ -44,7 +44,7 @@ fn await_phase(place: &Place, run: &mut Child, phase: &str) {
 }
 
 /// Everything that a run could leave changed: the variables, and what InnoDB counts.
-fn state(server: &Theirs) -> Vec<Vec<Option<String>>> {
+fn state(server: &Existing) -> Vec<Vec<Option<String>>> {
     let mut admin: Admin = server.connect().unwrap();
     let mut state = admin.query("SHOW GLOBAL VARIABLES").unwrap().rows;
     state
@@ -63,7 +63,7 @@ fn changed(before: &[Vec<Option<String>>], after: &[Vec<Option<String>>]) -> Vec
 #[needs(MariaDb)]
 fn a_run_that_is_killed_in_its_drain_leaves_a_users_server_as_it_was() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     let before = state(&server);
     let mut run = command(&place, &server, 3, &[]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
@@ -93,7 +93,7 @@ fn a_run_that_is_killed_in_its_drain_leaves_a_users_server_as_it_was() {
 #[needs(MariaDb)]
 fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_other() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Existing::start(&[]);
     let mut run = command(&place, &server, 12, &["innodb.on_lost=reconnect"]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
     server.restart();
@@ -121,7 +121,7 @@ fn a_server_that_is_restarted_in_the_loops_is_drained_and_given_back_like_any_ot
 #[needs(MariaDb)]
 fn the_twelve_conditions_of_tpcc_hold_over_a_restart_of_the_server() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Existing::start(&[]);
     let small = ["warehouses=1", "customers=60", "items=500", "innodb.on_lost=reconnect"];
     let mut run = command_of(&place, &server, "tpcc", 10, &small).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
@@ -148,7 +148,7 @@ fn the_twelve_conditions_of_tpcc_hold_over_a_restart_of_the_server() {
 #[needs(MariaDb)]
 fn a_server_that_is_restarted_ends_a_trial_that_may_not_reconnect_with_the_remedy() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Existing::start(&[]);
     let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
     await_phase(&place, &mut run, "loop 1");
     server.restart();
@@ -172,7 +172,7 @@ fn number_that_works(words: &str) -> u32 {
 #[needs(MariaDb)]
 fn more_clients_than_the_server_takes_are_refused_before_the_load_with_the_number_that_works() {
     let place = Place::new();
-    let server = Theirs::start(&place, &["--max-connections=20"]);
+    let server = Existing::start(&["--max-connections=20"]);
     let _other = server.connect().unwrap();
     let run = |clients: u32| {
         let (dsn, clients) = (server.dsn("lab", ""), format!("clients={clients}"));
@@ -210,7 +210,7 @@ fn more_clients_than_a_managed_server_is_configured_for_are_refused_before_anyth
 #[needs(MariaDb)]
 fn a_user_who_may_not_settle_is_refused_before_anything_is_made() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     server.ask(&format!("CREATE USER lab@localhost IDENTIFIED BY '{PASSWORD}'"));
     server.ask("GRANT ALL ON lab.* TO lab@localhost");
     let run = || {

@@ -13,7 +13,8 @@ use std::process::{Child, ExitStatus, Output, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::{Place, SmallTmpfs, fill, kill, phase, text};
+use common::{Place, kill, phase, text};
+use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
 
 const SHORT: [&str; 6] = ["maxid1=2000", "clients=2", "load_clients=2", "warmup=200ms", "loops=1", "loop=1s"];
@@ -147,12 +148,12 @@ fn a_full_disk_of_the_results_is_told_at_once_and_costs_an_interval_at_most() {
     // It was told when all loops had been measured: none was kept, and the record said that the trial was running.
     for engine in ["null", "sqlite"] {
         let place = Place::new();
-        let memory = SmallTmpfs::new(&place, "size=24m");
-        let out = memory.mount.join("out");
+        let memory = Tmpfs::at(&place.path("memory"), "size=24m");
+        let out = memory.path().join("out");
         let run = Run::start(&place, engine, &out, &["loops=3", "loop=20s", "repeats=2"]);
-        let taken = rustix::fs::statvfs(&memory.mount).unwrap();
+        let taken = rustix::fs::statvfs(memory.path()).unwrap();
         let taken = (taken.f_blocks - taken.f_bfree) * taken.f_frsize;
-        fill(&memory.mount);
+        fill(memory.path());
         let (status, said) = run.wait();
         assert_eq!(status.code(), Some(1), "{engine}: {said}");
         let place_of = |words: &str| said.find(words).unwrap_or_else(|| panic!("{engine}: no {words} in {said}"));
@@ -181,10 +182,10 @@ fn a_full_disk_of_the_results_is_told_at_once_and_costs_an_interval_at_most() {
 #[needs(Tmpfs)]
 fn a_disk_without_inodes_is_a_full_one_and_the_run_goes_on_when_there_is_room() {
     let place = Place::new();
-    let memory = SmallTmpfs::new(&place, "size=24m,nr_inodes=64");
-    let out = memory.mount.join("out");
+    let memory = Tmpfs::at(&place.path("memory"), "size=24m,nr_inodes=64");
+    let out = memory.path().join("out");
     let run = Run::start(&place, "sqlite", &out, &["loops=2", "loop=3s", "repeats=1"]);
-    let ballast: Vec<PathBuf> = (0..64).map(|number| memory.mount.join(format!("ballast-{number}"))).collect();
+    let ballast: Vec<PathBuf> = (0..64).map(|number| memory.path().join(format!("ballast-{number}"))).collect();
     assert!(ballast.iter().any(|file| std::fs::File::create(file).is_err()), "there are too many inodes");
     let (status, said) = run.wait();
     assert_eq!(status.code(), Some(1), "{said}");
@@ -205,13 +206,13 @@ fn a_disk_without_inodes_is_a_full_one_and_the_run_goes_on_when_there_is_room() 
 #[needs(Tmpfs)]
 fn a_disk_without_room_for_the_record_is_refused_before_anything_runs() {
     let place = Place::new();
-    let memory = SmallTmpfs::new(&place, "size=4m");
+    let memory = Tmpfs::at(&place.path("memory"), "size=4m");
     let run = start_short(&place, "null", &["--set", "data_dir=data", "--out", "memory/out"]);
     let output = wait(run);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
     assert!(words.contains("memory/out has no room for the 7 MiB that are held"), "{words}");
-    assert_eq!(std::fs::read_dir(&memory.mount).unwrap().count(), 0, "nothing is left");
+    assert_eq!(std::fs::read_dir(memory.path()).unwrap().count(), 0, "nothing is left");
     assert!(place.is_clean());
 }
 
@@ -234,15 +235,15 @@ fn a_page_that_finds_no_room_leaves_the_old_one() {
     let place = Place::new();
     place.short_run("null", &[]).output().unwrap();
     assert!(is_measured(&place.report()["trials"][0]));
-    let memory = SmallTmpfs::new(&place, "size=2m");
-    let page = memory.mount.join("page.html");
+    let memory = Tmpfs::at(&place.path("memory"), "size=2m");
+    let page = memory.path().join("page.html");
     std::fs::write(&page, "the old page").unwrap();
-    fill(&memory.mount);
+    fill(memory.path());
     let output = place.rumba(&["report", "out", "--html"]).arg(&page).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("page.html cannot be written"), "{}", text(&output));
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "the old page");
-    assert_eq!(std::fs::read_dir(&memory.mount).unwrap().count(), 2, "no part of one is left");
+    assert_eq!(std::fs::read_dir(memory.path()).unwrap().count(), 2, "no part of one is left");
 }
 
 #[test]

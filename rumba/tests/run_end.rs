@@ -13,8 +13,9 @@ mod common;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Frozen, Place, SmallDisk, children, kill, phase, text};
+use common::{Place, children, kill, phase, text};
 use rumba_lab::run::queue::{Queue, seed_of};
+use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
 const RATE: f64 = 800.0;
@@ -215,13 +216,13 @@ fn a_stall_in_the_middle_of_a_closed_loop_is_one_long_response_of_each_client_an
 #[needs(MariaDb, LoopDevice)]
 fn a_late_tail_reaches_the_median_and_the_tables() {
     let place = Place::new();
-    let disk = SmallDisk::new(&place, 500);
-    let data = format!("data_dir={}", disk.mount.join("data").display());
+    let disk = LoopDevice::at(&place.path("disk"), 500);
+    let data = format!("data_dir={}", disk.path().join("data").display());
     let sets = ["rate=800", "cache=16MiB", "durability=sync", &data];
     let mut stalled = Stalled::start_in(place, &sets);
     stalled.await_second(4);
     let before = Instant::now();
-    let frozen = Frozen::new(&disk);
+    let frozen = disk.freeze();
     std::thread::sleep(Duration::from_secs(2));
     drop(frozen);
     let stall_ms = before.elapsed().as_secs_f64() * 1e3;

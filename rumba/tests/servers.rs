@@ -19,6 +19,7 @@ use std::process::Command;
 
 use common::{Place, phase, text};
 use rumba_core::engine::Form;
+use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
 
 /// What every server of the catalogue is tried with; tests of each, so that one
@@ -262,10 +263,10 @@ fn an_install_that_fails_leaves_nothing_and_names_the_remedy() {
 #[needs(LoopDevice)]
 fn an_install_onto_a_full_disk_says_so_and_where_else_it_could_be() {
     let place = Place::new();
-    let disk = common::SmallDisk::new(&place, 4);
-    disk.fill();
+    let disk = LoopDevice::at(&place.path("disk"), 4);
+    fill(disk.path());
     let mut install = place.rumba(&["engines", "install", "mysql@5.6"]);
-    let output = install.env("RUMBA_CACHE", disk.mount.join("cache")).output().unwrap();
+    let output = install.env("RUMBA_CACHE", disk.path().join("cache")).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("device is full") && text(&output).contains("RUMBA_CACHE"), "{}", text(&output));
 }

@@ -13,7 +13,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Frozen, Place, SmallDisk, children, kill, phase, text};
+use common::{Place, children, kill, phase, text};
+use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
 /// A run in a process group of its own, as a shell starts it.
@@ -301,12 +302,12 @@ fn a_suspended_load_spoils_the_loads_figures_alone() {
 fn a_disk_that_takes_no_writes_for_seconds_is_a_finding_and_no_suspension() {
     for engine in ["sqlite", "innodb"] {
         let place = Place::new();
-        let disk = SmallDisk::new(&place, 500);
-        let data = format!("data_dir={}", disk.mount.join("data").display());
+        let disk = LoopDevice::at(&place.path("disk"), 500);
+        let data = format!("data_dir={}", disk.path().join("data").display());
         let mut run = Run::start_in(place, engine, &["loops=2", "loop=4s", "cache=16MiB", "durability=sync", &data]);
         run.await_seconds("loop 1", 2);
         let before = Instant::now();
-        let frozen = Frozen::new(&disk);
+        let frozen = disk.freeze();
         std::thread::sleep(Duration::from_secs(3));
         drop(frozen);
         let stall_ms = before.elapsed().as_secs_f64() * 1e3;

@@ -7,14 +7,14 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
-#[path = "common/theirs.rs"]
-mod theirs;
+#[path = "common/existing.rs"]
+mod existing;
 
 use std::process::Output;
 
 use common::{Place, kill, text};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
-use theirs::{PASSWORD, Theirs};
+use existing::{PASSWORD, Existing};
 
 /// The bundled scripts that a run of events makes sense of.
 const SCRIPTS: [&str; 10] = [
@@ -100,7 +100,7 @@ fn the_suite_runs_with_no_server_at_all() {
 #[needs(MariaDb)]
 fn the_suite_runs_over_mariadb_prepared_and_as_text() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let (socket, password) =
         (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
@@ -126,7 +126,7 @@ fn the_suite_runs_over_postgresql() {
 #[needs(MariaDb)]
 fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
     let place = Place::new();
-    let mut server = Theirs::start(&place, &[]);
+    let mut server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let (socket, password) =
         (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));

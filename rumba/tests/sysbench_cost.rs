@@ -11,11 +11,11 @@ rumba_testkit::main!();
 mod script_cost;
 
 use std::path::Path;
-use std::process::Command;
 
 use rumba_lab::run::stop::RunClock;
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_testkit::allocations::{self, Counting};
+use rumba_testkit::instructions::{self, Work};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -51,41 +51,18 @@ fn an_event_of_a_script_allocates_nothing() {
     }
 }
 
-const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
-const EVENTS: &str = "RUMBA_TEST_EVENTS";
-
-/// Instructions of this binary in user mode but for [`calibrate_the_clock`], with so many point selects.
-fn instructions(dir: &Path, events: u64) -> u64 {
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-    valgrind
-        .args(["--toggle-collect=*calibrate_the_clock*", "--collect-atstart=yes"])
-        .arg(std::env::current_exe().unwrap());
-    valgrind.args(["--exact", "events_of_the_environment", "--ignored", "--test-threads=1"]);
-    let output = valgrind.env(DIRECTORY, dir).env(EVENTS, events.to_string()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).unwrap();
-    collected.1.trim().replace(',', "").parse().unwrap()
-}
-
 /// In the build that tests are of; `scripts/instructions` counts in the release, which would be made for this test alone.
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_of_a_script_takes_no_more_instructions_than_allowed() {
-    const FEW: u64 = 5_000;
-    const MANY: u64 = 25_000;
     // From 1860 to 1890 are counted in a build for debugging, with what counts allocations; 1321 in the release.
     const MOST: u64 = 1955;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
+    let but_for = Some("*calibrate_the_clock*");
+    let selects = Work { test: "point_selects", directory: dir.path(), but_for };
     // LuaJIT leaves to chance when it tries a loop again that it could not compile: the best of three.
-    let mut all = Vec::new();
-    while all.len() < 3 && all.iter().all(|each| *each > MOST) {
-        all.push((instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW));
-    }
-    println!("{all:?} user instructions per point select of a script (allowed: {MOST})");
-    assert!(all.iter().any(|each| *each <= MOST), "{all:?} instructions");
+    selects.takes_at_most(MOST, 5_000..25_000, 3);
 }
 
 /// It lasts for a time and not for a number of instructions, which would be the noise of what is counted.
@@ -96,9 +73,8 @@ fn calibrate_the_clock() {
 
 #[test]
 #[ignore = "run by the test above, under valgrind"]
-fn events_of_the_environment() {
-    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
-    let count: u64 = std::env::var(EVENTS).unwrap().parse().unwrap();
+fn point_selects() {
+    let Some(asked) = instructions::asked() else { return };
     calibrate_the_clock();
-    events(Path::new(&dir), count, "oltp_point_select");
+    events(&asked.directory, asked.operations, "oltp_point_select");
 }

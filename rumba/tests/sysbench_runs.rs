@@ -6,14 +6,14 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
-#[path = "common/theirs.rs"]
-mod theirs;
+#[path = "common/existing.rs"]
+mod existing;
 
 use std::process::{Command, Output};
 
 use common::{Place, text};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
-use theirs::{PASSWORD, Theirs};
+use existing::{PASSWORD, Existing};
 
 fn sysbench(place: &Place, script: &str, words: &[&str]) -> Output {
     std::fs::write(place.path("own.lua"), format!("ffi.cdef[[int usleep(unsigned int);]]\n{script}")).unwrap();
@@ -239,7 +239,7 @@ const PREPARED_ROWS: &str = r"
 #[needs(MariaDb)]
 fn rows_of_prepared_statements_are_those_of_mariadb() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     server.ask("CREATE DATABASE sbtest");
     let socket = format!("--mysql-socket={}", server.socket.display());
     let password = format!("--mysql-password={PASSWORD}");
@@ -346,7 +346,7 @@ fn brought(directory: &std::path::Path) -> Vec<String> {
 #[needs(SysbenchScripts, Sysbench, MariaDb)]
 fn scripts_that_somebody_brings_run_as_they_do_in_sysbench() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     let root = std::path::PathBuf::from(std::env::var_os("RUMBA_SYSBENCH_SCRIPTS").unwrap());
     let socket = format!("--mysql-socket={}", server.socket.display());
     let connect = [&socket, "--mysql-user=root", &format!("--mysql-password={PASSWORD}"), "--db-driver=mysql"]

@@ -40,6 +40,15 @@ fn trials(place: &Place, engine: &str, more: &[&str]) -> Vec<Value> {
     report["trials"].as_array().unwrap().clone()
 }
 
+/// The same into another place.
+fn trials_in(place: &Place, out: &str, more: &[&str]) -> Vec<Value> {
+    let output = run_into(place, out, "sqlite", more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let output = place.rumba(&["report", out, "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    report["trials"].as_array().unwrap().clone()
+}
+
 fn refused(place: &Place, more: &[&str]) -> String {
     let output = run(place, "sqlite", more).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
@@ -195,6 +204,48 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     std::fs::remove_dir_all(place.path("out/trials/010-small_insert-c2-r2")).unwrap();
     let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
+    assert!(place.is_clean());
+}
+
+/// As an experiment's own settings are: in its file, on the command line in any order, checked before anything is made.
+#[test]
+fn a_scripts_options_are_settings_of_the_experiment() {
+    let place = Place::new();
+    let file = |settings: &str| {
+        let rest = "[run]\nclients = 1\nload_clients = 1\nwarmup = \"0s\"\nloops = 1\nloop = \"200ms\"\n[[engine]]\nname = \"sqlite\"\n";
+        format!("name = \"named\"\n[workload.sysbench]\n{settings}\n{rest}")
+    };
+    std::fs::write(place.path("named.toml"), file("tables = 2\ntable-size = 300\nrand_type = \"uniform\"")).unwrap();
+    let output = place.rumba(&["run", "named.toml", "--out", "out", "--set", "tables=3", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    measured(trial);
+    assert_eq!(phase(trial, "load").unwrap()["ops"], 900, "three tables of 300 rows");
+    assert_eq!(trial["conditions"]["script options"], "--rand_type=uniform --table-size=300 --tables=3");
+
+    std::fs::write(place.path("own.lua"), OWN).unwrap();
+    let own = trials_in(&place, "own", &["rows=70", "script=own.lua"]);
+    assert_eq!(phase(&own[0], "load").unwrap()["ops"], 70);
+
+    std::fs::write(place.path("wrong.toml"), file("tabels = 3")).unwrap();
+    let output = place.rumba(&["run", "wrong.toml", "--out", "wrong"]).output().unwrap();
+    let words = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("wrong.toml:3:1"), "{words}");
+    assert!(words.contains("the script oltp_read_write has no option of this name"), "{words}");
+    assert!(words.contains("did you mean `tables`?"), "{words}");
+    let words = refused(&place, &["tabels=3"]);
+    assert!(words.contains("did you mean `tables`?"), "{words}");
+    let words = refused(&place, &["tables=many"]);
+    assert!(words.contains("tables: `many` does not fit") && words.contains("expected a number"), "{words}");
+    let words = refused(&place, &["workload.sysbench.threads=4"]);
+    assert!(words.contains("nothing in this experiment is called"), "{words}");
+    let script = "sysbench.cmdline.options = { rows = {'How many', 1, nil, function(_, value)
+        return ffi.string(value) ~= '0' end} } function event() end";
+    std::fs::write(place.path("choosy.lua"), script).unwrap();
+    let words = refused(&place, &["script=choosy.lua", "rows=0"]);
+    assert!(words.contains("rows: the script choosy.lua does not take `0`"), "{words}");
     assert!(place.is_clean());
 }
 

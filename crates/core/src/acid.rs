@@ -18,7 +18,7 @@ pub type Sessions<'a> = &'a (dyn Fn() -> Result<Session, EngineError> + Sync);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It was.
+    /// As it is worded, in every case that was tried.
     Kept,
     /// Not in full: the engine allows this anomaly at the isolation that it ran with, and it is named.
     Anomaly,
@@ -26,18 +26,19 @@ pub enum Outcome {
     Broken,
 }
 
-/// One promise, and how it was kept.
+/// What transactions are promised in one respect, such as that a read is never of an uncommitted row, and what the
+/// engine did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Promise {
     /// What it says, with the clause of a specification where there is one.
     pub name: String,
     /// What a table calls it: `i1`.
     pub short: String,
-    /// How it was kept.
+    /// Whether it was kept; an anomaly that the isolation in force allows is no breach.
     pub outcome: Outcome,
     /// What the anomaly is called, or, of a promise that was kept, how: `waited`. One word, for a table.
     pub how: String,
-    /// What was seen, for a person.
+    /// What the clients of the test saw, in a sentence: the rows, and in which order they were written and read.
     pub seen: String,
 }
 
@@ -78,7 +79,7 @@ pub trait Journal: Send {
     fn note(&mut self, note: &Note) -> Result<(), EngineError>;
 }
 
-/// What a journal holds.
+/// A journal read back after the kill: what the database must still have, and what it may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journaled {
     /// What was acknowledged, by kind, in order.

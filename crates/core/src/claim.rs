@@ -16,11 +16,12 @@ pub struct Claim {
     pub holds: String,
     /// What is shown beside the published figure: `wkb_per_op("innodb") / wkb_per_op("myrocks")`.
     pub measure: Option<String>,
-    /// The published figure.
+    /// What `measure` came to where it was published, in its unit; shown beside the measured one, and no part of the
+    /// verdict.
     pub published: Option<f64>,
 }
 
-/// What came of a claim.
+/// What the repeats say of a claim's inequality, by an exact test at 5%.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -34,13 +35,13 @@ pub enum Verdict {
     SeenOnce,
 }
 
-/// A claim with its verdict.
+/// A claim with its verdict and what it rests on; made when results are read, never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
-    /// The claim.
+    /// As the experiment states it.
     #[serde(flatten)]
     pub claim: Claim,
-    /// What came of it.
+    /// What the test says; of one repeat there is none, and `seen` stands alone.
     pub verdict: Verdict,
     /// Why, in words: the sides of the inequality, or what is absent.
     pub reason: String,

@@ -130,7 +130,7 @@ pub struct OpFigures {
 /// A limit of the response time over the repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KeptFigures {
-    /// The limit.
+    /// What was to be kept: so many percent within so many seconds.
     #[serde(flatten)]
     pub limit: ResponseLimit,
     /// Of 100 operations, how many were within it.
@@ -171,7 +171,7 @@ impl PhaseFigures {
 pub struct Row {
     /// The engine's name in the experiment: `rocksdb.zstd`; with the test of a suite behind it: `innodb/point-query`.
     pub engine: String,
-    /// The test of a suite.
+    /// The test of a suite, as it stands behind the engine's name; `None` where the workload is one by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
     /// The engine's registered name: `rocksdb`.
@@ -204,7 +204,7 @@ pub struct Row {
 pub struct Unsound {
     /// Its trial's number.
     pub trial: u32,
-    /// Which repeat.
+    /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
     /// What is wrong with the data.
     pub reason: String,
@@ -215,7 +215,7 @@ pub struct Unsound {
 pub struct Suspended {
     /// Its trial's number.
     pub trial: u32,
-    /// Which repeat.
+    /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
     /// Which part of it is in no figure.
     pub part: Part,
@@ -259,7 +259,7 @@ pub struct Relative {
 /// One engine over the baseline with the same number of clients: the loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RelativeRow {
-    /// The engine.
+    /// The engine's name in the experiment, with the test of a suite behind it.
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
@@ -285,27 +285,27 @@ pub struct TrialName {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Which repeat.
+    /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
 }
 
 /// A trial that did not end as planned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
-    /// Which.
+    /// The trial; of its fields each is one of the JSON's.
     #[serde(flatten)]
     pub name: TrialName,
-    /// How it ended.
+    /// Why: it failed, was interrupted, was suspended, or never told its end.
     pub status: Status,
 }
 
 /// A warning about one trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Remark {
-    /// Which trial.
+    /// The trial; of its fields each is one of the JSON's.
     #[serde(flatten)]
     pub name: TrialName,
-    /// The warning.
+    /// Its code and its text, with the remedy.
     #[serde(flatten)]
     pub warning: Warning,
 }
@@ -329,7 +329,7 @@ pub enum Settled {
 pub struct ChangePoint {
     /// When, in seconds since the loops' start.
     pub at_s: f64,
-    /// The mean before it, from the change point before.
+    /// The mean in the metric's unit before it, from the change point before or the loops' start.
     pub before: f64,
     /// The mean after it, until the next change point.
     pub after: f64,
@@ -348,7 +348,7 @@ pub struct Course {
     pub low: Metric,
     /// Upper end of the trend's 95% interval.
     pub high: Metric,
-    /// What that says.
+    /// Whether the trend's interval leaves it steady; docs/method.md has the rule.
     pub settled: Settled,
     /// Where the level changed, ascending.
     pub changes: Vec<ChangePoint>,
@@ -357,7 +357,7 @@ pub struct Course {
 /// How steady a trial's loops were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
-    /// Which trial.
+    /// The trial; of its fields each is one of the JSON's.
     #[serde(flatten)]
     pub name: TrialName,
     /// The loops' start in seconds since the trial's.
@@ -460,7 +460,7 @@ impl Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// The load.
+    /// The load, and the settle where a metric charges it.
     Load,
     /// All loops together, and the drain where a metric charges it.
     Run,
@@ -488,7 +488,7 @@ pub struct ComparedRow {
     /// All numbers of clients that this is about: several where their loops started from one load in both runs.
     #[serde(default)]
     pub all_clients: Vec<u32>,
-    /// Which part.
+    /// Whether it is about the load or the loops.
     pub part: Part,
     /// What the base's repeats started from.
     #[serde(default)]
@@ -509,7 +509,7 @@ pub struct Unmatched {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Which part.
+    /// Whether it is about the load or the loops.
     pub part: Part,
     /// Why the other has no figures of it: it did not run, or failed in every repeat.
     pub reason: String,
@@ -544,9 +544,9 @@ pub struct ConditionChange {
 /// One run against another, engine by engine and metric by metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What is compared with.
+    /// The run whose figures the others are divided by.
     pub base: Side,
-    /// What is compared.
+    /// The run whose figures are divided.
     pub other: Side,
     /// Conditions that differ: the first suspects.
     pub conditions: Vec<ConditionChange>,

@@ -99,9 +99,9 @@ pub struct Availability {
 /// Something an engine needs and this machine lacks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
-    /// What is missing.
+    /// A library, a server or a plugin, by its name.
     pub what: String,
-    /// The command that installs it.
+    /// One command, as it is pasted into a shell.
     pub install: String,
 }
 
@@ -113,7 +113,7 @@ pub enum Family {
     KeyValue,
     /// Prepared SQL statements of one dialect.
     Sql(Dialect),
-    /// Documents in collections.
+    /// Documents in collections, found by their fields.
     Document,
 }
 
@@ -147,9 +147,9 @@ pub struct EngineInfo {
     pub name: &'static str,
     /// One line for `rumba engines`.
     pub about: &'static str,
-    /// The family of its sessions.
+    /// What its sessions speak: a workload without an adapter for it is refused.
     pub family: Family,
-    /// How it is had.
+    /// Whether it is in this program, in a library or in a server: `library` and `server` are for those.
     pub form: Form,
     /// Whether written data can be read back. One that keeps nothing shows what the harness costs.
     pub keeps_data: bool,
@@ -175,9 +175,9 @@ impl EngineInfo {
 /// settings; each is told in [`EngineInfo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineFacts {
-    /// The family of its sessions.
+    /// What its sessions speak: a workload without an adapter for it is refused.
     pub family: Family,
-    /// How it is had.
+    /// Whether it is in this program, in a library or in a server: `library` and `server` are for those.
     pub form: Form,
     /// Whether written data can be read back.
     pub keeps_data: bool,
@@ -225,9 +225,9 @@ pub const KEPT: &str = "kept";
 /// Where an instance does its work, and so which meters see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this process.
+    /// In this process: its CPU is told from the clients' by thread.
     Embedded,
-    /// In a server.
+    /// In a server, whose processes and data are metered apart if they are on this host.
     Server {
         /// The server's process, if it runs on this host and can be told.
         pid: Option<u32>,
@@ -265,7 +265,7 @@ impl MostClients {
 
 /// A storage engine: what it is, what it can be told, how it is opened.
 pub trait Engine: Send + Sync {
-    /// What it is.
+    /// What it is and can be told, the same for every configuration.
     fn info(&self) -> &EngineInfo;
 
     /// What the build that is asked for was measured to need of memory; `None`
@@ -415,7 +415,7 @@ pub trait Instance: Send + Sync {
 pub struct Gauge {
     /// The engine's own name for it, with the unit last: `pending_compaction_bytes`.
     pub name: String,
-    /// Its value now.
+    /// Its value when it was asked, in the unit that ends its name.
     pub value: f64,
 }
 

@@ -69,7 +69,7 @@ impl fmt::Display for Behind {
 pub struct Refusal {
     /// The engine's function that failed, or what was being done.
     pub call: &'static str,
-    /// Its code.
+    /// The code that statistics and scripts know it by; [`ErrorCode::NONE`] where the engine gives none.
     pub code: ErrorCode,
     /// Its words, with a remedy where one is known, and the statement where there is one.
     pub words: String,
@@ -130,7 +130,8 @@ pub enum EngineError {
     /// The connection is lost, and the session makes no other: why, in words.
     #[error("connection: {0}")]
     Lost(String),
-    /// The device is full.
+    /// There is no room on the device of the data: the trial fails with this cause, and not with that of whatever broke
+    /// next.
     #[error("the device is full: {0}")]
     DiskFull(String),
     /// The engine refused something, and has a code for it.

@@ -10,7 +10,7 @@ use crate::record::{Interval, PhaseKind, PhaseRecord};
 use crate::warning::Warning;
 use crate::workload::State;
 
-/// One event of a trial.
+/// One line of a trial's standard output: what the process that started it folds into a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -25,9 +25,9 @@ pub enum Event {
         /// Conditions known only now, by name.
         conditions: Vec<(String, String)>,
     },
-    /// A phase begins.
+    /// A phase begins: what is told until its end belongs to it.
     PhaseStarted {
-        /// What it is.
+        /// The phase, of loops with its number.
         phase: PhaseKind,
         /// How long it will last in seconds, where that is known.
         seconds: Option<f64>,
@@ -46,7 +46,7 @@ pub enum Event {
         /// Tag, largest value in nanoseconds, and encoded histogram.
         histograms: Vec<(String, u64, String)>,
     },
-    /// A phase has ended.
+    /// A phase has ended, as planned or cut off: [`PhaseRecord::complete`] says which.
     PhaseEnded(Box<PhaseRecord>),
     /// The data is left for another process: what the workload knows of it.
     Loaded {
@@ -61,9 +61,9 @@ pub enum Event {
     Interrupted,
     /// The trial has failed; what was measured stands.
     Failed {
-        /// The phase it failed in.
+        /// The phase that it was in, begun or about to begin.
         phase: PhaseKind,
-        /// The cause, for a person.
+        /// Why, in the engine's or the system's words, with a remedy where there is one.
         cause: String,
     },
 }

@@ -315,7 +315,7 @@ pub struct CalibrationPoint {
     /// The 99th percentile in microseconds. On a throttled device it is made by
     /// the throttle's bursts and says nothing of real storage.
     pub p99_us: f64,
-    /// Reads measured.
+    /// How many reads these figures are of.
     pub reads: u64,
 }
 

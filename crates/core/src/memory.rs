@@ -30,7 +30,7 @@ pub struct MemoryUse {
     pub data_bytes: u64,
     /// Clients of the load.
     pub loaders: u32,
-    /// Clients of the loops.
+    /// The largest number of clients of the loops: each has a session of its own.
     pub clients: u32,
 }
 

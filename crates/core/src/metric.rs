@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Metric {
-    /// What was measured.
+    /// The figure, in the unit that its name ends with.
     Value(f64),
     /// Why nothing was.
     Absent {
@@ -86,18 +86,18 @@ pub enum Better {
     More,
     /// Less is better: everything that is spent.
     Less,
-    /// Neither: a fact.
+    /// Neither: a fact, which gets no verdict.
     Neither,
 }
 
-/// What a metric means.
+/// What a metric is called, which direction of it is better, and how it is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
     /// The stable name in JSON, claims and documents.
     pub name: &'static str,
     /// The unit: `KB/op`.
     pub unit: &'static str,
-    /// Which direction is better.
+    /// Which direction is better: verdicts say *better* and *worse* by it.
     pub better: Better,
     /// What it is and how it is measured.
     pub help: &'static str,

@@ -7,7 +7,8 @@ pub struct Nature {
     pub isolation: Option<String>,
     /// Whether commits go to a log from which the data is recovered after a crash of the host.
     pub has_log: Option<bool>,
-    /// How it reads its files.
+    /// How it reads its files: by the page cache, by direct I/O or by a mapping; engines that differ in it are not at
+    /// par in memory.
     pub reads: Option<Reads>,
 }
 

@@ -23,9 +23,9 @@ pub const FORMAT: u32 = 1;
 /// samples support (fewer than ten beyond it) is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Percentiles {
-    /// Mean.
+    /// Mean of all times, those of operations that were still open among them.
     pub mean_ms: Metric,
-    /// Median.
+    /// 50th percentile, the median.
     pub p50_ms: Metric,
     /// 95th percentile.
     pub p95_ms: Metric,
@@ -33,7 +33,7 @@ pub struct Percentiles {
     pub p99_ms: Metric,
     /// 99.9th percentile.
     pub p999_ms: Metric,
-    /// The largest.
+    /// The largest, exactly and not to the step of a histogram.
     pub max_ms: Metric,
 }
 
@@ -79,7 +79,7 @@ pub struct OpStats {
 /// A limit of the response time, and how it was kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kept {
-    /// The limit.
+    /// What was to be kept: so many percent within so many seconds.
     #[serde(flatten)]
     pub limit: ResponseLimit,
     /// Of 100 operations, how many were within it.
@@ -133,15 +133,16 @@ pub struct Backlog {
 pub struct Interval {
     /// Start, seconds since the trial's start.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Length in seconds, as the clock had it: a phase that was stopped or waited for is longer or shorter than
+    /// planned.
     pub seconds: f64,
-    /// The phase it belongs to.
+    /// The phase that it is a part of; an interval ends with its phase.
     pub phase: PhaseKind,
     /// Operations that ended in it (load: rows).
     pub ops: u64,
     /// Operations given up in it.
     pub errors: u64,
-    /// Retries in it.
+    /// Retries of the operations that ended in it.
     pub retries: u64,
     /// Statements of the operations that ended in it; of a workload that counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,26 +159,26 @@ pub struct Interval {
     /// clock of the trial counts.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub suspended_s: f64,
-    /// What the hardware spent.
+    /// What the hardware spent between its start and its end.
     pub spent: Spent,
 }
 
 /// What the hardware spent over a span of time. Absent is absent with a reason.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
-    /// Device reads completed.
+    /// Reads that the device of the data completed, merged ones once, whoever asked for them.
     pub device_reads: Metric,
-    /// Device writes completed.
+    /// Writes that the device of the data completed, merged ones once, whoever asked for them.
     #[serde(default)]
     pub device_writes: Metric,
     /// Reads and writes that the device was asked for, before they were merged: what a throttle counts.
     #[serde(default)]
     pub device_submitted: Metric,
-    /// Device bytes read.
+    /// Bytes that the device of the data read.
     pub device_read_bytes: Metric,
     /// Device bytes written, discards not counted.
     pub device_write_bytes: Metric,
-    /// Device bytes discarded.
+    /// Bytes that the device was told it need not keep any more (TRIM).
     pub device_discard_bytes: Metric,
     /// Bytes that the engine's process, or the server's processes, had read from storage.
     pub process_read_bytes: Metric,
@@ -215,14 +216,15 @@ pub struct Spent {
     pub client_rss_bytes: Metric,
 }
 
-/// What one phase came to.
+/// What one phase came to: its operations, what they cost, and what the engine put off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseRecord {
-    /// The phase.
+    /// Which: `load`, `loop 2`; `loops` is all of them together.
     pub phase: PhaseKind,
     /// Start, seconds since the trial's start.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Length in seconds, as the clock had it: a phase that was stopped or waited for is longer or shorter than
+    /// planned.
     pub seconds: f64,
     /// Whether it went to its planned end; a phase that was cut off by a failure
     /// or an interrupt holds what was measured until then, and enters no median.
@@ -241,10 +243,10 @@ pub struct PhaseRecord {
     /// The operations of the phase that had not ended with it: of the last loop, and of all loops together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
-    /// The metrics.
+    /// The figures by their stable names, each a field of the JSON's own.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// What the hardware spent in all.
+    /// What the hardware spent from its start to its end: what the metrics are made of.
     pub spent: Spent,
     /// Work put off at the start.
     pub debt_start: Vec<Gauge>,
@@ -269,20 +271,20 @@ pub struct PhaseRecord {
 pub enum Status {
     /// It is running, or the record was cut off while it was.
     Running,
-    /// As planned.
+    /// It went to its planned end; a check of its data that failed is in the phase `verify`.
     Done,
     /// It failed; what was measured stands.
     Failed {
-        /// The phase it failed in.
+        /// The phase that it was in, begun or about to begin.
         phase: PhaseKind,
-        /// The cause, for a person.
+        /// Why, in the engine's or the system's words, with a remedy where there is one.
         cause: String,
     },
     /// It was stopped by its user.
     Interrupted,
     /// It went to its end, but the measurement was suspended on the way: the figures of that part count for nothing.
     Suspended {
-        /// The first phase that was.
+        /// The first phase in which the measurement stood still.
         phase: PhaseKind,
         /// What was seen, for a person.
         cause: String,
@@ -314,14 +316,14 @@ impl TrialPart {
 pub struct TrialPlan {
     /// Position in the order of running, from 1.
     pub number: u32,
-    /// The engine and its settings.
+    /// The engine as the experiment asks for it: cache, durability, limits and its own settings.
     pub engine: EngineConfig,
     /// What the engine is; `None` in records of versions that did not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<EngineFacts>,
     /// The workload's name.
     pub workload: String,
-    /// The workload's settings.
+    /// The workload's settings as they were given; what is not here had its default.
     pub workload_settings: Settings,
     /// The test of a suite, which is also the end of the engine's name; `None` without a suite, and of its load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -337,7 +339,7 @@ pub struct TrialPlan {
     /// The number of the trial of part `load` that it starts from; `None` when it loads its own data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_by: Option<u32>,
-    /// How it is run.
+    /// Times, loops, driver and rate: `[run]` with its defaults filled in.
     pub run: RunPlan,
 }
 
@@ -382,7 +384,7 @@ fn backlog_s() -> f64 {
     BACKLOG_S
 }
 
-/// How a trial is run.
+/// `[run]` as one trial has it, with its defaults filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPlan {
     /// Parallel loaders.
@@ -393,12 +395,12 @@ pub struct RunPlan {
     /// The loaded data is aged until the engine is steady, by the mix itself, for at most so many seconds; absent: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub age_s: Option<f64>,
-    /// Warmup in seconds.
+    /// The shortest warmup in seconds: the mix runs, and is not measured.
     pub warmup_s: f64,
     /// The warmup goes on until the engine is steady, to at most so many seconds; absent: it ends by the clock.
     #[serde(default)]
     pub warmup_most_s: Option<f64>,
-    /// Number of loops.
+    /// How many loops follow each other, without a pause.
     pub loops: u32,
     /// Length of a loop in seconds.
     pub loop_s: f64,
@@ -410,7 +412,7 @@ pub struct RunPlan {
     /// How long, after the last loop, what was begun or due in it is served, seconds.
     #[serde(default = "backlog_s")]
     pub backlog_s: f64,
-    /// The seed of all randomness.
+    /// What every stream of random numbers is derived from: the data, each client's operations, the arrivals.
     pub seed: u64,
     /// Whether the data is proven consistent at the end.
     pub verify: bool,
@@ -430,11 +432,11 @@ pub struct RunPlan {
 /// The immutable result of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
-    /// The version of this format.
+    /// [`FORMAT`] of the rumba that wrote it; of another, results are not read.
     pub format: u32,
-    /// What was planned.
+    /// What was to be run; it is the same whatever came of it.
     pub plan: TrialPlan,
-    /// How it ended.
+    /// How it stands: the record is rewritten with each phase.
     pub status: Status,
     /// When it began, RFC 3339.
     pub started: String,
@@ -452,7 +454,7 @@ pub struct Record {
     pub harness_cpu_us_per_op: Metric,
     /// The phases, as they ended.
     pub phases: Vec<PhaseRecord>,
-    /// Warnings.
+    /// What makes its numbers less trustworthy, in the order in which it was seen.
     pub warnings: Vec<Warning>,
 }
 
@@ -491,7 +493,7 @@ impl Record {
         self.suspended().find(|(phase, _)| *phase != PhaseKind::Load)
     }
 
-    /// The loops one by one, in order.
+    /// The loops one by one, in order, cut off ones too; not their sum.
     pub fn loops(&self) -> impl Iterator<Item = &PhaseRecord> {
         self.phases.iter().filter(|phase| matches!(phase.phase, PhaseKind::Loop(_)))
     }

@@ -41,8 +41,8 @@ pub struct Results {
 pub struct Trial {
     /// Its directory below the results directory.
     pub directory: String,
-    /// Its record.
+    /// Its record as it was last written: of a trial that runs, without its last phases.
     pub record: Record,
-    /// Its intervals, in order.
+    /// Its intervals in order, as far as the file is whole.
     pub intervals: Vec<Interval>,
 }

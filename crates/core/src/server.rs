@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Availability;
 use crate::error::EngineError;
 
-/// A release of a server.
+/// A release in a catalogue, and whether it can be run here.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServerInfo {
     /// Its name in experiments: `mariadb@10.11`.
     pub name: String,
     /// The engines of rumba's that it has.
     pub engines: Vec<String>,
-    /// What of it is here.
+    /// The version that was found, or what is missing and the command that installs it.
     pub availability: Availability,
 }
 
-/// A catalogue of servers.
+/// The servers of a family that rumba can have: it lists and installs them.
 pub trait Catalogue: Send + Sync {
     /// Every release that it knows, the usual one first.
     fn list(&self) -> Vec<ServerInfo>;

@@ -48,21 +48,22 @@ pub enum Kind {
     Duration,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Any text.
+    /// Any text; a number is taken as its digits ([`Settings::as_described`]).
     Text,
 }
 
-/// The description of one setting, shown by `rumba engines` and `rumba workloads`.
+/// The description of one setting, shown by `rumba engines` and `rumba workloads`. Its texts are the program's, or a
+/// `String` each where they are known at run time alone, as those of the options that a script declares.
 #[derive(Clone, Copy, Debug)]
-pub struct SettingInfo {
+pub struct SettingInfo<Text = &'static str> {
     /// Its name, as the engine's or the workload's own documents spell it.
-    pub name: &'static str,
+    pub name: Text,
     /// What it may hold.
     pub kind: Kind,
     /// Its default as a person would write it; a description where it depends on others.
-    pub default: &'static str,
+    pub default: Text,
     /// One line of help, with the unit.
-    pub help: &'static str,
+    pub help: Text,
 }
 
 /// A setting that cannot be accepted: which, why, and what to write instead.
@@ -71,7 +72,7 @@ pub struct SettingInfo {
 pub struct SettingError {
     /// The setting's name as written.
     pub key: String,
-    /// What is wrong with it.
+    /// What is wrong, without the name and without a full stop: `` `65` does not fit ``.
     pub problem: String,
     /// What to do instead.
     pub remedy: String,
@@ -111,12 +112,12 @@ impl Settings {
     ///
     /// # Errors
     /// The first offending setting.
-    pub fn check(&self, whose: &str, infos: &[SettingInfo]) -> Result<(), SettingError> {
+    pub fn check<T: AsRef<str>>(&self, whose: &str, infos: &[SettingInfo<T>]) -> Result<(), SettingError> {
         for (key, value) in &self.0 {
             let info = infos
                 .iter()
-                .find(|info| info.name == key)
-                .ok_or_else(|| SettingError::unknown(key, whose, infos.iter().map(|info| info.name)))?;
+                .find(|info| info.name.as_ref() == key)
+                .ok_or_else(|| SettingError::unknown(key, whose, infos.iter().map(|info| info.name.as_ref())))?;
             info.check(value)?;
         }
         Ok(())
@@ -125,9 +126,9 @@ impl Settings {
     /// Turns numbers into text where the setting is a text or a word, so that
     /// `profile = 2017` means what it says.
     #[must_use]
-    pub fn as_described(mut self, infos: &[SettingInfo]) -> Self {
+    pub fn as_described<T: AsRef<str>>(mut self, infos: &[SettingInfo<T>]) -> Self {
         for info in infos.iter().filter(|info| matches!(info.kind, Kind::Text | Kind::Choice(_))) {
-            if let Some(value @ (Value::Int(_) | Value::Float(_))) = self.0.get_mut(info.name) {
+            if let Some(value @ (Value::Int(_) | Value::Float(_))) = self.0.get_mut(info.name.as_ref()) {
                 *value = Value::Text(value.to_string());
             }
         }
@@ -201,14 +202,21 @@ impl Settings {
     }
 }
 
-impl SettingInfo {
+impl<Text: AsRef<str>> SettingInfo<Text> {
+    /// The same, its texts borrowed.
+    pub fn borrowed(&self) -> SettingInfo<&str> {
+        let Self { name, kind, default, help } = self;
+        SettingInfo { name: name.as_ref(), kind: *kind, default: default.as_ref(), help: help.as_ref() }
+    }
+
     /// The default as a value; `None` where it is a description, and of a text, which could be either.
     pub fn default_value(&self) -> Option<Value> {
-        let text = || Value::Text(self.default.to_owned());
+        let default = self.default.as_ref();
+        let text = || Value::Text(default.to_owned());
         let value = match self.kind {
-            Kind::Bool => Value::Bool(self.default.parse().ok()?),
-            Kind::Int(..) => Value::Int(self.default.parse().ok()?),
-            Kind::Float(..) => Value::Float(self.default.parse().ok()?),
+            Kind::Bool => Value::Bool(default.parse().ok()?),
+            Kind::Int(..) => Value::Int(default.parse().ok()?),
+            Kind::Float(..) => Value::Float(default.parse().ok()?),
             Kind::Bytes | Kind::Duration | Kind::Choice(_) => text(),
             Kind::Text => return None,
         };
@@ -220,8 +228,9 @@ impl SettingInfo {
     /// # Errors
     /// What was expected instead.
     pub fn check(&self, value: &Value) -> Result<(), SettingError> {
+        let name = self.name.as_ref();
         let wrong = |expected: String| {
-            Err(SettingError::new(self.name, format!("`{value}` does not fit"), format!("expected {expected}")))
+            Err(SettingError::new(name, format!("`{value}` does not fit"), format!("expected {expected}")))
         };
         match (self.kind, value) {
             (Kind::Bool, Value::Bool(_)) | (Kind::Text, Value::Text(_)) => Ok(()),
@@ -230,15 +239,16 @@ impl SettingInfo {
             (Kind::Int(low, high), _) => wrong(format!("a whole number from {low} to {high}")),
             (Kind::Float(low, high), Value::Float(number)) if (low..=high).contains(number) => Ok(()),
             (Kind::Float(low, high), Value::Int(number)) if (low..=high).contains(&(*number as f64)) => Ok(()),
+            (Kind::Float(f64::NEG_INFINITY, f64::INFINITY), _) => wrong("a number".into()),
             (Kind::Float(low, high), _) => wrong(format!("a number from {low} to {high}")),
             (Kind::Bytes, Value::Int(number)) if *number >= 0 => Ok(()),
             (Kind::Bytes, Value::Text(text)) => {
-                parse_bytes(text).map(drop).map_err(|why| SettingError::new(self.name, why, "a size such as 64MiB"))
+                parse_bytes(text).map(drop).map_err(|why| SettingError::new(name, why, "a size such as 64MiB"))
             }
             (Kind::Bytes, _) => wrong("a size such as 64MiB".into()),
             (Kind::Duration, Value::Text(text)) => parse_duration(text)
                 .map(drop)
-                .map_err(|why| SettingError::new(self.name, why, "a duration such as 30s")),
+                .map_err(|why| SettingError::new(name, why, "a duration such as 30s")),
             (Kind::Duration, _) => wrong("a duration such as \"30s\"".into()),
             (Kind::Choice(words), Value::Text(text)) if words.contains(&text.as_str()) => Ok(()),
             (Kind::Choice(words), _) => wrong(format!("one of {}", words.join(", "))),
@@ -290,5 +300,14 @@ mod tests {
         let error = one("threads", Value::Int(65)).check("sqlite", INFOS).unwrap_err();
         assert_eq!(error.remedy, "expected a whole number from 1 to 64");
         assert!(one("page_size", Value::Text("4q".into())).check("sqlite", INFOS).is_err());
+    }
+
+    #[test]
+    fn names_may_be_known_at_run_time_alone() {
+        let name = String::from("rows");
+        let info = SettingInfo { name, kind: Kind::Float(f64::NEG_INFINITY, f64::INFINITY), default: "1".into(), help: "".into() };
+        let error = one("rows", Value::Text("many".into())).check("a script", std::slice::from_ref(&info)).unwrap_err();
+        assert_eq!((error.key.as_str(), error.remedy.as_str()), ("rows", "expected a number"));
+        one("rows", Value::Int(7)).check("a script", &[INFOS[0], info.borrowed()]).unwrap();
     }
 }

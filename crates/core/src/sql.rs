@@ -42,7 +42,7 @@ pub type Param<'a> = SqlValue<'a>;
 
 /// One row of an answer, borrowed from the session.
 pub trait Row {
-    /// How many columns it has.
+    /// How many columns it has; they are asked for from 0 on.
     fn columns(&self) -> usize;
     /// What column `column` holds; NULL beyond the last.
     fn value(&self, column: usize) -> SqlValue<'_>;
@@ -65,10 +65,10 @@ pub trait Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement(pub usize);
 
-/// What a statement did.
+/// What a statement did, in numbers; its rows were visited as they came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Rows visited.
+    /// Rows that it returned and that were visited.
     pub rows: u64,
     /// Rows inserted, updated or deleted. Where a row is written over with what
     /// it holds already, MySQL does not count it; an upsert that changes a row counts two there.
@@ -86,7 +86,7 @@ pub type Visit<'a> = &'a mut dyn FnMut(&dyn Row);
 
 /// One client's session.
 pub trait SqlSession: Send {
-    /// Whose SQL it speaks.
+    /// Whose SQL it speaks: a workload chooses its texts by it.
     fn dialect(&self) -> Dialect;
 
     /// What a table's definition ends with after its last parenthesis:

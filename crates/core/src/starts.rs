@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The repeats behind a figure, and the loads that they started from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Starts {
-    /// How many repeats.
+    /// How many repeats the figures are of.
     pub repeats: u32,
     /// How many loads: one with many starts says nothing of how another would have come out. 0 where it is not known.
     pub loads: u32,

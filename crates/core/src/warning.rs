@@ -16,7 +16,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning of this code.
+    /// A warning of this code, with its text for a person: what was seen, with figures, and what to do.
     pub fn new(code: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), remedy: remedy.into() }
     }

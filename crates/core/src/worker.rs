@@ -43,7 +43,7 @@ pub struct StatementCounts {
 }
 
 impl StatementCounts {
-    /// None.
+    /// No statements: of an operation that was given up before its first.
     pub const NONE: Self = Self { reads: 0, writes: 0, others: 0 };
 }
 
@@ -128,7 +128,7 @@ impl<W: Worker> Client for W {
 /// merges, so that clients can be spread over threads and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// The host that runs it.
+    /// The host that runs it, from 0; clients of several have other seeds and ids.
     pub host: u32,
     /// The driver thread of that host.
     pub driver: u32,

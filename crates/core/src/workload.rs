@@ -69,7 +69,7 @@ pub type Ops = Arc<[OpInfo]>;
 pub struct ResponseLimit {
     /// Of 100 operations, how many must be within it.
     pub percent: f64,
-    /// Seconds.
+    /// The longest response time, seconds, that keeps it.
     pub seconds: f64,
 }
 
@@ -89,7 +89,7 @@ impl Short {
     }
 }
 
-/// One test of a suite.
+/// One test of a suite: the same data, other operations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// Its name: `point-query`.
@@ -106,16 +106,25 @@ pub fn engine_in_test(engine: &str, test: Option<&str>) -> String {
     test.map_or_else(|| engine.to_owned(), |test| format!("{engine}/{test}"))
 }
 
-/// A workload: `linkbench`.
+/// Schema, loader and operation mix under a name: `linkbench`.
 pub trait Workload: Send + Sync {
-    /// The name in experiments.
+    /// The name in experiments, letters and digits: `[workload.NAME]`.
     fn name(&self) -> &'static str;
 
     /// One line for `rumba workloads`.
     fn about(&self) -> &'static str;
 
-    /// Its settings.
+    /// The settings that it has whatever else is said, in the order of the help.
     fn settings(&self) -> &'static [SettingInfo];
+
+    /// Settings that these make known beside [`Workload::settings`], such as the options that a script declares. What is
+    /// given for them is among these too.
+    ///
+    /// # Errors
+    /// A setting that is neither of both, with the nearest that is; that those which make others known do not.
+    fn declared(&self, _given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
+        Ok(Vec::new())
+    }
 
     /// The families it has an adapter for, of SQL each dialect. Engines of others are refused when the
     /// experiment is read.
@@ -168,7 +177,7 @@ pub trait Bound: Send + Sync {
     /// The types of operations of its mix.
     fn ops(&self) -> Ops;
 
-    /// The stages of its load, in order.
+    /// The stages of its load in order: one begins when all loaders of the one before have ended.
     fn load_stages(&self) -> Vec<LoadStage>;
 
     /// About how many rows the load writes (its progress is shown against this).

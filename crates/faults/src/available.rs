@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::axes::{Engine, Limit};
 use crate::place::{Bench, Place, text};
-use crate::theirs;
+use crate::existing;
 use crate::trouble::{Doing, Trouble};
 
 /// What the machine can do.
@@ -68,8 +68,8 @@ fn look_for_engines(place: &Place, here: &mut Available) -> Result<(), Trouble> 
     };
     for engine in Engine::ALL {
         let why = missing(engine.name()).or_else(|| {
-            let is_there = *engine != Engine::Theirs || Path::new(theirs::PROGRAM).exists();
-            (!is_there).then(|| format!("there is no {}", theirs::PROGRAM))
+            let is_there = *engine != Engine::Existing || Path::new(existing::PROGRAM).exists();
+            (!is_there).then(|| format!("there is no {}", existing::PROGRAM))
         });
         match why {
             None => here.engines.push(*engine),

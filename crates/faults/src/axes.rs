@@ -86,8 +86,8 @@ pub enum Engine {
     InnoDb,
     /// MyRocks in a server that rumba starts.
     MyRocks,
-    /// InnoDB in a server of the user's, reached by a DSN.
-    Theirs,
+    /// InnoDB in an existing server, reached by a DSN.
+    Existing,
 }
 
 impl Engine {
@@ -100,15 +100,15 @@ impl Engine {
         Engine::WiredTiger,
         Engine::InnoDb,
         Engine::MyRocks,
-        Engine::Theirs,
+        Engine::Existing,
     ];
     /// Those whose data is where rumba wants it.
     pub const STORING: &'static [Engine] =
         &[Engine::Sqlite, Engine::RocksDb, Engine::Lmdb, Engine::WiredTiger, Engine::InnoDb, Engine::MyRocks];
     /// Those in a server that rumba starts.
     pub const SERVERS: &'static [Engine] = &[Engine::InnoDb, Engine::MyRocks];
-    /// That in a server of the user's.
-    pub const THEIRS: &'static [Engine] = &[Engine::Theirs];
+    /// That in an existing server.
+    pub const EXISTING: &'static [Engine] = &[Engine::Existing];
 
     /// Its name for rumba.
     pub fn name(self) -> &'static str {
@@ -118,7 +118,7 @@ impl Engine {
             Engine::RocksDb => "rocksdb",
             Engine::Lmdb => "lmdb",
             Engine::WiredTiger => "wiredtiger",
-            Engine::InnoDb | Engine::Theirs => "innodb",
+            Engine::InnoDb | Engine::Existing => "innodb",
             Engine::MyRocks => "myrocks",
         }
     }
@@ -136,7 +136,7 @@ impl Engine {
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Engine::Theirs => f.write_str("innodb (a server of the user's)"),
+            Engine::Existing => f.write_str("innodb (an existing server)"),
             engine => f.write_str(engine.name()),
         }
     }

@@ -16,7 +16,7 @@ use crate::host;
 use crate::kept::Results;
 use crate::place::{Bench, text};
 use crate::run::{Ended, Reached, Started};
-use crate::stage::{Stage, needs_theirs};
+use crate::stage::{Stage, needs_existing};
 use crate::table::Fault;
 use crate::trouble::{Doing, Trouble};
 
@@ -95,8 +95,8 @@ impl Bench {
 
     fn attempt(&mut self, case: &Case) -> Result<Attempt, Trouble> {
         let place = self.place(&format!("case-{}", case.number))?;
-        let theirs = if needs_theirs(case) { Some(self.theirs()?) } else { None };
-        let mut stage = Stage::set(place, case, theirs)?;
+        let existing = if needs_existing(case) { Some(self.existing()?) } else { None };
+        let mut stage = Stage::set(place, case, existing)?;
         let judged = stage.play();
         // Mounts go before the directory that they are in.
         stage.disk = None;
@@ -260,10 +260,10 @@ impl Stage<'_> {
         }
         let mut left = self.traces()?;
         left.extend(self.place.entries());
-        if let Some(theirs) = self.theirs.as_deref_mut()
-            && theirs.has_schema()?
+        if let Some(existing) = self.existing.as_deref_mut()
+            && existing.has_schema()?
         {
-            left.push("the schema on their server".to_owned());
+            left.push("the schema on the existing server".to_owned());
         }
         misses.extend(left.into_iter().map(|trace| miss(format!("it leaves {trace}"))));
         Ok(misses)

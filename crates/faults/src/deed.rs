@@ -25,8 +25,8 @@ pub enum Who {
     Trial,
     /// The server that the trial has started.
     Server,
-    /// The user's own server.
-    Theirs,
+    /// The existing server.
+    Existing,
 }
 
 /// What is done.
@@ -40,7 +40,7 @@ pub enum Deed {
     Twice(Signal),
     /// Stopped, and let go on after so long.
     Pause(Who, Duration),
-    /// The user's own server ends by this signal and is started again.
+    /// The existing server ends by this signal and is started again.
     Restart(Signal),
     /// The file system of the data is filled.
     FillData,
@@ -94,9 +94,9 @@ impl Stage<'_> {
                 return self.signal(who, Signal::CONT);
             }
             Deed::Restart(signal) => {
-                let theirs = self.theirs()?;
-                theirs.end(signal)?;
-                theirs.serve()?;
+                let existing = self.existing()?;
+                existing.end(signal)?;
+                existing.serve()?;
             }
             // It goes with the volume.
             Deed::FillData => host::fill(&self.volume()).map(drop)?,
@@ -134,7 +134,7 @@ impl Stage<'_> {
             }
             Who::Trial => self.run.as_ref()?.trial(),
             Who::Server => self.run.as_ref()?.server(),
-            Who::Theirs => self.theirs.as_mut()?.pid(),
+            Who::Existing => self.existing.as_mut()?.pid(),
         }
     }
 
@@ -142,7 +142,7 @@ impl Stage<'_> {
         let Some(pid) = self.pid_of(who) else { return Ok(Struck::TooLate) };
         match who {
             Who::Group => host::signal_group(pid, signal)?,
-            Who::Theirs if signal == Signal::KILL => self.theirs()?.end(signal)?,
+            Who::Existing if signal == Signal::KILL => self.existing()?.end(signal)?,
             // It may have ended since it was looked for.
             _ => return Ok(host::signal(pid, signal).map_or(Struck::TooLate, |()| Struck::Done)),
         }
@@ -236,8 +236,8 @@ impl Stage<'_> {
         if let Some(plot) = &mut self.plot {
             plot.uproot();
         }
-        if let Some(theirs) = &mut self.theirs {
-            theirs.serve()?;
+        if let Some(existing) = &mut self.existing {
+            existing.serve()?;
         }
         Ok(())
     }

@@ -69,13 +69,13 @@ fn of(fault: &'static Fault, available: &Available, random: &mut Xoshiro256PlusP
         .collect()
 }
 
-/// The engine that keeps nothing has nothing to verify, and a server that others run has limits of its own.
+/// The engine that keeps nothing has nothing to verify, and an existing server has limits of its own.
 fn fitting(case: Case) -> Case {
     let moment = match case {
         Case { engine: Engine::Null, moment: Moment::Verify, .. } => Moment::Loops,
         _ => case.moment,
     };
-    let limit = if case.engine == Engine::Theirs { Limit::None } else { case.limit };
+    let limit = if case.engine == Engine::Existing { Limit::None } else { case.limit };
     Case { moment, limit, ..case }
 }
 

@@ -23,7 +23,7 @@ mod promise;
 mod run;
 mod stage;
 mod table;
-mod theirs;
+mod existing;
 mod trouble;
 
 pub use answers::{Answers, Exit, Kept, Left, Miss, Next, Question};

@@ -1,4 +1,4 @@
-//! Where cases are tried: the program, a directory of its own for each case, the user's own server.
+//! Where cases are tried: the program, a directory of its own for each case, the existing server.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -8,14 +8,14 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::host::{self, MARK};
-use crate::theirs::Theirs;
+use crate::existing::Existing;
 use crate::trouble::{Doing, Trouble};
 
 /// What cases are tried with.
 pub struct Bench {
     rumba: PathBuf,
     base: PathBuf,
-    theirs: Option<Theirs>,
+    existing: Option<Existing>,
 }
 
 impl Bench {
@@ -28,18 +28,18 @@ impl Bench {
         fs::create_dir_all(base).doing(&format!("making {}", base.display()))?;
         // As the kernel writes it among its mounts and devices.
         let base = base.canonicalize().doing(&format!("looking at {}", base.display()))?;
-        Ok(Self { rumba, base, theirs: None })
+        Ok(Self { rumba, base, existing: None })
     }
 
-    /// A server of the user's, made when it is first asked for; it runs.
-    pub(crate) fn theirs(&mut self) -> Result<&mut Theirs, Trouble> {
-        let theirs = match self.theirs.take() {
-            Some(theirs) => theirs,
-            None => Theirs::make(&self.base)?,
+    /// An existing server, made when it is first asked for; it runs.
+    pub(crate) fn existing(&mut self) -> Result<&mut Existing, Trouble> {
+        let existing = match self.existing.take() {
+            Some(existing) => existing,
+            None => Existing::make(&self.base)?,
         };
-        let theirs = self.theirs.insert(theirs);
-        theirs.serve()?;
-        Ok(theirs)
+        let existing = self.existing.insert(existing);
+        existing.serve()?;
+        Ok(existing)
     }
 
     /// A place for a case.

@@ -29,10 +29,10 @@ pub enum Promise {
     Early,
     /// Too little memory for what it does.
     Memory,
-    /// A server of the user's that comes back.
+    /// An existing server that comes back.
     Reconnected,
-    /// A server of the user's, and its configuration.
-    Theirs,
+    /// An existing server, and its configuration.
+    Existing,
 }
 
 /// A promise as the page tells it.
@@ -144,13 +144,13 @@ pub static PROMISES: &[Told] = &[
         Promise::Reconnected,
         "With `on_lost = \"reconnect\"` a restart of the server costs the operations that it cut off, and no more.",
         "rumba/tests/faults.rs",
-        "a_restart_of_their_server_costs_what_it_cut_off",
+        "a_restart_of_an_existing_server_costs_what_it_cut_off",
     ),
     told(
-        Promise::Theirs,
-        "A server of the user's is as it was: its configuration at every moment, its schema with the next run.",
+        Promise::Existing,
+        "An existing server is as it was: its configuration at every moment, its schema with the next run.",
         "rumba/tests/faults.rs",
-        "a_kill_while_their_server_is_drained_alters_nothing",
+        "a_kill_while_an_existing_server_is_drained_alters_nothing",
     ),
 ];
 

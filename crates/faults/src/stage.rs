@@ -14,7 +14,7 @@ use crate::kept::Planned;
 use crate::place::Place;
 use crate::plant::{Planted, Plot};
 use crate::run::{Started, Witness};
-use crate::theirs::Theirs;
+use crate::existing::Existing;
 use crate::trouble::Trouble;
 
 /// What a run is asked for, unless its fault asks for something else: some seconds, and phases that last long enough to
@@ -40,8 +40,8 @@ const RESULTS_MIB: u32 = 48;
 pub struct Stage<'a> {
     pub place: Place,
     pub case: &'a Case,
-    /// The user's own server, if the case has to do with it.
-    pub theirs: Option<&'a mut Theirs>,
+    /// The existing server, if the case has to do with it.
+    pub existing: Option<&'a mut Existing>,
     /// Its configuration before.
     pub configured: BTreeMap<String, String>,
     /// Where results go.
@@ -61,13 +61,13 @@ pub struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Sets it: what must be there before the run.
-    pub fn set(place: Place, case: &'a Case, theirs: Option<&'a mut Theirs>) -> Result<Self, Trouble> {
-        let configured = theirs.as_ref().map(|theirs| theirs.variables()).transpose()?.unwrap_or_default();
+    pub fn set(place: Place, case: &'a Case, existing: Option<&'a mut Existing>) -> Result<Self, Trouble> {
+        let configured = existing.as_ref().map(|existing| existing.variables()).transpose()?.unwrap_or_default();
         let mut stage = Self {
             out: place.path("out"),
             place,
             case,
-            theirs,
+            existing,
             configured,
             data: None,
             run: None,
@@ -161,9 +161,9 @@ impl<'a> Stage<'a> {
         self.data_base().join(format!("{}.storage", self.trial_name())).join("mounted")
     }
 
-    /// The user's own server.
-    pub fn theirs(&mut self) -> Result<&mut Theirs, Trouble> {
-        self.theirs.as_deref_mut().ok_or_else(|| Trouble::new("the user's own server", "this case has none"))
+    /// The existing server.
+    pub fn existing(&mut self) -> Result<&mut Existing, Trouble> {
+        self.existing.as_deref_mut().ok_or_else(|| Trouble::new("the existing server", "this case has none"))
     }
 
     /// The file system of the results.
@@ -207,8 +207,8 @@ impl<'a> Stage<'a> {
         for ask in asks {
             command.args(["--set", ask]);
         }
-        if let (Engine::Theirs, Some(theirs)) = (engine, &self.theirs) {
-            command.args(["--set", &theirs.asks()]);
+        if let (Engine::Existing, Some(existing)) = (engine, &self.existing) {
+            command.args(["--set", &existing.asks()]);
         }
     }
 
@@ -238,7 +238,7 @@ impl<'a> Stage<'a> {
     }
 
     /// What lies about now that was not there before: processes, what is mounted or attached, groups, data, and what
-    /// was changed of the user's own server. Entries of the ledger are no harm by themselves, and are apart.
+    /// was changed of the existing server. Entries of the ledger are no harm by themselves, and are apart.
     pub fn traces(&mut self) -> Result<Vec<String>, Trouble> {
         let mut traces = Vec::new();
         let dir = self.place.dir();
@@ -274,23 +274,23 @@ impl<'a> Stage<'a> {
         left
     }
 
-    /// Variables of the user's own server that are not as they were.
+    /// Variables of the existing server that are not as they were.
     fn changed(&mut self) -> Result<Vec<String>, Trouble> {
-        let Some(theirs) = self.theirs.as_deref_mut() else { return Ok(Vec::new()) };
-        if theirs.pid().is_none() {
+        let Some(existing) = self.existing.as_deref_mut() else { return Ok(Vec::new()) };
+        if existing.pid().is_none() {
             return Ok(Vec::new());
         }
-        let now = theirs.variables()?;
+        let now = existing.variables()?;
         let changed = self.configured.iter().filter(|(name, before)| now.get(*name) != Some(*before));
         let words = |(name, before): (&String, &String)| {
-            format!("their server's {name}, which was {before} and is {}", now.get(name).map_or("gone", String::as_str))
+            format!("the existing server's {name}, which was {before} and is {}", now.get(name).map_or("gone", String::as_str))
         };
         Ok(changed.map(words).collect())
     }
 }
 
-/// Whether a case has to do with the user's own server.
-pub fn needs_theirs(case: &Case) -> bool {
-    case.engine == Engine::Theirs
-        || matches!(case.fault.deed, Deed::Signal(Who::Theirs, _) | Deed::Pause(Who::Theirs, _) | Deed::Restart(_))
+/// Whether a case has to do with the existing server.
+pub fn needs_existing(case: &Case) -> bool {
+    case.engine == Engine::Existing
+        || matches!(case.fault.deed, Deed::Signal(Who::Existing, _) | Deed::Pause(Who::Existing, _) | Deed::Restart(_))
 }

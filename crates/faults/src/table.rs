@@ -276,9 +276,9 @@ pub static FAULTS: &[Fault] = &[
     },
     asked("too little memory", &["memory=16MiB"], Engine::STORING, refused(&[&["too small"]])),
     asked(
-        "more clients than their server lets in",
+        "more clients than an existing server lets in",
         &["clients=400"],
-        Engine::THEIRS,
+        Engine::EXISTING,
         refused_or_failed(&[&["max_connections"]]),
     ),
     Fault {
@@ -296,15 +296,15 @@ pub static FAULTS: &[Fault] = &[
         &[Engine::InnoDb],
         &["memory=80MiB", "cache=512MiB", "maxid1=200000", "--allow-tight-memory"],
     ),
-    restarted("their server is restarted (TERM)", Signal::TERM),
-    restarted("their server is restarted (kill -9)", Signal::KILL),
+    restarted("an existing server is restarted (TERM)", Signal::TERM),
+    restarted("an existing server is restarted (kill -9)", Signal::KILL),
     Fault {
-        name: "kill -9 of their server",
-        promise: Promise::Theirs,
-        deed: Deed::Signal(Who::Theirs, Signal::KILL),
+        name: "kill -9 of an existing server",
+        promise: Promise::Existing,
+        deed: Deed::Signal(Who::Existing, Signal::KILL),
         asks: &[],
         moments: PHASES,
-        engines: Engine::THEIRS,
+        engines: Engine::EXISTING,
         limits: NONE,
         share: 4,
         answers: Answers {
@@ -313,8 +313,8 @@ pub static FAULTS: &[Fault] = &[
             ..failed(&[&["connect", "lost", "closed", "end of file", "gone away"], &["FAILED in "]])
         },
     },
-    theirs("kill -9 of rumba over their server", Signal::KILL, KILLED),
-    theirs("INT to rumba over their server", Signal::INT, INTERRUPTED),
+    existing("kill -9 of rumba over an existing server", Signal::KILL, KILLED),
+    existing("INT to rumba over an existing server", Signal::INT, INTERRUPTED),
 ];
 
 /// What a run consists of dies, and its cause is told.
@@ -392,7 +392,7 @@ const fn outgrown(name: &'static str, engines: &'static [Engine], asks: &'static
     }
 }
 
-/// The user's own server goes and comes back while it is measured.
+/// The existing server goes and comes back while it is measured.
 const fn restarted(name: &'static str, signal: Signal) -> Fault {
     Fault {
         name,
@@ -400,19 +400,19 @@ const fn restarted(name: &'static str, signal: Signal) -> Fault {
         deed: Deed::Restart(signal),
         asks: &["loop=4s", "innodb.on_lost=reconnect"],
         moments: LOOPS,
-        engines: Engine::THEIRS,
+        engines: Engine::EXISTING,
         limits: NONE,
         share: 2,
         answers: ran(&[&["lost", "given up"]]),
     }
 }
 
-/// A signal while a server of the user's is settled or drained, by statements that change none of its variables.
-const fn theirs(name: &'static str, signal: Signal, answers: Answers) -> Fault {
+/// A signal while an existing server is settled or drained, by statements that change none of its variables.
+const fn existing(name: &'static str, signal: Signal, answers: Answers) -> Fault {
     Fault {
-        promise: Promise::Theirs,
+        promise: Promise::Existing,
         moments: &[Moment::Settle, Moment::Drain],
-        engines: Engine::THEIRS,
+        engines: Engine::EXISTING,
         limits: NONE,
         ..to_rumba(name, signal, 4, answers)
     }

@@ -43,13 +43,13 @@ const QUOTED_LINES: usize = 5;
 
 /// Watches an experiment go.
 pub trait Watch {
-    /// A trial begins.
+    /// A trial begins, one of so many.
     fn begins(&mut self, trial: &TrialPlan, of: usize);
     /// Data of so many bytes is copied for a trial, or after it.
     fn copies(&mut self, _trial: &TrialPlan, _bytes: u64) {}
     /// A trial tells something.
     fn event(&mut self, trial: &TrialPlan, event: &Event);
-    /// A trial has ended.
+    /// A trial has ended and its record is written, whatever came of it.
     fn ended(&mut self, record: &Record);
 }
 

@@ -25,7 +25,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// An engine by its name.
+    /// An engine by its registered name, `rocksdb`; not by the one that an experiment gives it.
     pub fn engine(&self, name: &str) -> Option<&dyn Engine> {
         self.engines.iter().map(AsRef::as_ref).find(|engine| engine.info().name == name)
     }
@@ -35,18 +35,16 @@ impl Registry {
         self.workloads.iter().map(AsRef::as_ref).find(|workload| workload.name() == name)
     }
 
-    /// The names of the engines.
     pub fn engine_names(&self) -> Vec<&'static str> {
         self.engines.iter().map(|engine| engine.info().name).collect()
     }
 
-    /// The names of the workloads.
     pub fn workload_names(&self) -> Vec<&'static str> {
         self.workloads.iter().map(|workload| workload.name()).collect()
     }
 
     /// What to write instead of a name that is not known.
-    pub fn suggest(wrong: &str, known: &[&'static str]) -> String {
+    pub fn suggest(wrong: &str, known: &[&str]) -> String {
         match rumba_core::nearest(wrong, known.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("known are: {}", known.join(", ")),

@@ -15,7 +15,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,7 @@ use std::thread;
 
 use rumba_core::metric::Metric;
 use rumba_lab::meter::{CpuRoll, Meters, Role};
+use rumba_testkit::mounts::LoopDevice;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -34,50 +35,6 @@ fn assert_within_2_percent(what: &str, metric: &Metric, truth: f64) {
     let value = metric.value().unwrap_or_else(|| panic!("{what} is absent: {metric:?}"));
     println!("{what}: {value} measured, {truth} true, off by {:+.3}%", (value / truth - 1.0) * 100.0);
     assert!((value - truth).abs() <= 0.02 * truth, "{what}: {value} measured, {truth} true");
-}
-
-/// A filesystem on a loop device, undone when dropped. `mount -o loop` ties the
-/// loop device to the mount: when that goes, the kernel detaches the device.
-struct LoopFilesystem {
-    dir: tempfile::TempDir,
-    mounted: bool,
-}
-
-impl LoopFilesystem {
-    fn make(megabytes: u64) -> Result<Self, String> {
-        let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let mut filesystem = Self { dir, mounted: false };
-        let image = filesystem.dir.path().join("image");
-        let sized = File::create(&image).and_then(|file| file.set_len(megabytes << 20));
-        sized.map_err(|error| error.to_string())?;
-        std::fs::create_dir(filesystem.path()).map_err(|error| error.to_string())?;
-        let (image, point) = (image.display().to_string(), filesystem.path().display().to_string());
-        // Without the lazy flags the kernel would write inode tables behind the test's back.
-        run("mkfs.ext4", &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", &image])?;
-        run("mount", &["-t", "ext4", "-o", "loop,noatime,nodiscard", &image, &point])?;
-        filesystem.mounted = true;
-        Ok(filesystem)
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.path().join("mounted")
-    }
-}
-
-impl Drop for LoopFilesystem {
-    fn drop(&mut self) {
-        if self.mounted
-            && let Err(error) = run("umount", &["-l", &self.path().display().to_string()])
-        {
-            eprintln!("left behind: {error}");
-        }
-    }
-}
-
-fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
-    let words = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", words.trim())) }
 }
 
 /// A megabyte that direct I/O accepts.
@@ -121,9 +78,9 @@ fn what_is_written_and_read_is_what_device_and_process_show() {
     let _alone = alone();
     const MEGABYTES: u64 = 128;
     let truth = (MEGABYTES << 20) as f64;
-    let filesystem = LoopFilesystem::make(256).unwrap();
+    let filesystem = LoopDevice::of_mebibytes(256);
     let file = filesystem.path().join("file");
-    let mut meters = Meters::new(&filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(filesystem.path(), CpuRoll::new());
     let mut megabyte = AlignedMegabyte::new();
 
     let start = meters.read();
@@ -154,15 +111,15 @@ fn what_is_written_and_read_is_what_device_and_process_show() {
 fn what_is_discarded_does_not_count_as_written() {
     let _alone = alone();
     const MEGABYTES: usize = 64;
-    let filesystem = LoopFilesystem::make(256).unwrap();
+    let filesystem = LoopDevice::of_mebibytes(256);
     let file = filesystem.path().join("file");
-    let mut meters = Meters::new(&filesystem.path(), CpuRoll::new());
+    let mut meters = Meters::new(filesystem.path(), CpuRoll::new());
     File::create(&file).and_then(|mut file| file.write_all(&vec![1; MEGABYTES << 20]).and(file.sync_all())).unwrap();
     std::fs::remove_file(&file).unwrap();
     rustix::fs::syncfs(File::open(filesystem.path()).unwrap()).unwrap();
 
     let before = meters.read();
-    run("fstrim", &[&filesystem.path().display().to_string()]).unwrap();
+    assert!(Command::new("fstrim").arg(filesystem.path()).status().unwrap().success());
     let spent = meters.read().since(&before);
     let discarded = spent.device_discard_bytes.value().unwrap();
     let written = spent.device_write_bytes.value().unwrap();

@@ -90,7 +90,7 @@ impl Draft {
         Ok(Self { path, place: place.to_owned() })
     }
 
-    /// The directory.
+    /// Where to put what is being made; it gets its name in the cache when it is whole.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -24,7 +24,7 @@ pub struct Form {
 /// The database or schema that is used when the DSN names none.
 pub const DATABASE: &str = "rumba";
 
-/// Where a server of the user's is, and who one is to it; without a password.
+/// Where an existing server is, and who one is to it; without a password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dsn {
     /// The user, if one is named.
@@ -35,7 +35,7 @@ pub struct Dsn {
     pub port: Option<u16>,
     /// The Unix socket, if one is named.
     pub socket: Option<PathBuf>,
-    /// The database or schema.
+    /// The database (PostgreSQL) or schema (MySQL) that rumba works in; it is empty, rumba's, or not there.
     pub database: String,
     /// How the connection is encrypted.
     pub tls: Tls,

@@ -85,7 +85,7 @@ impl Process {
         self.child.id()
     }
 
-    /// How it ended, if it has.
+    /// How it ended, by its code or its signal; `None` while it runs. Does not wait.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }

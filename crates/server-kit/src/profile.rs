@@ -55,9 +55,9 @@ pub struct Needs<'a> {
 /// A variable of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The variable.
+    /// The server's variable, as its documents spell it.
     pub name: String,
-    /// Its value.
+    /// As it is written into the configuration, units and all.
     pub value: String,
     /// Whether it is what an experiment's common settings come to, and must hold.
     pub is_promise: bool,

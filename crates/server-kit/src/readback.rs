@@ -13,7 +13,7 @@ pub enum Match {
     Same,
     /// It is a number that the server has rounded.
     Rounded,
-    /// It is another.
+    /// The server says another value than was asked for.
     Other,
 }
 

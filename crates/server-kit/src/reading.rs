@@ -5,7 +5,7 @@ use rumba_core::engine::Gauge;
 /// Figures, and what could not be had.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// The figures.
+    /// What was read, by the server's own names with the unit last.
     pub gauges: Vec<Gauge>,
     /// What could not be had.
     pub absent: Vec<Absence>,
@@ -14,7 +14,7 @@ pub struct Reading {
 /// A figure that could not be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absence {
-    /// Its name.
+    /// The name that the figure would have had.
     pub name: String,
     /// Why, and where there is one, the remedy.
     pub reason: String,

@@ -27,7 +27,7 @@ impl Default for Patience {
 pub struct Owed {
     /// What it is, for a person.
     pub name: &'static str,
-    /// What is left of it.
+    /// How much is left, in a unit of its own; only that it falls matters.
     pub left: f64,
     /// What may stay.
     pub floor: f64,

@@ -40,7 +40,7 @@ impl Watch {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its number.
+    /// The number of the server's process.
     pub fn pid(&self) -> u32 {
         self.process().pid()
     }
@@ -66,7 +66,7 @@ impl Watch {
         self.process().kill_all()
     }
 
-    /// What it has written to its log.
+    /// What it has written to its log so far, for the words of a failure.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }

@@ -18,9 +18,16 @@
 #![allow(clippy::test_attr_in_doctest)] // The test of the example is run.
 
 pub mod allocations;
+pub mod crash;
+pub mod full;
+pub mod instructions;
+pub mod key_value;
+pub mod mariadb;
+pub mod mounts;
 mod need;
 pub mod postgresql;
 mod probe;
+pub mod process;
 mod runner;
 
 pub use inventory;

@@ -5,11 +5,13 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process;
 
 /// Where Debian 12 has its programs.
 pub const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
@@ -53,7 +55,7 @@ impl PostgreSql {
         let port =
             TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        let child = Mutex::new(spawn(command(dir.path(), port, &options, identity)));
+        let child = Mutex::new(process::bound(command(dir.path(), port, &options, identity), Signal::QUIT));
         let server = Self { child, options, identity, dir, port };
         server.wait();
         server
@@ -110,7 +112,7 @@ impl PostgreSql {
         // Those that served clients end by themselves, each in its own time, and are waited for.
         let since = Instant::now();
         loop {
-            *self.child() = spawn(command(self.dir.path(), self.port, &self.options, self.identity));
+            *self.child() = process::bound(command(self.dir.path(), self.port, &self.options, self.identity), Signal::QUIT);
             if self.is_up_within(Duration::from_secs(10)) {
                 return;
             }
@@ -222,26 +224,6 @@ fn command(dir: &Path, port: u16, options: &[String], identity: Option<(u32, u32
 
 fn private_log(dir: &Path) -> fs::File {
     OpenOptions::new().create(true).append(true).open(dir.join("log")).expect("the server's log")
-}
-
-/// Starts a process that ends when this one does, however this one ends. The
-/// kernel watches the thread that started it, so that thread must never end.
-fn spawn(mut command: Command) -> Child {
-    let (started, child) = mpsc::channel();
-    thread::spawn(move || {
-        // SAFETY: one system call between fork and exec, nothing allocated.
-        unsafe {
-            command.pre_exec(|| {
-                set_parent_process_death_signal(Some(Signal::QUIT))?;
-                Ok(())
-            })
-        };
-        started.send(command.spawn()).expect("somebody waits");
-        loop {
-            thread::park();
-        }
-    });
-    child.recv().expect("the thread that starts it").expect("postgres")
 }
 
 /// The processes that a process has started.

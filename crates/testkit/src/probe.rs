@@ -9,6 +9,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::mounts::run;
+
 type Found = Result<(), String>;
 
 const AS_ROOT: &str = "run the tests as root";
@@ -43,8 +45,8 @@ pub fn directory_of(variable: &str, remedy: &str) -> Found {
 pub fn tmpfs() -> Found {
     root()?;
     let place = directory()?;
-    run("mount", ["-t", "tmpfs", "-o", "size=64k", "rumba-test"].map(OsStr::new), place.path())?;
-    run("umount", [], place.path())
+    run("mount", &["-t", "tmpfs", "-o", "size=64k", "rumba-test"].map(OsStr::new), place.path())?;
+    run("umount", &[], place.path())
 }
 
 pub fn loop_device() -> Found {
@@ -53,9 +55,9 @@ pub fn loop_device() -> Found {
     let (image, mount) = (place.path().join("image"), place.path().join("mount"));
     let made = fs::File::create(&image).and_then(|file| file.set_len(4 << 20)).and(fs::create_dir(&mount));
     made.map_err(|error| format!("{}: {error}", image.display()))?;
-    run("mkfs.ext4", ["-q", "-F"].map(OsStr::new), &image)?;
-    run("mount", ["-o".as_ref(), "loop".as_ref(), image.as_os_str()], &mount)?;
-    run("umount", [], &mount)
+    run("mkfs.ext4", &["-q", "-F"].map(OsStr::new), &image)?;
+    run("mount", &["-o".as_ref(), "loop".as_ref(), image.as_os_str()], &mount)?;
+    run("umount", &[], &mount)
 }
 
 pub fn storage_rates() -> Found {
@@ -73,7 +75,7 @@ pub fn memory_group() -> Found {
         return Ok(());
     }
     let scope = ["--user", "--scope", "--quiet", "--property=MemoryMax=64M"].map(OsStr::new);
-    run("systemd-run", scope, Path::new("true")).map_err(|why| match is_root {
+    run("systemd-run", &scope, Path::new("true")).map_err(|why| match is_root {
         true => "no control group limits memory here".into(),
         false => format!("{AS_ROOT}, or in a login session of systemd ({why})"),
     })
@@ -127,15 +129,4 @@ fn server_in(told: &Value, name: &str) -> Found {
 
 fn directory() -> Result<tempfile::TempDir, String> {
     tempfile::tempdir().map_err(|error| format!("{}: {error}", std::env::temp_dir().display()))
-}
-
-/// Runs a program; what it complains of, in one line, otherwise.
-fn run<const N: usize>(program: &str, arguments: [&OsStr; N], last: &Path) -> Found {
-    let output = Command::new(program).args(arguments).arg(last).output();
-    let output = output.map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program}: {}", said.split_whitespace().collect::<Vec<_>>().join(" ")))
 }

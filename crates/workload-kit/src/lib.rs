@@ -1,10 +1,13 @@
 //! What workloads share: streams of random numbers that depend on the seed and on who draws alone, transactions over
-//! SQL, what counts statements, and how often and after which pause one that conflicted is tried again.
+//! SQL, what counts statements, how often and after which pause one that conflicted is tried again, what clients were told
+//! is done, and what conformance tests do alike.
 #![warn(missing_docs)]
 
+pub mod conformance;
 mod counted;
 mod random;
 mod retry;
+pub mod tallies;
 mod transactions;
 
 pub use counted::CountedKv;

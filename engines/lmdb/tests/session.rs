@@ -11,6 +11,7 @@ use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan};
 use rumba_core::setting::Value;
 use rumba_engine_lmdb::Lmdb;
+use rumba_testkit::key_value;
 
 fn all(session: &mut dyn KvSession, scan: Scan<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut seen = Vec::new();
@@ -382,4 +383,9 @@ fn pages_freed_by_deletes_are_counted_and_used_again() {
     replace_all(2);
     let grown = counter(&*instance, "used_pages");
     assert!(grown < used * 1.5, "{used} pages grew to {grown}: freed pages were not used again");
+}
+
+#[test]
+fn every_sequence_of_calls_agrees_with_a_map() {
+    key_value::agrees_with_a_map(&Lmdb, &small(Durability::NoSync));
 }

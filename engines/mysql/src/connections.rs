@@ -11,7 +11,7 @@ use crate::plan::Plan;
 
 const VARIABLE: &str = "max_connections";
 
-/// What a server of rumba's own will take, as far as it is known before its start: the control session is one more.
+/// What a managed server will take, as far as it is known before its start: the control session is one more.
 pub fn of_plan(plan: &Plan, capabilities: &Capabilities) -> Option<MostClients> {
     let planned = plan.lines.iter().rfind(|line| line.name == VARIABLE).and_then(|line| line.value.as_deref());
     let usual = || capabilities.variables.get(VARIABLE).map(|variable| variable.value.as_str());

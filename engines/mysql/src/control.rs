@@ -8,7 +8,7 @@ use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{Admin, OnLost, Rows, WireError};
 
 use crate::counters::{Ask, Status};
-use crate::external;
+use crate::existing;
 
 /// How often the server is asked for its start: each time its second may end between two answers.
 const START_TRIES: u32 = 3;
@@ -27,7 +27,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Over a connection; `schema` is what it holds other trials off, see [`external::hold`].
+    /// Over a connection; `schema` is what it holds other trials off, see [`existing::hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, schema: Option<String>) -> Self {
         let started = started(&mut admin);
         Self { admin, on_lost, schema, started, was_restarted: false, is_lost: false }
@@ -63,7 +63,7 @@ impl Control {
     fn connect_anew(&mut self) -> Result<(), WireError> {
         self.admin.reconnect()?;
         if let Some(schema) = &self.schema
-            && !external::hold(&mut self.admin, schema, external::RELEASE)?
+            && !existing::hold(&mut self.admin, schema, existing::RELEASE)?
         {
             let cause = io::Error::other("another trial has taken it meanwhile");
             return Err(WireError::Io { what: format!("taking the schema {schema} again"), cause });
@@ -121,7 +121,7 @@ mod tests {
     }
 
     fn holds(admin: &mut Admin) -> bool {
-        external::hold(admin, "lab", Duration::ZERO).expect("an answer")
+        existing::hold(admin, "lab", Duration::ZERO).expect("an answer")
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::connections;
 use crate::control::Control;
 use crate::counters::{self, Kind};
 use crate::dsn;
-use crate::external;
+use crate::existing;
 use crate::initialise;
 use crate::instance::{Host, Parts, ServerInstance};
 use crate::launch::{Data, Launch, Layout, SCHEMA};
@@ -71,7 +71,7 @@ impl MySqlEngine {
     pub const TOKUDB: Self = Self {
         info: EngineInfo {
             name: "tokudb",
-            about: "TokuDB: a tree with message buffers, on a server of yours (Percona Server up to 8.0.27)",
+            about: "TokuDB: a tree with message buffers, on an existing server (Percona Server up to 8.0.27)",
             compressions: compression::TOKUDB,
             ..ANY
         },
@@ -140,7 +140,7 @@ const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [
 enum Server {
     Release(&'static Release),
     Base(PathBuf),
-    Brought(Dsn),
+    Existing(Dsn),
 }
 
 impl Server {
@@ -151,7 +151,7 @@ impl Server {
             });
         };
         if is_dsn(name) {
-            return dsn::FORM.parse(name).map(Server::Brought);
+            return dsn::FORM.parse(name).map(Server::Existing);
         }
         if let Some(release) = RELEASES.find(name) {
             return Ok(Server::Release(release));
@@ -173,9 +173,9 @@ impl Server {
             Server::Base(base) => Software::at(base).map_err(|error| {
                 SettingError::new("server", error, "name the directory that holds bin/mysqld and share")
             }),
-            // No caller asks for the software of a server that others run.
-            Server::Brought(_) => {
-                Err(SettingError::new("server", "others run it", "name a release or a base directory"))
+            // No caller asks for the software of an existing server.
+            Server::Existing(_) => {
+                Err(SettingError::new("server", "this is an existing server", "name a release or a base directory"))
             }
         }
     }
@@ -205,7 +205,7 @@ impl MySqlEngine {
         Ok(Ready { options, software, plan, capabilities })
     }
 
-    fn plan_brought(
+    fn plan_existing(
         &self,
         config: &EngineConfig,
         admin: &mut Admin,
@@ -217,11 +217,11 @@ impl MySqlEngine {
         for (name, is_set) in [("binlog", options.binlog), ("contention", options.contention), ("tcp", options.tcp)] {
             if is_set {
                 let remedy = "leave it out; it is the server's own affair";
-                return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));
+                return Err(SettingError::new(name, "an existing server is not configured by rumba", remedy));
             }
         }
         let asked = Asked { config, options: &options, storage: self.storage(&options)?, server: &capabilities };
-        let plan = plan::for_brought(&asked)?;
+        let plan = plan::for_existing(&asked)?;
         Ok((options, plan, capabilities))
     }
 
@@ -257,21 +257,21 @@ impl MySqlEngine {
         ServerInstance::new(parts, &plan, &options)
     }
 
-    fn open_brought(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
+    fn open_existing(&self, config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
         let target = dsn::target(dsn).map_err(setting)?;
-        let mut admin = external::connect(&target).map_err(setting)?;
-        let (options, plan, capabilities) = self.plan_brought(config, &mut admin).map_err(setting)?;
+        let mut admin = existing::connect(&target).map_err(setting)?;
+        let (options, plan, capabilities) = self.plan_existing(config, &mut admin).map_err(setting)?;
         let mut settings = vec![
             (
                 "server".to_owned(),
-                format!("{}, run by others: `cache` and `durability` are what it was given", capabilities.name()),
+                format!("{}, an existing server: `cache` and `durability` are what it was given", capabilities.name()),
             ),
             ("table_options".to_owned(), plan.table_options.clone()),
         ];
         settings.extend(readback::settings_in_force(&mut admin, &plan)?);
-        let place = external::place(&target, &mut admin);
+        let place = existing::place(&target, &mut admin);
         let schema = dsn.database.clone();
-        let taken = external::take(&mut admin, &schema)?;
+        let taken = existing::take(&mut admin, &schema)?;
         let version = capabilities.version_text;
         let mut control = Control::new(admin, options.on_lost, Some(schema.clone()));
         control.set_timeout(None);
@@ -282,8 +282,8 @@ impl MySqlEngine {
             let _ = taken.give_back(&mut control);
             return Err(error);
         }
-        control.set_timeout(Some(external::PATIENCE));
-        let host = Host::Brought { taken, place };
+        control.set_timeout(Some(existing::PATIENCE));
+        let host = Host::Existing { taken, place };
         ServerInstance::new(Parts { host, target, schema, control, settings, version }, &plan, &options)
     }
 }
@@ -323,10 +323,10 @@ impl Engine for MySqlEngine {
         &self.info
     }
 
-    /// The memory of a server that others run is their affair.
+    /// The memory of an existing server is not rumba's to bound.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let server = Server::of(config.server.as_deref()).ok()?;
-        if matches!(server, Server::Brought(_)) {
+        if matches!(server, Server::Existing(_)) {
             return None;
         }
         let software = server.software().ok()?;
@@ -363,9 +363,9 @@ impl Engine for MySqlEngine {
         match Server::of(asked.server) {
             // Its mistakes are for `check` to tell, where they can be pointed at.
             Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
-            Ok(Server::Brought(dsn)) => Availability {
+            Ok(Server::Existing(dsn)) => Availability {
                 version: None,
-                source: format!("a server run by others, schema {}", dsn.database),
+                source: format!("an existing server, schema {}", dsn.database),
                 missing: None,
             },
             Ok(Server::Base(base)) => match Software::at(&base) {
@@ -379,7 +379,7 @@ impl Engine for MySqlEngine {
                 ),
                 _ if self.info.name == "tokudb" && asked.server.is_none() => Availability {
                     version: None,
-                    source: "a server of your own (server = …): none in the catalogue has it".to_owned(),
+                    source: "an existing server (server = …): none in the catalogue has it".to_owned(),
                     missing: None,
                 },
                 _ => release.availability::<Software>(),
@@ -389,10 +389,10 @@ impl Engine for MySqlEngine {
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Server::of(config.server.as_deref())? {
-            Server::Brought(dsn) => {
-                let mut admin = external::connect(&dsn::target(&dsn)?)?;
-                let (_, plan, _) = self.plan_brought(config, &mut admin)?;
-                external::check(&mut admin, &dsn.database)?;
+            Server::Existing(dsn) => {
+                let mut admin = existing::connect(&dsn::target(&dsn)?)?;
+                let (_, plan, _) = self.plan_existing(config, &mut admin)?;
+                existing::check(&mut admin, &dsn.database)?;
                 rehearsal::check(&mut admin, &plan.kind, &dsn.database)
             }
             server => self.plan_own(config, &server).map(drop),
@@ -401,7 +401,7 @@ impl Engine for MySqlEngine {
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
         match Server::of(config.server.as_deref())? {
-            Server::Brought(dsn) => Ok(connections::of_server_at_rest(&mut external::connect(&dsn::target(&dsn)?)?)),
+            Server::Existing(dsn) => Ok(connections::of_server_at_rest(&mut existing::connect(&dsn::target(&dsn)?)?)),
             server => {
                 let Ready { plan, capabilities, .. } = self.plan_own(config, &server)?;
                 Ok(connections::of_plan(&plan, &capabilities))
@@ -412,20 +412,20 @@ impl Engine for MySqlEngine {
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let server = Server::of(config.server.as_deref()).map_err(setting)?;
         Ok(Box::new(match &server {
-            Server::Brought(dsn) => self.open_brought(config, dsn)?,
+            Server::Existing(dsn) => self.open_existing(config, dsn)?,
             server => self.open_own(dir, config, server, Data::New)?,
         }))
     }
 
-    /// A server that others run keeps its data to itself.
+    /// An existing server keeps its data to itself.
     fn reopens(&self, config: &EngineConfig) -> bool {
-        !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
+        !matches!(Server::of(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         match Server::of(config.server.as_deref()).map_err(setting)? {
-            Server::Brought(_) => {
-                Err(EngineError::failed("reopen", "the data of a server that others run is not kept"))
+            Server::Existing(_) => {
+                Err(EngineError::failed("reopen", "the data of an existing server is not kept"))
             }
             server => Ok(Box::new(self.open_own(dir, config, &server, Data::Left)?)),
         }

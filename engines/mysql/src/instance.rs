@@ -11,11 +11,11 @@ use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
 use crate::connections;
 use crate::control::Control;
 use crate::counters::{self, Server};
-use crate::external::Taken;
+use crate::existing::Taken;
 use crate::launch::{Running, STOP};
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::upkeep::{self, Patience, theirs};
+use crate::upkeep::{self, Patience, existing};
 use rumba_server_kit::watch::{Watch, Watched};
 
 /// How long a server may take to say a counter.
@@ -31,7 +31,7 @@ pub enum Host {
         data: PathBuf,
     },
     /// One that the user brings.
-    Brought {
+    Existing {
         /// The schema.
         taken: Taken,
         /// Its process and data directory, where they can be told.
@@ -115,7 +115,7 @@ impl ServerInstance {
     fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.host {
             Host::Own { running, .. } => Some(&running.watch),
-            Host::Brought { .. } => None,
+            Host::Existing { .. } => None,
         }
     }
 
@@ -148,7 +148,7 @@ impl Instance for ServerInstance {
         let (server, schema, patience) = (&self.server, &self.schema, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::settle(control, server, schema, &patience),
-            Host::Brought { .. } => theirs::settle(control, server, schema, &patience),
+            Host::Existing { .. } => existing::settle(control, server, schema, &patience),
         })
     }
 
@@ -156,7 +156,7 @@ impl Instance for ServerInstance {
         let (server, patience) = (&self.server, Patience::default());
         self.patiently(|control| match &self.host {
             Host::Own { .. } => upkeep::drain(control, server, &patience),
-            Host::Brought { .. } => theirs::drain(control, server, &self.schema, &patience),
+            Host::Existing { .. } => existing::drain(control, server, &self.schema, &patience),
         })
     }
 
@@ -192,7 +192,7 @@ impl Instance for ServerInstance {
             Host::Own { running, data } => {
                 Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
-            Host::Brought { place: (pid, data_dir), .. } => Place::Server { pid: *pid, data_dir: data_dir.clone() },
+            Host::Existing { place: (pid, data_dir), .. } => Place::Server { pid: *pid, data_dir: data_dir.clone() },
         }
     }
 
@@ -210,7 +210,7 @@ impl Instance for ServerInstance {
                 drop(control);
                 running.watch.stop(STOP)
             }
-            Host::Brought { taken, .. } => {
+            Host::Existing { taken, .. } => {
                 control.set_timeout(None);
                 taken.give_back(&mut control)
             }

@@ -29,7 +29,7 @@ const START: Duration = Duration::from_secs(300);
 pub const STOP: Duration = Duration::from_secs(300);
 /// The socket within the data directory.
 const SOCKET: &str = "s";
-/// The schema of a server of rumba's own.
+/// The schema of a managed server.
 pub const SCHEMA: &str = rumba_server_kit::dsn::DATABASE;
 
 /// Where an instance's files are.

@@ -111,11 +111,11 @@ impl Asked<'_> {
     }
 }
 
-/// The plan for a server of the user's: nothing of its configuration is changed.
+/// The plan for an existing server: nothing of its configuration is changed.
 ///
 /// # Errors
 /// What does not fit the server.
-pub fn for_brought(asked: &Asked<'_>) -> Result<Plan, SettingError> {
+pub fn for_existing(asked: &Asked<'_>) -> Result<Plan, SettingError> {
     let kind = asked.kind()?;
     let variables = asked.variables()?;
     let compressed = compression::plan(asked, &kind, None, &variables)?;

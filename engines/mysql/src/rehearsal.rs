@@ -1,4 +1,4 @@
-//! What a trial asks of a server that others run, tried before anything is loaded: a privilege that the user lacks
+//! What a trial asks of an existing server, tried before anything is loaded: a privilege that the user lacks
 //! would otherwise end the trial after its load, or leave the schema full.
 
 use rumba_core::error::EngineError;
@@ -6,8 +6,8 @@ use rumba_core::setting::SettingError;
 use rumba_protocol_mysql::WireError;
 
 use crate::counters::{Ask, Kind, Server, debt, is_denied, purge_progress};
-use crate::external::quoted;
-use crate::upkeep::{Patience, theirs};
+use crate::existing::quoted;
+use crate::upkeep::{Patience, existing};
 
 /// The table that is made for it, and is gone afterwards.
 const TABLE: &str = "rumba_rehearsal";
@@ -81,7 +81,7 @@ pub fn rehearse(
     for sql in &statements {
         admin.ask(sql).map_err(|error| refused(admin, server, schema, &error, sql))?;
     }
-    if let Err(error) = theirs::settle(admin, server, schema, patience) {
+    if let Err(error) = existing::settle(admin, server, schema, patience) {
         // What the server refused is in its words; an administrator may grant it.
         return Err(with_remedy(error, &grants(admin, &server.kind, schema)));
     }
@@ -117,7 +117,7 @@ fn grants(admin: &mut dyn Ask, kind: &Kind, schema: &str) -> String {
     let told = admin.ask("SELECT CURRENT_USER()").ok();
     let account = told.and_then(|rows| rows.rows.into_iter().next()?.into_iter().next()?).unwrap_or_default();
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
-    let whom = format!("{}@{}", crate::external::text(user), crate::external::text(host));
+    let whom = format!("{}@{}", crate::existing::text(user), crate::existing::text(host));
     format!(
         "have an administrator run: GRANT {of_server} ON *.* TO {whom}; GRANT ALL PRIVILEGES ON {}.* TO {whom}",
         quoted(schema)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::{Admin, OnLost, PgError, Rows, TransportError};
 
-use crate::external;
+use crate::existing;
 use crate::failure::failed;
 
 /// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
@@ -24,7 +24,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Over a connection; `holds` says whether it holds other trials off, see [`external::hold`].
+    /// Over a connection; `holds` says whether it holds other trials off, see [`existing::hold`].
     pub fn new(mut admin: Admin, on_lost: OnLost, holds: bool) -> Self {
         let started = started(&mut admin);
         Self { admin, on_lost, holds, started, was_restarted: false, is_lost: false }
@@ -89,7 +89,7 @@ impl Control {
 
     fn connect_anew(&mut self) -> Result<(), PgError> {
         self.admin.reconnect()?;
-        if self.holds && !external::hold(&mut self.admin, external::RELEASE)? {
+        if self.holds && !existing::hold(&mut self.admin, existing::RELEASE)? {
             let cause = io::Error::other("another trial has taken it meanwhile");
             return Err(TransportError::io("taking the database again", cause).into());
         }

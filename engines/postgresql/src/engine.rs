@@ -25,7 +25,7 @@ use crate::launch::{Data, Launch, Layout};
 use crate::options::{Options, SETTINGS};
 use crate::plan::{self, COMPRESSIONS, Plan};
 use crate::software::{Software, command};
-use crate::{dsn, external, initialise, memory, readback};
+use crate::{dsn, existing, initialise, memory, readback};
 
 /// The user whom the server's packages make.
 const PACKAGED_USER: &str = "postgres";
@@ -49,7 +49,7 @@ pub struct PostgreSql;
 enum Server {
     Release(&'static Release),
     Base(PathBuf),
-    Brought(Dsn),
+    Existing(Dsn),
 }
 
 impl Server {
@@ -62,7 +62,7 @@ impl Server {
             });
         };
         if is_dsn(name) {
-            return dsn::FORM.parse(name).map(Server::Brought);
+            return dsn::FORM.parse(name).map(Server::Existing);
         }
         if let Some(release) = RELEASES.find(name) {
             return Ok(Server::Release(release));
@@ -84,9 +84,9 @@ impl Server {
             }),
             Server::Base(base) => Software::at(base)
                 .map_err(|words| SettingError::new("server", words, "name the directory that holds bin/postgres")),
-            // No caller asks for the software of a server that others run.
-            Server::Brought(_) => {
-                Err(SettingError::new("server", "others run it", "name a release or a base directory"))
+            // No caller asks for the software of an existing server.
+            Server::Existing(_) => {
+                Err(SettingError::new("server", "this is an existing server", "name a release or a base directory"))
             }
         }
     }
@@ -163,7 +163,7 @@ fn common_name(name: &str) -> &str {
     }
 }
 
-fn plan_brought(config: &EngineConfig) -> Result<(Options, Plan), SettingError> {
+fn plan_existing(config: &EngineConfig) -> Result<(Options, Plan), SettingError> {
     let options = Options::read(config)?;
     let own = [
         ("tcp", options.tcp),
@@ -173,10 +173,10 @@ fn plan_brought(config: &EngineConfig) -> Result<(Options, Plan), SettingError> 
     for (name, is_set) in own {
         if is_set {
             let remedy = "leave it out; it is the server's own affair";
-            return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));
+            return Err(SettingError::new(name, "an existing server is not configured by rumba", remedy));
         }
     }
-    let plan = plan::for_brought(&options);
+    let plan = plan::for_existing(&options);
     Ok((options, plan))
 }
 
@@ -213,22 +213,22 @@ fn facts(software: &Software, plan: &Plan, identity: Option<&Identity>) -> Vec<(
     facts
 }
 
-fn open_brought(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
+fn open_existing(config: &EngineConfig, dsn: &Dsn) -> Result<ServerInstance, EngineError> {
     let target = dsn::target(dsn).map_err(setting)?;
-    let (options, plan) = plan_brought(config).map_err(setting)?;
-    let mut admin = external::connect(&target).map_err(setting)?;
-    external::take(&mut admin, &dsn.database)?;
+    let (options, plan) = plan_existing(config).map_err(setting)?;
+    let mut admin = existing::connect(&target).map_err(setting)?;
+    existing::take(&mut admin, &dsn.database)?;
     let mut control = Control::new(admin, options.on_lost, true);
-    external::check(&mut control, &dsn.database).map_err(setting)?;
+    existing::check(&mut control, &dsn.database).map_err(setting)?;
     let told = format!(
-        "PostgreSQL {}, run by others: `cache` and `durability` are what it was given",
+        "PostgreSQL {}, an existing server: `cache` and `durability` are what it was given",
         control.server_version()
     );
     let mut settings = vec![("server".to_owned(), told), ("table_options".to_owned(), plan.table_options.clone())];
     settings.extend(readback::settings_in_force(&mut control, &plan)?);
-    let (pid, data) = external::place(&target, &mut control);
-    external::make_ready(&mut control, &dsn.database)?;
-    Ok(ServerInstance::new(Parts { host: Host::Brought { pid, data }, target, control, settings }, &plan, &options))
+    let (pid, data) = existing::place(&target, &mut control);
+    existing::make_ready(&mut control, &dsn.database)?;
+    Ok(ServerInstance::new(Parts { host: Host::Existing { pid, data }, target, control, settings }, &plan, &options))
 }
 
 impl Engine for PostgreSql {
@@ -236,10 +236,10 @@ impl Engine for PostgreSql {
         &INFO
     }
 
-    /// The memory of a server that others run is their affair.
+    /// The memory of an existing server is not rumba's to bound.
     fn memory_need(&self, config: &EngineConfig) -> Option<MemoryNeed> {
         let server = Server::of(config.server.as_deref()).ok()?;
-        if matches!(server, Server::Brought(_)) {
+        if matches!(server, Server::Existing(_)) {
             return None;
         }
         memory::need(server.software().ok()?.version)
@@ -254,9 +254,9 @@ impl Engine for PostgreSql {
         match Server::of(asked.server) {
             // Its mistakes are for `check` to tell, where they can be pointed at.
             Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
-            Ok(Server::Brought(dsn)) => Availability {
+            Ok(Server::Existing(dsn)) => Availability {
                 version: None,
-                source: format!("a server run by others, database {}", dsn.database),
+                source: format!("an existing server, database {}", dsn.database),
                 missing: None,
             },
             Ok(Server::Base(base)) => match Software::at(&base) {
@@ -273,11 +273,11 @@ impl Engine for PostgreSql {
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         match Server::of(config.server.as_deref())? {
-            Server::Brought(dsn) => {
-                let (options, plan) = plan_brought(config)?;
-                let admin = external::connect(&dsn::target(&dsn)?)?;
+            Server::Existing(dsn) => {
+                let (options, plan) = plan_existing(config)?;
+                let admin = existing::connect(&dsn::target(&dsn)?)?;
                 let mut control = Control::new(admin, options.on_lost, false);
-                external::check(&mut control, &dsn.database)?;
+                existing::check(&mut control, &dsn.database)?;
                 let remedy = "set it on the server, or leave it out";
                 let held = readback::settings_in_force(&mut control, &plan);
                 held.map(drop).map_err(|error| SettingError::new("settings", error.to_string(), remedy))
@@ -288,8 +288,8 @@ impl Engine for PostgreSql {
 
     fn most_clients(&self, config: &EngineConfig) -> Result<Option<MostClients>, SettingError> {
         match Server::of(config.server.as_deref())? {
-            Server::Brought(dsn) => {
-                let admin = external::connect(&dsn::target(&dsn)?)?;
+            Server::Existing(dsn) => {
+                let admin = existing::connect(&dsn::target(&dsn)?)?;
                 Ok(most_clients(&mut Control::new(admin, Default::default(), false)))
             }
             server => {
@@ -306,20 +306,20 @@ impl Engine for PostgreSql {
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         Ok(Box::new(match &Server::of(config.server.as_deref()).map_err(setting)? {
-            Server::Brought(dsn) => open_brought(config, dsn)?,
+            Server::Existing(dsn) => open_existing(config, dsn)?,
             server => open_own(dir, config, server, Data::New)?,
         }))
     }
 
-    /// A server that others run keeps its data to itself.
+    /// An existing server keeps its data to itself.
     fn reopens(&self, config: &EngineConfig) -> bool {
-        !matches!(Server::of(config.server.as_deref()), Ok(Server::Brought(_)) | Err(_))
+        !matches!(Server::of(config.server.as_deref()), Ok(Server::Existing(_)) | Err(_))
     }
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         match Server::of(config.server.as_deref()).map_err(setting)? {
-            Server::Brought(_) => {
-                Err(EngineError::failed("reopen", "the data of a server that others run is not kept"))
+            Server::Existing(_) => {
+                Err(EngineError::failed("reopen", "the data of an existing server is not kept"))
             }
             server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),
         }

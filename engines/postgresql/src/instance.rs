@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::processes::Processes;
 use crate::waits::Waits;
 use crate::wal::Wal;
-use crate::{counters, external, upkeep};
+use crate::{counters, existing, upkeep};
 
 /// How long a server may take to say a counter.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ pub enum Host {
         data: PathBuf,
     },
     /// One that the user brings: its process and data directory, where they can be told.
-    Brought {
+    Existing {
         /// The process.
         pid: Option<u32>,
         /// The data directory.
@@ -108,14 +108,14 @@ impl ServerInstance {
     fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.host {
             Host::Own { running, .. } => Some(&running.watch),
-            Host::Brought { .. } => None,
+            Host::Existing { .. } => None,
         }
     }
 
     fn pid(&self) -> Option<u32> {
         match &self.host {
             Host::Own { running, .. } => Some(running.watch.pid()),
-            Host::Brought { pid, .. } => *pid,
+            Host::Existing { pid, .. } => *pid,
         }
     }
 
@@ -207,7 +207,7 @@ impl Instance for ServerInstance {
     fn place(&self) -> Place {
         let data_dir = match &self.host {
             Host::Own { data, .. } => Some(data.clone()),
-            Host::Brought { data, .. } => data.clone(),
+            Host::Existing { data, .. } => data.clone(),
         };
         Place::Server { pid: self.pid(), data_dir }
     }
@@ -228,9 +228,9 @@ impl Instance for ServerInstance {
                 drop(control);
                 running.watch.stop(STOP)
             }
-            Host::Brought { .. } => {
+            Host::Existing { .. } => {
                 control.set_timeout(None);
-                external::give_back(&mut control)
+                existing::give_back(&mut control)
             }
         }
     }

@@ -52,8 +52,8 @@ impl Plan {
 /// pages the server never compresses.
 pub const COMPRESSIONS: &[&str] = &["none", "pglz", "lz4"];
 
-/// The plan for a server of the user's: nothing of its configuration is changed.
-pub fn for_brought(options: &Options) -> Plan {
+/// The plan for an existing server: nothing of its configuration is changed.
+pub fn for_existing(options: &Options) -> Plan {
     let mut plan = begin(options);
     if let Some(level) = &options.isolation {
         plan.setup.push(format!("SET default_transaction_isolation TO '{level}'"));

@@ -203,7 +203,7 @@ fn shared_with(pid: u32) -> Vec<String> {
     files.map(|name| format!("/dev/shm/{name}")).collect()
 }
 
-/// The user's own server: nothing of it is configured, and it is as it was afterwards.
+/// An existing server: nothing of it is configured, and it is as it was afterwards.
 #[test]
 #[needs(PostgreSql)]
 fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
@@ -216,7 +216,7 @@ fn a_database_of_the_users_is_taken_if_it_is_empty_and_given_back() {
         tls: rumba_protocol_postgresql::Tls::Off,
     };
     let connect = |database: &str| {
-        rumba_protocol_postgresql::Admin::connect(&target(database), crate::external::PATIENCE).expect("connected")
+        rumba_protocol_postgresql::Admin::connect(&target(database), crate::existing::PATIENCE).expect("connected")
     };
     let mut config = config();
     let dsn = |database: &str| {

@@ -1,7 +1,7 @@
 //! Settling a server after the load, and having it pay what it has put off.
 //!
 //! Both vacuum the tables and write a checkpoint, on whosever server: neither changes a setting. What others' tables
-//! have put off on a server of the user's, the checkpoint writes too, since there is one for all.
+//! have put off on an existing server, the checkpoint writes too, since there is one for all.
 
 use rumba_core::error::EngineError;
 

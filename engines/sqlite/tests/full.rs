@@ -7,44 +7,12 @@ rumba_testkit::main!();
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use common::*;
 use rumba_core::engine::{Durability, Engine, Schema};
 use rumba_core::error::EngineError;
 use rumba_core::sql::Param;
 use rumba_engine_sqlite::Sqlite;
-
-/// A small file system in memory, unmounted when dropped.
-struct SmallDevice {
-    at: PathBuf,
-    _dir: tempfile::TempDir,
-}
-
-impl SmallDevice {
-    fn new(mib: u32) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let at = dir.path().join("device");
-        std::fs::create_dir(&at).unwrap();
-        let size = format!("size={mib}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "rumba-test"]).arg(&at).output();
-        assert!(mounted.is_ok_and(|output| output.status.success()));
-        Self { at, _dir: dir }
-    }
-
-    fn path(&self) -> &Path {
-        &self.at
-    }
-}
-
-impl Drop for SmallDevice {
-    fn drop(&mut self) {
-        // Lazily: a process that another test has just forked holds what was open here until it becomes its program.
-        let unmounted = Command::new("umount").arg("-l").arg(&self.at).status();
-        assert!(unmounted.is_ok_and(|status| status.success()), "{} is still mounted", self.at.display());
-    }
-}
+use rumba_testkit::mounts::Tmpfs;
 
 /// Writes until an error comes, and rolls back; returns it and the rows that were committed.
 fn fill(session: &mut Sql) -> (EngineError, i64) {
@@ -66,7 +34,7 @@ fn fill(session: &mut Sql) -> (EngineError, i64) {
 #[needs(Tmpfs)]
 fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
     for journal_mode in ["wal", "delete"] {
-        let device = SmallDevice::new(8);
+        let device = Tmpfs::of_mebibytes(8);
         let instance = open_in(device.path(), &config(Durability::NoSync, &[("journal_mode", text(journal_mode))]));
         let mut session = session(&*instance);
         let (error, rows) = fill(&mut *session);
@@ -84,7 +52,7 @@ fn a_full_device_is_said_to_be_full_and_what_was_committed_can_be_read() {
 fn a_device_with_no_room_for_the_log_is_full_and_not_broken() {
     let mut met = 0;
     for kib_left in (0..80).step_by(4) {
-        let device = SmallDevice::new(1);
+        let device = Tmpfs::of_mebibytes(1);
         std::fs::write(device.path().join("filler"), vec![0; (1024 - kib_left) * 1024]).unwrap();
         match Sqlite.open(device.path(), &config(Durability::NoSync, &[]), Schema::BySession) {
             Ok(instance) => instance.close().unwrap(),

@@ -13,8 +13,6 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod config;
-#[cfg(test)]
-mod crash;
 mod instance;
 #[allow(unsafe_code)]
 mod raw;

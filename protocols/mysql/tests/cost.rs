@@ -6,14 +6,14 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
-use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
-use std::process::Command;
 
 use rumba_core::sql::{Param, Row, SqlSession, Statement};
 use rumba_core::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer};
 use rumba_protocol_mysql::{Address, SessionOptions, Target, Tls, WireSession};
+use rumba_testkit::allocations::{self, Counting};
+use rumba_testkit::instructions::{self, Work};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -76,45 +76,26 @@ fn a_session_at_rest_is_small() {
     assert!(each <= MOST, "{each} bytes");
 }
 
-const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
-const SELECTS: &str = "RUMBA_TEST_SELECTS";
-
-/// Instructions of this binary in user mode, with so many selects.
-fn instructions(dir: &Path, selects: u64) -> u64 {
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().unwrap());
-    valgrind.args(["--exact", "selects_of_the_environment", "--ignored", "--test-threads=1"]);
-    let output = valgrind.env(DIRECTORY, dir).env(SELECTS, selects.to_string()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).unwrap();
-    collected.1.trim().replace(',', "").parse().unwrap()
-}
-
 /// In the build that tests are of; `scripts/instructions` counts in the release,
 /// which would be made for this test alone.
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    const FEW: u64 = 1000;
-    const MANY: u64 = 11_000;
     // 1372 are counted, in a build for debugging, which inlines little from one crate into another, and with what
     // counts allocations; a release takes 594.
     const MOST: u64 = 1440;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
-    let each = (instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW);
-    println!("{each} user instructions per prepared point select (allowed: {MOST})");
-    assert!(each <= MOST, "{each} instructions");
+    let selects = Work { test: "point_selects", directory: dir.path(), but_for: None };
+    selects.takes_at_most(MOST, 1_000..11_000, 1);
 }
 
 #[test]
 #[ignore = "run by the test above, under valgrind"]
-fn selects_of_the_environment() {
-    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
-    let selects: i64 = std::env::var(SELECTS).unwrap().parse().unwrap();
-    let (mut session, statement) = session(Path::new(&dir), &SessionOptions::default());
-    for id in 0..selects {
-        select(&mut session, statement, id);
+fn point_selects() {
+    let Some(asked) = instructions::asked() else { return };
+    let (mut session, statement) = session(&asked.directory, &SessionOptions::default());
+    for id in 0..asked.operations {
+        select(&mut session, statement, id as i64);
     }
 }

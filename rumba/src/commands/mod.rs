@@ -77,10 +77,11 @@ fn print_json(value: &serde_json::Value) -> Result {
 }
 
 /// A setting as a line of help.
-fn setting_line(info: &SettingInfo) -> String {
+fn setting_line(info: &SettingInfo<&str>) -> String {
     let kind = match info.kind {
         Kind::Bool => "true or false".to_owned(),
         Kind::Int(low, high) => format!("{low} to {high}"),
+        Kind::Float(f64::NEG_INFINITY, f64::INFINITY) => "a number".to_owned(),
         Kind::Float(low, high) => format!("{low} to {high}"),
         Kind::Bytes => "a size".to_owned(),
         Kind::Duration => "a duration".to_owned(),
@@ -91,6 +92,6 @@ fn setting_line(info: &SettingInfo) -> String {
 }
 
 /// A setting as JSON.
-fn setting_json(info: &SettingInfo) -> serde_json::Value {
+fn setting_json(info: &SettingInfo<&str>) -> serde_json::Value {
     serde_json::json!({ "name": info.name, "default": info.default, "help": info.help })
 }

@@ -42,6 +42,14 @@ fn one(name: &str, json: bool, registry: &Registry) -> super::Result {
     for info in workload.settings() {
         say!("{}", super::setting_line(info));
     }
+    // Without its usual script there is none to tell of.
+    let declared = workload.declared(&rumba_core::setting::Settings::default()).unwrap_or_default();
+    if !declared.is_empty() {
+        say!("\nSettings that these make known, here with their defaults:");
+    }
+    for info in &declared {
+        say!("{}", super::setting_line(&info.borrowed()));
+    }
     let bound = workload.bind(&rumba_core::setting::Settings::default());
     if let Ok(bound) = bound {
         say!("\nOperations:");

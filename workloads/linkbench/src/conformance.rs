@@ -7,6 +7,7 @@ use std::fmt::Debug;
 use rand::SeedableRng;
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
+use rumba_workload_kit::conformance::{kv, same, sql};
 use rumba_workload_kit::{Random, below};
 
 use crate::graph::{
@@ -67,20 +68,6 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             }
             run(graphs, oracle, seed, steps)
         }
-    }
-}
-
-fn kv(session: Session) -> Result<Box<dyn rumba_core::kv::KvSession>, String> {
-    match session {
-        Session::Kv(session) => Ok(session),
-        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".into()),
-    }
-}
-
-fn sql(session: Session) -> Result<Box<dyn rumba_core::sql::SqlSession>, String> {
-    match session {
-        Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".into()),
     }
 }
 
@@ -273,14 +260,6 @@ fn run<G: GraphStore + GraphScan>(
     }
     let Some(graph) = graphs.first_mut() else { return Ok(()) };
     block_on(compare(graph, &oracle)).map_err(|error| format!("seed {seed}, {error}"))
-}
-
-/// Whether two tables are the same; names the first row that is not.
-fn same<T: PartialEq + Debug>(table: &str, found: &[T], right: &[T]) -> Result<(), String> {
-    let differs = (0..found.len().max(right.len())).find(|&row| found.get(row) != right.get(row));
-    differs.map_or(Ok(()), |row| {
-        Err(format!("{table}, row {row}: the engine has {:?}, right is {:?}", found.get(row), right.get(row)))
-    })
 }
 
 /// Compares the content of all tables, read in small pages.

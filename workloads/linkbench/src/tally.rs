@@ -1,44 +1,36 @@
 //! What clients and loaders have put into the database and taken out of it.
-//!
-//! Each number has one writer, which stores it without a read-modify-write and
-//! in a cache line of its own. Whoever reads it between two operations reads
-//! the truth, so that the sums also hold when clients are stopped.
-
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_core::workload::State;
+use rumba_workload_kit::tallies::{self, state_of, sums_of};
 
 use crate::graph::{Written, entry_bytes, link_bytes, node_bytes};
 use crate::profile::Kind;
 
-/// A number of one writer; it wraps, so that it can also fall.
-#[derive(Debug, Default)]
-struct Number(AtomicU64);
-
-impl Number {
-    #[inline]
-    fn add(&self, change: i64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add_signed(change), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
+/// What is counted, each in its place.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    LinksAdded,
+    NodesAdded,
+    NodesDeleted,
+    LinkAddsInDoubt,
+    NodeAddsInDoubt,
+    NodeDeletesInDoubt,
+    Bytes,
+    LoadedLinkBytes,
 }
 
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Numbers {
-    links_added: Number,
-    nodes_added: Number,
-    nodes_deleted: Number,
-    link_adds_in_doubt: Number,
-    node_adds_in_doubt: Number,
-    node_deletes_in_doubt: Number,
-    bytes: Number,
-    loaded_link_bytes: Number,
-}
+/// The sums, in their places, by the names under which they go with a copy of the data. What was
+/// in doubt stays in doubt: whoever reads the copy knows no more.
+const NAMES: [&str; 8] = [
+    "links_added",
+    "nodes_added",
+    "nodes_deleted",
+    "link_adds_in_doubt",
+    "node_adds_in_doubt",
+    "node_deletes_in_doubt",
+    "bytes",
+    "loaded_link_bytes",
+];
 
 /// The sums over all tallies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +56,7 @@ pub struct Sums {
 /// The tallies of one instance.
 #[derive(Debug)]
 pub struct Tallies {
-    all: Mutex<Vec<Arc<Numbers>>>,
+    all: tallies::Tallies<{ NAMES.len() }>,
     /// Logical bytes of a node of average payload.
     mean_node_bytes: u64,
 }
@@ -72,55 +64,33 @@ pub struct Tallies {
 impl Tallies {
     /// No tallies yet, over nodes with this mean payload in bytes.
     pub fn new(mean_node_payload: f64) -> Self {
-        Self { all: Mutex::default(), mean_node_bytes: node_bytes(mean_node_payload.round() as usize) }
+        Self { all: Default::default(), mean_node_bytes: node_bytes(mean_node_payload.round() as usize) }
     }
 
     /// A tally for one client or loader.
     pub fn open(&self) -> Tally {
-        let numbers = Arc::<Numbers>::default();
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(numbers.clone());
-        Tally { numbers, mean_node_bytes: self.mean_node_bytes }
+        Tally { numbers: self.all.open(), mean_node_bytes: self.mean_node_bytes }
     }
 
     /// The sums as of now.
     pub fn sums(&self) -> Sums {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = |of: fn(&Numbers) -> &Number| all.iter().fold(0, |sum: u64, each| sum.wrapping_add(of(each).get()));
+        let all = self.all.sums();
+        let sum = |of: Of| all[of as usize].cast_unsigned();
         Sums {
-            links_added: sum(|each| &each.links_added),
-            nodes_added: sum(|each| &each.nodes_added),
-            nodes_deleted: sum(|each| &each.nodes_deleted),
-            link_adds_in_doubt: sum(|each| &each.link_adds_in_doubt),
-            node_adds_in_doubt: sum(|each| &each.node_adds_in_doubt),
-            node_deletes_in_doubt: sum(|each| &each.node_deletes_in_doubt),
-            bytes: (sum(|each| &each.bytes) as i64).max(0) as u64,
-            loaded_link_bytes: sum(|each| &each.loaded_link_bytes),
+            links_added: sum(Of::LinksAdded),
+            nodes_added: sum(Of::NodesAdded),
+            nodes_deleted: sum(Of::NodesDeleted),
+            link_adds_in_doubt: sum(Of::LinkAddsInDoubt),
+            node_adds_in_doubt: sum(Of::NodeAddsInDoubt),
+            node_deletes_in_doubt: sum(Of::NodeDeletesInDoubt),
+            bytes: all[Of::Bytes as usize].max(0).cast_unsigned(),
+            loaded_link_bytes: sum(Of::LoadedLinkBytes),
         }
     }
-}
 
-/// One of the numbers.
-type Of = fn(&Numbers) -> &Number;
-
-/// The sums by the names under which they go with a copy of the data. What was
-/// in doubt stays in doubt: whoever reads the copy knows no more.
-const NAMED: [(&str, Of); 8] = [
-    ("links_added", |numbers| &numbers.links_added),
-    ("nodes_added", |numbers| &numbers.nodes_added),
-    ("nodes_deleted", |numbers| &numbers.nodes_deleted),
-    ("link_adds_in_doubt", |numbers| &numbers.link_adds_in_doubt),
-    ("node_adds_in_doubt", |numbers| &numbers.node_adds_in_doubt),
-    ("node_deletes_in_doubt", |numbers| &numbers.node_deletes_in_doubt),
-    ("bytes", |numbers| &numbers.bytes),
-    ("loaded_link_bytes", |numbers| &numbers.loaded_link_bytes),
-];
-
-impl Tallies {
     /// The sums as of now, by name.
     pub fn state(&self) -> State {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = |of: Of| all.iter().fold(0, |sum: u64, each| sum.wrapping_add(of(each).get()));
-        NAMED.iter().map(|(name, of)| ((*name).to_owned(), sum(*of))).collect()
+        state_of(NAMES, self.all.sums())
     }
 
     /// Adds sums that another process has given.
@@ -128,27 +98,27 @@ impl Tallies {
     /// # Errors
     /// The name of one that is missing; nothing is added then.
     pub fn restore(&self, state: &State) -> Result<(), &'static str> {
-        let numbers = Numbers::default();
-        for (name, of) in NAMED {
-            of(&numbers).add(*state.get(name).ok_or(name)? as i64);
-        }
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(numbers));
-        Ok(())
+        sums_of(NAMES, state).map(|sums| self.all.add(sums))
     }
 }
 
 /// One client's or loader's tally: its only writer.
 #[derive(Debug)]
 pub struct Tally {
-    numbers: Arc<Numbers>,
+    numbers: tallies::Tally<{ NAMES.len() }>,
     mean_node_bytes: u64,
 }
 
 impl Tally {
+    #[inline]
+    fn add(&mut self, of: Of, change: i64) {
+        self.numbers.add(of as usize, change);
+    }
+
     /// A batch was loaded: its logical bytes, and those of its links without index entries.
     pub fn loaded(&mut self, bytes: u64, link_bytes: u64) {
-        self.numbers.bytes.add(bytes as i64);
-        self.numbers.loaded_link_bytes.add(link_bytes as i64);
+        self.add(Of::Bytes, bytes as i64);
+        self.add(Of::LoadedLinkBytes, link_bytes as i64);
     }
 
     /// An operation of this type begins: until [`Tally::known`] its outcome is in doubt.
@@ -166,9 +136,9 @@ impl Tally {
     #[inline]
     fn doubt(&mut self, kind: Kind, change: i64) {
         match kind {
-            Kind::AddLink | Kind::UpdateLink => self.numbers.link_adds_in_doubt.add(change),
-            Kind::AddNode => self.numbers.node_adds_in_doubt.add(change),
-            Kind::DeleteNode => self.numbers.node_deletes_in_doubt.add(change),
+            Kind::AddLink | Kind::UpdateLink => self.add(Of::LinkAddsInDoubt, change),
+            Kind::AddNode => self.add(Of::NodeAddsInDoubt, change),
+            Kind::DeleteNode => self.add(Of::NodeDeletesInDoubt, change),
             _ => {}
         }
     }
@@ -179,30 +149,30 @@ impl Tally {
     #[inline]
     pub fn link_written(&mut self, written: Written, payload: usize) {
         let inserted = !written.there;
-        self.numbers.links_added.add(i64::from(inserted));
+        self.add(Of::LinksAdded, i64::from(inserted));
         let usual = if inserted { (link_bytes(payload) + entry_bytes(payload)) as i64 } else { 0 };
-        self.numbers.bytes.add(written.growth.unwrap_or(usual));
+        self.add(Of::Bytes, written.growth.unwrap_or(usual));
     }
 
     /// A node with a payload of so many bytes was added.
     #[inline]
     pub fn node_added(&mut self, payload: usize) {
-        self.numbers.nodes_added.add(1);
-        self.numbers.bytes.add(node_bytes(payload) as i64);
+        self.add(Of::NodesAdded, 1);
+        self.add(Of::Bytes, node_bytes(payload) as i64);
     }
 
     /// A node's payload was replaced, by one of the same length if nothing better is known.
     #[inline]
     pub fn node_updated(&mut self, written: Written) {
-        self.numbers.bytes.add(written.growth.unwrap_or(0));
+        self.add(Of::Bytes, written.growth.unwrap_or(0));
     }
 
     /// A node was deleted, one of average payload if nothing better is known.
     #[inline]
     pub fn node_deleted(&mut self, written: Written) {
         if written.there {
-            self.numbers.nodes_deleted.add(1);
-            self.numbers.bytes.add(written.growth.unwrap_or(-(self.mean_node_bytes as i64)));
+            self.add(Of::NodesDeleted, 1);
+            self.add(Of::Bytes, written.growth.unwrap_or(-(self.mean_node_bytes as i64)));
         }
     }
 }

@@ -9,7 +9,7 @@ use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
 use rumba_core::worker::{ClientAddress, Worker, block_on};
-use rumba_workload_kit::Random;
+use rumba_workload_kit::{Random, conformance};
 
 use crate::acid::Inspect;
 use crate::content::{Row, Value};
@@ -57,36 +57,22 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
     match open() {
         Session::Kv(session) => {
             load(Loader::Kv(KvLoader::new(session)), &config, seed).map_err(wrong)?;
-            let stores = (1..3).map(|client| Ok(KvStore::new(kv_session(open())?, ONLY, client)));
+            let stores = (1..3).map(|client| Ok(KvStore::new(conformance::kv(open())?, ONLY, client)));
             let stores: Vec<KvStore> = stores.collect::<Result<_, String>>()?;
             run(stores, &mut oracle, &config, seed, steps)?;
-            compare(&mut KvInspector::new(kv_session(open())?, ONLY), &oracle, seed)
+            compare(&mut KvInspector::new(conformance::kv(open())?, ONLY), &oracle, seed)
         }
         Session::Sql(mut session) => {
             create_tables(&mut *session, 1).map_err(wrong)?;
             load(Loader::Sql(SqlLoader::new(session, 1).map_err(wrong)?), &config, seed).map_err(wrong)?;
-            SqlLoader::new(sql_session(open())?, 1).and_then(|mut loader| loader.build_indexes()).map_err(wrong)?;
+            SqlLoader::new(conformance::sql(open())?, 1).and_then(|mut loader| loader.build_indexes()).map_err(wrong)?;
             let mut stores = Vec::new();
             for style in [Style::Plain, Style::Batched] {
-                stores.push(SqlStore::new(sql_session(open())?, ONLY, style).map_err(wrong)?);
+                stores.push(SqlStore::new(conformance::sql(open())?, ONLY, style).map_err(wrong)?);
             }
             run(stores, &mut oracle, &config, seed, steps)?;
-            compare(&mut SqlInspector::new(sql_session(open())?, ONLY), &oracle, seed)
+            compare(&mut SqlInspector::new(conformance::sql(open())?, ONLY), &oracle, seed)
         }
-    }
-}
-
-fn kv_session(session: Session) -> Result<Box<dyn rumba_core::kv::KvSession>, String> {
-    match session {
-        Session::Kv(session) => Ok(session),
-        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".to_owned()),
-    }
-}
-
-fn sql_session(session: Session) -> Result<Box<dyn rumba_core::sql::SqlSession>, String> {
-    match session {
-        Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".to_owned()),
     }
 }
 
@@ -139,12 +125,8 @@ fn compare(inspector: &mut impl Inspect, oracle: &Oracle, seed: u64) -> Result<(
     for table in Table::ALL {
         let found = inspector.content(table).map_err(|error| format!("seed {seed}: {table:?}: {error}"))?;
         let (found, expected) = (sorted(found), sorted(oracle.rows(table)));
-        if found.len() != expected.len() {
-            return Err(format!("seed {seed}: {table:?} has {} rows, the oracle {}", found.len(), expected.len()));
-        }
-        if let Some((found, expected)) = found.iter().zip(&expected).find(|(found, expected)| found != expected) {
-            return Err(format!("seed {seed}: {table:?} has {found:?}, the oracle {expected:?}"));
-        }
+        let table = format!("{table:?}");
+        conformance::same(&table, &found, &expected).map_err(|wrong| format!("seed {seed}, {wrong}"))?;
     }
     Ok(())
 }

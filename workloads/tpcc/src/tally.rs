@@ -1,13 +1,9 @@
 //! What clients have been told is done: the tables are held against it.
-//!
-//! Each number has one writer, which stores it without a read-modify-write in a cache line of its own.
-
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rumba_core::acid::{Journal, Note};
 use rumba_core::error::EngineError;
 use rumba_core::workload::State;
+use rumba_workload_kit::tallies::{self, state_of, sums_of};
 
 use crate::data_set::DataSet;
 use crate::draw::{Delivery, NewOrder, Payment};
@@ -15,29 +11,30 @@ use crate::entry::{Entered, kind};
 use crate::scale::bytes;
 use crate::store::Delivered;
 
-/// A number of one writer.
-#[derive(Debug, Default)]
-struct Number(AtomicI64);
-
-impl Number {
-    #[inline]
-    fn add(&self, change: i64) {
-        self.0.store(self.0.load(Relaxed) + change, Relaxed);
-    }
+/// What is counted, each in its place.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Orders,
+    Lines,
+    Payments,
+    Cents,
+    Deliveries,
+    OrdersInDoubt,
+    PaymentsInDoubt,
+    DeliveriesInDoubt,
 }
 
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Numbers {
-    orders: Number,
-    lines: Number,
-    payments: Number,
-    cents: Number,
-    deliveries: Number,
-    orders_in_doubt: Number,
-    payments_in_doubt: Number,
-    deliveries_in_doubt: Number,
-}
+/// The sums, in their places, by the names under which they go with a copy of the data.
+const NAMES: [&str; 8] = [
+    "orders",
+    "lines",
+    "payments",
+    "payment_cents",
+    "deliveries",
+    "orders_in_doubt",
+    "payments_in_doubt",
+    "deliveries_in_doubt",
+];
 
 /// The sums over all clients, and over what was done before to the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +58,17 @@ pub struct Sums {
 }
 
 impl Sums {
+    fn of(places: [i64; NAMES.len()]) -> Self {
+        let [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt] = places;
+        Self { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt }
+    }
+
+    fn in_places(&self) -> [i64; NAMES.len()] {
+        let &Self { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt } =
+            self;
+        [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt]
+    }
+
     /// What was added to the loaded rows, in bytes.
     pub fn bytes(&self) -> i64 {
         let [order, line, payment, delivery] =
@@ -70,48 +78,27 @@ impl Sums {
     }
 }
 
-type Of = fn(&Numbers) -> &Number;
-
-/// The numbers by the names under which they go with a copy of the data.
-const NAMED: [(&str, Of); 8] = [
-    ("orders", |numbers| &numbers.orders),
-    ("lines", |numbers| &numbers.lines),
-    ("payments", |numbers| &numbers.payments),
-    ("payment_cents", |numbers| &numbers.cents),
-    ("deliveries", |numbers| &numbers.deliveries),
-    ("orders_in_doubt", |numbers| &numbers.orders_in_doubt),
-    ("payments_in_doubt", |numbers| &numbers.payments_in_doubt),
-    ("deliveries_in_doubt", |numbers| &numbers.deliveries_in_doubt),
-];
-
-/// The name of a number in a data set; of the first it is the number's own.
-fn name_in(set: u32, name: &str) -> String {
-    if set == 0 { name.to_owned() } else { format!("{name}_{}", set + 1) }
+/// The names of a data set's sums; of the first they are the sums' own.
+fn names_in(set: u32) -> [String; NAMES.len()] {
+    NAMES.map(|name| if set == 0 { name.to_owned() } else { format!("{name}_{}", set + 1) })
 }
 
 /// The tallies of one database.
 #[derive(Debug)]
 pub struct Tallies {
-    sets: u32,
-    /// Each with the number of its data set.
-    all: Mutex<Vec<(u32, Arc<Numbers>)>>,
+    /// Of each data set.
+    sets: Vec<tallies::Tallies<{ NAMES.len() }>>,
 }
 
 impl Tallies {
     /// Those of a database of so many data sets.
     pub fn new(sets: u32) -> Self {
-        Self { sets, all: Mutex::default() }
-    }
-
-    fn push(&self, set: u32, numbers: Arc<Numbers>) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).push((set, numbers));
+        Self { sets: (0..sets).map(|_| tallies::Tallies::default()).collect() }
     }
 
     /// A tally for one client of a data set.
     pub fn open(&self, set: DataSet) -> Tally {
-        let numbers = Arc::<Numbers>::default();
-        self.push(set.number, numbers.clone());
-        Tally { numbers, set: set.number, journal: None }
+        Tally { numbers: self.sets[set.number as usize].open(), set: set.number, journal: None }
     }
 
     /// The same for a client that takes down what it is told.
@@ -121,41 +108,17 @@ impl Tallies {
 
     /// Adds what another process's clients were told.
     pub fn add(&self, set: u32, sums: &Sums) {
-        let numbers = Numbers::default();
-        let all = [
-            (&numbers.orders, sums.orders),
-            (&numbers.lines, sums.lines),
-            (&numbers.payments, sums.payments),
-            (&numbers.cents, sums.cents),
-            (&numbers.deliveries, sums.deliveries),
-            (&numbers.orders_in_doubt, sums.orders_in_doubt),
-            (&numbers.payments_in_doubt, sums.payments_in_doubt),
-            (&numbers.deliveries_in_doubt, sums.deliveries_in_doubt),
-        ];
-        all.into_iter().for_each(|(number, sum)| number.add(sum));
-        self.push(set, Arc::new(numbers));
-    }
-
-    fn sum(&self, set: u32, of: Of) -> i64 {
-        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter(|(number, _)| *number == set).map(|(_, numbers)| of(numbers).0.load(Relaxed)).sum()
+        self.sets[set as usize].add(sums.in_places());
     }
 
     /// The sums of each data set as of now.
     pub fn sums(&self) -> impl Iterator<Item = (DataSet, Sums)> + '_ {
-        DataSet::all(self.sets).map(|set| (set, self.sums_of(set.number)))
-    }
-
-    fn sums_of(&self, set: u32) -> Sums {
-        let [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt] =
-            NAMED.map(|(_, of)| self.sum(set, of));
-        Sums { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt }
+        DataSet::all(self.sets.len() as u32).zip(&self.sets).map(|(set, tallies)| (set, Sums::of(tallies.sums())))
     }
 
     /// The sums by name.
     pub fn state(&self) -> State {
-        let of_set = |set| NAMED.map(|(name, of)| (name_in(set, name), self.sum(set, of).max(0).cast_unsigned()));
-        (0..self.sets).flat_map(of_set).collect()
+        (0..).zip(&self.sets).flat_map(|(set, tallies)| state_of(names_in(set), tallies.sums())).collect()
     }
 
     /// Adds sums that another process has given.
@@ -163,16 +126,9 @@ impl Tallies {
     /// # Errors
     /// The name of one that is missing; nothing is added then.
     pub fn restore(&self, state: &State) -> Result<(), String> {
-        let mut sets = Vec::new();
-        for set in 0..self.sets {
-            let numbers = Numbers::default();
-            for (name, of) in NAMED {
-                let name = name_in(set, name);
-                of(&numbers).add(state.get(&name).ok_or(name)?.cast_signed());
-            }
-            sets.push(numbers);
-        }
-        (0..).zip(sets).for_each(|(set, numbers)| self.push(set, Arc::new(numbers)));
+        let all = (0..self.sets.len() as u32).map(|set| sums_of(names_in(set), state));
+        let all = all.collect::<Result<Vec<_>, String>>()?;
+        self.sets.iter().zip(all).for_each(|(tallies, sums)| tallies.add(sums));
         Ok(())
     }
 }
@@ -200,19 +156,24 @@ pub enum Done<'a> {
 
 /// One client's tally: its only writer.
 pub struct Tally {
-    numbers: Arc<Numbers>,
+    numbers: tallies::Tally<{ NAMES.len() }>,
     set: u32,
     /// Where it is taken down besides, for a proof after the client's process is gone.
     journal: Option<Box<dyn Journal>>,
 }
 
 impl Tally {
-    fn in_doubt(&self, write: Write) -> &Number {
-        match write {
-            Write::Order => &self.numbers.orders_in_doubt,
-            Write::Payment => &self.numbers.payments_in_doubt,
-            Write::Delivery => &self.numbers.deliveries_in_doubt,
-        }
+    fn add(&mut self, of: Of, change: i64) {
+        self.numbers.add(of as usize, change);
+    }
+
+    fn doubt(&mut self, write: Write, change: i64) {
+        let of = match write {
+            Write::Order => Of::OrdersInDoubt,
+            Write::Payment => Of::PaymentsInDoubt,
+            Write::Delivery => Of::DeliveriesInDoubt,
+        };
+        self.add(of, change);
     }
 
     /// A transaction is begun, and its end not known.
@@ -220,7 +181,7 @@ impl Tally {
     /// # Errors
     /// What keeps the journal from being written.
     pub fn begins(&mut self, write: Write) -> Result<(), EngineError> {
-        self.in_doubt(write).add(1);
+        self.doubt(write, 1);
         self.note(|set| Note::Begun(kind(set, write)))
     }
 
@@ -229,17 +190,17 @@ impl Tally {
     /// # Errors
     /// What keeps the journal from being written.
     pub fn ended(&mut self, write: Write, done: Option<Done<'_>>) -> Result<(), EngineError> {
-        self.in_doubt(write).add(-1);
+        self.doubt(write, -1);
         match &done {
             Some(Done::Order(order, _)) => {
-                self.numbers.orders.add(1);
-                self.numbers.lines.add(order.lines().len() as i64);
+                self.add(Of::Orders, 1);
+                self.add(Of::Lines, order.lines().len() as i64);
             }
             Some(Done::Payment(payment, _)) => {
-                self.numbers.payments.add(1);
-                self.numbers.cents.add(payment.cents);
+                self.add(Of::Payments, 1);
+                self.add(Of::Cents, payment.cents);
             }
-            Some(Done::Delivery(_, delivered)) => self.numbers.deliveries.add(i64::from(delivered.count())),
+            Some(Done::Delivery(_, delivered)) => self.add(Of::Deliveries, i64::from(delivered.count())),
             None => {}
         }
         self.note(|set| match &done {

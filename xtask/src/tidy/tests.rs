@@ -154,6 +154,9 @@ fn what_tests_share_is_for_tests_alone() {
     let dev = "[dev-dependencies]\nrumba-testkit.workspace = true\n";
     assert_eq!(arrows("crates/core", "rumba-core", dev), [""; 0]);
     assert_eq!(arrows("engines/lmdb", "rumba-engine-lmdb", &dev.replace("dev-", "")).len(), 1);
+    // Its suites know engines as traits.
+    assert_eq!(arrows("crates/testkit", "rumba-testkit", "[dependencies]\nrumba-core = {}\n"), [""; 0]);
+    assert_eq!(arrows("crates/testkit", "rumba-testkit", "[dependencies]\nrumba-engine-lmdb = {}\n").len(), 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::text_of;
 /// The block device that holds a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its number.
+    /// Its major and minor number, by which the kernel throttles and counts it.
     pub number: DeviceNumber,
     /// Its name: `sda2`.
     pub name: String,

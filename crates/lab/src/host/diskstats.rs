@@ -37,7 +37,6 @@ pub struct DeviceCounters {
     pub writes: u64,
     /// Reads and writes before merging, as a throttle counts them.
     pub submitted: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written; discards are not among them.
     pub write_bytes: u64,

@@ -36,15 +36,12 @@ pub struct Machine {
     pub cpus_allowed: Option<usize>,
     /// Whether CPUs share cores.
     pub smt: Option<bool>,
-    /// NUMA nodes.
     pub numa_nodes: Option<usize>,
     /// The frequency governors in force; empty when the kernel exposes none.
     pub governors: BTreeSet<String>,
-    /// Memory in bytes.
     pub memory_bytes: Option<u64>,
     /// What control groups leave of it, in bytes.
     pub memory_limit_bytes: Option<u64>,
-    /// Swap space in bytes.
     pub swap_bytes: Option<u64>,
     /// How readily the kernel swaps, 0 to 200.
     pub swappiness: Option<u32>,
@@ -54,7 +51,6 @@ pub struct Machine {
     pub page_bytes: usize,
     /// The kernel's release.
     pub kernel: String,
-    /// The distribution.
     pub distribution: Option<String>,
     /// The kernel's source of time.
     pub clock_source: Option<String>,
@@ -75,7 +71,6 @@ pub struct Storage {
     pub device: Result<Device, String>,
     /// What the device says of itself.
     pub device_facts: DeviceFacts,
-    /// The mount.
     pub mount: Option<Mount>,
     /// Bytes of the filesystem.
     pub total_bytes: Option<u64>,

@@ -142,17 +142,13 @@ pub struct KindCounts {
     pub count: u64,
     /// Operations given up.
     pub errors: u64,
-    /// Retries.
     pub retries: u64,
-    /// Rows.
     pub rows: u64,
     /// Nanoseconds that operations started late for reasons of the client's own.
     pub late_ns: u64,
     /// Statements: those that read, that write, and all others.
     pub statements: [u64; 3],
-    /// Service times.
     pub service: Times,
-    /// Response times.
     pub response: Times,
 }
 
@@ -170,7 +166,6 @@ impl Times {
         Self { sum_ns: 0, max_ns: 0, buckets: vec![0; BUCKETS] }
     }
 
-    /// Adds one time.
     pub fn add(&mut self, ns: u64) {
         self.sum_ns += ns;
         self.max_ns = self.max_ns.max(ns);

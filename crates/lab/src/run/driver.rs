@@ -32,7 +32,7 @@ pub struct Schedule {
     pub queue: QueueKind,
     /// Seconds over which the first operations of a closed loop are spread.
     pub spread_s: f64,
-    /// The seed of all that is drawn.
+    /// What each client's own seed is derived from.
     pub seed: u64,
 }
 

@@ -28,7 +28,6 @@ pub struct InFlight {
 /// What a client has in flight; times by the clients' clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing.
     Nothing,
     /// Something that cannot be told at this moment.
     Unsettled,
@@ -37,7 +36,6 @@ pub enum Stage {
         /// When it is due.
         intended_ns: u64,
     },
-    /// An operation.
     Operation {
         /// Its type.
         kind: OpKind,

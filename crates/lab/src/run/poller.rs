@@ -31,7 +31,6 @@ impl Interest {
 /// What came: something for the client that waits at a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The client.
     pub client: u32,
     /// The connection.
     pub fd: RawFd,

@@ -31,7 +31,6 @@ pub enum Action {
     Ask,
     /// More than the connection takes at once, and its echo's length as the answer.
     AskMuch,
-    /// A pause.
     Pause(Duration),
     /// Waits until another thread wakes it.
     BeWoken,
@@ -41,9 +40,7 @@ pub enum Action {
     Nothing,
     /// Closes its connection and makes a new one, whose number is mostly the old one's.
     Reconnect,
-    /// Fails.
     Fail,
-    /// Panics.
     Panic,
 }
 

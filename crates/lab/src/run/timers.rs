@@ -9,7 +9,6 @@ use std::time::Instant;
 pub struct Timer {
     at: Instant,
     order: u64,
-    /// The client.
     pub client: usize,
     /// The client's turn in which it said so: if it has been polled since, the timer means nothing.
     pub turn: u64,

@@ -10,6 +10,7 @@ use rumba_statistics::LEAST_REPEATS;
 
 use super::engines;
 use super::error::{Origin, SpecError};
+use super::known::Known;
 use super::node::{self, Node, Table, Tree};
 use super::run::{self, RUN_KEYS};
 use super::{Experiment, Overrides, build_text, take};
@@ -168,8 +169,8 @@ fn refuse_other_work(base: &Side, other: &Side, files: &Origin, registry: &Regis
     if one.workload != two.workload {
         return Err(differs(files, "the workload", (base, &one.workload), (other, &two.workload)));
     }
-    let known = registry.workload(&one.workload).map_or(&[][..], |workload| workload.settings());
-    for info in known {
+    let known = registry.workload(&one.workload).and_then(|workload| Known::of(workload, &one.workload_settings).ok());
+    for info in known.iter().flat_map(Known::all) {
         let value = |side: &Side| {
             let given = side.experiment.workload_settings.0.get(info.name);
             given.map_or_else(|| info.default.to_owned(), ToString::to_string)

@@ -12,6 +12,7 @@ use rumba_core::workload::{Test, engine_in_test};
 use super::claim::claims;
 use super::engines::{Asked, Engines, engines};
 use super::error::{Origin, SpecError};
+use super::known::Known;
 use super::node::{Node, Table, Tree};
 use super::run::run;
 use super::{BoundWorkload, Experiment, ab, clients, memory, names, take};
@@ -117,7 +118,6 @@ fn names_in_claims(engines: &[EngineConfig], tests: &[Test]) -> Vec<String> {
     engines.iter().flat_map(names).collect()
 }
 
-/// What is run.
 struct Work {
     workload: String,
     settings: Settings,
@@ -148,7 +148,10 @@ fn workload(table: &Table, root: &Node, registry: &Registry) -> Result<Work, Spe
     })?;
     let body = body.table(&format!("workload.{name}"))?;
     let settings = take::settings(body)?.as_described(workload.settings());
-    let checked = settings.check(name, workload.settings()).and_then(|()| {
+    let known = Known::of(workload, &settings).map_err(|error| take::at_setting(error, body, root))?;
+    let known = known.all();
+    let settings = settings.as_described(&known);
+    let checked = settings.check(name, &known).and_then(|()| {
         let tests = workload.tests(&settings)?;
         tests.iter().try_for_each(|test| workload.bind(&test.settings).map(drop))?;
         Ok((workload.bind(&settings)?, tests))

@@ -9,6 +9,7 @@ mod clients;
 mod engines;
 mod error;
 mod expand;
+mod known;
 mod ladder;
 mod limits;
 mod memory;
@@ -45,7 +46,7 @@ use crate::registry::Registry;
 use node::{Node, Table, Tree};
 use rumba_core::setting::Value;
 
-/// A checked experiment.
+/// An experiment that was read and checked: lists are expanded, defaults filled in, and nothing of it is made yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
     /// Its name; the results directory is named after it.
@@ -68,11 +69,11 @@ pub struct Experiment {
     pub shortages: Vec<Shortage>,
     /// What its engines were measured to need of memory, as conditions by name.
     pub memory_needs: Vec<(String, String)>,
-    /// How it is run.
+    /// Clients, times and repeats, the same for all engines.
     pub run: RunSpec,
     /// Engines that are compared with each other; the run is of a base and another if there are any.
     pub pairs: Vec<Pair>,
-    /// What it asserts.
+    /// Inequalities that are judged when the results are read.
     pub claims: Vec<Claim>,
     /// The whole experiment as TOML, command-line options merged in.
     pub as_run: String,
@@ -127,13 +128,13 @@ pub struct RunSpec {
     pub clients: Vec<u32>,
     /// How clients are executed.
     pub driver: DriverKind,
-    /// Warmup, seconds.
+    /// The shortest warmup, seconds.
     pub warmup_s: f64,
     /// The longest that it may last until the engine is steady, seconds; it ends by the clock if absent.
     pub warmup_most_s: Option<f64>,
     /// The longest time, in seconds, for which the loaded data is aged.
     pub age_s: Option<f64>,
-    /// Loops.
+    /// How many loops follow each other, without a pause.
     pub loops: u32,
     /// Length of a loop, seconds.
     pub loop_s: f64,
@@ -149,7 +150,7 @@ pub struct RunSpec {
     pub queue: Option<QueueKind>,
     /// Time for what is begun or due at the end of the loops, seconds.
     pub backlog_s: f64,
-    /// The seed of all randomness.
+    /// What every stream of random numbers is derived from.
     pub seed: u64,
     /// Whether the data is proven consistent.
     pub verify: bool,
@@ -229,9 +230,7 @@ fn finish(mut root: Node, overrides: &Overrides, registry: &Registry) -> Result<
         }
     }
     set::choose_engines(&mut root, &wanted, &overrides.set, registry)?;
-    for option in &overrides.set {
-        set::apply(&mut root, option, registry)?;
-    }
+    set::apply(&mut root, &overrides.set, registry)?;
     ab::apply(&mut root, overrides)?;
     build::experiment(&root, &wanted, registry)
 }

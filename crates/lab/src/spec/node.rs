@@ -23,9 +23,7 @@ pub struct Node {
 pub enum Tree {
     /// A single value.
     Scalar(Value),
-    /// A list.
     List(Vec<Node>),
-    /// A table.
     Table(Table),
 }
 

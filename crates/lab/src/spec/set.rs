@@ -4,6 +4,7 @@ use rumba_core::setting::Value;
 
 use super::engines::{COMMON_KEYS, ENGINE_KEYS};
 use super::error::{Origin, SpecError};
+use super::known;
 use super::limits::LIMIT_KEYS;
 use super::node::{Node, Table, Tree, from_value};
 use super::run::RUN_KEYS;
@@ -115,17 +116,28 @@ fn engine_name(node: &Node) -> Option<&str> {
     }
 }
 
-/// Applies one `--set key=value`.
+/// Applies every `--set key=value`: first those whose key an experiment always has, then those that other settings of
+/// the workload make known, so that `--set tables=4 --set script=mine.lua` says the same in either order.
 ///
 /// # Errors
 /// A key that nothing or more than one thing answers to.
-pub fn apply(root: &mut Node, option: &str, registry: &Registry) -> Result<(), SpecError> {
+pub fn apply(root: &mut Node, options: &[String], registry: &Registry) -> Result<(), SpecError> {
+    let later: Vec<&String> = options.iter().filter(|option| one(root, option, registry, &[]).is_err()).collect();
+    if later.is_empty() {
+        return Ok(());
+    }
+    let declared = known::declared(root, registry)?;
+    later.into_iter().try_for_each(|option| one(root, option, registry, &declared))
+}
+
+/// Applies one; nothing is changed if it is not understood.
+fn one(root: &mut Node, option: &str, registry: &Registry, declared: &[String]) -> Result<(), SpecError> {
     let origin = Origin::Option(format!("--set {option}"));
     let (key, value) = option.split_once('=').ok_or_else(|| {
         SpecError::new(&origin, "there is no `=` in it", "write --set key=value, as in --set clients=1,8")
     })?;
     let node = parse_value(value.trim(), &origin)?;
-    let path = resolve(root, key.trim(), &origin, registry)?;
+    let path = resolve(root, key.trim(), &origin, registry, declared)?;
     insert(root, &path, node);
     Ok(())
 }
@@ -164,7 +176,13 @@ enum Step {
     Index(usize),
 }
 
-fn resolve(root: &Node, key: &str, origin: &Origin, registry: &Registry) -> Result<Vec<Step>, SpecError> {
+fn resolve(
+    root: &Node,
+    key: &str,
+    origin: &Origin,
+    registry: &Registry,
+    declared: &[String],
+) -> Result<Vec<Step>, SpecError> {
     let Tree::Table(table) = &root.tree else { return Ok(Vec::new()) };
     if let Some(path) = engine_path(table, key) {
         return Ok(path);
@@ -186,14 +204,16 @@ fn resolve(root: &Node, key: &str, origin: &Origin, registry: &Registry) -> Resu
         found.push([vec!["limits"], bare("limits").split('.').collect()].concat());
     }
     let workload = workload_name(table);
-    let mut known: Vec<&'static str> = [RUN_KEYS, COMMON_KEYS, LIMIT_KEYS].concat();
+    let mut known: Vec<&str> = [RUN_KEYS, COMMON_KEYS, LIMIT_KEYS].concat();
     if let Some(workload) = workload.and_then(|name| registry.workload(name)) {
         let rest = key.strip_prefix("workload.").unwrap_or(key);
         let rest = rest.strip_prefix(workload.name()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(rest);
-        if workload.settings().iter().any(|info| info.name == rest) {
+        let own = workload.settings().iter().map(|info| info.name);
+        let all = own.chain(declared.iter().map(String::as_str));
+        if all.clone().any(|name| name == rest) {
             found.push(vec!["workload", workload.name(), rest]);
         }
-        known.extend(workload.settings().iter().map(|info| info.name));
+        known.extend(all);
     }
     match found.as_slice() {
         [one] => Ok(steps(one)),

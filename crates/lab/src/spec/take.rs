@@ -34,7 +34,6 @@ pub fn scalar<'a>(key: &str, node: &'a Node) -> Result<&'a Value, SpecError> {
     }
 }
 
-/// A text.
 pub fn text<'a>(key: &str, node: &'a Node) -> Result<&'a str, SpecError> {
     match scalar(key, node)? {
         Value::Text(text) => Ok(text),
@@ -58,7 +57,6 @@ pub fn int(key: &str, node: &Node, low: i64, high: i64) -> Result<i64, SpecError
     }
 }
 
-/// A positive number.
 pub fn positive(key: &str, node: &Node) -> Result<f64, SpecError> {
     let number = match scalar(key, node)? {
         Value::Int(number) => *number as f64,
@@ -132,7 +130,6 @@ fn wrong(key: &str, node: &Node, expected: &str) -> SpecError {
     SpecError::new(&node.origin, format!("{key} is {found}"), format!("{key} takes {expected}"))
 }
 
-/// A number.
 pub fn number(key: &str, node: &Node) -> Result<f64, SpecError> {
     match scalar(key, node)? {
         Value::Int(number) => Ok(*number as f64),
@@ -181,7 +178,7 @@ pub fn at_setting(error: SettingError, table: &Table, fallback: &Node) -> SpecEr
             place = inner.get(rest).or(place);
         }
     }
-    let unknown = error.problem.contains("no setting of this name");
+    let unknown = error.problem.contains("of this name");
     let origin = place.map_or(&fallback.origin, |node| if unknown { &node.key_origin } else { &node.origin });
     SpecError::new(origin, format!("{}: {}", error.key, error.problem), error.remedy)
 }

@@ -70,9 +70,7 @@ pub struct Process {
 pub struct Device {
     /// Reads and writes completed.
     pub operations: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub write_bytes: u64,
     /// Milliseconds in which it had something to do.
     pub busy_ms: u64,

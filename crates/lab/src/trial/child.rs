@@ -19,7 +19,6 @@ use crate::registry::Registry;
 /// What a trial's process is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    /// The plan.
     pub plan: TrialPlan,
     /// An existing directory for the instance: empty, or with a copy of the data of another.
     pub data_dir: PathBuf,

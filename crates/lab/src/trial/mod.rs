@@ -44,7 +44,6 @@ use sync::Synced;
 
 /// What a trial needs.
 pub struct Job<'a> {
-    /// The plan.
     pub plan: &'a TrialPlan,
     /// The engine it asks for.
     pub engine: &'a dyn Engine,

@@ -44,7 +44,7 @@ pub trait Software: Sized {
         Ok(())
     }
 
-    /// Its version.
+    /// The version that its program prints.
     fn version(&self) -> Version;
 
     /// What it is, with the version in its own words: `MariaDB 10.11.14-MariaDB`.
@@ -64,9 +64,9 @@ pub trait Software: Sized {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
-    /// `mariadb@10.11`.
+    /// What experiments and `rumba engines install` call it: `mariadb@10.11`.
     pub name: String,
-    /// What it is, for people.
+    /// One line for `rumba engines`: whose build, from where.
     pub about: String,
     /// The engines of rumba's that it has.
     pub engines: Vec<String>,
@@ -189,7 +189,7 @@ impl Release {
         self.debian.is_some() || self.npm.is_some() || self.wheel.is_some()
     }
 
-    /// The command that installs it.
+    /// The command that installs it, as it is pasted into a shell.
     pub fn install_command(&self) -> String {
         match &self.system_package {
             Some(package) if !self.can_be_installed() => format!("apt-get install {package}"),
@@ -197,7 +197,7 @@ impl Release {
         }
     }
 
-    /// What of it is here.
+    /// The version that is installed, or what is missing and the command that installs it.
     pub fn availability<S: Software>(&self) -> Availability {
         match self.software::<S>() {
             Some(software) => available(&software),

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
-use rumba_core::kv::{KeySpace, KvSession};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_core::kv::KeySpace;
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_lmdb::Lmdb;
+#[allow(unused_imports)] // Each test file uses its part.
+pub use rumba_testkit::key_value::{get, session};
 use tempfile::TempDir;
 
 pub const ROWS: usize = 0;
@@ -36,24 +38,14 @@ pub fn open_in(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
 }
 
 /// With a map that valgrind can map too (32 GiB at most).
+pub fn small(durability: Durability) -> EngineConfig {
+    config(durability, &[("map_size", Value::Text("1GiB".into()))])
+}
+
 pub fn open() -> (TempDir, Box<dyn Instance>) {
     let dir = tempfile::tempdir().unwrap();
-    let instance = open_in(dir.path(), &config(Durability::NoSync, &[("map_size", Value::Text("1GiB".into()))]));
+    let instance = open_in(dir.path(), &small(Durability::NoSync));
     (dir, instance)
-}
-
-pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
-    match instance.session().unwrap() {
-        Session::Kv(session) => session,
-        Session::Sql(_) => panic!("lmdb gave an SQL session"),
-    }
-}
-
-pub fn get(session: &mut dyn KvSession, space: usize, key: &[u8]) -> Option<Vec<u8>> {
-    let mut value = b"left over".to_vec();
-    let found = session.get(space, key, &mut value).unwrap();
-    assert!(found || value.is_empty(), "an absent key must leave no value behind");
-    found.then_some(value)
 }
 
 pub fn counter(instance: &dyn Instance, name: &str) -> f64 {

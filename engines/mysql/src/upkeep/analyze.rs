@@ -3,7 +3,7 @@
 use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, query};
-use crate::external::{quoted, text};
+use crate::existing::{quoted, text};
 
 const CALL: &str = "ANALYZE TABLE";
 

@@ -2,9 +2,9 @@
 //!
 //! Settle gathers statistics and pays the debt, so that a run starts in the
 //! shape in which it will end. Drain pays the debt and no more. Both wait as long
-//! as there is progress. On a server of rumba's own, which ends with its trial, they
-//! change variables to make it hurry, and set them back whatever happens; on one that
-//! others run they change none: see [`theirs`]. docs/engines/mysql-counters.md says which.
+//! as there is progress. On a managed server, which ends with its trial, they
+//! change variables to make it hurry, and set them back whatever happens; on an existing
+//! one they change none: see [`existing`]. docs/engines/mysql-counters.md says which.
 
 mod analyze;
 mod globals;
@@ -12,14 +12,14 @@ mod innodb;
 mod rocksdb;
 #[cfg(test)]
 mod tests;
-pub mod theirs;
+pub mod existing;
 
 use rumba_core::error::EngineError;
 
 use crate::counters::{Ask, Kind, Server, query};
 pub use rumba_server_kit::wait::Patience;
 
-/// Brings the tables of `schema`, on a server of rumba's own, to the state in which
+/// Brings the tables of `schema`, on a managed server, to the state in which
 /// reads after a load are representative. May take minutes: the connection must bear answers that are
 /// long in coming (`ANALYZE TABLE`, a flush).
 ///
@@ -39,7 +39,7 @@ pub fn settle(admin: &mut dyn Ask, server: &Server, schema: &str, patience: &Pat
     }
 }
 
-/// Pays what a server of rumba's own has put off, and no more. May take minutes, see [`settle`].
+/// Pays what a managed server has put off, and no more. May take minutes, see [`settle`].
 ///
 /// # Errors
 /// See [`settle`].

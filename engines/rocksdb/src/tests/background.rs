@@ -1,9 +1,8 @@
 //! Settle, drain, debt, compression, logs, and a device that is full.
 
-use std::process::Command;
-
 use rumba_core::error::EngineError;
 use rumba_core::setting::Value;
+use rumba_testkit::full::{self, Full};
 
 use super::*;
 
@@ -197,55 +196,14 @@ fn counters_tell_levels_sizes_and_stalls() {
     assert!(gauge(&counters, "block_cache_usage_bytes") <= (4 << 20) as f64);
 }
 
-/// A small file system in memory, unmounted when it goes.
-struct Tmpfs(TempDir);
-
-impl Tmpfs {
-    fn mount(size: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let options = format!("size={size}");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "rumba-test"]).arg(dir.path()).status();
-        assert!(mount.is_ok_and(|status| status.success()));
-        Self(dir)
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        // Lazily: a process that another test has just forked holds what was open here until it becomes its program.
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 #[needs(Tmpfs)]
 fn a_full_device_is_called_one_and_the_instance_still_closes() {
     for durability in [Durability::None, Durability::NoSync] {
-        let tmpfs = Tmpfs::mount("16m");
-        let config = EngineConfig { durability, ..config() };
-        let instance = RocksDb.open(tmpfs.0.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
-        let mut session = session(&*instance);
-        let value = [7u8; 4096];
-        let mut row = 0u64;
-        let error = loop {
-            row += 1;
-            assert!(row < 100_000, "16 MiB took {row} rows of 4 KiB");
-            let key = row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-            session.begin().unwrap();
-            session.put(NODE, &key, &value).unwrap();
-            if let Err(error) = session.commit() {
-                break error;
-            }
-        };
-        assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
-        session.rollback().unwrap();
-        let mut batch = Batch::default();
-        batch.push(NODE, b"one more", &value);
-        let error = session.load(&batch).unwrap_err();
-        assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
+        let Full { instance, device } = full::is_named(&RocksDb, &EngineConfig { durability, ..config() }, 16);
         let error = instance.drain().unwrap_err();
         assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
-        drop(session);
         instance.close().unwrap();
+        drop(device);
     }
 }

@@ -1,6 +1,7 @@
-//! What a durability does: a log or none, a sync or none.
+//! What a durability does, a log or none, a sync or none; and what it promises when the process is killed.
 
 use rumba_core::setting::Value;
+use rumba_testkit::crash::{self, Death};
 
 use super::*;
 
@@ -49,4 +50,26 @@ fn every_commit_and_load_is_synced_under_sync_and_none_otherwise() {
     assert_eq!(options, (true, false));
     assert_eq!(syncs(Durability::NoSync), (0.0, 0.0, (false, false)));
     assert_eq!(syncs(Durability::None), (0.0, 0.0, (false, true)));
+}
+
+const WRITER: &str = "tests::durability::commit_until_killed";
+
+#[test]
+fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
+    for durability in [Durability::NoSync, Durability::Sync] {
+        crash::loses_no_commit(&RocksDb, &EngineConfig { durability, ..config() }, WRITER);
+    }
+}
+
+/// What `none` gives up; it also shows that the test above could fail.
+#[test]
+fn a_killed_process_loses_the_memtables_under_none() {
+    let config = EngineConfig { durability: Durability::None, ..config() };
+    assert_eq!(crash::survivors(&RocksDb, &config, WRITER, Death::AfterTheLast), 0);
+}
+
+#[test]
+#[ignore = "run by the tests above in a process of its own"]
+fn commit_until_killed() {
+    crash::commit_until_killed(&RocksDb);
 }

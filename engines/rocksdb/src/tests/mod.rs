@@ -2,18 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod background;
-mod crash;
 mod durability;
-mod oracle;
 mod session;
 mod settings;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Schema, Session};
-use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Gauge, Instance, Schema};
+use rumba_core::kv::{Batch, KeySpace, KvSession};
 use rumba_core::setting::{Settings, Value};
+use rumba_testkit::key_value::{self, get, put, scan, session};
 use tempfile::TempDir;
 
 use crate::RocksDb;
@@ -82,34 +81,6 @@ impl std::ops::Deref for Lab {
     fn deref(&self) -> &Self::Target {
         self.instance.as_deref().unwrap()
     }
-}
-
-fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
-    match instance.session().unwrap() {
-        Session::Kv(session) => session,
-        Session::Sql(_) => unreachable!("rocksdb is a key-value engine"),
-    }
-}
-
-/// Commits one row.
-fn put(session: &mut dyn KvSession, space: usize, key: &[u8], value: &[u8]) {
-    session.begin().unwrap();
-    session.put(space, key, value).unwrap();
-    session.commit().unwrap();
-}
-
-fn get(session: &mut dyn KvSession, space: usize, key: &[u8]) -> Option<Vec<u8>> {
-    let mut value = b"left over".to_vec();
-    session.get(space, key, &mut value).unwrap().then_some(value)
-}
-
-fn scan(session: &mut dyn KvSession, space: usize, from: &[u8], to: &[u8], limit: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut rows = Vec::new();
-    let visited = session
-        .scan(space, Scan { from, to, limit }, &mut |key, value| rows.push((key.to_vec(), value.to_vec())))
-        .unwrap();
-    assert_eq!(visited, rows.len());
-    rows
 }
 
 /// Loads rows of 100 bytes that compress to about half, in batches.

@@ -249,3 +249,8 @@ fn closing_under_an_open_session_is_refused_and_the_session_survives() {
     assert!(error.to_string().contains("a session is still open"), "{error}");
     assert_eq!(get(&mut *session, NODE, b"a"), Some(b"1".to_vec()));
 }
+
+#[test]
+fn sessions_agree_with_a_sorted_map() {
+    key_value::agrees_with_a_map(&RocksDb, &config());
+}

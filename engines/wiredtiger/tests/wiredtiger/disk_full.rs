@@ -4,53 +4,27 @@
 //! running; so a process of its own fills the device.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
-use rumba_core::error::EngineError;
-use rumba_core::kv::Batch;
+use rumba_core::engine::{Durability, Engine, EngineConfig, Schema};
 use rumba_core::setting::Value;
 use rumba_engine_wiredtiger::WiredTiger;
+use rumba_testkit::mounts::Tmpfs;
+use rumba_testkit::{full, key_value, process};
 
 use crate::{SPACES, settings, unlogged};
 
 const DIRECTORY: &str = "RUMBA_TEST_FULL_DIRECTORY";
 const DURABILITY: &str = "RUMBA_TEST_FULL_DURABILITY";
 
-/// A small file system, unmounted when dropped.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    fn mount() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=32m", "rumba-test"])
-            .arg(dir.path())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        assert!(mounted);
-        Self(dir)
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        // Lazily: a process that another test has just forked holds what was open here until it becomes its program.
-        let status = Command::new("umount").arg("-l").arg(self.0.path()).status();
-        assert!(status.is_ok_and(|status| status.success()) || std::thread::panicking(), "umount failed");
-    }
-}
-
 #[test]
 #[needs(Tmpfs)]
 fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
     for durability in [Durability::None, Durability::NoSync] {
-        let small = Small::mount();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "disk_full::fill_the_directory_of_the_environment", "--ignored", "--nocapture"])
-            .env(DIRECTORY, small.0.path())
+        let small = Tmpfs::of_mebibytes(32);
+        let mut child = process::with_test("disk_full::fill_the_directory_of_the_environment")
+            .env(DIRECTORY, small.path())
             .env(DURABILITY, durability.name())
             .stdout(Stdio::piped())
             .spawn()
@@ -72,27 +46,6 @@ fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
     }
 }
 
-fn fill(dir: &Path, instance: &dyn Instance) -> EngineError {
-    let Ok(Session::Kv(mut session)) = instance.session() else { panic!("no session in {}", dir.display()) };
-    let mut batch = Batch::default();
-    for turn in 0u64.. {
-        batch.clear();
-        for row in 0..100 {
-            // Spread over the tree, so that pages are evicted and not only appended.
-            let key = (turn * 100 + row).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
-            batch.push(0, &key, &key.repeat(64));
-        }
-        while let Err(error) = session.load(&batch) {
-            // A cache full of dirty pages, which eviction makes room in.
-            if !error.is_conflict() {
-                return error;
-            }
-            std::thread::yield_now();
-        }
-    }
-    unreachable!("the device is small")
-}
-
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn fill_the_directory_of_the_environment() {
@@ -109,6 +62,7 @@ fn fill_the_directory_of_the_environment() {
         EngineConfig { cache: 8 << 20, ..unlogged() }
     };
     let instance = WiredTiger.open(dir, &config, Schema::KeyValue(SPACES)).unwrap();
-    println!("full: {}", fill(dir, &*instance));
+    let (full, _) = full::fill(&mut *key_value::session(&*instance));
+    println!("full: {full}");
     println!("closed: {:?}", instance.close());
 }

@@ -8,8 +8,8 @@ rumba_testkit::main!();
 
 mod availability;
 mod conflicts;
+mod crash;
 mod disk_full;
-mod oracle;
 mod session;
 mod settings;
 mod upkeep;
@@ -17,10 +17,11 @@ mod upkeep;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_core::kv::{Batch, KeySpace, KvSession};
 use rumba_core::setting::{Settings, Value};
 use rumba_engine_wiredtiger::WiredTiger;
+use rumba_testkit::key_value;
 use tempfile::TempDir;
 
 const SPACES: &[KeySpace] = &[
@@ -65,10 +66,7 @@ impl Database {
     }
 
     fn session(&self) -> Box<dyn KvSession> {
-        match self.instance.session().unwrap() {
-            Session::Kv(session) => session,
-            Session::Sql(_) => panic!("wiredtiger is a key-value engine"),
-        }
+        key_value::session(&*self.instance)
     }
 
     fn gauge(&self, name: &str) -> f64 {
@@ -90,14 +88,11 @@ fn load(session: &mut dyn KvSession, rows: usize) {
 }
 
 fn put(session: &mut dyn KvSession, key: &[u8], value: &[u8]) {
-    session.begin().unwrap();
-    session.put(0, key, value).unwrap();
-    session.commit().unwrap();
+    key_value::put(session, 0, key, value);
 }
 
 fn get(session: &mut dyn KvSession, key: &[u8]) -> Option<Vec<u8>> {
-    let mut value = b"left over".to_vec();
-    session.get(0, key, &mut value).unwrap().then_some(value)
+    key_value::get(session, 0, key)
 }
 
 fn files(dir: &Path) -> Vec<std::path::PathBuf> {

@@ -1,8 +1,10 @@
 //! Every call of a session, alone.
 
 use rumba_core::kv::{Batch, Scan};
+use rumba_engine_wiredtiger::WiredTiger;
+use rumba_testkit::key_value;
 
-use crate::{Database, config, get, load, put};
+use crate::{Database, config, get, load, put, unlogged};
 
 #[test]
 fn what_is_put_is_read_replaced_and_removed() {
@@ -197,4 +199,9 @@ fn long_values_survive_a_checkpoint() {
     put(&mut *session, b"long", &long);
     database.instance.drain().unwrap();
     assert_eq!(get(&mut *session, b"long"), Some(long));
+}
+
+#[test]
+fn a_session_is_a_sorted_map_with_transactions() {
+    key_value::agrees_with_a_map(&WiredTiger, &unlogged());
 }

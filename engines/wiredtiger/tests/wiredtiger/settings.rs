@@ -3,6 +3,7 @@
 use rumba_core::engine::{Durability, Engine, EngineConfig};
 use rumba_core::setting::{SettingError, Value};
 use rumba_engine_wiredtiger::WiredTiger;
+use rumba_testkit::process;
 
 use crate::{Database, config, settings, unlogged};
 
@@ -144,8 +145,7 @@ fn settings_in_force_are_those_asked_for() {
 /// The library would let the variable override what the experiment says.
 #[test]
 fn settings_from_the_environment_are_refused() {
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "settings::print_the_check", "--ignored", "--nocapture"])
+    let output = process::with_test("settings::print_the_check")
         .env("WIREDTIGER_CONFIG", "eviction_target=50")
         .output()
         .unwrap();

@@ -1,64 +1,25 @@
 //! A MariaDB of the tests' own: private directory, Unix socket, a port on loopback, TLS.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
 use std::net::TcpListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, Weak, mpsc};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Param, SqlSession, Statement};
 use rumba_core::worker::block_on;
 use rumba_protocol_mysql::{Address, Admin, Secret, SessionOptions, Target, Tls, WireSession};
+use rumba_testkit::mariadb::{Installed, MariaDb};
+use rustix::process::Signal;
 
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running server; it is killed and removed when the last test drops it.
 pub struct Server {
-    child: Mutex<Child>,
-    launch: Launch,
-    dir: tempfile::TempDir,
+    server: MariaDb,
     pub port: u16,
-}
-
-/// How it is started.
-struct Launch {
-    mariadbd: PathBuf,
-    options: Vec<String>,
-}
-
-impl Launch {
-    fn command(&self, dir: &Path, port: u16) -> Command {
-        let mut command = Command::new(&self.mariadbd);
-        let at = |name: &str| dir.join(name).display().to_string();
-        command.arg("--no-defaults").arg("--user=root").arg("--bind-address=127.0.0.1").arg("--skip-name-resolve");
-        for (option, value) in [
-            ("datadir", at("data")),
-            ("tmpdir", dir.display().to_string()),
-            ("socket", at("s")),
-            ("pid-file", at("pid")),
-            ("port", port.to_string()),
-            ("ssl-ca", at("ca.pem")),
-            ("ssl-cert", at("server.pem")),
-            ("ssl-key", at("server.key")),
-            ("plugin-load-add", "auth_ed25519".into()),
-            ("plugin-maturity", "unknown".into()),
-            ("local-infile", "1".into()),
-            ("max-allowed-packet", "64M".into()),
-            ("innodb-buffer-pool-size", "64M".into()),
-            ("innodb-log-file-size", "192M".into()),
-            ("innodb-flush-log-at-trx-commit", "0".into()),
-            ("sql-mode", "STRICT_TRANS_TABLES".into()),
-        ] {
-            command.arg(format!("--{option}={value}"));
-        }
-        command.args(&self.options).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(OpenOptions::new().create(true).append(true).open(dir.join("log")).unwrap());
-        command
-    }
 }
 
 impl Server {
@@ -76,38 +37,47 @@ impl Server {
 
     /// A server of one's own.
     pub fn start(options: &[&str]) -> Self {
-        let mariadbd = found("mariadbd").unwrap();
-        let dir = tempfile::Builder::new().prefix("rumba-mysql-").tempdir().unwrap();
-        install(dir.path());
-        certify(dir.path());
+        let installed = Installed::new();
+        let dir = installed.directory();
+        certify(dir);
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let options = options.iter().map(|&option| option.to_owned()).collect();
-        let launch = Launch { mariadbd, options };
-        let child = Mutex::new(spawn(launch.command(dir.path(), port)));
-        let server = Self { child, launch, dir, port };
-        server.wait();
+        let at = |name: &str| dir.join(name).display().to_string();
+        let own = [
+            ("skip-networking", "0".into()),
+            ("bind-address", "127.0.0.1".into()),
+            ("skip-name-resolve", "1".into()),
+            ("port", port.to_string()),
+            ("ssl-ca", at("ca.pem")),
+            ("ssl-cert", at("server.pem")),
+            ("ssl-key", at("server.key")),
+            ("plugin-load-add", "auth_ed25519".into()),
+            ("plugin-maturity", "unknown".into()),
+            ("local-infile", "1".into()),
+            ("max-allowed-packet", "64M".into()),
+            ("innodb-buffer-pool-size", "64M".into()),
+            ("innodb-log-file-size", "192M".into()),
+            ("innodb-flush-log-at-trx-commit", "0".into()),
+            ("sql-mode", "STRICT_TRANS_TABLES".into()),
+        ];
+        let own = own.iter().map(|(option, value)| format!("--{option}={value}"));
+        let options: Vec<String> = own.chain(options.iter().map(|&option| option.to_owned())).collect();
+        let server = Self { server: installed.start(&options), port };
+        server.make_schema();
         server
     }
 
     /// Starts it again after [`Server::kill`], where it was.
     pub fn start_again(&self) {
-        *self.child.lock().unwrap() = spawn(self.launch.command(self.dir.path(), self.port));
-        self.wait();
+        self.server.start_again();
+        self.make_schema();
     }
 
-    fn wait(&self) {
-        let started = Instant::now();
-        while let Err(error) = Admin::connect(&self.root(), TIMEOUT) {
-            let ended = self.child.lock().unwrap().try_wait().unwrap();
-            let log = || std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
-            assert!(ended.is_none() && started.elapsed() < Duration::from_secs(120), "{error}\n{}", log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+    fn make_schema(&self) {
         self.admin().query("CREATE DATABASE IF NOT EXISTS test CHARACTER SET latin1").unwrap();
     }
 
     pub fn socket(&self) -> Address {
-        Address::Socket(self.dir.path().join("s"))
+        Address::Socket(self.server.socket())
     }
 
     pub fn tcp(&self) -> Address {
@@ -115,7 +85,7 @@ impl Server {
     }
 
     pub fn ca(&self) -> PathBuf {
-        self.dir.path().join("ca.pem")
+        self.server.directory().join("ca.pem")
     }
 
     fn root(&self) -> Target {
@@ -148,32 +118,18 @@ impl Server {
         [self.test(), tcp, tls].map(|target| WireSession::connect(&target, options).unwrap())
     }
 
-    /// kill -STOP: it takes nothing from its sockets until [`Server::go_on`].
+    /// It takes nothing from its sockets until [`Server::go_on`].
     pub fn pause(&self) {
-        self.signal(rustix::process::Signal::STOP);
+        self.server.signal(Signal::STOP);
     }
 
-    /// kill -CONT.
     pub fn go_on(&self) {
-        self.signal(rustix::process::Signal::CONT);
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        let child = self.child.lock().unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        self.server.signal(Signal::CONT);
     }
 
     /// kill -9.
     pub fn kill(&self) {
-        let mut child = self.child.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
+        self.server.kill();
     }
 }
 
@@ -215,41 +171,6 @@ pub fn ints(session: &mut WireSession, sql: &str) -> Result<Vec<i64>, EngineErro
 pub fn load(session: &mut WireSession, rows: Statement, values: &[Param<'_>]) -> Result<Answer, EngineError> {
     let session: &mut dyn SqlSession = session;
     block_on(session.load_rows(rows, values))
-}
-
-/// Starts a process that ends when this one does, however this one ends. The
-/// kernel watches the thread that started it, so that thread must never end.
-fn spawn(mut command: Command) -> Child {
-    let (started, child) = mpsc::channel();
-    std::thread::spawn(move || {
-        // SAFETY: one system call between fork and exec, nothing allocated.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-                Ok(())
-            })
-        };
-        started.send(command.spawn().unwrap()).unwrap();
-        loop {
-            std::thread::park();
-        }
-    });
-    child.recv().unwrap()
-}
-
-fn found(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    places.map(|place| place.join(program)).find(|place| place.is_file())
-}
-
-fn install(dir: &Path) {
-    let data = format!("--datadir={}", dir.join("data").display());
-    let tmp = format!("--tmpdir={}", dir.display());
-    run(
-        "mariadb-install-db",
-        ["--no-defaults", &data, &tmp, "--auth-root-authentication-method=normal", "--user=root", "--skip-test-db"],
-    );
 }
 
 /// An authority, the server's certificate from it, and an authority that has nothing to do with it.

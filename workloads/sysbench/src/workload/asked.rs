@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rumba_core::setting::{SettingError, Settings};
 use rumba_sysbench::command_line::{self, CommandLine, Unknown};
-use rumba_sysbench::options::{Group, OptionInfo, Source};
+use rumba_sysbench::options::{OptionInfo, Source};
 use rumba_sysbench::{OptionSet, Refusal, Settings as General, version};
 
+use super::named::{self, Word};
 use super::sessions::Sessions;
 use crate::bundled::SCRIPTS;
 use crate::host::Host;
@@ -15,9 +16,6 @@ use crate::interpreter::{Fill, Interpreter};
 use crate::options;
 use crate::random::{Shapes, Unique};
 use crate::setup::{Events, Script, Setup};
-
-/// Options of sysbench's own that a script's events may depend on; the experiment says all else.
-const TAKEN: [&str; 5] = ["mysql_ignore_errors", "sqlite_ignore_errors", "luajit_cmd", "validate", "rand_zipfian_exp"];
 
 /// A script with its options, checked.
 #[derive(Clone, Debug)]
@@ -46,13 +44,16 @@ impl Asked {
         if !is_bundled(script) && !Path::new(script).is_file() {
             return Err(no_script(script));
         }
+        let named = named::of(settings, script)?;
+        let refused = |refusal: &Refusal| named::refusal(refusal, &named, script);
         let words = words(settings.text("options").unwrap_or_default())?;
+        // Of one option the last word counts: what a test of a suite adds to `options` is the last.
+        let words = named.iter().map(Word::argument).chain(words);
         let argv = std::iter::once("sysbench".to_owned()).chain(words).chain([script.to_owned(), "run".to_owned()]);
         let line = command_line::parse(argv).map_err(|refusal| refused(&refusal))?;
         let mut set = OptionSet::general();
         let mut read = |path: &str| std::fs::read_to_string(path);
         let applied = line.apply(&mut set, &mut read);
-        let unread = |words: String| SettingError::new("script", words, "mend the script, or name another");
         let setup = Arc::new(shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?);
         let main = Interpreter::new(&setup, 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
         options::declare(&main, &mut set).map_err(|error| unread(error.to_string()))?;
@@ -141,7 +142,6 @@ pub(super) fn script_of(settings: &Settings) -> &str {
 pub(super) fn suite_of(script: &str) -> Result<Option<(String, Vec<String>)>, SettingError> {
     let line = CommandLine { test: Some(script.to_owned()), ..CommandLine::default() };
     let set = OptionSet::general();
-    let unread = |words: String| SettingError::new("script", words, "mend the script, or name another");
     let setup = shared(&line, &set, "run", 0, None).map_err(|refusal| refused(&refusal))?;
     let main = Interpreter::new(&Arc::new(setup), 0, Arc::default()).map_err(|error| unread(error.to_string()))?;
     main.suite().map_err(|error| unread(error.to_string()))
@@ -190,7 +190,7 @@ impl Tables {
     }
 }
 
-fn shared(
+pub(super) fn shared(
     line: &CommandLine,
     set: &OptionSet,
     command: &str,
@@ -218,7 +218,7 @@ pub(super) fn is_bundled(script: &str) -> bool {
     SCRIPTS.iter().any(|(name, _)| *name == script)
 }
 
-fn no_script(script: &str) -> SettingError {
+pub(super) fn no_script(script: &str) -> SettingError {
     let names = SCRIPTS.iter().map(|(name, _)| *name).filter(|name| *name != "oltp_common");
     let remedy = match rumba_core::nearest(script, names.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
@@ -227,7 +227,7 @@ fn no_script(script: &str) -> SettingError {
     SettingError::new("script", format!("`{script}` is neither a bundled script nor a file"), remedy)
 }
 
-fn words(options: &str) -> Result<Vec<String>, SettingError> {
+pub(super) fn words(options: &str) -> Result<Vec<String>, SettingError> {
     let words = shlex::split(options).ok_or_else(|| {
         SettingError::new("options", "a quotation mark is the only one of its kind", "close it, or escape it by \\")
     })?;
@@ -240,30 +240,25 @@ fn words(options: &str) -> Result<Vec<String>, SettingError> {
     }
 }
 
-fn refused(refusal: &Refusal) -> SettingError {
+/// A script that cannot be read, in its own words.
+pub(super) fn unread(words: String) -> SettingError {
+    SettingError::new("script", words, "mend the script, or name another")
+}
+
+pub(super) fn refused(refusal: &Refusal) -> SettingError {
     let words = refusal.to_string();
     let words = words.trim_start_matches("FATAL: ").to_owned();
     SettingError::new("options", words, "`rumba sysbench SCRIPT help` lists a script's options")
 }
 
-/// An experiment says how many clients there are, for how long they run and against what.
+/// Refuses what `options` say and the experiment does.
 fn refuse_what_the_experiment_says(set: &OptionSet, key: &str, info: &OptionInfo) -> Result<(), SettingError> {
-    let is_scripts = matches!(info.group, Group::Script | Group::Random);
-    if set.source(key) != Some(Source::CommandLine) || is_scripts || TAKEN.contains(&key) {
-        return Ok(());
-    }
-    let instead = match key {
-        "threads" | "num_threads" => "run.clients, and run.load_clients for prepare",
-        "time" | "max_time" => "run.loop and run.loops",
-        "warmup_time" => "run.warmup",
-        "rate" | "tx_rate" => "run.rate",
-        "events" | "max_requests" => "run.loop: events are counted, not bounded",
-        "percentile" | "histogram" | "report_interval" | "report_checkpoints" | "report_json" => {
-            "`rumba report`, which has all percentiles, intervals and JSON"
+    match named::said_by(key, info) {
+        Some(instead) if set.source(key) == Some(Source::CommandLine) => {
+            Err(named::not_a_scripts_to_say("options", &info.name, instead))
         }
-        _ => "the engine's own settings, or nothing: experiments provision the database and connect to it",
-    };
-    Err(SettingError::new("options", format!("--{} is not a script's to say", info.name), format!("use {instead}")))
+        _ => Ok(()),
+    }
 }
 
 /// What a table's definition ends with, as the bundled scripts' options have it.
@@ -282,7 +277,7 @@ fn of_tables(table_options: &str) -> Vec<(&'static str, String)> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use rumba_core::setting::Value;
+    use rumba_core::setting::{Kind, Value};
 
     fn asked(given: &[(&str, &str)]) -> Result<Asked, SettingError> {
         let value = |(name, value): &(&str, &str)| ((*name).to_owned(), Value::Text((*value).to_owned()));
@@ -302,6 +297,42 @@ mod tests {
         assert_eq!(asked.tables().map(|tables| (tables.tables, tables.rows)), Some((3, 100)));
         assert_eq!(asked.data_bytes(), 300 * (186 + 8));
         assert_eq!(asked.given(), "--tables=3 --table-size=100 --rand-type=uniform");
+    }
+
+    fn settings(given: &[(&str, Value)]) -> Settings {
+        Settings(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    }
+
+    #[test]
+    fn a_scripts_options_are_settings_by_their_names() {
+        let given = [("table-size", Value::Int(100)), ("tables", Value::Int(3)), ("auto_inc", Value::Bool(false))];
+        let infos = named::declared(&settings(&given)).unwrap();
+        let info = |name: &str| infos.iter().find(|info| info.name == name).unwrap();
+        assert_eq!(info("table-size").default, "10000");
+        assert_eq!((info("auto_inc").kind, info("auto_inc").default.as_str()), (Kind::Bool, "true"));
+        assert!(infos.iter().all(|info| info.name != "table_size" && info.name != "threads"));
+        let asked = Asked::read(&settings(&given)).unwrap();
+        assert_eq!(asked.given(), "--auto_inc=off --table-size=100 --tables=3");
+        assert_eq!(asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)), Some((3, 100, false)));
+        // What a test of a suite says comes behind them.
+        let more = [("range_size", Value::Int(5)), ("options", Value::Text("--range-size=7".to_owned()))];
+        assert_eq!(Asked::read(&settings(&more)).unwrap().options.int("range_size"), Ok(7));
+    }
+
+    #[test]
+    fn an_option_that_the_script_does_not_have_is_refused_with_the_nearest() {
+        let refused = |name: &str, value: Value| {
+            let error = named::declared(&settings(&[(name, value)])).unwrap_err();
+            format!("{error}; {}", error.remedy)
+        };
+        let words = refused("tabels", Value::Int(3));
+        assert_eq!(words, "tabels: the script oltp_read_write has no option of this name; did you mean `tables`?");
+        assert!(refused("scirpt", Value::Int(3)).contains("did you mean `script`?"));
+        assert!(refused("threads", Value::Int(3)).contains("use run.clients"));
+        let both = [("tables", Value::Int(3)), ("options", Value::Text("--tables=4".to_owned()))];
+        assert!(named::declared(&settings(&both)).unwrap_err().problem.contains("`--tables=4` of options"));
+        let twice = [("table-size", Value::Int(3)), ("table_size", Value::Int(4))];
+        assert!(named::declared(&settings(&twice)).unwrap_err().problem.contains("`table-size` says the same"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod asked;
 mod bound;
+mod named;
 mod sessions;
 mod suite;
 mod verify;
@@ -28,7 +29,7 @@ const SETTINGS: &[SettingInfo] = &[
         name: "options",
         kind: Kind::Text,
         default: "none",
-        help: "the script's options and those of random numbers, as for sysbench: \"--tables=4 --rand-type=uniform\"",
+        help: "as for sysbench: \"--tables=4 --rand-type=uniform\"; each is a setting by its name too: tables = 4",
     },
     SettingInfo {
         name: "suite",
@@ -62,6 +63,10 @@ impl Workload for Sysbench {
 
     fn families(&self) -> &'static [Family] {
         FAMILIES
+    }
+
+    fn declared(&self, given: &Settings) -> Result<Vec<SettingInfo<String>>, SettingError> {
+        named::declared(given)
     }
 
     fn tests(&self, settings: &Settings) -> Result<Vec<Test>, SettingError> {

@@ -90,7 +90,8 @@ fn without_tests(script: &str) -> SettingError {
 fn test(settings: &Settings, name: &str, script: &str, more: &str) -> Test {
     let given = settings.text("options").unwrap_or_default();
     // How much is written may be said for all of them.
-    let is_said = given.replace('-', "_").contains(WRITES_BEFORE);
+    let is_named = settings.0.keys().any(|name| name.replace('-', "_") == WRITES_BEFORE);
+    let is_said = is_named || given.replace('-', "_").contains(WRITES_BEFORE);
     let writes = if name.ends_with(POST) && !is_said {
         format!("--{WRITES_BEFORE}={WRITES_BEFORE_PERCENT}")
     } else {

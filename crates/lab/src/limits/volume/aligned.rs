@@ -23,7 +23,6 @@ impl AlignedBuffer {
         Self { start, layout }
     }
 
-    /// The bytes.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the memory is this value's own, initialised, and of this length.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.layout.size()) }

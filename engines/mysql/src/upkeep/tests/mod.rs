@@ -2,4 +2,4 @@
 
 mod real;
 mod refused;
-mod theirs;
+mod existing;

@@ -36,7 +36,7 @@ impl Ask for Refusing {
     }
 }
 
-/// A run that could not settle must not leave the user's server hurrying.
+/// A run that could not settle must not leave an existing server hurrying.
 #[test]
 fn what_was_set_before_a_refusal_is_set_back() {
     let mut server = Refusing { refused: "SET GLOBAL innodb_max_dirty_pages_pct = 0", said: Vec::new() };

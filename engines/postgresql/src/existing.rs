@@ -1,4 +1,4 @@
-//! The database on a server of the user's: taken only when it is empty or rumba's
+//! The database on an existing server: taken only when it is empty or rumba's
 //! own, and left as it was found.
 
 use std::path::PathBuf;

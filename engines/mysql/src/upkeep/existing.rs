@@ -1,4 +1,4 @@
-//! Settling and draining a server that others run, by statements that change none of its variables: whatever ends the
+//! Settling and draining an existing server, by statements that change none of its variables: whatever ends the
 //! run, a kill among it, the server is as it was.
 //!
 //! What is paid is the debt of the schema's tables. A page of undo or of the system's stays dirty until the server
@@ -9,7 +9,7 @@ use rumba_core::error::EngineError;
 use super::innodb::{HISTORY, open_transactions};
 use super::{analyze, rocksdb};
 use crate::counters::{Ask, Kind, PurgeProgress, Server, debt, failed, purge_progress, query};
-use crate::external::quoted;
+use crate::existing::quoted;
 use rumba_server_kit::wait::{self, Look, Patience};
 
 /// Brings the tables of `schema` to the state in which reads after a load are representative.

@@ -1,4 +1,4 @@
-//! Settling and draining servers that others run: nothing of them is changed.
+//! Settling and draining existing servers: nothing of them is changed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rumba_protocol_mysql::{Admin, Rows, WireError};
 
 use crate::counters::tests::server::{self, Private};
 use crate::counters::{Ask, Kind, debt, purge_progress};
-use crate::upkeep::{Patience, theirs};
+use crate::upkeep::{Patience, existing};
 
 const UPDATE: &str = "UPDATE lab.rows_ SET k = k + 1, filler = REVERSE(filler) WHERE id % 3 = 0";
 
@@ -42,7 +42,7 @@ fn dirty_pages(admin: &mut Admin) -> u64 {
     admin.ask(sql).expect("pages").rows[0][0].as_deref().expect("a number").parse().expect("a number")
 }
 
-/// A kill -9 in the middle once left the user's server with another I/O capacity, and the next run measured that.
+/// A kill -9 in the middle once left an existing server with another I/O capacity, and the next run measured that.
 #[test]
 #[needs(MariaDb)]
 fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
@@ -52,12 +52,12 @@ fn innodb_pays_for_its_tables_and_no_variable_is_touched() {
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 50_000);
     let variables = server::variables(&mut admin, "%");
-    theirs::settle(&mut told, &innodb, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut told, &innodb, "lab", &Patience::default()).expect("settled");
     assert_eq!(dirty_pages(&mut admin), 0, "the load is written");
     server::run(&mut admin, &[UPDATE, UPDATE, "DELETE FROM lab.rows_ WHERE id % 10 = 0"]);
     let committed = purge_progress(&mut admin).expect("the monitor").next;
     assert!(dirty_pages(&mut admin) > 100);
-    theirs::drain(&mut told, &innodb, "lab", &Patience::default()).expect("drained");
+    existing::drain(&mut told, &innodb, "lab", &Patience::default()).expect("drained");
     assert_eq!(dirty_pages(&mut admin), 0);
     let purge = purge_progress(&mut admin).expect("the monitor");
     let history = debt(&mut admin, &innodb).get("history_list_length");
@@ -84,7 +84,7 @@ fn what_others_do_meanwhile_is_not_waited_for() {
             }
         });
         let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(30) };
-        let drained = theirs::drain(&mut admin, &innodb, "lab", &patience);
+        let drained = existing::drain(&mut admin, &innodb, "lab", &patience);
         done.store(true, Ordering::Relaxed);
         assert_eq!(drained, Ok(()));
     });
@@ -98,12 +98,12 @@ fn an_open_transaction_that_keeps_purge_back_is_named() {
     let innodb = private.server(Kind::InnoDb);
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 1000);
-    theirs::drain(&mut admin, &innodb, "lab", &Patience::default()).expect("drained");
+    existing::drain(&mut admin, &innodb, "lab", &Patience::default()).expect("drained");
     let mut reader = private.connect();
     server::run(&mut reader, &["START TRANSACTION WITH CONSISTENT SNAPSHOT"]);
     server::run(&mut admin, &[UPDATE, UPDATE]);
     let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(2) };
-    let error = theirs::drain(&mut admin, &innodb, "lab", &patience).expect_err("purge is held back").to_string();
+    let error = existing::drain(&mut admin, &innodb, "lab", &patience).expect_err("purge is held back").to_string();
     assert!(error.contains("transactions to purge"), "{error}");
     assert!(error.contains("an open transaction keeps purge back"), "{error}");
 }
@@ -119,7 +119,7 @@ fn a_table_that_others_have_locked_is_not_waited_for_for_ever() {
     let mut other = private.connect();
     server::run(&mut other, &["LOCK TABLES lab.rows_ WRITE"]);
     let patience = Patience { poll: Duration::from_millis(20), stuck_after: Duration::from_secs(2) };
-    let error = theirs::drain(&mut admin, &innodb, "lab", &patience).expect_err("locked").to_string();
+    let error = existing::drain(&mut admin, &innodb, "lab", &patience).expect_err("locked").to_string();
     assert!(error.contains("FOR EXPORT") && error.contains("1205"), "{error}");
 }
 
@@ -130,7 +130,7 @@ fn tables_that_share_the_systems_file_are_refused_with_the_remedy() {
     let innodb = private.server(Kind::InnoDb);
     let mut admin = private.connect();
     server::load(&mut admin, "InnoDB", 1000);
-    let error = theirs::drain(&mut admin, &innodb, "lab", &Patience::default()).expect_err("not apart").to_string();
+    let error = existing::drain(&mut admin, &innodb, "lab", &Patience::default()).expect_err("not apart").to_string();
     assert!(error.contains("innodb_file_per_table = ON"), "{error}");
 }
 
@@ -145,7 +145,7 @@ fn myrocks_is_flushed_and_its_options_stay_as_they_are() {
     let variables = server::variables(&mut admin, "%");
     let options = "SELECT * FROM information_schema.ROCKSDB_CF_OPTIONS ORDER BY 1, 2, 3";
     let before = admin.ask(options).expect("options").rows;
-    theirs::settle(&mut told, &myrocks, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut told, &myrocks, "lab", &Patience::default()).expect("settled");
     let left = debt(&mut admin, &myrocks);
     assert!(left.get("memtable_bytes").is_some_and(|bytes| bytes <= 65536.0), "{left:?}");
     assert_eq!(left.get("compacting_files"), Some(0.0), "{left:?}");
@@ -163,6 +163,6 @@ fn tables_of_another_engine_are_flushed_by_name() {
     let (mut told, aria) = (Told::of(&private), private.server(Kind::of("Aria")));
     let mut admin = private.connect();
     server::load(&mut admin, "Aria", 1000);
-    theirs::settle(&mut told, &aria, "lab", &Patience::default()).expect("settled");
+    existing::settle(&mut told, &aria, "lab", &Patience::default()).expect("settled");
     assert!(told.said.iter().any(|sql| sql == "FLUSH LOCAL TABLES `lab`.`rows_`"), "{:?}", told.said);
 }

@@ -1,4 +1,4 @@
-//! A server of the user's own: a MariaDB as a user would run it, that rumba comes to by a DSN.
+//! An existing server: a MariaDB as a user would run it, that rumba comes to by a DSN.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,26 +21,26 @@ const SCHEMA: &str = "lab";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server; it ends when it is dropped.
-pub struct Theirs {
+pub struct Existing {
     dir: PathBuf,
     process: Option<Child>,
 }
 
-impl Theirs {
+impl Existing {
     /// Makes one below a directory.
     pub fn make(base: &Path) -> Result<Self, Trouble> {
-        let dir = base.join("theirs");
+        let dir = base.join("existing");
         let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).doing("making the directory of the user's server")?;
-        let theirs = Self { dir, process: None };
+        fs::create_dir_all(&dir).doing("making the directory of the existing server")?;
+        let existing = Self { dir, process: None };
         let mut install = Command::new("mariadb-install-db");
         install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-        install.args(theirs.common()).stdin(Stdio::null());
+        install.args(existing.common()).stdin(Stdio::null());
         let installed = install.output().doing("mariadb-install-db")?;
         if !installed.status.success() {
             return Err(Trouble::new("mariadb-install-db", crate::place::text(&installed)));
         }
-        Ok(theirs)
+        Ok(existing)
     }
 
     fn common(&self) -> Vec<String> {
@@ -97,7 +97,7 @@ impl Theirs {
         let since = Instant::now();
         while self.pid().is_some() {
             if since.elapsed() > PATIENCE {
-                return Err(Trouble::new("ending the user's server", "it runs on"));
+                return Err(Trouble::new("ending the existing server", "it runs on"));
             }
             sleep(Duration::from_millis(10));
         }
@@ -117,7 +117,7 @@ impl Theirs {
             database: None,
             tls: Tls::Off,
         };
-        Admin::connect(&target, PATIENCE).doing("connecting to the user's server")
+        Admin::connect(&target, PATIENCE).doing("connecting to the existing server")
     }
 
     fn rows(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Trouble> {
@@ -139,7 +139,7 @@ impl Theirs {
     }
 }
 
-impl Drop for Theirs {
+impl Drop for Existing {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
             // It may have ended; either way nothing of it is left.

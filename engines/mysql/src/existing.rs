@@ -1,4 +1,4 @@
-//! The schema on a server of the user's: taken only when it is empty or rumba's
+//! The schema on an existing server: taken only when it is empty or rumba's
 //! own, and left as it was found.
 
 use std::time::Duration;

@@ -7,14 +7,14 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 mod common;
-#[path = "common/theirs.rs"]
-mod theirs;
+#[path = "common/existing.rs"]
+mod existing;
 
 use std::path::PathBuf;
 use std::process::Output;
 
 use common::{Place, children, files_holding, kill, start_long_run, text};
-use theirs::{PASSWORD, Theirs};
+use existing::{PASSWORD, Existing};
 
 fn refused(place: &Place, output: &Output, words: &[&str]) {
     let said = text(output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
@@ -28,7 +28,7 @@ fn refused(place: &Place, output: &Output, words: &[&str]) {
 #[needs(MariaDb)]
 fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     let schemas = server.ask("SHOW DATABASES");
     let output = server.run(&place, "innodb", "lab", "", PASSWORD);
     assert!(output.status.success(), "{}", text(&output));
@@ -49,7 +49,7 @@ fn a_run_on_a_users_server_leaves_it_as_it_was_and_its_password_nowhere() {
 #[needs(MariaDb)]
 fn no_process_of_a_run_shows_the_password() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     let file = place.path("client.cnf");
     std::fs::write(&file, format!("[client]\nuser = root\npassword = {PASSWORD}\n")).unwrap();
     let dsn = server.dsn("lab", &format!("&defaults-file={}", file.display()));
@@ -74,7 +74,7 @@ fn no_process_of_a_run_shows_the_password() {
 #[needs(MariaDb)]
 fn a_wrong_password_a_refusal_of_tls_and_a_missing_engine_are_told_before_anything_is_made() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     let output = server.run(&place, "innodb", "lab", "", "wrong");
     refused(&place, &output, &["Access denied", "RUMBA_MYSQL_PASSWORD"]);
     let output = server.run(&place, "innodb", "lab", "&tls=required", PASSWORD);
@@ -112,7 +112,7 @@ fn a_password_that_was_written_into_the_dsn_is_not_repeated() {
 #[needs(MariaDb)]
 fn a_schema_with_somebodys_table_of_the_markers_name_is_refused_and_untouched() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     server.ask("CREATE DATABASE thesis");
     server.ask("CREATE TABLE thesis.rumba_marker SELECT 'blue' AS colour");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
@@ -128,7 +128,7 @@ fn a_schema_with_somebodys_table_of_the_markers_name_is_refused_and_untouched() 
 #[needs(MariaDb)]
 fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     server.ask("CREATE DATABASE thesis");
     server.ask("CREATE TABLE thesis.chapters SELECT 'irreplaceable' AS text");
     let output = server.run(&place, "innodb", "thesis", "", PASSWORD);
@@ -145,7 +145,7 @@ fn a_schema_that_is_neither_empty_nor_rumbas_is_refused_and_untouched() {
 #[needs(MariaDb)]
 fn a_setting_that_a_users_server_does_not_have_is_refused_with_both_values() {
     let place = Place::new();
-    let server = Theirs::start(&place, &[]);
+    let server = Existing::start(&[]);
     let sets = ["--set", &server.dsn("lab", ""), "--set", "innodb.innodb_page_size=4k"];
     let mut command = place.short_run("innodb", &sets);
     let output = command.env("RUMBA_MYSQL_PASSWORD", PASSWORD).output().unwrap();

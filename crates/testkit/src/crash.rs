@@ -1,0 +1,167 @@
+//! What a commit promises when its process is killed: a process of the test's own commits row after row, says of each
+//! that it was told so, and is killed; then what it has left is opened.
+//!
+//! The process runs an ignored test of the same binary:
+//!
+//! ```no_run
+//! use rumba_core::engine::{Engine, EngineConfig};
+//! use rumba_testkit::crash;
+//! # fn engine() -> &'static dyn Engine { unimplemented!() }
+//! # fn config() -> EngineConfig { unimplemented!() }
+//!
+//! // #[test]
+//! fn a_killed_process_loses_no_commit() {
+//!     crash::loses_no_commit(engine(), &config(), "commit_until_killed");
+//! }
+//!
+//! // #[test] #[ignore = "run by the test above in a process of its own"]
+//! fn commit_until_killed() {
+//!     crash::commit_until_killed(engine());
+//! }
+//! ```
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rumba_core::engine::{Engine, EngineConfig, Instance, Schema};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::key_value::{SPACES, get, put, scan, session};
+use crate::process;
+
+const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";
+const CONFIG: &str = "RUMBA_TEST_CRASH_CONFIG";
+const LAST: &str = "RUMBA_TEST_CRASH_LAST";
+
+/// Rows that are acknowledged before the kill: 1 to this.
+pub const ROWS: u64 = 500;
+
+/// How a writer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Death {
+    /// It goes on after the last of [`ROWS`], and is killed in the midst of that.
+    InTheMidst,
+    /// It kills itself once it was told of the last: what was put off until later is not done.
+    AfterTheLast,
+}
+
+/// Has the ignored test `writer` of this binary write to a directory until it is killed.
+///
+/// # Panics
+/// It ends otherwise, or before it was told of all of [`ROWS`].
+pub fn kill(writer: &str, dir: &Path, config: &EngineConfig, death: Death) {
+    let mut command = process::with_test(writer);
+    command.env(DIRECTORY, dir).env(CONFIG, serde_json::to_string(config).expect("a configuration in JSON"));
+    if death == Death::AfterTheLast {
+        command.env(LAST, ROWS.to_string());
+    }
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("this program once more");
+    // Open until the child is dead: it is to die of the kill and not of a closed pipe.
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let rows = lines.by_ref().map_while(Result::ok).filter_map(|line| line.strip_prefix("row ")?.parse::<u64>().ok());
+    let acknowledged = rows.take(ROWS as usize).count() as u64;
+    if death == Death::InTheMidst {
+        child.kill().expect("to kill it");
+    }
+    let status = child.wait().expect("its end");
+    let killed = Some(Signal::KILL.as_raw());
+    assert_eq!((acknowledged, status.signal()), (ROWS, killed), "{}, {status}", config.durability.name());
+}
+
+/// What a writer is asked for.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// Where to.
+    pub dir: PathBuf,
+    /// The configuration of its engine.
+    pub config: EngineConfig,
+    last: Option<u64>,
+}
+
+impl Writer {
+    /// `None` when nobody asks.
+    ///
+    /// # Panics
+    /// What is asked is no configuration.
+    pub fn asked() -> Option<Self> {
+        let dir = std::env::var_os(DIRECTORY)?.into();
+        let config = serde_json::from_str(&std::env::var(CONFIG).ok()?).expect("a configuration in JSON");
+        Some(Self { dir, config, last: std::env::var(LAST).ok().and_then(|last| last.parse().ok()) })
+    }
+
+    /// Commits row after row, from 1 on, and never returns.
+    ///
+    /// # Panics
+    /// Nobody hears it any more.
+    pub fn write(&self, mut commit: impl FnMut(u64)) -> ! {
+        let mut out = std::io::stdout().lock();
+        // What the runner has begun to print is a line of its own.
+        writeln!(out).expect("somebody hears it");
+        for row in 1.. {
+            commit(row);
+            writeln!(out, "row {row}").expect("somebody hears it");
+            if self.last == Some(row) {
+                kill_process(getpid(), Signal::KILL).expect("to end");
+            }
+        }
+        unreachable!("rows do not end");
+    }
+}
+
+/// The writer of an engine of keys and values: it commits each row to the first key space and to the last. Does nothing
+/// when nobody asks.
+///
+/// # Panics
+/// The engine refuses.
+pub fn commit_until_killed(engine: &dyn Engine) {
+    let Some(writer) = Writer::asked() else { return };
+    let instance = engine.open(&writer.dir, &writer.config, Schema::KeyValue(&SPACES)).expect("to open");
+    let mut session = session(&*instance);
+    writer.write(|row| {
+        session.begin().expect("to begin");
+        for space in WRITTEN {
+            session.put(space, &row.to_be_bytes(), COMMITTED).expect("to put");
+        }
+        session.commit().expect("to commit");
+    })
+}
+
+const WRITTEN: [usize; 2] = [0, SPACES.len() - 1];
+const COMMITTED: &[u8] = b"committed";
+
+/// How many of [`ROWS`] acknowledged rows an engine of keys and values still has when it opens what a killed process
+/// has left.
+///
+/// # Panics
+/// A row that is in one key space is not in the other; nobody can write any more.
+pub fn survivors(engine: &dyn Engine, config: &EngineConfig, writer: &str, death: Death) -> u64 {
+    let dir = tempfile::tempdir().expect("a directory");
+    kill(writer, dir.path(), config, death);
+    let instance = engine.reopen(dir.path(), config, Schema::KeyValue(&SPACES)).expect("to open again");
+    let survivors = count(&*instance);
+    instance.close().expect("to close");
+    survivors
+}
+
+fn count(instance: &dyn Instance) -> u64 {
+    let mut session = session(instance);
+    let all = WRITTEN.map(|space| scan(&mut *session, space, &[], &[0xff; 9], usize::MAX));
+    // What was not finished is gone whole.
+    assert_eq!(all[0], all[1], "the key spaces have other rows");
+    let committed = |row: &u64| get(&mut *session, WRITTEN[0], &row.to_be_bytes()).as_deref() == Some(COMMITTED);
+    let survivors = (1..=ROWS).filter(committed).count() as u64;
+    // A lock that the dead process has held is free.
+    put(&mut *session, WRITTEN[0], b"afterwards", b"");
+    survivors
+}
+
+/// Kills a writer of an engine of keys and values in the midst of its commits.
+///
+/// # Panics
+/// An acknowledged commit is lost; see [`survivors`].
+pub fn loses_no_commit(engine: &dyn Engine, config: &EngineConfig, writer: &str) {
+    let survivors = survivors(engine, config, writer, Death::InTheMidst);
+    assert_eq!(survivors, ROWS, "acknowledged rows that are there, with durability {}", config.durability.name());
+}

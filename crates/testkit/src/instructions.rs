@@ -1,0 +1,101 @@
+//! User instructions of an operation, counted by callgrind: a machine that is busy with something else counts the same.
+//! They are counted in the build that the tests are of, and compared with what that build is allowed.
+//!
+//! What is counted is done by another test of the same binary, which is ignored otherwise:
+//!
+//! ```no_run
+//! use rumba_testkit::instructions::{self, Work};
+//!
+//! // #[test] #[needs(Valgrind)]
+//! fn a_select_takes_no_more_instructions_than_allowed() {
+//!     let directory = tempfile::tempdir().unwrap();
+//!     let work = Work { test: "selects", directory: directory.path(), but_for: None };
+//!     work.takes_at_most(1440, 1_000..11_000, 1);
+//! }
+//!
+//! // #[test] #[ignore = "run by the test above, under valgrind"]
+//! fn selects() {
+//!     let Some(asked) = instructions::asked() else { return };
+//!     for _ in 0..asked.operations { /* … in asked.directory */ }
+//! }
+//! ```
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process;
+
+const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
+const OPERATIONS: &str = "RUMBA_TEST_OPERATIONS";
+
+/// Operations that are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// The ignored test of this binary that does as many as [`asked`] says.
+    pub test: &'a str,
+    /// What it is told of [`Asked::directory`].
+    pub directory: &'a Path,
+    /// A function that does not count, nor what it calls, as a pattern of callgrind's: `*calibrate_the_clock*`.
+    pub but_for: Option<&'a str>,
+}
+
+impl Work<'_> {
+    /// Counts so many operations, `few..many`, once, and again until they take no more than they may or there are no
+    /// `attempts` left. One is enough where nothing is left to chance; LuaJIT's compiler leaves something: three.
+    ///
+    /// # Panics
+    /// Each time they took more than `most` instructions each; the test that does them does not end well.
+    pub fn takes_at_most(&self, most: u64, operations: Range<u64>, attempts: usize) {
+        let mut counted = Vec::new();
+        while counted.len() < attempts && counted.iter().all(|each| *each > most) {
+            counted.push(self.each(operations.clone()));
+        }
+        println!("{}: {counted:?} user instructions of each (allowed: {most})", self.test);
+        assert!(counted.iter().any(|each| *each <= most), "{}: {counted:?} instructions of each", self.test);
+    }
+
+    /// With many less with few: what comes before the first operation and after the last is in both.
+    fn each(&self, Range { start: few, end: many }: Range<u64>) -> u64 {
+        (self.instructions(many) - self.instructions(few)) / (many - few)
+    }
+
+    /// Instructions of this binary in user mode, with so many operations.
+    fn instructions(&self, operations: u64) -> u64 {
+        let own = process::with_test(self.test);
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        if let Some(but_for) = self.but_for {
+            valgrind.args([&format!("--toggle-collect={but_for}"), "--collect-atstart=yes"]);
+        }
+        valgrind.arg(own.get_program()).args(own.get_args());
+        valgrind.env(DIRECTORY, self.directory).env(OPERATIONS, operations.to_string());
+        let output = valgrind.output().expect("valgrind");
+        let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        // A name that no test has would count nothing.
+        let is_done = output.status.success() && printed.contains("1 passed");
+        assert!(is_done, "{}: {printed}{said}", self.test);
+        let collected = said.lines().find_map(|line| line.split_once("Collected : "));
+        let number = collected.and_then(|(_, number)| number.trim().replace(',', "").parse().ok());
+        number.unwrap_or_else(|| panic!("callgrind tells no number: {said}"))
+    }
+}
+
+/// What the test that is counted is asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// How many operations.
+    pub operations: u64,
+    /// Where.
+    pub directory: PathBuf,
+}
+
+/// It; `None` when nobody counts.
+///
+/// # Panics
+/// The number of operations is none.
+pub fn asked() -> Option<Asked> {
+    let directory = std::env::var_os(DIRECTORY)?.into();
+    let operations = std::env::var(OPERATIONS).ok()?.parse().expect("a number of operations");
+    Some(Asked { operations, directory })
+}

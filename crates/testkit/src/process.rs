@@ -1,0 +1,40 @@
+//! Processes of a test's own.
+
+use std::process::{Child, Command};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// This binary once more, with one of its ignored tests alone: `crash::commit_until_killed`. It prints what the test
+/// prints. With a name that no test has it does nothing, and ends well.
+///
+/// # Panics
+/// The path of this program is not to be had.
+pub fn with_test(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
+    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// Starts a process that gets a signal when this one ends, however this one ends. The kernel watches the thread that
+/// started it, so that thread must never end.
+pub(crate) fn bound(mut command: Command, signal: Signal) -> Child {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let (started, child) = mpsc::channel();
+    thread::spawn(move || {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: one system call between fork and exec, nothing allocated.
+        unsafe {
+            command.pre_exec(move || {
+                set_parent_process_death_signal(Some(signal))?;
+                Ok(())
+            })
+        };
+        started.send(command.spawn()).expect("somebody waits");
+        loop {
+            thread::park();
+        }
+    });
+    child.recv().expect("the thread that starts it").unwrap_or_else(|error| panic!("{name}: {error}"))
+}

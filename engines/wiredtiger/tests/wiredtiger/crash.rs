@@ -1,0 +1,33 @@
+//! What a durability promises when the process is killed.
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::Value;
+use rumba_engine_wiredtiger::WiredTiger;
+use rumba_testkit::crash::{self, Death};
+
+use crate::{config, settings};
+
+const WRITER: &str = "crash::commit_until_killed";
+
+#[test]
+fn a_killed_process_loses_no_commit_under_no_sync_and_sync() {
+    for durability in [Durability::NoSync, Durability::Sync] {
+        crash::loses_no_commit(&WiredTiger, &EngineConfig { durability, ..config() }, WRITER);
+    }
+}
+
+/// The reason why `no-sync` is not the library's `transaction_sync=(enabled=false)`,
+/// which is what `none` keeps a log with. Should this begin to fail, that cheaper
+/// setting has become good enough.
+#[test]
+fn commits_that_stay_in_the_log_buffer_are_lost() {
+    let logged = [("log.enabled", Value::Bool(true)), ("log.file_max", Value::Text("1MiB".into()))];
+    let config = EngineConfig { durability: Durability::None, settings: settings(&logged), ..config() };
+    assert!(crash::survivors(&WiredTiger, &config, WRITER, Death::AfterTheLast) < crash::ROWS);
+}
+
+#[test]
+#[ignore = "run by the tests above in a process of its own"]
+fn commit_until_killed() {
+    crash::commit_until_killed(&WiredTiger);
+}
