@@ -103,6 +103,12 @@ fn a_restart_of_an_existing_server_costs_what_it_cut_off() {
 #[test]
 #[needs(MariaDb)]
 fn a_kill_while_an_existing_server_is_drained_alters_nothing() {
-    holds("kill -9 of rumba over an existing server", Moment::Drain, Engine::Existing, Limit::None, Again::DoctorThenRun);
+    holds(
+        "kill -9 of rumba over an existing server",
+        Moment::Drain,
+        Engine::Existing,
+        Limit::None,
+        Again::DoctorThenRun,
+    );
     holds("kill -9 of rumba over an existing server", Moment::Settle, Engine::Existing, Limit::None, Again::Run);
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use common::{Place, children, files_holding, kill, start_long_run, text};
-use existing::{PASSWORD, Existing};
+use existing::{Existing, PASSWORD};
 
 fn refused(place: &Place, output: &Output, words: &[&str]) {
     let said = text(output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");

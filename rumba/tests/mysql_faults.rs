@@ -14,8 +14,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use common::{Place, children, is_alive, kill, phase, text};
+use existing::{Existing, PASSWORD};
 use rumba_protocol_mysql::Admin;
-use existing::{PASSWORD, Existing};
 
 const TRIAL: &str = "out/trials/001-innodb-c2-r1";
 

@@ -13,8 +13,8 @@ mod existing;
 use std::process::Output;
 
 use common::{Place, kill, text};
+use existing::{Existing, PASSWORD};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
-use existing::{PASSWORD, Existing};
 
 /// The bundled scripts that a run of events makes sense of.
 const SCRIPTS: [&str; 10] = [

@@ -12,8 +12,8 @@ mod existing;
 use std::process::{Command, Output};
 
 use common::{Place, text};
+use existing::{Existing, PASSWORD};
 use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
-use existing::{PASSWORD, Existing};
 
 fn sysbench(place: &Place, script: &str, words: &[&str]) -> Output {
     std::fs::write(place.path("own.lua"), format!("ffi.cdef[[int usleep(unsigned int);]]\n{script}")).unwrap();

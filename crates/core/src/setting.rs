@@ -246,9 +246,9 @@ impl<Text: AsRef<str>> SettingInfo<Text> {
                 parse_bytes(text).map(drop).map_err(|why| SettingError::new(name, why, "a size such as 64MiB"))
             }
             (Kind::Bytes, _) => wrong("a size such as 64MiB".into()),
-            (Kind::Duration, Value::Text(text)) => parse_duration(text)
-                .map(drop)
-                .map_err(|why| SettingError::new(name, why, "a duration such as 30s")),
+            (Kind::Duration, Value::Text(text)) => {
+                parse_duration(text).map(drop).map_err(|why| SettingError::new(name, why, "a duration such as 30s"))
+            }
             (Kind::Duration, _) => wrong("a duration such as \"30s\"".into()),
             (Kind::Choice(words), Value::Text(text)) if words.contains(&text.as_str()) => Ok(()),
             (Kind::Choice(words), _) => wrong(format!("one of {}", words.join(", "))),
@@ -305,7 +305,12 @@ mod tests {
     #[test]
     fn names_may_be_known_at_run_time_alone() {
         let name = String::from("rows");
-        let info = SettingInfo { name, kind: Kind::Float(f64::NEG_INFINITY, f64::INFINITY), default: "1".into(), help: "".into() };
+        let info = SettingInfo {
+            name,
+            kind: Kind::Float(f64::NEG_INFINITY, f64::INFINITY),
+            default: "1".into(),
+            help: "".into(),
+        };
         let error = one("rows", Value::Text("many".into())).check("a script", std::slice::from_ref(&info)).unwrap_err();
         assert_eq!((error.key.as_str(), error.remedy.as_str()), ("rows", "expected a number"));
         one("rows", Value::Int(7)).check("a script", &[INFOS[0], info.borrowed()]).unwrap();

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::axes::{Engine, Limit};
-use crate::place::{Bench, Place, text};
 use crate::existing;
+use crate::place::{Bench, Place, text};
 use crate::trouble::{Doing, Trouble};
 
 /// What the machine can do.

@@ -14,6 +14,7 @@ mod case;
 mod counts;
 mod deed;
 mod draw;
+mod existing;
 mod host;
 mod kept;
 mod page;
@@ -23,7 +24,6 @@ mod promise;
 mod run;
 mod stage;
 mod table;
-mod existing;
 mod trouble;
 
 pub use answers::{Answers, Exit, Kept, Left, Miss, Next, Question};

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::host::{self, MARK};
 use crate::existing::Existing;
+use crate::host::{self, MARK};
 use crate::trouble::{Doing, Trouble};
 
 /// What cases are tried with.

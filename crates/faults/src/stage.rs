@@ -9,12 +9,12 @@ use crate::answers::Miss;
 use crate::axes::Engine;
 use crate::case::Case;
 use crate::deed::{Deed, Who};
+use crate::existing::Existing;
 use crate::host::{self, Tmpfs};
 use crate::kept::Planned;
 use crate::place::Place;
 use crate::plant::{Planted, Plot};
 use crate::run::{Started, Witness};
-use crate::existing::Existing;
 use crate::trouble::Trouble;
 
 /// What a run is asked for, unless its fault asks for something else: some seconds, and phases that last long enough to
@@ -283,7 +283,10 @@ impl<'a> Stage<'a> {
         let now = existing.variables()?;
         let changed = self.configured.iter().filter(|(name, before)| now.get(*name) != Some(*before));
         let words = |(name, before): (&String, &String)| {
-            format!("the existing server's {name}, which was {before} and is {}", now.get(name).map_or("gone", String::as_str))
+            format!(
+                "the existing server's {name}, which was {before} and is {}",
+                now.get(name).map_or("gone", String::as_str)
+            )
         };
         Ok(changed.map(words).collect())
     }

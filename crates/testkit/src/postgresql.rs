@@ -112,7 +112,8 @@ impl PostgreSql {
         // Those that served clients end by themselves, each in its own time, and are waited for.
         let since = Instant::now();
         loop {
-            *self.child() = process::bound(command(self.dir.path(), self.port, &self.options, self.identity), Signal::QUIT);
+            *self.child() =
+                process::bound(command(self.dir.path(), self.port, &self.options, self.identity), Signal::QUIT);
             if self.is_up_within(Duration::from_secs(10)) {
                 return;
             }

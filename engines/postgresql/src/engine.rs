@@ -318,9 +318,7 @@ impl Engine for PostgreSql {
 
     fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         match Server::of(config.server.as_deref()).map_err(setting)? {
-            Server::Existing(_) => {
-                Err(EngineError::failed("reopen", "the data of an existing server is not kept"))
-            }
+            Server::Existing(_) => Err(EngineError::failed("reopen", "the data of an existing server is not kept")),
             server => Ok(Box::new(open_own(dir, config, &server, Data::Left)?)),
         }
     }

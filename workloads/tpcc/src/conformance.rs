@@ -65,7 +65,9 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
         Session::Sql(mut session) => {
             create_tables(&mut *session, 1).map_err(wrong)?;
             load(Loader::Sql(SqlLoader::new(session, 1).map_err(wrong)?), &config, seed).map_err(wrong)?;
-            SqlLoader::new(conformance::sql(open())?, 1).and_then(|mut loader| loader.build_indexes()).map_err(wrong)?;
+            SqlLoader::new(conformance::sql(open())?, 1)
+                .and_then(|mut loader| loader.build_indexes())
+                .map_err(wrong)?;
             let mut stores = Vec::new();
             for style in [Style::Plain, Style::Batched] {
                 stores.push(SqlStore::new(conformance::sql(open())?, ONLY, style).map_err(wrong)?);

@@ -59,13 +59,22 @@ pub struct Sums {
 
 impl Sums {
     fn of(places: [i64; NAMES.len()]) -> Self {
-        let [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt] = places;
+        let [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt] =
+            places;
         Self { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt }
     }
 
     fn in_places(&self) -> [i64; NAMES.len()] {
-        let &Self { orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt } =
-            self;
+        let &Self {
+            orders,
+            lines,
+            payments,
+            cents,
+            deliveries,
+            orders_in_doubt,
+            payments_in_doubt,
+            deliveries_in_doubt,
+        } = self;
         [orders, lines, payments, cents, deliveries, orders_in_doubt, payments_in_doubt, deliveries_in_doubt]
     }
 

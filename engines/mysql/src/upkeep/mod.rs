@@ -7,12 +7,12 @@
 //! one they change none: see [`existing`]. docs/engines/mysql-counters.md says which.
 
 mod analyze;
+pub mod existing;
 mod globals;
 mod innodb;
 mod rocksdb;
 #[cfg(test)]
 mod tests;
-pub mod existing;
 
 use rumba_core::error::EngineError;
 

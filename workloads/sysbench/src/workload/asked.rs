@@ -313,7 +313,10 @@ mod tests {
         assert!(infos.iter().all(|info| info.name != "table_size" && info.name != "threads"));
         let asked = Asked::read(&settings(&given)).unwrap();
         assert_eq!(asked.given(), "--auto_inc=off --table-size=100 --tables=3");
-        assert_eq!(asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)), Some((3, 100, false)));
+        assert_eq!(
+            asked.tables().map(|tables| (tables.tables, tables.rows, tables.is_numbered)),
+            Some((3, 100, false))
+        );
         // What a test of a suite says comes behind them.
         let more = [("range_size", Value::Int(5)), ("options", Value::Text("--range-size=7".to_owned()))];
         assert_eq!(Asked::read(&settings(&more)).unwrap().options.int("range_size"), Ok(7));

@@ -136,12 +136,18 @@ impl Heard {
                 None => Ok(()),
                 Some(instead) => Err(not_a_scripts_to_say(name, &info.name, instead)),
             },
-            None if self.declares => {
-                Err(SettingError::new(name, format!("the script {script} has no option of this name"), self.nearest(name)))
-            }
+            None if self.declares => Err(SettingError::new(
+                name,
+                format!("the script {script} has no option of this name"),
+                self.nearest(name),
+            )),
             None => {
                 let problem = format!("the script {script} declares no options, and so none of this name");
-                Err(SettingError::new(name, problem, format!("for a script that takes it all the same: options = \"--{name}=…\"")))
+                Err(SettingError::new(
+                    name,
+                    problem,
+                    format!("for a script that takes it all the same: options = \"--{name}=…\""),
+                ))
             }
         }
     }
@@ -178,7 +184,9 @@ fn refuse_twice(names: &[&str], options: &str) -> Result<(), SettingError> {
     // What is wrong with them is told where they are taken.
     let words = words(options).unwrap_or_default();
     let said = |name: &str| {
-        let word = words.iter().find(|word| key_of(word.trim_start_matches('-').split('=').next().unwrap_or_default()) == key_of(name));
+        let word = words
+            .iter()
+            .find(|word| key_of(word.trim_start_matches('-').split('=').next().unwrap_or_default()) == key_of(name));
         word.map(|word| format!("`{word}` of options"))
     };
     for (at, name) in names.iter().enumerate() {
