@@ -11,7 +11,7 @@ mod common;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Place, children, is_alive, kill, phase, start_long_run, text};
+use common::{Place, children, is_alive, kill, phase, start_and_await, start_long_run, text};
 use rumba_testkit::mounts::{LoopDevice, fill};
 
 #[test]
@@ -47,6 +47,34 @@ fn a_killed_trial_is_named_as_that_and_the_next_one_runs() {
     assert_eq!(failure["phase"], "loop 1");
     assert!(failure["cause"].as_str().unwrap().contains("signal 9"), "{failure}");
     assert!(phase(&report["trials"][0], "load").is_some(), "the load is kept");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn an_interrupt_while_the_data_is_aged_keeps_the_load() {
+    let place = Place::new();
+    let mut child = start_and_await(&place, "sqlite", &place.path("out"), &["age=5m"], "age");
+    kill("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["status"], "interrupted");
+    assert_eq!(phase(trial, "load").unwrap()["complete"], true);
+    let age = phase(trial, "age").unwrap();
+    assert!(age["complete"] == false && age["ops"].as_u64().unwrap() > 0, "{age}");
+    assert!(phase(trial, "loop 1").is_none(), "{trial}");
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_trial_that_is_killed_while_it_ages_is_named_as_that() {
+    let place = Place::new();
+    let mut child = start_and_await(&place, "sqlite", &place.path("out"), &["age=5m"], "age");
+    kill("-KILL", children(child.id())[0]);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let failure = &place.report()["trials"][0]["failure"];
+    assert_eq!(failure["phase"], "age");
+    assert!(failure["cause"].as_str().unwrap().contains("signal 9"), "{failure}");
     assert!(place.is_clean());
 }
 

@@ -174,6 +174,23 @@ fn a_trial_that_was_stopped_is_marked_shows_its_gap_by_the_second_and_is_run_aga
     assert!(report["summary"]["rows"][0]["run"].is_object());
 }
 
+#[test]
+fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
+    let mut run = Run::start("sqlite", &["age=5s", "loops=2", "loop=2s"]);
+    run.await_seconds("age", 1);
+    stop_for(run.trial(), Duration::from_millis(2500));
+    let ended = run.end();
+    assert_eq!((ended.code, &ended.trial()["status"]), (Some(0), &"done".into()), "{}", ended.trial()["warnings"]);
+    let lost_s = ended.suspended_s("age");
+    assert!((2.2..3.0).contains(&lost_s), "{lost_s} of 2.5 s: its record tells all the same");
+    assert_eq!(ended.suspended_s("loops"), 0.0);
+    assert!(ended.report["summary"]["rows"][0]["run"].is_object(), "{}", ended.report["summary"]);
+    let warnings = ended.trial()["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["code"] == "not-aged"), "what it cost is told: {warnings:?}");
+    assert!(warnings.iter().all(|warning| warning["code"] != "suspended"), "{warnings:?}");
+    assert!(ended.place.is_clean());
+}
+
 /// What Ctrl-Z does, and `fg` later: rumba and its trial stop; a server has a group of its own and runs on.
 fn ctrl_z(engine: &'static str) {
     let mut run = Run::start(engine, &["loops=2", "loop=2s"]);

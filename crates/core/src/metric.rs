@@ -187,6 +187,8 @@ metrics! {
     log_bytes: "B", Less;
     /// Bytes of keys and payloads in the database at the end of the phase, index entries included.
     logical_bytes: "B", Neither;
+    /// Bytes by which the data grew on disk per operation of the mix, logs not counted; below zero where more was freed.
+    growth_bytes_per_op: "B/op", Less;
     /// Resident memory of the engine's process, or of the server's processes, at the end of the phase; pages that several processes of a server share count once, pages of files that others map too are included.
     rss_bytes: "B", Less;
     /// Resident memory of the clients' process at the end of the phase, shared pages included; absent for embedded engines.

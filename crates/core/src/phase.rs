@@ -85,8 +85,10 @@ impl std::str::FromStr for PhaseKind {
 
 impl PhaseKind {
     /// Whether its figures rest on time that passes while operations run: an interruption of the measurement spoils them.
+    /// Those of ageing are in no table: it ends by what has been written and where the trend is, not by the clock, and what
+    /// an interruption takes from its longest time is told as `not-aged`.
     pub fn is_timed(self) -> bool {
-        matches!(self, PhaseKind::Load | PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
+        matches!(self, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Backlog)
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::connection::{Connection, Received};
 use crate::dialogue::Answers;
+use crate::held::Held;
 use crate::listener::{Acceptor, Arrival};
 
 /// The events that are not a connection's.
@@ -84,6 +85,7 @@ pub struct EventLoop {
     free: Vec<usize>,
     /// In the order of time, because every answer is as late as every other.
     due: VecDeque<Due>,
+    held: Option<Held>,
     buffer: Box<[u8]>,
     out: Vec<u8>,
 }
@@ -114,6 +116,7 @@ impl EventLoop {
             connections: Vec::new(),
             free: Vec::new(),
             due: VecDeque::new(),
+            held: delay.map(|_| Held::new()),
             buffer: vec![0; BUFFER].into(),
             out: Vec::new(),
         })
@@ -139,6 +142,11 @@ impl EventLoop {
             self.let_in_again();
         }
         Ok(())
+    }
+
+    /// For how long it has held its answers, where it had to hold any.
+    pub fn held(self) -> Option<Held> {
+        self.held
     }
 
     /// Looked at wherever a client could hold the loop for as long as it likes.
@@ -280,10 +288,14 @@ impl EventLoop {
     #[inline]
     fn release(&mut self) {
         for _ in 0..RELEASED {
-            if self.is_stopped() || self.due.front().is_none_or(|due| due.at > Instant::now()) {
+            let now = Instant::now();
+            if self.is_stopped() || self.due.front().is_none_or(|due| due.at > now) {
                 return;
             }
             let Some(due) = self.due.pop_front() else { return };
+            if let (Some(held), Some(delay)) = (&mut self.held, self.delay) {
+                held.record(now - due.at + delay);
+            }
             let Some(mut connection) = self.lift(due.slot, due.id) else { continue };
             let mut lives = connection.flush(due.bytes).is_ok();
             if lives && connection.is_paused() {

@@ -13,6 +13,7 @@ mod config;
 mod connection;
 mod dialogue;
 mod event_loop;
+mod held;
 mod listener;
 mod mysql;
 mod postgresql;
@@ -21,4 +22,5 @@ mod sql;
 mod text;
 
 pub use config::{Column, ColumnKind, Config, Listen, Protocol};
+pub use held::Held;
 pub use server::{NullServer, ServerError, allow_many_connections};

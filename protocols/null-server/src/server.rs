@@ -10,6 +10,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use crate::config::{Column, Config, Listen};
 use crate::dialogue::{Answers, refusal};
 use crate::event_loop::{EventLoop, Mailbox};
+use crate::held::Held;
 use crate::listener::{Acceptor, listen};
 use crate::mysql::LONGEST;
 
@@ -51,7 +52,9 @@ pub struct NullServer {
     place: String,
     socket: Option<PathBuf>,
     mailboxes: Vec<Arc<Mailbox>>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<io::Result<Option<Held>>>>,
+    /// Of the threads that have ended.
+    held: Option<Held>,
 }
 
 impl NullServer {
@@ -74,13 +77,13 @@ impl NullServer {
         };
         let mut acceptor = Some(Acceptor::new(listener, socket.is_none(), mailboxes.clone(), refusal(config.protocol)));
         // From here on its end is that of a server that runs: what was started is stopped and removed.
-        let mut server = Self { place, socket, mailboxes: mailboxes.clone(), threads: Vec::new() };
+        let mut server = Self { place, socket, mailboxes: mailboxes.clone(), threads: Vec::new(), held: None };
         for (number, mail) in mailboxes.into_iter().enumerate() {
             let mut event_loop =
                 EventLoop::new(mail, acceptor.take(), answers.clone(), config.delay).map_err(given("descriptors"))?;
             let body = move || {
                 wake_on_time();
-                event_loop.run()
+                event_loop.run().map(|()| event_loop.held())
             };
             let thread = std::thread::Builder::new().name(format!("null-{number}")).spawn(body);
             server.threads.push(thread.map_err(given("threads"))?);
@@ -93,12 +96,13 @@ impl NullServer {
         &self.place
     }
 
-    /// Ends it: connections are closed, its socket is removed.
+    /// Ends it: connections are closed, its socket is removed. Tells for how long it has held its answers, if it had to.
     ///
     /// # Errors
     /// The words of the system that made a thread end before.
-    pub fn stop(mut self) -> io::Result<()> {
-        self.end()
+    pub fn stop(mut self) -> io::Result<Option<Held>> {
+        self.end()?;
+        Ok(self.held.take())
     }
 
     fn end(&mut self) -> io::Result<()> {
@@ -107,7 +111,11 @@ impl NullServer {
         }
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
-            result = result.and(thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))));
+            match thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked"))) {
+                Ok(Some(held)) => self.held.get_or_insert_with(Held::new).add(&held),
+                Ok(None) => {}
+                Err(error) => result = result.and(Err(error)),
+            }
         }
         if let Some(path) = self.socket.take() {
             result = result.and(std::fs::remove_file(path));

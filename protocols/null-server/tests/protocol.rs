@@ -232,6 +232,10 @@ fn an_answer_with_a_delay_never_comes_early_and_pipelined_ones_wait_together() {
     assert!(waits[0] >= DELAY, "{:?}", waits[0]);
     // Three one after another would take 60 ms. How late it is on a busy machine is for `make bench`.
     eprintln!("delay {DELAY:?}: median {:?}", waits[waits.len() / 2]);
+    let held = place.server.stop().unwrap().unwrap();
+    assert!((200..=600).contains(&held.answers()), "{} of 40 clients that ask five times", held.answers());
+    let (least, longest) = (held.quantile(0.0), held.quantile(1.0));
+    assert!(least >= DELAY && longest < *waits.last().unwrap(), "{held}: from {least:?} to {longest:?}");
 }
 
 #[test]

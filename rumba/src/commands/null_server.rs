@@ -35,7 +35,9 @@ Examples:
   taskset -c 0 rumba null-server --socket /tmp/null.sock --threads 1 &
   taskset -c 1 sysbench oltp_point_select --mysql-socket=/tmp/null.sock --threads=64 run
 
-  whether a client measures truly: it has to see 20 ms, however many connections it has
+  whether a client measures truly: it has to see 20 ms, however many connections it has; at its
+  end the server tells for how long it has held its answers in fact, which is late by what the
+  host takes to wake it
   rumba null-server --port 3399 --delay 20ms")]
 pub struct NullServerArgs {
     /// What it speaks: mysql or postgresql
@@ -82,9 +84,12 @@ pub fn run(args: &NullServerArgs) -> super::Result {
     let server = NullServer::start(&config).map_err(problem)?;
     say!("listening on {} ({})", server.place(), told(&config));
     let _ = signals.forever().next();
-    server
+    let held = server
         .stop()
         .map_err(|error| Problem::failure(format!("the server's end: {error}"), "remove its socket by hand"))?;
+    if let Some(held) = held {
+        say!("{held}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -219,20 +219,33 @@ pub fn mariadb_free(bench: &Bench) -> Result<Vec<Line>, Failure> {
         .collect()
 }
 
-/// Whether clients that share a thread see the server's time and not each other's.
+/// Whether clients that share a thread see the server's time and not each other's. The server's time is what it has held
+/// its answers for, which is its delay and what the host takes to wake it.
 pub fn delay(bench: &Bench) -> Result<Vec<Line>, Failure> {
-    const DELAY_MS: f64 = 20.0;
     let cores = Cores::halves()?;
-    let server = Server::null(bench, &cores, &["--delay", "20ms"])?;
     let args = arguments(256);
-    let p50 = || Ok(Own::run(bench, &server, &cores, &args)?.p50_ms);
-    let p50 = Spread::of((0..REPEATS).map(|_| p50()).collect::<Result<_, Failure>>()?);
-    let off = (p50.median / DELAY_MS - 1.0) * 100.0;
+    let (mut seen_ms, mut held_ms, mut off) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        let server = Server::null(bench, &cores, &["--delay", "20ms"])?;
+        let seen = Own::run(bench, &server, &cores, &args)?.p50_ms;
+        let words = server.last_words()?;
+        let held = words.split_once("held for ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok());
+        let held = held.ok_or_else(|| format!("the null server's last words were {words:?}"))?;
+        seen_ms.push(seen);
+        held_ms.push(held);
+        off.push((seen / held - 1.0) * 100.0);
+    }
+    let (seen, held, off) = (Spread::of(seen_ms), Spread::of(held_ms), Spread::of(off));
     Ok(vec![Line {
         what: "median response time seen by 256 connections of a server that answers after 20 ms".into(),
         goal: "within 2% of the truth".into(),
-        measured: format!("{} ms, {off:+.1}%", p50.told(2)),
-        met: Some(off.abs() <= 2.0),
+        measured: format!(
+            "{} ms, where the server held its answers for {} ms: {:+.1}%",
+            seen.told(2),
+            held.told(2),
+            off.median
+        ),
+        met: Some(off.median.abs() <= 2.0),
         command: format!("rumba null-server --delay 20ms; wire_clients SOCKET {} ({})", args.join(" "), cores.told()),
     }])
 }

@@ -1,9 +1,9 @@
 //! Servers that the bench starts for itself, and sysbench as the peer.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -60,6 +60,8 @@ pub fn pinned(cores: Option<&String>, program: &Path) -> Command {
 /// A server of the bench's own; dropped, it is killed.
 pub struct Server {
     child: Child,
+    /// What a null server says.
+    said: Option<BufReader<ChildStdout>>,
     /// Where it listens.
     pub socket: PathBuf,
 }
@@ -81,10 +83,19 @@ impl Server {
         let mut command = pinned(cores.server.as_ref(), &bench.rumba());
         command.arg("null-server").arg("--socket").arg(&socket).args(more).stdout(Stdio::piped());
         let mut child = command.spawn()?;
+        let mut said = BufReader::new(child.stdout.take().ok_or("no output")?);
         let mut line = String::new();
-        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-        let server = Self { child, socket };
+        said.read_line(&mut line)?;
+        let server = Self { child, said: Some(said), socket };
         if line.starts_with("listening") { Ok(server) } else { Err(format!("{command:?} said {line:?}").into()) }
+    }
+
+    /// Ends a null server, and gives its last words.
+    pub fn last_words(mut self) -> Result<String, Failure> {
+        run(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;
+        let mut words = String::new();
+        self.said.take().ok_or("only a null server has last words")?.read_to_string(&mut words)?;
+        Ok(words)
     }
 
     /// MariaDB with sysbench's table of 100,000 rows.
@@ -108,7 +119,7 @@ impl Server {
         ]);
         command.arg(format!("--socket={}", socket.display()));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let server = Self { child, socket };
+        let server = Self { child, said: None, socket };
         server.await_mariadb()?;
         Ok(server)
     }

@@ -9,6 +9,7 @@
 mod clock;
 mod cpu_roll;
 mod device;
+mod memory;
 mod proc_file;
 mod process;
 mod pulse;

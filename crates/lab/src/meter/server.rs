@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Known;
 use super::clock::ProcessClock;
+use super::memory::MemoryInTurns;
 use super::proc_file::ProcFile;
 use super::process::{self, IoCounters, IoMeter, ResidentMeter};
 use crate::host::parse;
@@ -21,9 +22,7 @@ pub struct ServerMeter {
     descendants: Vec<Descendant>,
     /// The most that was read of its CPU time.
     most_cpu_ns: u64,
-    /// The memory of each process as it was looked at last, and where the next look begins.
-    memory: HashMap<u32, u64>,
-    turn: usize,
+    memory: MemoryInTurns,
 }
 
 /// How long the memory of a server's processes may take at a reading: whoever reads counts the clients too, and on a busy
@@ -40,7 +39,7 @@ pub struct ServerCounters {
 impl ServerMeter {
     pub fn of(pid: u32) -> Result<Self, String> {
         let main = Process::of(pid).map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
-        let mut meter = Self { main, descendants: Vec::new(), most_cpu_ns: 0, memory: HashMap::new(), turn: 0 };
+        let mut meter = Self { main, descendants: Vec::new(), most_cpu_ns: 0, memory: MemoryInTurns::default() };
         meter.look_for_descendants();
         Ok(meter)
     }
@@ -135,31 +134,8 @@ impl ServerMeter {
             return self.main.resident.read();
         }
         pids.push(self.main.pid);
-        let known = &mut self.memory;
-        known.retain(|pid, _| pids.contains(pid));
-        // New ones first, then on from where there was no more time.
-        let turn = self.turn % pids.len();
-        pids.rotate_left(turn);
-        pids.sort_by_key(|pid| known.contains_key(pid));
         let begun = Instant::now();
-        let (mut looked, mut missing) = (0, false);
-        for pid in pids {
-            if looked > 0 && begun.elapsed() > MEMORY_TIME {
-                missing |= !known.contains_key(&pid);
-                continue;
-            }
-            looked += 1;
-            // What one had that has just ended, the others have now.
-            match process::proportional_bytes(pid)? {
-                Some(bytes) => known.insert(pid, bytes),
-                None => known.remove(&pid),
-            };
-        }
-        self.turn = turn + looked;
-        if missing {
-            return Err("the host was too busy to look at the memory of all of the server's processes".to_owned());
-        }
-        Ok(known.values().sum())
+        self.memory.sum(pids, process::proportional_bytes, || begun.elapsed() > MEMORY_TIME)
     }
 
     /// Context switches of the server's own threads, by thread: the kernel keeps

@@ -58,6 +58,8 @@ pub fn metrics(
         read_mb_s: per_s(&spent.device_read_bytes, MB),
         write_mb_s: per_s(&spent.device_write_bytes, MB),
         discard_mb_s: per_s(&spent.device_discard_bytes, MB),
+        // What there was before, its caller knows: see `growth_bytes_per_op`.
+        growth_bytes_per_op: Metric::default(),
         host_cpu_percent: per_s(&spent.host_cpu_s, online_cpus() / 100.0),
         log_bytes: Metric::from(size.map(|size| size.logs as f64)),
         space_amp: match logical_bytes.value() {
@@ -73,6 +75,15 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
+    }
+}
+
+/// By how much the data has grown on disk per operation, of so many bytes as it had at the start of the phase.
+pub fn growth_bytes_per_op(start_bytes: &Metric, end_bytes: &Metric, ops: u64) -> Metric {
+    match (start_bytes.value(), end_bytes.value()) {
+        (Some(start), Some(end)) => Metric::Value(end - start).per(ops as f64, "operations in this phase"),
+        (None, _) => start_bytes.clone(),
+        (_, None) => end_bytes.clone(),
     }
 }
 
@@ -150,6 +161,17 @@ pub fn online_cpus() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn data_grows_per_operation_shrinks_below_zero_and_is_absent_where_a_size_is() {
+        let bytes = Metric::Value;
+        assert_eq!(growth_bytes_per_op(&bytes(4096.0), &bytes(8192.0), 16), bytes(256.0));
+        assert_eq!(growth_bytes_per_op(&bytes(8192.0), &bytes(4096.0), 16), bytes(-256.0));
+        assert!(growth_bytes_per_op(&bytes(1.0), &bytes(2.0), 0).reason().unwrap().contains("no operations"));
+        let gone = Metric::absent("no directory");
+        assert_eq!(growth_bytes_per_op(&gone, &bytes(1.0), 1), gone);
+        assert_eq!(growth_bytes_per_op(&bytes(1.0), &gone, 1), gone);
+    }
 
     #[test]
     fn statements_are_per_operation_and_absent_where_nobody_counts_them() {

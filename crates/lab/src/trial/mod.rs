@@ -30,6 +30,7 @@ use std::time::Instant;
 use rumba_core::engine::{Engine, Instance, Place};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
+use rumba_core::metric::Metric;
 use rumba_core::record::{DriverKind, PhaseKind, TrialPart, TrialPlan};
 use rumba_core::warning::Warning;
 use rumba_core::workload::{Bound, State, Workload};
@@ -91,6 +92,8 @@ struct Trial<'a> {
     synced: Arc<Mutex<Synced>>,
     epoch: Instant,
     phase: PhaseKind,
+    /// Bytes of data on disk at the end of the last phase, logs not counted.
+    data_bytes: Metric,
 }
 
 /// Runs a trial to its end, whatever that is; the last event says how it ended.
@@ -107,7 +110,9 @@ pub fn run(mut job: Job<'_>) {
             let meters = Meters::of(&place, job.data_dir, roll.clone());
             let phase = job.act.opens_in();
             let (pulse, asked, synced) = (Pulse::start(&roll), Asked::default(), Arc::default());
-            let mut trial = Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase };
+            let data_bytes = Metric::absent("nothing has been loaded yet");
+            let mut trial =
+                Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase, data_bytes };
             let end = match trial.job.act {
                 Act::Measure => trial.phases(),
                 Act::Crash => trial.crash(),

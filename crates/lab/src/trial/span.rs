@@ -12,7 +12,7 @@ use rumba_core::statements::StatementTotals;
 use rumba_core::workload::Ops;
 
 use super::asked::{Answer, debt};
-use super::metrics::{iops_used_percent, metrics, statements_per_op};
+use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, statements_per_op};
 use super::suspended::{both, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
 use crate::meter::{Reading, Strangers, ThreadSwitches, allocated, data_dir};
@@ -44,6 +44,8 @@ pub struct Span {
     /// The CPU of processes that are none of the trial's, at both ends.
     strangers: [Result<Strangers, String>; 2],
     debt_start: Vec<Gauge>,
+    /// Bytes of data on disk as it began, logs not counted.
+    data_start: Metric,
     /// The debt at its end, where the next span begins with it and it is known.
     debt_end: Vec<Gauge>,
     /// Counts by the list of operations that they are counted in; a load's stages have lists of their own.
@@ -205,6 +207,7 @@ impl Trial<'_> {
             switches,
             strangers,
             debt_start,
+            data_start: self.data_bytes.clone(),
             debt_end: Vec::new(),
             parts: Vec::new(),
             planned_s: None,
@@ -228,6 +231,7 @@ impl Trial<'_> {
             last: before.last.clone(),
             switches: [before.switches[1].clone(), Err(CUT_OFF.to_owned())],
             strangers: [before.strangers[1].clone(), Err(CUT_OFF.to_owned())],
+            data_start: self.data_bytes.clone(),
             // Of a backlog there is none: what it waits for may keep the engine from answering.
             debt_start: before.debt_end.clone(),
             debt_end: Vec::new(),
@@ -391,6 +395,11 @@ impl Trial<'_> {
             let size = allocated(dir, &|file| self.instance.is_log(file));
             size.map_err(|error| format!("{}: {error}", dir.display()))
         });
+        self.data_bytes = Metric::from(size.as_ref().map(|size| (size.total - size.logs) as f64).map_err(Clone::clone));
+        let growth_bytes_per_op = match is_run(phase) {
+            true => growth_bytes_per_op(&span.data_start, &self.data_bytes, ops),
+            false => Metric::absent("defined for phases in which the operations of the mix run"),
+        };
         let logical = self.bound.logical_bytes();
         let storage = self.job.plan.engine.limits.storage.as_ref();
         let metrics = Metrics {
@@ -398,6 +407,7 @@ impl Trial<'_> {
             read_statements_per_op,
             write_statements_per_op,
             other_statements_per_op,
+            growth_bytes_per_op,
             retries_per_op: Metric::from(retries as f64).per(ops as f64, "operations in this phase"),
             ..metrics(phase, ops, seconds, late_ns, &spent, size, logical)
         };

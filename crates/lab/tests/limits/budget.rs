@@ -19,7 +19,7 @@ const PAGES: u64 = 2048;
 /// How long a load runs before it is measured, and in how many windows of which length it is.
 const BEFORE: Duration = Duration::from_millis(500);
 const WINDOWS: usize = 5;
-const MEASURED: Duration = Duration::from_secs(3);
+const MEASURED: Duration = Duration::from_secs(2);
 /// What the kernel lets through at once, and what a budget makes up for, in seconds of it.
 const SLICES_S: f64 = 0.2;
 

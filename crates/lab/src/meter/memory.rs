@@ -1,0 +1,105 @@
+//! The memory of a server's many processes, looked at by turns.
+
+use std::collections::HashMap;
+
+use super::Known;
+
+/// The memory of each process as it was looked at last, and whose turn is next.
+#[derive(Default)]
+pub(super) struct MemoryInTurns {
+    bytes: HashMap<u32, u64>,
+    turn: usize,
+}
+
+impl MemoryInTurns {
+    /// The memory of these processes together, bytes. `look` tells that of one, or nothing if it has ended; each look
+    /// takes time, and when `is_late` says that there is no more, those that are left are told as they were looked at last,
+    /// and come first at the next reading. Those that nobody has looked at yet come before all others; a sum without one
+    /// of them would be too small, and there is none.
+    pub(super) fn sum(
+        &mut self,
+        mut pids: Vec<u32>,
+        mut look: impl FnMut(u32) -> Known<Option<u64>>,
+        mut is_late: impl FnMut() -> bool,
+    ) -> Known<u64> {
+        self.bytes.retain(|pid, _| pids.contains(pid));
+        let turn = self.turn % pids.len().max(1);
+        pids.rotate_left(turn);
+        pids.sort_by_key(|pid| self.bytes.contains_key(pid));
+        let (mut looked, mut missing) = (0, false);
+        for pid in pids {
+            if looked > 0 && is_late() {
+                missing |= !self.bytes.contains_key(&pid);
+                continue;
+            }
+            looked += 1;
+            // What one had that has just ended, the others have now.
+            match look(pid)? {
+                Some(bytes) => self.bytes.insert(pid, bytes),
+                None => self.bytes.remove(&pid),
+            };
+        }
+        self.turn = turn + looked;
+        if missing {
+            return Err("the host was too busy to look at the memory of all of the server's processes".to_owned());
+        }
+        Ok(self.bytes.values().sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// A reading with time for so many looks: whom it looked at, and its sum. Each process has its number of bytes times
+    /// `factor`.
+    fn read(memory: &mut MemoryInTurns, pids: &[u32], looks: usize, factor: u64) -> (Vec<u32>, Known<u64>) {
+        let looked = RefCell::new(Vec::new());
+        let look = |pid: u32| {
+            looked.borrow_mut().push(pid);
+            Ok(Some(u64::from(pid) * factor))
+        };
+        let sum = memory.sum(pids.to_vec(), look, || looked.borrow().len() >= looks);
+        (looked.into_inner(), sum)
+    }
+
+    #[test]
+    fn a_reading_ends_in_time_and_the_next_ones_go_on_from_there() {
+        let mut memory = MemoryInTurns::default();
+        let pids = [1, 2, 3, 4, 5];
+        let (looked, sum) = read(&mut memory, &pids, 3, 10);
+        assert_eq!(looked, [1, 2, 3]);
+        assert!(sum.unwrap_err().contains("too busy"), "a sum of three of five is none");
+        let (looked, sum) = read(&mut memory, &pids, 3, 10);
+        assert_eq!(looked[..2], [4, 5], "those that nobody has looked at come first");
+        assert_eq!(sum, Ok(150));
+        // All have grown tenfold: each reading tells a part of it, and after two it is known of all.
+        let mut seen: Vec<u32> = Vec::new();
+        for _ in 0..2 {
+            seen.extend(read(&mut memory, &pids, 3, 100).0);
+        }
+        assert!(pids.iter().all(|pid| seen.contains(pid)), "{seen:?}");
+        assert_eq!(read(&mut memory, &pids, 1, 100).1, Ok(1500));
+    }
+
+    #[test]
+    fn at_least_one_is_looked_at_however_late_it_is() {
+        let mut memory = MemoryInTurns::default();
+        for _ in 0..3 {
+            assert_eq!(read(&mut memory, &[7, 8, 9], 0, 1).0.len(), 1);
+        }
+        assert_eq!(read(&mut memory, &[7, 8, 9], 0, 1).1, Ok(24));
+    }
+
+    #[test]
+    fn one_that_has_ended_is_counted_no_more_and_an_error_forgets_nobody() {
+        let mut memory = MemoryInTurns::default();
+        assert_eq!(read(&mut memory, &[1, 2, 3], 9, 1).1, Ok(6));
+        assert_eq!(memory.sum(vec![1, 2, 3], |pid| Ok((pid != 2).then_some(10)), || false), Ok(20));
+        assert_eq!(read(&mut memory, &[1, 3], 9, 1).1, Ok(4), "it is no more among those that are asked for");
+        assert!(memory.sum(vec![1, 3], |_| Err("no".to_owned()), || false).is_err());
+        assert_eq!(read(&mut memory, &[1, 3], 1, 1).1, Ok(4));
+    }
+}

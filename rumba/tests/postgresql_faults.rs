@@ -1,0 +1,84 @@
+//! Faults of a PostgreSQL that the user brings, and of a run on it: it crashes and comes back in the loops.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Place, phase};
+use rumba_protocol_postgresql::{Address, Admin, Secret, Target, Tls};
+use rumba_testkit::postgresql::{PostgreSql, SUPERUSER};
+
+const DATABASE: &str = "CREATE DATABASE lab TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'";
+
+/// A run of TPC-C on a database of its own of that server, with a loop of so many seconds.
+fn command(place: &Place, server: &PostgreSql, loop_s: u32, more: &[&str]) -> Command {
+    let target = Target {
+        address: Address::Socket(server.socket()),
+        user: SUPERUSER.into(),
+        password: Secret::new(String::new()),
+        database: Some("postgres".into()),
+        tls: Tls::Off,
+    };
+    Admin::connect(&target, Duration::from_secs(30)).unwrap().query(DATABASE).unwrap();
+    let dsn = format!("server=postgresql://{SUPERUSER}@127.0.0.1:{}/lab", server.port());
+    let length = format!("loop={loop_s}s");
+    let mut command = place.rumba(&["run", "tpcc", "--engine", "postgresql", "--out", "out", "--quiet"]);
+    let small = ["warehouses=1", "customers=60", "items=500", "clients=2", "load_clients=2", "warmup=0s", "loops=1"];
+    for set in small.iter().chain(&[&*length, &*dsn]).chain(more) {
+        command.args(["--set", set]);
+    }
+    command.stdout(Stdio::null());
+    command
+}
+
+/// Kills the server in the middle of the first loop, and starts it again.
+fn crash_in_the_loop(place: &Place, server: &PostgreSql, run: &mut Child) {
+    let intervals = place.path("out/trials/001-postgresql-c2-r1/intervals.ndjson");
+    let told = || std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"");
+    while !told() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before its loop: {}", place.report());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.kill();
+    server.start_again();
+}
+
+/// What was under way when the connections were lost is in doubt; all else is there, once, and consistent.
+#[test]
+#[needs(PostgreSql)]
+fn the_twelve_conditions_of_tpcc_hold_over_a_crash_of_the_server() {
+    let place = Place::new();
+    let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
+    let mut run = command(&place, &server, 15, &["postgresql.on_lost=reconnect"]).spawn().unwrap();
+    crash_in_the_loop(&place, &server, &mut run);
+    run.wait().unwrap();
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["failure"], serde_json::Value::Null, "{trial}");
+    let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
+    assert!(checks.len() == 15 && checks.iter().all(|check| check["wrong"] == 0), "{checks:?}");
+    let counters = phase(trial, "drain").unwrap()["counters"].as_array().unwrap();
+    let reconnects = counters.iter().find(|gauge| gauge["name"] == "client_reconnects").unwrap();
+    assert!(reconnects["value"].as_f64().unwrap() >= 2.0, "{reconnects}");
+    let types = phase(trial, "loop 1").unwrap()["op_types"].as_object().unwrap();
+    let failed: u64 = types.values().map(|op| op["errors"].as_u64().unwrap_or_default()).sum();
+    assert!(failed > 0, "what was cut off counts as failed");
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn a_crash_ends_a_trial_that_may_not_reconnect() {
+    let place = Place::new();
+    let server = PostgreSql::start(&[], &["host all all 127.0.0.1/32 trust"]);
+    let mut run = command(&place, &server, 60, &[]).spawn().unwrap();
+    crash_in_the_loop(&place, &server, &mut run);
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
+    assert!(cause.contains("the connection was lost"), "{cause}");
+}
