@@ -64,7 +64,7 @@ impl Batched {
             stock,
             lines,
             delete: prepare(&format!("DELETE FROM new_order WHERE {waiting}"))?,
-            customers: prepare(&format!("SELECT o_d_id, o_c_id FROM orders WHERE {orders}"))?,
+            customers: prepare(&format!("SELECT o_d_id, o_c_id FROM orders WHERE {orders}{{lock}}"))?,
             deliver_orders: prepare(&format!("UPDATE orders SET o_carrier_id = ? WHERE {orders}"))?,
             deliver_lines: prepare(&format!("UPDATE order_line SET ol_delivery_d = ? WHERE {order_lines}"))?,
             amounts: prepare(&format!(
