@@ -27,6 +27,7 @@ pub fn workloads() -> Vec<Box<dyn Workload>> {
         Box::new(rumba_workload_linkbench::LinkBench),
         Box::new(rumba_workload_sysbench::Sysbench),
         Box::new(rumba_workload_tpcc::TpcC),
+        Box::new(rumba_workload_ycsb::Ycsb),
     ]
 }
 
