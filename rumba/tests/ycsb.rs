@@ -86,6 +86,12 @@ fn the_core_workloads_run_over_lmdb() {
     runs("lmdb", None);
 }
 
+/// It has no transactions.
+#[test]
+fn the_core_workloads_run_over_bf_tree() {
+    runs("bf-tree", None);
+}
+
 #[test]
 fn the_core_workloads_run_over_sqlite() {
     runs("sqlite", None);
