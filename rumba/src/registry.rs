@@ -13,6 +13,7 @@ pub fn engines() -> Vec<Box<dyn Engine>> {
         Box::new(rumba_engine_wiredtiger::WiredTiger),
         Box::new(rumba_engine_lmdb::Lmdb),
         Box::new(rumba_engine_sqlite::Sqlite),
+        Box::new(rumba_engine_bf_tree::BfTree),
         Box::new(rumba_engine_mysql::MySqlEngine::INNODB),
         Box::new(rumba_engine_mysql::MySqlEngine::MYROCKS),
         Box::new(rumba_engine_mysql::MySqlEngine::TOKUDB),
@@ -27,6 +28,7 @@ pub fn workloads() -> Vec<Box<dyn Workload>> {
         Box::new(rumba_workload_linkbench::LinkBench),
         Box::new(rumba_workload_sysbench::Sysbench),
         Box::new(rumba_workload_tpcc::TpcC),
+        Box::new(rumba_workload_ycsb::Ycsb),
     ]
 }
 

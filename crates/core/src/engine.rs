@@ -156,6 +156,10 @@ pub struct EngineInfo {
     /// Whether it has a cache of its own that `cache` bounds. One that has none
     /// lives off the page cache, and the reader of its figures must know.
     pub has_cache: bool,
+    /// Whether what a session writes between begin and commit is one, whichever keys it is of. A session of an engine
+    /// that has no transactions may write one key there, which it keeps others from changing, and is refused a second;
+    /// workloads that need more refuse the engine ([`crate::workload::Workload::needs_transactions`]).
+    pub has_transactions: bool,
     /// The compressions it knows, `none` among them.
     pub compressions: &'static [&'static str],
     /// Its own settings that are worth listing; an engine with an open set of
