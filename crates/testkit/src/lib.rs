@@ -22,6 +22,7 @@ mod need;
 pub mod postgresql;
 mod probe;
 mod runner;
+pub mod secantusdb;
 
 pub use inventory;
 pub use need::{Missing, Need};
