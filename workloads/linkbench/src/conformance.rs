@@ -9,6 +9,7 @@ use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_workload_kit::{Random, below};
 
+use crate::document_graph::{self, DocumentGraph, DocumentLoader};
 use crate::graph::{
     GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, ListQuery,
     MULTIGET_MAX, NODE_TYPE, Node, Written,
@@ -67,20 +68,40 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             }
             run(graphs, oracle, seed, steps)
         }
+        Session::Document(mut session) => {
+            for collection in document_graph::collections() {
+                session.run(collection.get()).map_err(wrong)?;
+            }
+            let mut loader = DocumentLoader::new(session);
+            let mut oracle = Oracle::default();
+            load(&mut loader, &mut oracle, seed)?;
+            drop(loader);
+            let next = NextNodeId::new(IDS);
+            let graph = |session| DocumentGraph::new(session, NodeIds::new(next.clone(), 0));
+            let graphs = [open(), open()].map(|session| documents(session).map(graph));
+            run(graphs.into_iter().collect::<Result<_, _>>()?, oracle, seed, steps)
+        }
     }
 }
 
 fn kv(session: Session) -> Result<Box<dyn rumba_core::kv::KvSession>, String> {
     match session {
         Session::Kv(session) => Ok(session),
-        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".into()),
+        other => Err(format!("the instance first gave a key-value session and then {}", other.told())),
     }
 }
 
 fn sql(session: Session) -> Result<Box<dyn rumba_core::sql::SqlSession>, String> {
     match session {
         Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".into()),
+        other => Err(format!("the instance first gave an SQL session and then {}", other.told())),
+    }
+}
+
+fn documents(session: Session) -> Result<Box<dyn rumba_core::document::DocumentSession>, String> {
+    match session {
+        Session::Document(session) => Ok(session),
+        other => Err(format!("the instance first gave a session over documents and then {}", other.told())),
     }
 }
 

@@ -73,20 +73,21 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             run(stores, &mut oracle, &config, seed, steps)?;
             compare(&mut SqlInspector::new(sql_session(open())?, ONLY), &oracle, seed)
         }
+        other => Err(other.unserved("tpcc").to_string()),
     }
 }
 
 fn kv_session(session: Session) -> Result<Box<dyn rumba_core::kv::KvSession>, String> {
     match session {
         Session::Kv(session) => Ok(session),
-        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".to_owned()),
+        other => Err(format!("the instance first gave a key-value session and then {}", other.told())),
     }
 }
 
 fn sql_session(session: Session) -> Result<Box<dyn rumba_core::sql::SqlSession>, String> {
     match session {
         Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".to_owned()),
+        other => Err(format!("the instance first gave an SQL session and then {}", other.told())),
     }
 }
 

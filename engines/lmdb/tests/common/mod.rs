@@ -45,7 +45,7 @@ pub fn open() -> (TempDir, Box<dyn Instance>) {
 pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
     match instance.session().unwrap() {
         Session::Kv(session) => session,
-        Session::Sql(_) => panic!("lmdb gave an SQL session"),
+        other => panic!("lmdb gave {}", other.told()),
     }
 }
 

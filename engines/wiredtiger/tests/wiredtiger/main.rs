@@ -67,7 +67,7 @@ impl Database {
     fn session(&self) -> Box<dyn KvSession> {
         match self.instance.session().unwrap() {
             Session::Kv(session) => session,
-            Session::Sql(_) => panic!("wiredtiger is a key-value engine"),
+            other => panic!("wiredtiger gave {}", other.told()),
         }
     }
 
