@@ -19,6 +19,8 @@ pub fn engines() -> Vec<Box<dyn Engine>> {
         Box::new(rumba_engine_mysql::MySqlEngine::TOKUDB),
         Box::new(rumba_engine_mysql::MySqlEngine::ANY),
         Box::new(rumba_engine_postgresql::PostgreSql),
+        Box::new(rumba_engine_mongodb::MongoEngine::MONGODB),
+        Box::new(rumba_engine_mongodb::MongoEngine::SECANTUSDB),
     ]
 }
 

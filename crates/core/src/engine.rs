@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::Limits;
@@ -221,6 +222,25 @@ pub enum Session {
     Kv(Box<dyn KvSession>),
     /// Prepared SQL statements.
     Sql(Box<dyn SqlSession>),
+    /// Documents in collections.
+    Document(Box<dyn DocumentSession>),
+}
+
+impl Session {
+    /// What it is, as an error says it.
+    pub fn told(&self) -> &'static str {
+        match self {
+            Session::Kv(_) => "a session over keys and values",
+            Session::Sql(_) => "an SQL session",
+            Session::Document(_) => "a session over documents",
+        }
+    }
+
+    /// What a workload says of a session that it does not serve. It meets none: engines of a family that it does not list
+    /// are refused when the experiment is read.
+    pub fn unserved(&self, workload: &'static str) -> EngineError {
+        EngineError::failed(workload, format!("{} is not served", self.told()))
+    }
 }
 
 /// The directory below an instance's own whose files are kept beside the results.

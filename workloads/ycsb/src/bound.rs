@@ -122,6 +122,7 @@ impl Bound for YcsbBound {
                 let store = SqlLoader::new(session, config.fields)?;
                 Box::new(Loader::new(store, config, progress, tally, at, seed))
             }
+            other => return Err(other.unserved("ycsb")),
         })
     }
 
@@ -154,6 +155,7 @@ impl Bound for YcsbBound {
                 let store = SqlStore::new(session, needs(&config))?;
                 Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
             }
+            other => return Err(other.unserved("ycsb")),
         })
     }
 
@@ -162,6 +164,7 @@ impl Bound for YcsbBound {
         match session {
             Session::Kv(session) => verify(&mut self.kv(session), &expected),
             Session::Sql(session) => verify(&mut SqlInspector::new(session)?, &expected),
+            other => Err(other.unserved("ycsb")),
         }
     }
 }

@@ -7,8 +7,8 @@ use rand::SeedableRng;
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::kv::KvSession;
-use rumba_core::sql::SqlSession;
 use rumba_core::worker::block_on;
+use rumba_workload_kit::conformance::{kv, sql};
 use rumba_workload_kit::{Random, below};
 
 use crate::keys::{Key, KeyForm};
@@ -54,25 +54,12 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             run(stores, &mut oracle, seed, steps)?;
             compare(&mut SqlInspector::new(sql(open())?).map_err(wrong)?, &oracle, seed)
         }
+        other => Err(other.unserved("ycsb").to_string()),
     }
 }
 
 fn of_kv(session: Box<dyn KvSession>) -> KvStore {
     KvStore::new(session, FIELDS, 64)
-}
-
-fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
-    match session {
-        Session::Kv(session) => Ok(session),
-        _ => Err("the instance first gave a key-value session and then another".to_owned()),
-    }
-}
-
-fn sql(session: Session) -> Result<Box<dyn SqlSession>, String> {
-    match session {
-        Session::Sql(session) => Ok(session),
-        _ => Err("the instance first gave an SQL session and then another".to_owned()),
-    }
 }
 
 /// Any printable bytes, those among them that texts of SQL escape; now and then many.
