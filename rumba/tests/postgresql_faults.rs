@@ -1,4 +1,4 @@
-//! Faults of a PostgreSQL that the user brings, and of a run on it: it crashes and comes back in the loops.
+//! Faults of an existing PostgreSQL, and of a run on it: it crashes and comes back in the loops.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]

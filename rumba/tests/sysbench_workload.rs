@@ -7,7 +7,7 @@ rumba_testkit::main!();
 
 mod common;
 
-use std::process::Command;
+use std::process::{Command, Output};
 
 use common::{Place, phase, text};
 use serde_json::Value;
@@ -52,7 +52,11 @@ fn trials_in(place: &Place, out: &str, more: &[&str]) -> Vec<Value> {
 fn refused(place: &Place, more: &[&str]) -> String {
     let output = run(place, "sqlite", more).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    text(&output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+    in_a_line(&output)
+}
+
+fn in_a_line(output: &Output) -> String {
+    text(output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
 
 /// Events were measured, and the tables are what they have to be.
@@ -230,7 +234,7 @@ fn a_scripts_options_are_settings_of_the_experiment() {
 
     std::fs::write(place.path("wrong.toml"), file("tabels = 3")).unwrap();
     let output = place.rumba(&["run", "wrong.toml", "--out", "wrong"]).output().unwrap();
-    let words = text(&output);
+    let words = in_a_line(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("wrong.toml:3:1"), "{words}");
     assert!(words.contains("the script oltp_read_write has no option of this name"), "{words}");

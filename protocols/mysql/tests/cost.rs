@@ -81,7 +81,7 @@ fn a_session_at_rest_is_small() {
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    // 1372 are counted, in a build for debugging, which inlines little from one crate into another, and with what
+    // 1394 are counted, in a build for debugging, which inlines little from one crate into another, and with what
     // counts allocations; a release takes 594.
     const MOST: u64 = 1440;
     let dir = tempfile::tempdir().unwrap();

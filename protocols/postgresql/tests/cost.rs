@@ -83,7 +83,7 @@ fn a_session_at_rest_is_small() {
 #[test]
 #[needs(Valgrind)]
 fn a_point_select_takes_no_more_instructions_than_allowed() {
-    // 1264 are counted, in a build for debugging and with what counts allocations; a release takes 605.
+    // 1284 are counted, in a build for debugging and with what counts allocations; a release takes 605.
     const MOST: u64 = 1330;
     let dir = tempfile::tempdir().unwrap();
     let _server = server(dir.path());
