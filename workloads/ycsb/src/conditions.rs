@@ -37,11 +37,16 @@ fn mix(config: &Config) -> String {
             Kind::Scan => "scans",
             Kind::ReadModifyWrite => "read-modify-writes",
         };
-        format!("{:.4}% {name}", config.mix[kind as usize] * 100.0)
+        format!("{}% {name}", percent(config.mix[kind as usize]))
     };
     let shares: Vec<String> = config.kinds().into_iter().map(share).collect();
     let is_changed = config.mix != config.profile.mix;
     format!("profile {}{}: {}", config.profile.name, if is_changed { ", changed" } else { "" }, shares.join(", "))
+}
+
+/// A share in percent, with as many digits as it has.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
 }
 
 fn records(config: &Config) -> String {
@@ -69,7 +74,7 @@ fn requests(config: &Config) -> String {
         Requests::Zipfian { .. } => "zipfian 0.99 over 10^10 ranks, scattered over the loaded records".to_owned(),
         Requests::Latest => "latest: zipfian 0.99 over the ages of the records that are there".to_owned(),
         Requests::Hotspot { hot, share } => {
-            format!("hotspot: {:.4}% of the operations go to the first {hot} records", share * 100.0)
+            format!("hotspot: {}% of the operations go to the first {hot} records", percent(share))
         }
         Requests::Sequential => "sequential: the loaded records in turn".to_owned(),
         Requests::Exponential { rate } => {
@@ -80,12 +85,42 @@ fn requests(config: &Config) -> String {
 
 fn keys(config: &Config) -> String {
     let form = if config.keys.is_hashed { "numbers scattered by FNV-1" } else { "numbers in order" };
-    format!("user and {form}, at least {} digits", config.keys.digits)
+    match config.keys.digits {
+        1 => format!("user and {form}"),
+        digits => format!("user and {form}, at least {digits} digits"),
+    }
 }
 
 fn scans(config: &Config) -> String {
     match config.scans {
         ScanLengths::Uniform(least, most) => format!("{least} to {most} records, all lengths alike"),
         ScanLengths::Zipfian(least, _) => format!("{least} records and more, mostly few"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+
+    #[test]
+    fn the_reader_is_told_the_mix_and_what_is_not_seen() {
+        let told = |pairs: &[(&str, Value)]| {
+            let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            conditions(&Config::new(&Settings(settings.collect())).unwrap())
+        };
+        let of = |told: &[(String, String)], name: &str| {
+            told.iter().find(|(known, _)| known == name).map(|(_, words)| words.clone())
+        };
+        let plain = told(&[]);
+        assert_eq!(of(&plain, "ycsb mix").unwrap(), "profile a: 50% reads, 50% updates");
+        assert_eq!((of(&plain, "ycsb scans"), of(&plain, "ycsb short values")), (None, None));
+        let text = |text: &str| Value::Text(text.to_owned());
+        let scans = told(&[("profile", text("e")), ("fieldlengthdistribution", text("uniform"))]);
+        assert_eq!(of(&scans, "ycsb scans").unwrap(), "1 to 100 records, all lengths alike");
+        assert!(of(&scans, "ycsb requests").unwrap().contains("scattered over 1100000 records"));
+        assert!(of(&scans, "ycsb short values").unwrap().contains("fewer than 25 bytes"));
     }
 }
