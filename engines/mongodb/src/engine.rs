@@ -19,7 +19,7 @@ use crate::launch::{self, ANSWER, Layout};
 use crate::options::Options;
 use crate::plan::{self, Plan};
 use crate::software::Software;
-use crate::{dsn, external, readback};
+use crate::{dsn, existing, readback};
 
 /// A server that speaks MongoDB's protocol.
 #[derive(Clone, Copy, Debug)]
@@ -102,9 +102,9 @@ impl MongoEngine {
         let host = match host {
             Some((running, data)) => Host::Own { running, data },
             None => {
-                external::check(&mut control, &database).map_err(setting)?;
-                external::make_ready(&mut control, &database)?;
-                let (pid, data) = external::place(&target, &mut control);
+                existing::check(&mut control, &database).map_err(setting)?;
+                existing::make_ready(&mut control, &database)?;
+                let (pid, data) = existing::place(&target, &mut control);
                 Host::Brought { pid, data }
             }
         };
@@ -156,8 +156,8 @@ impl Engine for MongoEngine {
         let server = Server::of(self.brand, config.server.as_deref())?;
         let (options, _) = self.planned(config, &server)?;
         let Server::Brought(dsn) = server else { return Ok(()) };
-        let mut control = Control::new(external::connect(&dsn::target(&dsn)?)?, options.on_lost);
-        external::check(&mut control, &dsn.database)
+        let mut control = Control::new(existing::connect(&dsn::target(&dsn)?)?, options.on_lost);
+        existing::check(&mut control, &dsn.database)
     }
 
     fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {

@@ -13,7 +13,7 @@ use rumba_server_kit::watch::{Watch, Watched};
 use crate::brand::Brand;
 use crate::control::{ADMIN, Control, failed};
 use crate::counters;
-use crate::external;
+use crate::existing;
 use crate::launch::{ANSWER, Running, STOP};
 
 /// Whose server it is.
@@ -176,7 +176,7 @@ impl Instance for ServerInstance {
             }
             Host::Brought { .. } => {
                 control.set_timeout(None);
-                external::give_back(&mut control, &self.session.database)
+                existing::give_back(&mut control, &self.session.database)
             }
         }
     }

@@ -15,7 +15,7 @@ mod control;
 mod counters;
 mod dsn;
 mod engine;
-mod external;
+mod existing;
 mod instance;
 mod launch;
 mod options;

@@ -6,6 +6,8 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -229,4 +231,40 @@ fn a_server_that_is_killed_is_lost_and_one_that_starts_again_is_found() {
     let _server = restarted.join().unwrap();
     assert_eq!(ask(&mut again, all()).unwrap().0.documents, 3);
     assert_eq!((options.counts.connections_lost.load(Relaxed), options.counts.reconnects.load(Relaxed)), (1, 1));
+}
+
+/// A certificate that signs itself, for 127.0.0.1, and its key.
+fn certify(dir: &Path) -> [PathBuf; 2] {
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| dir.join(name));
+    let output = Process::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test server"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    [certificate, key]
+}
+
+#[test]
+#[needs(SecantusDb, Openssl)]
+fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let [certificate, key] = certify(dir.path());
+    let path = |path: &Path| path.display().to_string();
+    let server = SecantusDb::start(&["--tls-cert-file", &path(&certificate), "--tls-key-file", &path(&key)]);
+    let ca = Some(certificate);
+    for tls in [Tls::Required, Tls::Signed { ca: ca.clone() }, Tls::Verified { ca }] {
+        let target = Target { tls, ..target(&server) };
+        let mut session = MongoSession::connect(&target, &SessionOptions::to("lab")).unwrap();
+        fill(&mut session, 1000);
+        assert_eq!(ask(&mut session, all()).unwrap().0.documents, 1000);
+        ask(&mut session, Command::Delete { from: "t", filter: Document::EMPTY, all: true }).unwrap();
+    }
+    let stranger = Target { tls: Tls::Verified { ca: None }, ..target(&server) };
+    let error = Admin::connect(&stranger, TIMEOUT).err().unwrap().to_string();
+    assert!(error.contains("TLS: "), "{error}");
+    assert!(Admin::connect(&target(&server), TIMEOUT).is_err(), "nobody is heard in the clear");
 }
