@@ -1,6 +1,7 @@
-//! What the harness spends per LinkBench operation when the engine answers at
-//! once: drawing, performing, clock, histograms and counters, on one thread.
-//! Prints JSON. Under callgrind, the difference between two runs of N and 2N
+//! What the harness spends per operation when the engine answers at once:
+//! drawing, performing, clock, histograms and counters, on one thread; of
+//! LinkBench, or of YCSB's workload A with `ycsb` behind the number of
+//! operations. Prints JSON. Under callgrind, the difference between two runs of N and 2N
 //! operations gives instructions per operation, free of noise.
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_workload_linkbench::LinkBench;
+use rumba_workload_ycsb::Ycsb;
 
 /// The real pace, ended after a number of operations.
 struct Ended {
@@ -47,9 +49,12 @@ impl Pace for Ended {
 
 fn main() {
     let ops: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5_000_000);
-    let mut settings = Settings::default();
-    settings.0.insert("maxid1".into(), Value::Int(10_000_000));
-    let bound = LinkBench.bind(&settings).expect("the workload's own settings");
+    let size = |name: &str| Settings([(name.to_owned(), Value::Int(10_000_000))].into());
+    let bound = match std::env::args().nth(2).as_deref() {
+        Some("ycsb") => Ycsb.bind(&size("recordcount")),
+        _ => LinkBench.bind(&size("maxid1")),
+    };
+    let bound = bound.expect("the workload's own settings");
     let config = EngineConfig {
         name: "null".into(),
         engine: "null".into(),

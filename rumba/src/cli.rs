@@ -49,7 +49,7 @@ pub enum Command {
     Workloads(ListArgs),
     /// Look for host settings that spoil benchmarks, and leftovers of killed runs
     Doctor(DoctorArgs),
-    /// Serve fixed answers over the protocol of MySQL or PostgreSQL: what a client costs, and whether it tells time
+    /// Serve fixed answers over the protocol of MySQL, PostgreSQL or MongoDB: what a client costs, and whether it tells time
     NullServer(NullServerArgs),
     /// Run sysbench's tests and scripts by its command line: `rumba sysbench oltp_read_write --tables=4 run`
     #[command(disable_help_flag = true)]

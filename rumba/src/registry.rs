@@ -13,11 +13,14 @@ pub fn engines() -> Vec<Box<dyn Engine>> {
         Box::new(rumba_engine_wiredtiger::WiredTiger),
         Box::new(rumba_engine_lmdb::Lmdb),
         Box::new(rumba_engine_sqlite::Sqlite),
+        Box::new(rumba_engine_bf_tree::BfTree),
         Box::new(rumba_engine_mysql::MySqlEngine::INNODB),
         Box::new(rumba_engine_mysql::MySqlEngine::MYROCKS),
         Box::new(rumba_engine_mysql::MySqlEngine::TOKUDB),
         Box::new(rumba_engine_mysql::MySqlEngine::ANY),
         Box::new(rumba_engine_postgresql::PostgreSql),
+        Box::new(rumba_engine_mongodb::MongoEngine::MONGODB),
+        Box::new(rumba_engine_mongodb::MongoEngine::SECANTUSDB),
     ]
 }
 
@@ -27,6 +30,7 @@ pub fn workloads() -> Vec<Box<dyn Workload>> {
         Box::new(rumba_workload_linkbench::LinkBench),
         Box::new(rumba_workload_sysbench::Sysbench),
         Box::new(rumba_workload_tpcc::TpcC),
+        Box::new(rumba_workload_ycsb::Ycsb),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! The harness allocates nothing per operation: what a user would lose is the
 //! engine's own figure, drowned in the allocator's.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 use rumba_testkit::allocations::{self, Counting};
 use std::path::Path;
@@ -7,13 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rumba_core::engine::{Durability, Engine, EngineConfig};
-use rumba_core::setting::Settings;
+use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::{ClientAddress, Op, OpKind, Pace, StatementCounts, block_on};
 use rumba_core::workload::Workload;
 use rumba_engine_null::Null;
 use rumba_lab::run::cells::Cells;
 use rumba_lab::run::pace::ClientPace;
 use rumba_workload_linkbench::LinkBench;
+use rumba_workload_ycsb::Ycsb;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -54,9 +56,9 @@ impl Pace for Counted {
     }
 }
 
-#[test]
-fn nothing_is_allocated_per_operation() {
-    let bound = LinkBench.bind(&Settings::default()).unwrap();
+/// What 100,000 operations of a workload's mix allocate, once 20,000 have let buffers grow.
+fn allocated(workload: &dyn Workload, settings: &Settings) -> u64 {
+    let bound = workload.bind(settings).unwrap();
     let config = EngineConfig {
         name: "null".into(),
         engine: "null".into(),
@@ -75,6 +77,14 @@ fn nothing_is_allocated_per_operation() {
     let pace = ClientPace::alone(cells);
     let mut counted = Counted { pace, warmup: 20_000, left: 100_000, before: None };
     block_on(client.run(&mut counted)).unwrap();
-    let allocated = allocations::count() - counted.before.unwrap();
-    assert_eq!(allocated, 0, "allocations in 100,000 operations of the whole mix");
+    allocations::count() - counted.before.unwrap()
+}
+
+#[test]
+fn nothing_is_allocated_per_operation() {
+    assert_eq!(allocated(&LinkBench, &Settings::default()), 0, "allocations in 100,000 operations of LinkBench's mix");
+    for profile in ["a", "b", "c", "d", "e", "f"] {
+        let settings = Settings([("profile".to_owned(), Value::Text(profile.to_owned()))].into());
+        assert_eq!(allocated(&Ycsb, &settings), 0, "allocations in 100,000 operations of YCSB's workload {profile}");
+    }
 }

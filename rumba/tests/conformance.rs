@@ -1,6 +1,6 @@
-//! Every engine answers LinkBench's operations and TPC-C's transactions as oracles in memory do: each of the registry
-//! that keeps its data and runs in the process. `servers` has those that are servers, each with every server of the
-//! catalogue.
+//! Every engine answers LinkBench's and YCSB's operations and TPC-C's transactions as oracles in memory do: each of the
+//! registry that keeps its data and runs in the process. `servers` has those that are servers, each with every server of
+//! the catalogue.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[path = "common/conforms.rs"]

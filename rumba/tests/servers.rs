@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use common::{Place, phase, text};
-use rumba_core::engine::Form;
+use rumba_core::engine::{EngineConfig, Form};
 use rumba_testkit::mounts::{LoopDevice, fill};
 use serde_json::Value;
 
@@ -82,6 +82,18 @@ fn answers_as_the_oracles_do(engine: &str, server: &str) {
     let engines = registry::engines();
     let engine = engines.iter().find(|known| known.info().name == engine).unwrap();
     let config = conforms::config(engine.as_ref(), Some(server));
+    conforms::conforms(engine.as_ref(), &config, &[1]);
+}
+
+/// SecantusDB is in no catalogue, and stands for the servers of its protocol that no registry has.
+#[test]
+#[needs(SecantusDb)]
+fn documents_run_to_a_clean_verify_and_answer_as_the_oracle_does() {
+    let server = rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string();
+    runs_to_a_clean_verify("secantusdb", &server);
+    let engines = registry::engines();
+    let engine = engines.iter().find(|known| known.info().name == "secantusdb").unwrap();
+    let config = EngineConfig { compression: None, ..conforms::config(engine.as_ref(), Some(&server)) };
     conforms::conforms(engine.as_ref(), &config, &[1]);
 }
 

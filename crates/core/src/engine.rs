@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
 use crate::limits::Limits;
@@ -156,6 +157,10 @@ pub struct EngineInfo {
     /// Whether it has a cache of its own that `cache` bounds. One that has none
     /// lives off the page cache, and the reader of its figures must know.
     pub has_cache: bool,
+    /// Whether what a session writes between begin and commit is one, whichever keys it is of. A session of an engine
+    /// that has no transactions may write one key there, which it keeps others from changing, and is refused a second;
+    /// workloads that need more refuse the engine ([`crate::workload::Workload::needs_transactions`]).
+    pub has_transactions: bool,
     /// The compressions it knows, `none` among them.
     pub compressions: &'static [&'static str],
     /// Its own settings that are worth listing; an engine with an open set of
@@ -217,6 +222,25 @@ pub enum Session {
     Kv(Box<dyn KvSession>),
     /// Prepared SQL statements.
     Sql(Box<dyn SqlSession>),
+    /// Documents in collections.
+    Document(Box<dyn DocumentSession>),
+}
+
+impl Session {
+    /// What it is, as an error says it.
+    pub fn told(&self) -> &'static str {
+        match self {
+            Session::Kv(_) => "a session over keys and values",
+            Session::Sql(_) => "an SQL session",
+            Session::Document(_) => "a session over documents",
+        }
+    }
+
+    /// What a workload says of a session that it does not serve. It meets none: engines of a family that it does not list
+    /// are refused when the experiment is read.
+    pub fn unserved(&self, workload: &'static str) -> EngineError {
+        EngineError::failed(workload, format!("{} is not served", self.told()))
+    }
 }
 
 /// The directory below an instance's own whose files are kept beside the results.

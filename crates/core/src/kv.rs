@@ -117,8 +117,8 @@ pub trait KvSession: Send {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, EngineError>;
 
-    /// Begins a transaction that may write. An engine with one writer may wait here until the transaction of
-    /// another session has ended.
+    /// Begins a transaction that may write; of an engine that has none, the write of one key. An engine with one writer
+    /// may wait here until the transaction of another session has ended.
     ///
     /// # Errors
     /// [`EngineError::Conflict`] when it waited for too long; whatever else the engine said.

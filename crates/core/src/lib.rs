@@ -6,11 +6,13 @@
 #![deny(missing_docs)]
 
 pub mod acid;
+pub mod bson;
 pub mod check;
 pub mod claim;
 pub mod comparison;
 pub mod conflict;
 pub mod counted;
+pub mod document;
 pub mod engine;
 pub mod error;
 pub mod event;

@@ -95,6 +95,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("page-cache-differs", Rank::Misleading, READS),
     row("no-cache", Rank::Misleading, &["rss_bytes", "reads_per_op", "rkb_per_op"]),
     row("cache-differs", Rank::Misleading, &["reads_per_op", "rkb_per_op", "rss_bytes"]),
+    row("no-transactions", Rank::Misleading, SPEED),
     row("isolation-differs", Rank::Misleading, SPEED),
     row("writes-unsteady", Rank::Misleading, WRITES),
     row("unsteady", Rank::Misleading, &["ops_per_s"]),

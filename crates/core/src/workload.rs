@@ -130,6 +130,12 @@ pub trait Workload: Send + Sync {
     /// experiment is read.
     fn families(&self) -> &'static [Family];
 
+    /// Whether it writes more than one key, or reads and writes several, between begin and commit. One that does not also
+    /// serves engines that have no transactions.
+    fn needs_transactions(&self) -> bool {
+        true
+    }
+
     /// The tests of a suite that these settings ask for, in order; none where the workload is one by itself. They run
     /// one after the other over what [`Workload::bind`] of the settings themselves loads, but those that load for
     /// themselves, of about as many bytes.

@@ -13,12 +13,13 @@ pub fn warnings(engines: &[EngineConfig], registry: &Registry) -> Vec<Warning> {
         let engine = registry.engine(&config.engine)?;
         let info = engine.info();
         // What keeps no data promises nothing.
-        info.keeps_data.then(|| Side { config, nature: engine.nature(config), has_cache: info.has_cache })
+        let (has_cache, has_transactions) = (info.has_cache, info.has_transactions);
+        info.keeps_data.then(|| Side { config, nature: engine.nature(config), has_cache, has_transactions })
     });
     let sides: Vec<Side> = kept.collect();
-    [durability(&sides), log(&sides), isolation(&sides), no_cache(&sides), cache(&sides), reads(&sides)]
+    [durability, log, no_transactions, isolation, no_cache, cache, reads]
         .into_iter()
-        .flatten()
+        .filter_map(|differs| differs(&sides))
         .collect()
 }
 
@@ -27,6 +28,7 @@ struct Side<'a> {
     config: &'a EngineConfig,
     nature: Nature,
     has_cache: bool,
+    has_transactions: bool,
 }
 
 /// `no-sync: a, b; sync: c`, in the order in which they appear; `None` when all that say anything say the same.
@@ -71,6 +73,21 @@ fn log(sides: &[Side<'_>]) -> Option<Warning> {
                 names(&logged)
             ),
             "compare under durability = \"sync\", or with the log's cost in mind",
+        )
+    })
+}
+
+fn no_transactions(sides: &[Side<'_>]) -> Option<Warning> {
+    let without: Vec<&Side> = sides.iter().filter(|side| !side.has_transactions).collect();
+    (!without.is_empty() && without.len() < sides.len()).then(|| {
+        Warning::new(
+            "no-transactions",
+            format!(
+                "{} has no transactions: it writes one key at a time, isolates nothing and undoes nothing, which the others \
+                 pay for",
+                names(&without)
+            ),
+            "compare it with what that saves in mind",
         )
     })
 }
@@ -139,10 +156,11 @@ mod tests {
             let config: &EngineConfig = config;
             // The tests' engines live for as long as the process.
             let config: &'static EngineConfig = Box::leak(Box::new(config.clone()));
-            Side { config, nature: Nature::new(isolation, *log, *reads), has_cache: *reads != Reads::Mapped }
+            let nature = Nature::new(isolation, *log, *reads);
+            Side { config, nature, has_cache: *reads != Reads::Mapped, has_transactions: true }
         };
         let sides: Vec<Side> = sides.iter().map(side).collect();
-        let all = [durability(&sides), log(&sides), isolation(&sides), no_cache(&sides), cache(&sides), reads(&sides)];
+        let all = [durability, log, no_transactions, isolation, no_cache, cache, reads].map(|differs| differs(&sides));
         let known = ["durability-differs", "log-differs", "isolation-differs", "no-cache", "cache-differs"];
         all.into_iter()
             .flatten()
@@ -184,9 +202,26 @@ mod tests {
         let sides: Vec<Side> = configs
             .iter()
             .zip(levels)
-            .map(|(config, level)| Side { config, nature: Nature::new(level, true, Reads::Buffered), has_cache: true })
+            .map(|(config, level)| {
+                let nature = Nature::new(level, true, Reads::Buffered);
+                Side { config, nature, has_cache: true, has_transactions: true }
+            })
             .collect();
         let message = isolation(&sides).unwrap().message;
         assert_eq!(message, "transactions see different things: SNAPSHOT: a, c; SERIALIZABLE: b");
+    }
+
+    #[test]
+    fn an_engine_without_transactions_is_told_beside_those_that_have_them() {
+        let configs = ["a", "b"].map(|name| config(name, Durability::NoSync));
+        let side =
+            |config, has_transactions| Side { config, nature: Nature::default(), has_cache: true, has_transactions };
+        let [a, b] = &configs;
+        let warning = no_transactions(&[side(a, true), side(b, false)]).unwrap();
+        assert!(warning.message.starts_with("b has no transactions"), "{}", warning.message);
+        assert!(warning.rank() == rumba_core::warning::Rank::Misleading);
+        for alike in [true, false] {
+            assert_eq!(no_transactions(&[side(a, alike), side(b, alike)]), None);
+        }
     }
 }

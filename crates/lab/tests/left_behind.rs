@@ -47,6 +47,7 @@ static INFO: EngineInfo = EngineInfo {
     form: Form::BuiltIn,
     keeps_data: true,
     has_cache: true,
+    has_transactions: true,
     compressions: &["none"],
     settings: &[],
 };

@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rumba_core::bson::Document;
+use rumba_core::document::{self, Command, DocumentSession, Done};
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
@@ -180,5 +182,27 @@ impl<S: SqlSession> SqlSession for Watched<S> {
 
     fn run(&mut self, sql: &str) -> Result<(), EngineError> {
         self.watch.explained(self.session.run(sql))
+    }
+}
+
+impl<S: DocumentSession> DocumentSession for Watched<S> {
+    fn has_transactions(&self) -> bool {
+        self.session.has_transactions()
+    }
+
+    fn submit(&mut self, command: Command<'_>) -> Result<(), EngineError> {
+        self.watch.explained(self.session.submit(command))
+    }
+
+    fn poll_answer(
+        &mut self,
+        context: &mut Context<'_>,
+        visit: document::Visit<'_>,
+    ) -> Poll<Result<Done, EngineError>> {
+        self.session.poll_answer(context, visit).map(|answer| self.watch.explained(answer))
+    }
+
+    fn run(&mut self, command: Document<'_>) -> Result<(), EngineError> {
+        self.watch.explained(self.session.run(command))
     }
 }

@@ -31,7 +31,7 @@ type Map = BTreeMap<(SpaceId, Vec<u8>), Vec<u8>>;
 pub fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
     match instance.session().expect("a session") {
         Session::Kv(session) => session,
-        Session::Sql(_) => panic!("a session of SQL, and not of keys and values"),
+        other => panic!("{}, and not one of keys and values", other.told()),
     }
 }
 

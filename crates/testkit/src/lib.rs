@@ -31,6 +31,7 @@ pub mod postgresql;
 mod probe;
 pub mod process;
 mod runner;
+pub mod secantusdb;
 
 pub use inventory;
 pub use need::{Missing, Need};

@@ -33,6 +33,11 @@ pub fn file(path: &str, package: &str) -> Found {
     if Path::new(path).exists() { Ok(()) } else { Err(format!("there is no {path}; apt-get install {package}")) }
 }
 
+/// What `scripts/setup` puts among the build's tools, where it can be had.
+pub fn built(path: &Path) -> Found {
+    if path.exists() { Ok(()) } else { Err(format!("there is no {}; scripts/setup test installs it", path.display())) }
+}
+
 /// A directory that a variable names.
 pub fn directory_of(variable: &str, remedy: &str) -> Found {
     match std::env::var_os(variable) {

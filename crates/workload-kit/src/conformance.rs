@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 
+use rumba_core::document::DocumentSession;
 use rumba_core::engine::Session;
 use rumba_core::kv::KvSession;
 use rumba_core::sql::SqlSession;
@@ -14,7 +15,7 @@ use rumba_core::sql::SqlSession;
 pub fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
     match session {
         Session::Kv(session) => Ok(session),
-        Session::Sql(_) => Err("the instance first gave a key-value session and then an SQL session".to_owned()),
+        other => Err(format!("the instance first gave a key-value session and then {}", other.told())),
     }
 }
 
@@ -25,7 +26,18 @@ pub fn kv(session: Session) -> Result<Box<dyn KvSession>, String> {
 pub fn sql(session: Session) -> Result<Box<dyn SqlSession>, String> {
     match session {
         Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err("the instance first gave an SQL session and then a key-value session".to_owned()),
+        other => Err(format!("the instance first gave an SQL session and then {}", other.told())),
+    }
+}
+
+/// A session over documents, as the instance's first was.
+///
+/// # Errors
+/// That it is of another family.
+pub fn documents(session: Session) -> Result<Box<dyn DocumentSession>, String> {
+    match session {
+        Session::Document(session) => Ok(session),
+        other => Err(format!("the instance first gave a session over documents and then {}", other.told())),
     }
 }
 

@@ -37,6 +37,7 @@ static INFO: EngineInfo = EngineInfo {
     keeps_data: true,
     // It reads from its map, which the operating system's page cache holds.
     has_cache: false,
+    has_transactions: true,
     compressions: &["none"],
     settings: SETTINGS,
 };

@@ -88,6 +88,7 @@ const ANY: EngineInfo = EngineInfo {
     form: Form::Server,
     keeps_data: true,
     has_cache: true,
+    has_transactions: true,
     compressions: compression::OTHER,
     settings: OWN,
 };

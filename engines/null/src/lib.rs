@@ -38,6 +38,7 @@ static INFO: EngineInfo = EngineInfo {
     form: Form::BuiltIn,
     keeps_data: false,
     has_cache: false,
+    has_transactions: true,
     compressions: &["none"],
     settings: SETTINGS,
 };

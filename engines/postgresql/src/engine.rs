@@ -37,6 +37,7 @@ const INFO: EngineInfo = EngineInfo {
     form: Form::Server,
     keeps_data: true,
     has_cache: true,
+    has_transactions: true,
     compressions: COMPRESSIONS,
     settings: SETTINGS,
 };

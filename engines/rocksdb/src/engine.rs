@@ -74,6 +74,7 @@ static INFO: EngineInfo = EngineInfo {
     form: Form::Library,
     keeps_data: true,
     has_cache: true,
+    has_transactions: true,
     compressions: &COMPRESSION_NAMES,
     settings: SETTINGS,
 };

@@ -46,6 +46,7 @@ static INFO: EngineInfo = EngineInfo {
     form: Form::Library,
     keeps_data: true,
     has_cache: true,
+    has_transactions: true,
     compressions: config::COMPRESSIONS,
     settings: settings::SETTINGS,
 };

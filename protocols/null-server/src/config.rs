@@ -21,6 +21,8 @@ pub enum Protocol {
     MySql,
     /// PostgreSQL's.
     PostgreSql,
+    /// MongoDB's.
+    MongoDb,
 }
 
 impl Protocol {
@@ -29,6 +31,7 @@ impl Protocol {
         match self {
             Protocol::MySql => crate::mysql::VERSION,
             Protocol::PostgreSql => crate::postgresql::VERSION,
+            Protocol::MongoDb => crate::mongodb::VERSION,
         }
     }
 }
@@ -40,7 +43,8 @@ impl FromStr for Protocol {
         match text {
             "mysql" => Ok(Protocol::MySql),
             "postgresql" => Ok(Protocol::PostgreSql),
-            other => Err(format!("`{other}` is no protocol that is spoken here; write mysql or postgresql")),
+            "mongodb" => Ok(Protocol::MongoDb),
+            other => Err(format!("`{other}` is no protocol that is spoken here; write mysql, postgresql or mongodb")),
         }
     }
 }

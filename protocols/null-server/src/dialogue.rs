@@ -1,7 +1,7 @@
 //! The dialogue with one client, in whichever protocol the server speaks: bytes in, answers out, no I/O.
 
 use crate::config::{Config, Protocol};
-use crate::{mysql, postgresql};
+use crate::{mongodb, mysql, postgresql};
 
 /// Answers are sent before more are made.
 pub const ENOUGH: usize = 4 << 20;
@@ -26,6 +26,8 @@ pub enum Answers {
     MySql(Box<mysql::Answers>),
     /// In PostgreSQL's.
     PostgreSql(postgresql::Answers),
+    /// In MongoDB's.
+    MongoDb(Box<mongodb::Answers>),
 }
 
 impl Answers {
@@ -34,6 +36,7 @@ impl Answers {
         match config.protocol {
             Protocol::MySql => Answers::MySql(Box::new(mysql::Answers::new(config))),
             Protocol::PostgreSql => Answers::PostgreSql(postgresql::Answers::new(config)),
+            Protocol::MongoDb => Answers::MongoDb(Box::new(mongodb::Answers::new(config))),
         }
     }
 }
@@ -45,6 +48,8 @@ pub enum Dialogue {
     MySql(mysql::Dialogue),
     /// In PostgreSQL's.
     PostgreSql(postgresql::Dialogue),
+    /// In MongoDB's.
+    MongoDb(mongodb::Dialogue),
 }
 
 impl Dialogue {
@@ -53,6 +58,7 @@ impl Dialogue {
         match answers {
             Answers::MySql(_) => Dialogue::MySql(mysql::Dialogue::start(id, out)),
             Answers::PostgreSql(_) => Dialogue::PostgreSql(postgresql::Dialogue::new(id)),
+            Answers::MongoDb(_) => Dialogue::MongoDb(mongodb::Dialogue),
         }
     }
 
@@ -62,6 +68,7 @@ impl Dialogue {
         match (self, answers) {
             (Dialogue::MySql(dialogue), Answers::MySql(answers)) => dialogue.take(input, answers, out),
             (Dialogue::PostgreSql(dialogue), Answers::PostgreSql(answers)) => dialogue.take(input, answers, out),
+            (Dialogue::MongoDb(dialogue), Answers::MongoDb(answers)) => dialogue.take(input, answers, out),
             // A server speaks one protocol.
             _ => Taken { ended: true, ..Taken::default() },
         }
@@ -74,5 +81,7 @@ pub fn refusal(protocol: Protocol) -> Vec<u8> {
     match protocol {
         Protocol::MySql => mysql::refusal(WORDS),
         Protocol::PostgreSql => postgresql::refusal(WORDS),
+        // Nothing is said there that was not asked for.
+        Protocol::MongoDb => Vec::new(),
     }
 }

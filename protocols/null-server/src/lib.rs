@@ -1,4 +1,4 @@
-//! The null server: it speaks MySQL's protocol, or PostgreSQL's, and gives fixed answers.
+//! The null server: it speaks MySQL's protocol, PostgreSQL's or MongoDB's, and gives fixed answers.
 //!
 //! Against it a client has nobody but itself to wait for, so it shows what the
 //! client costs; with a delay, every answer comes a known time after its
@@ -15,6 +15,7 @@ mod dialogue;
 mod event_loop;
 mod held;
 mod listener;
+mod mongodb;
 mod mysql;
 mod postgresql;
 mod server;

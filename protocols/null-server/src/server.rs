@@ -7,11 +7,12 @@ use std::thread::JoinHandle;
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::config::{Column, Config, Listen};
+use crate::config::{Column, Config, Listen, Protocol};
 use crate::dialogue::{Answers, refusal};
 use crate::event_loop::{EventLoop, Mailbox};
 use crate::held::Held;
 use crate::listener::{Acceptor, listen};
+use crate::mongodb;
 use crate::mysql::LONGEST;
 
 /// The memory that answers may take.
@@ -149,6 +150,12 @@ fn check(config: &Config) -> Result<(), ServerError> {
         return Err(ServerError::Answer(format!("a row of {row_bytes} bytes; at most {LONGEST} fit into one packet")));
     }
     let all = row_bytes.saturating_mul(u64::from(config.rows));
+    if config.protocol == Protocol::MongoDb && all > mongodb::LONGEST {
+        return Err(ServerError::Answer(format!(
+            "documents of {all} bytes; at most {} fit into one message: ask for fewer or shorter ones",
+            mongodb::LONGEST
+        )));
+    }
     if all > MOST_ANSWERS {
         return Err(ServerError::Answer(format!(
             "a result set of {all} bytes; at most {MOST_ANSWERS} are kept ready: ask for fewer or shorter rows"

@@ -18,11 +18,11 @@ use crate::problem::Problem;
 /// Arguments of `null-server`.
 #[derive(Args)]
 #[command(after_help = "\
-A server without data, for measuring clients: it speaks MySQL's protocol, or PostgreSQL's, and has its
-answers ready.
+A server without data, for measuring clients: it speaks MySQL's protocol, PostgreSQL's or MongoDB's, and
+has its answers ready.
 Every statement is understood as far as its answer needs: a SELECT gives the fixed rows, INSERT,
 UPDATE and DELETE change one row, LOAD DATA LOCAL or COPY reads the rows and drops them; as text or
-prepared.
+prepared. A find gives the rows as documents.
 Any user with any password is let in. It prints where it listens and ends at SIGINT or SIGTERM.
 
 Examples:
@@ -40,7 +40,7 @@ Examples:
   host takes to wake it
   rumba null-server --port 3399 --delay 20ms")]
 pub struct NullServerArgs {
-    /// What it speaks: mysql or postgresql
+    /// What it speaks: mysql, postgresql or mongodb
     #[arg(long, value_name = "NAME", default_value = "mysql")]
     pub protocol: Protocol,
     /// Listen on a Unix socket at this path (PostgreSQL's clients look for .s.PGSQL.PORT)

@@ -37,6 +37,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "tpcc-settings",
     "tpcc-trees",
     "tpcc-proof",
+    "ycsb",
 ];
 
 /// Lists the experiments, or runs one.

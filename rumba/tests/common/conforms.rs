@@ -2,17 +2,20 @@
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Schema, Session};
 use rumba_core::setting::Settings;
+use rumba_core::workload::Workload;
 use rumba_workload_linkbench as linkbench;
 use rumba_workload_tpcc as tpcc;
+use rumba_workload_ycsb as ycsb;
 
 const STEPS: usize = 4_000;
 const TRANSACTIONS: usize = 1_000;
-/// Of each workload: its name, its schema, and its test for a seed.
-type Workload =
-    (&'static str, fn(Family) -> Schema<'static>, fn(&mut dyn FnMut() -> Session, u64) -> Result<(), String>);
-const WORKLOADS: [Workload; 2] = [
-    ("linkbench", linkbench::schema, |open, seed| linkbench::conformance(open, seed, STEPS)),
-    ("tpcc", tpcc::schema, |open, seed| tpcc::conformance(open, seed, TRANSACTIONS)),
+/// Of each workload: itself, its schema, and its test for a seed.
+type Tested =
+    (&'static dyn Workload, fn(Family) -> Schema<'static>, fn(&mut dyn FnMut() -> Session, u64) -> Result<(), String>);
+const WORKLOADS: [Tested; 3] = [
+    (&linkbench::LinkBench, linkbench::schema, |open, seed| linkbench::conformance(open, seed, STEPS)),
+    (&tpcc::TpcC, tpcc::schema, |open, seed| tpcc::conformance(open, seed, TRANSACTIONS)),
+    (&ycsb::Ycsb, ycsb::schema, |open, seed| ycsb::conformance(open, seed, STEPS)),
 ];
 
 /// An engine with all as it is by itself; of a server, this one of the catalogue.
@@ -32,7 +35,7 @@ pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
     }
 }
 
-/// With these seeds, each workload over data of its own.
+/// With these seeds, each workload that can serve the engine, over data of its own.
 pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
     let told = format!(
         "{} {}, {}, {}",
@@ -41,13 +44,19 @@ pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
         config.compression.as_deref().unwrap_or_default(),
         config.durability.name()
     );
+    let family = engine.info().family;
     for (workload, schema, conformance) in WORKLOADS {
+        let has_what_it_needs = engine.info().has_transactions || !workload.needs_transactions();
+        if !workload.families().contains(&family) || !has_what_it_needs {
+            continue;
+        }
         for &seed in seeds {
             let dir = tempfile::tempdir().unwrap();
             engine.check(config).unwrap_or_else(|error| panic!("{told}: {error}"));
-            let instance = engine.open(dir.path(), config, schema(engine.info().family)).unwrap();
+            let instance = engine.open(dir.path(), config, schema(family)).unwrap();
             let mut open = || -> Session { instance.session().unwrap() };
-            conformance(&mut open, seed).unwrap_or_else(|why| panic!("{workload} over {told}, seed {seed}: {why}"));
+            conformance(&mut open, seed)
+                .unwrap_or_else(|why| panic!("{} over {told}, seed {seed}: {why}", workload.name()));
             instance.close().unwrap();
         }
     }

@@ -11,6 +11,7 @@ use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
 
 use crate::choice::Graph;
 use crate::conditions::{conditions, refuse_history_of_nothing};
+use crate::document_graph::{self, DocumentGraph, DocumentLoader};
 use crate::graph::{COUNT_BYTES, GraphLoad, entry_bytes, link_bytes, node_bytes};
 use crate::kv_graph::KvGraph;
 use crate::load::{IndexLoader, Progress, RowLoader, Work};
@@ -70,6 +71,10 @@ impl LinkBenchBound {
 
     fn kv(&self, session: Box<dyn rumba_core::kv::KvSession>, host: u32) -> KvGraph {
         KvGraph::new(session, NodeIds::new(self.next_node.clone(), host), self.config.index_during_load)
+    }
+
+    fn documents(&self, session: Box<dyn rumba_core::document::DocumentSession>, host: u32) -> DocumentGraph {
+        DocumentGraph::new(session, NodeIds::new(self.next_node.clone(), host))
     }
 
     /// A loader's share of the work.
@@ -142,7 +147,15 @@ impl Bound for LinkBenchBound {
     }
 
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
-        let Session::Sql(session) = session else { return Ok(()) };
+        let session = match session {
+            Session::Kv(_) => return Ok(()),
+            Session::Sql(session) => session,
+            Session::Document(session) => {
+                let index = self.config.index_during_load.then(document_graph::index);
+                let mut all = document_graph::collections().into_iter().chain(index);
+                return all.try_for_each(|command| session.run(command.get()));
+            }
+        };
         let text = sql_text::text(session.dialect())?;
         let options = session.table_options().to_owned();
         let (partitions, next_node) = (self.config.partitions, self.config.end());
@@ -166,6 +179,7 @@ impl Bound for LinkBenchBound {
         Ok(match session {
             Session::Kv(session) => stage_loader(stage, self.kv(session, at.host), self.work(at, seed)),
             Session::Sql(session) => stage_loader(stage, SqlLoader::new(session)?, self.work(at, seed)),
+            Session::Document(session) => stage_loader(stage, DocumentLoader::new(session), self.work(at, seed)),
         })
     }
 
@@ -193,6 +207,9 @@ impl Bound for LinkBenchBound {
                 let graph = SqlGraph::client(session, self.config.profile.write)?;
                 Box::new(Requests::new(graph, config, loaded, tally, at, seed))
             }
+            Session::Document(session) => {
+                Box::new(Requests::new(self.documents(session, at.host), config, loaded, tally, at, seed))
+            }
         })
     }
 
@@ -204,6 +221,7 @@ impl Bound for LinkBenchBound {
                 let mut graph = SqlGraph::new(session, self.config.profile.write, sql_text::SCANS)?;
                 block_on(verify(&mut graph, expected))
             }
+            Session::Document(session) => block_on(verify(&mut self.documents(session, 0), expected)),
         }
     }
 }

@@ -7,9 +7,10 @@ use std::fmt::Debug;
 use rand::SeedableRng;
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
-use rumba_workload_kit::conformance::{kv, same, sql};
+use rumba_workload_kit::conformance::{documents, kv, same, sql};
 use rumba_workload_kit::{Random, below};
 
+use crate::document_graph::{self, DocumentGraph, DocumentLoader};
 use crate::graph::{
     GraphLoad, GraphScan, GraphStore, IndexKey, IndexRange, LINK_TYPE, Link, LinkCount, LinkKey, ListQuery,
     MULTIGET_MAX, NODE_TYPE, Node, Written,
@@ -67,6 +68,19 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
                 graphs.push(SqlGraph::new(sql(open())?, style, &all).map_err(wrong)?);
             }
             run(graphs, oracle, seed, steps)
+        }
+        Session::Document(mut session) => {
+            for collection in document_graph::collections() {
+                session.run(collection.get()).map_err(wrong)?;
+            }
+            let mut loader = DocumentLoader::new(session);
+            let mut oracle = Oracle::default();
+            load(&mut loader, &mut oracle, seed)?;
+            drop(loader);
+            let next = NextNodeId::new(IDS);
+            let graph = |session| DocumentGraph::new(session, NodeIds::new(next.clone(), 0));
+            let graphs = [open(), open()].map(|session| documents(session).map(graph));
+            run(graphs.into_iter().collect::<Result<_, _>>()?, oracle, seed, steps)
         }
     }
 }

@@ -2,7 +2,7 @@
 //! two published variants of 2011 and 2017.
 //!
 //! The port is the graph's own ten operations (`graph`), with one adapter per
-//! session family (`kv_graph`, `sql_graph`) and an oracle. `load` writes the
+//! session family (`kv_graph`, `sql_graph`, `document_graph`) and an oracle. `load` writes the
 //! graph, `requests` is the operation mix, `tally` counts what was written, and
 //! `verify` proves that it is there and that the tables agree.
 #![warn(missing_docs)]
@@ -12,6 +12,7 @@ mod choice;
 mod conditions;
 mod conformance;
 mod distribution;
+mod document_graph;
 mod encoding;
 mod graph;
 mod kv_graph;
@@ -35,8 +36,13 @@ use rumba_core::workload::{Bound, Workload};
 
 pub use conformance::conformance;
 
-const FAMILIES: &[Family] =
-    &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+const FAMILIES: &[Family] = &[
+    Family::KeyValue,
+    Family::Sql(Dialect::Sqlite),
+    Family::Sql(Dialect::MySql),
+    Family::Sql(Dialect::PostgreSql),
+    Family::Document,
+];
 
 /// The LinkBench workload.
 pub struct LinkBench;

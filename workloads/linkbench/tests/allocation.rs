@@ -5,11 +5,14 @@
 mod support;
 
 use rumba_testkit::allocations::{self, Counting};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+use rumba_null_server::{Config, Listen, NullServer, Protocol};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
 use support::server::Server;
 use support::{address, bind, drive};
 
@@ -125,6 +128,42 @@ fn over_sql_too_the_load_allocates_nothing() {
     load(400);
     let grown = load(1000);
     assert!(grown < 20, "{grown} allocations in 1000 batches of 1024 rows");
+}
+
+/// A server that answers everything with one document, which is node, link and count at once; and a session to it.
+fn documents(dir: &Path) -> (NullServer, Session) {
+    const INTS: [&str; 9] = ["type", "id", "count", "id1", "link_type", "id2", "visibility", "version", "time"];
+    let mut config = Config::new(Listen::Socket(dir.join("s")));
+    config.protocol = Protocol::MongoDb;
+    config.columns = INTS
+        .iter()
+        .map(|name| format!("{name}:int"))
+        .chain(["data".to_owned()])
+        .map(|column| column.parse().unwrap())
+        .collect();
+    let server = NullServer::start(&config).unwrap();
+    let address = Address::Socket(dir.join("s"));
+    let target = Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off };
+    let session = MongoSession::connect(&target, &SessionOptions::to("db")).unwrap();
+    (server, Session::Document(Box::new(session)))
+}
+
+#[test]
+fn over_documents_too_operations_allocate_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, session) = documents(dir.path());
+    let bound = bind(&[("maxid1", "100000")]);
+    let mut client = bound.client(session, address(0, 1), 7).unwrap();
+    let mut run = |ops| {
+        let before = allocations::count();
+        drive(client.as_mut(), ops);
+        allocations::count() - before
+    };
+    run(20_000);
+    let empty = run(0);
+    // Buffers may still meet their longest payload now and then.
+    let grown = run(10_000) - empty;
+    assert!(grown < 5, "{grown} allocations in 10,000 operations");
 }
 
 #[test]

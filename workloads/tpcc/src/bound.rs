@@ -93,6 +93,7 @@ impl TpcCBound {
             Session::Kv(session) => {
                 Box::new(Terminal::new(KvStore::new(session, set, number), config, tally, at, seed))
             }
+            other => return Err(other.unserved("tpcc")),
         })
     }
 }
@@ -166,7 +167,7 @@ impl Bound for TpcCBound {
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
         match session {
             Session::Sql(session) => create_tables(&mut **session, self.config.sets),
-            Session::Kv(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -180,6 +181,7 @@ impl Bound for TpcCBound {
         let loader = match session {
             Session::Sql(session) => Loader::Sql(SqlLoader::new(session, self.config.sets)?),
             Session::Kv(session) => Loader::Kv(KvLoader::new(session)),
+            other => return Err(other.unserved("tpcc")),
         };
         let progress = self.progress.clone();
         Ok(match stage {
@@ -213,6 +215,7 @@ impl Bound for TpcCBound {
         match session {
             Session::Sql(session) => sql::verify(session, scale, sums),
             Session::Kv(session) => kv::verify(session, scale, sums),
+            other => Err(other.unserved("tpcc")),
         }
     }
 

@@ -75,6 +75,7 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             run(stores, &mut oracle, &config, seed, steps)?;
             compare(&mut SqlInspector::new(conformance::sql(open())?, ONLY), &oracle, seed)
         }
+        other => Err(other.unserved("tpcc").to_string()),
     }
 }
 

@@ -25,12 +25,13 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
         ("record_cost", "", "recording one operation"),
         ("record_cost", "queue", "the same, its arrival taken from a shared queue"),
         ("harness_cost", "", "one LinkBench 2017 operation on null"),
+        ("harness_cost", "ycsb", "one YCSB A operation on null"),
     ]
     .into_iter()
-    .map(|(example, queue, what)| {
+    .map(|(example, more, what)| {
         let count = callgrind(OPS, &|command, ops| {
             command.arg(bench.example(example)).arg(ops.to_string());
-            command.args((!queue.is_empty()).then_some(queue));
+            command.args((!more.is_empty()).then_some(more));
         })?;
         Ok(Line {
             what: format!("instructions: {what}"),
@@ -39,7 +40,7 @@ pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
             met: None,
             command: format!(
                 "valgrind --tool=callgrind {}, less the same with {OPS}",
-                format!("{example} {} {queue}", 2 * OPS).trim_end()
+                format!("{example} {} {more}", 2 * OPS).trim_end()
             ),
         })
     })
@@ -92,6 +93,32 @@ pub fn harness(bench: &Bench) -> Result<Vec<Line>, Failure> {
             Some(load.median >= 3.0),
         ),
     ])
+}
+
+/// CPU per operation of YCSB, µs.
+const YCSB_CPU_US: f64 = 0.3;
+
+/// YCSB's core workloads on null, one client.
+pub fn ycsb(bench: &Bench) -> Result<Vec<Line>, Failure> {
+    const PROFILES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let profiles = format!("profiles=\"{}\"", PROFILES.join(","));
+    let set = [&profiles, "load_clients=1", "clients=1", "warmup=1s", "loops=1", "loop=2s", "repeats=3"];
+    let args: Vec<&str> =
+        ["ycsb", "--engine", "null"].into_iter().chain(set.into_iter().flat_map(|set| ["--set", set])).collect();
+    let report = bench.report("ycsb", &args)?;
+    let command = format!("rumba run {}", args.join(" ").replace(&profiles, &format!("'{profiles}'")));
+    let line = |profile: &str| {
+        let is_its = |trial: &serde_json::Value| trial["engine"] == format!("null/{profile}");
+        let cpu = over_trials(&report, &is_its, &|trial| number(&phase(trial, "loops")?["cpu_us_per_op"]))?;
+        Ok(Line {
+            what: format!("harness cost on null, YCSB {}, one client", profile.to_uppercase()),
+            goal: format!("≤ {YCSB_CPU_US} µs CPU per operation"),
+            measured: format!("{} µs CPU per operation", cpu.told(3)),
+            met: Some(cpu.median <= YCSB_CPU_US),
+            command: command.clone(),
+        })
+    };
+    PROFILES.into_iter().map(line).collect()
 }
 
 /// The machine's own limit: the same work in processes that share nothing at all.

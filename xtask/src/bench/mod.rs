@@ -46,6 +46,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("recording", harness::recording),
     ("instructions", harness::instructions),
     ("harness", harness::harness),
+    ("ycsb", harness::ycsb),
     ("apart", harness::apart),
     ("memory", harness::memory),
     ("select-instructions", clients::instructions),

@@ -118,9 +118,13 @@ fn files(root: &Path, kind: Kind, name: &str) -> Result<Vec<(PathBuf, String)>, 
 
 fn check_name(root: &Path, kind: Kind, name: &str) -> Result<(), Refusal> {
     let is_inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.bytes().all(is_inside) {
+    // A workload's tables have its name.
+    let parts: Vec<&str> = if kind == Kind::Engine { name.split('-').collect() } else { vec![name] };
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(is_inside);
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !parts.into_iter().all(is_part) {
+        let hyphens = if kind == Kind::Engine { ", hyphens between them if it has some" } else { "" };
         let what = "is no name: take small letters and digits, a letter first, as experiments will write it";
-        return Err(Refusal(format!("`{name}` {what}")));
+        return Err(Refusal(format!("`{name}` {what}{hyphens}")));
     }
     let taken = ["engines", "workloads"].into_iter().find(|room| root.join(room).join(name).exists());
     match taken {
@@ -155,10 +159,13 @@ fn indented(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!("    {line}") }
 }
 
-/// `btree` as a type: `Btree`.
+/// `bf-tree` as a type: `BfTree`.
 fn type_name(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    let part = |part: &str| {
+        let mut letters = part.chars();
+        letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    };
+    name.split('-').map(part).collect()
 }
 
 fn manifest(kind: Kind, name: &str) -> String {
@@ -196,7 +203,7 @@ fn in_binary(text: &str, kind: Kind, name: &str) -> Option<String> {
 
 /// At the end of its list.
 fn in_registry(text: &str, kind: Kind, name: &str) -> Option<String> {
-    let entry = format!("Box::new(rumba_{}_{name}::{})", kind.word(), type_name(name));
+    let entry = format!("Box::new(rumba_{}_{}::{})", kind.word(), name.replace('-', "_"), type_name(name));
     let start = text.find(kind.list())?;
     let end = start + text[start..].find("]\n}")?;
     let (before, after) = (&text[..end], &text[end..]);

@@ -49,10 +49,13 @@ fn every_line_that_it_needs_elsewhere_is_there_once_and_in_its_place() {
 
 #[test]
 fn a_name_that_is_taken_or_none_is_refused_and_nothing_is_written() {
-    for name in ["", "My", "my-engine", "1st", "../x"] {
+    for name in ["", "My", "my--engine", "my-", "-my", "1st", "../x"] {
         let Err(Refusal(why)) = files(root(), Kind::Engine, name) else { panic!("{name} is taken for a name") };
         assert!(why.contains("is no name"), "{why}");
     }
+    assert!(files(root(), Kind::Workload, "my-workload").is_err(), "its table would have a hyphen");
+    let made = text(Kind::Engine, "quill-pen", "rumba/src/registry.rs");
+    assert!(made.contains("Box::new(rumba_engine_quill_pen::QuillPen)"), "{made}");
     for kind in [Kind::Engine, Kind::Workload] {
         assert!(files(root(), kind, "linkbench").unwrap_err().0.contains("is there already"));
     }

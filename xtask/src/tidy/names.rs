@@ -44,7 +44,9 @@ fn named(line: &str, names: &BTreeSet<String>) -> Option<String> {
     // Of `mysql_page` too, but not of what only contains the name.
     let mut parts = words.flat_map(|word| word.split('_').map(str::to_owned).chain([word.clone()]).collect::<Vec<_>>());
     let is_meant = |word: &str| word != OF_THE_LANGUAGE || code.contains(&format!("\"{OF_THE_LANGUAGE}\""));
-    parts.find(|part| names.contains(part) && is_meant(part))
+    let of_one_word = parts.find(|part| names.contains(part) && is_meant(part));
+    // No word of the sources has a hyphen.
+    of_one_word.or_else(|| names.iter().find(|name| name.contains('-') && code.contains(name.as_str())).cloned())
 }
 
 /// What the crates of engines and workloads are called, and the names that engines give themselves.

@@ -96,11 +96,18 @@ fn a_generic_crate_names_no_engine_and_no_workload_but_in_comments_and_tests() {
             ("engines/tree/Cargo.toml", &manifest("rumba-engine-tree", "")),
             ("engines/tree/src/lib.rs", engine),
             ("engines/null/Cargo.toml", &manifest("rumba-engine-null", "")),
+            ("engines/two-words/Cargo.toml", &manifest("rumba-engine-two-words", "")),
             ("workloads/points/Cargo.toml", &manifest("rumba-workload-points", "")),
             (path, line),
         ])
     };
-    for line in ["if name == \"alpha\" {", "const TREE_PAGE: u64 = 1;", "use Tree;", "x(\"use = \\\"points\\\"\")"] {
+    for line in [
+        "if name == \"alpha\" {",
+        "const TREE_PAGE: u64 = 1;",
+        "use Tree;",
+        "x(\"use = \\\"points\\\"\")",
+        "\"two-words\"",
+    ] {
         let found = of("crates/statistics/src/a.rs", line);
         assert!(found.len() == 1 && found[0].starts_with("crates/statistics/src/a.rs:1: names `"), "{line}: {found:?}");
     }

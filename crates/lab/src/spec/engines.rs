@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Missing};
+use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Family, Form, Missing};
 use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
 use rumba_core::setting::{Settings, Value};
@@ -276,12 +276,33 @@ fn at_missing(missing: &Missing, config: &EngineConfig, at: &Node) -> SpecError 
     SpecError::new(&at.origin, format!("{} cannot run here: {}", config.name, missing.what), remedy)
 }
 
+fn without_transactions(info: &EngineInfo, workload: &str, at: &Node, registry: &Registry) -> SpecError {
+    let others = registry.workloads.iter().filter(|other| !other.needs_transactions());
+    let others: Vec<&str> =
+        others.filter(|other| other.families().contains(&info.family)).map(|other| other.name()).collect();
+    let remedy = match others.as_slice() {
+        [] => "take the engine out".to_owned(),
+        others => format!("take the engine out, or run a workload that does without: {}", others.join(", ")),
+    };
+    SpecError::new(
+        &at.origin,
+        format!("{workload} needs transactions of several keys, which {} does not have", info.name),
+        remedy,
+    )
+}
+
 /// Refuses an engine whose sessions the workload cannot use.
 fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
-    let families = registry.workload(workload).map_or(&[][..], |workload| workload.families());
+    let asked = registry.workload(workload);
+    let families = asked.map_or(&[][..], |workload| workload.families());
     let info = engine.info();
     if families.contains(&info.family) {
-        return Ok(());
+        let needs = asked.is_some_and(|workload| workload.needs_transactions());
+        return if needs && !info.has_transactions {
+            Err(without_transactions(info, workload, at, registry))
+        } else {
+            Ok(())
+        };
     }
     let served: Vec<String> = families.iter().map(Family::to_string).collect();
     Err(SpecError::new(

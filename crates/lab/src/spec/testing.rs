@@ -138,6 +138,7 @@ pub fn with_load(load: PaperLoad) -> Registry {
             form,
             keeps_data: true,
             has_cache: true,
+            has_transactions: name != "plain",
             compressions: &["none", "zstd"],
             settings: ENGINE_SETTINGS,
         };
@@ -150,6 +151,7 @@ pub fn with_load(load: PaperLoad) -> Registry {
             paper("innodb", Family::Sql(Dialect::MySql), Form::Server),
             paper("myrocks", Family::KeyValue, Form::Server),
             paper("absent", Family::KeyValue, Form::BuiltIn),
+            paper("plain", Family::KeyValue, Form::BuiltIn),
         ],
         workloads: vec![Box::new(load)],
         catalogues: Vec::new(),

@@ -175,6 +175,10 @@ fn what_cannot_run_is_refused_before_anything_is_created() {
     assert_eq!(problem, "linkbench does not serve innodb, whose sessions speak SQL of MySQL");
     assert!(remedy.ends_with("linkbench serves: keys and values, SQL of SQLite"), "{remedy}");
     read(&GOOD.replacen("use = \"rocksdb\"", "use = \"sqlite\"", 1)).unwrap();
+    let (place, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"plain\"");
+    assert_eq!(place, "e.toml:13:7");
+    assert_eq!(problem, "linkbench needs transactions of several keys, which plain does not have");
+    assert_eq!(remedy, "take the engine out", "no other workload is there");
     let (_, problem, remedy) = mistake("use = \"rocksdb\"", "use = \"absent\"");
     assert!(problem.contains("libpaper.so") && remedy.contains("apt-get install libpaper"), "{problem} {remedy}");
     let (_, problem, remedy) = mistake("\"zstd\"", "\"brotli\"");

@@ -51,7 +51,7 @@ pub fn open() -> (TempDir, Box<dyn Instance>) {
 pub fn session(instance: &dyn Instance) -> Box<Sql> {
     match instance.session().unwrap() {
         Session::Sql(session) => session,
-        Session::Kv(_) => panic!("sqlite gave a key-value session"),
+        other => panic!("sqlite gave {}", other.told()),
     }
 }
 

@@ -89,7 +89,7 @@ impl ScriptBound {
 fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
     match session {
         Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err(EngineError::failed("sysbench", "scripts speak SQL, and this engine does not")),
+        _ => Err(EngineError::failed("sysbench", "scripts speak SQL, and this engine does not")),
     }
 }
 

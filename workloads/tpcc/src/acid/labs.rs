@@ -34,14 +34,14 @@ fn other_family() -> EngineError {
 fn sql(session: Session) -> Result<Box<dyn SqlSession>, EngineError> {
     match session {
         Session::Sql(session) => Ok(session),
-        Session::Kv(_) => Err(other_family()),
+        _ => Err(other_family()),
     }
 }
 
 fn kv(session: Session) -> Result<Box<dyn KvSession>, EngineError> {
     match session {
         Session::Kv(session) => Ok(session),
-        Session::Sql(_) => Err(other_family()),
+        _ => Err(other_family()),
     }
 }
 

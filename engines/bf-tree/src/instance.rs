@@ -1,0 +1,193 @@
+//! An open tree in its directory.
+//!
+//! Leaves are written in place as the cache lets go of them, and the tree above them is in memory alone: without a snapshot
+//! `data` is worth nothing. Closing writes a snapshot, of which the next instance works on a copy, so that snapshot and log
+//! together are always the whole.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bf_tree::{BfTree as Tree, ConfigError, LeafInsertResult};
+use rumba_core::engine::{Gauge, Instance, Session, require_database};
+use rumba_core::error::EngineError;
+use rumba_core::kv::KeySpace;
+
+use crate::files::{DATA, LOG, SNAPSHOT, failed, remove};
+use crate::locks::Locks;
+use crate::options::{Options, words};
+use crate::replay::{Entry, replay};
+use crate::session::BfTreeSession;
+
+/// What sessions share.
+pub(crate) struct Shared {
+    pub tree: Tree,
+    pub locks: Locks,
+    pub options: Options,
+}
+
+/// A tree of all key spaces: each key has its space's number before it.
+pub(crate) struct BfTreeInstance {
+    dir: PathBuf,
+    shared: Arc<Shared>,
+}
+
+/// What the library does, which panics where the device, or the kernel, does not do what it wants.
+fn caught<T>(call: &'static str, does: impl FnOnce() -> Result<T, ConfigError>) -> Result<T, EngineError> {
+    let done = catch_unwind(AssertUnwindSafe(does)).map_err(|panic| {
+        let words = panic.downcast::<String>().map(|words| *words);
+        let words = words.or_else(|panic| panic.downcast::<&str>().map(|words| (*words).to_owned()));
+        EngineError::failed(call, words.unwrap_or_else(|_| "the library gave up".to_owned()))
+    })?;
+    done.map_err(|error| EngineError::failed(call, words(error)))
+}
+
+/// A new tree, whose files are not there yet.
+fn new_tree(dir: &Path, options: &Options) -> Result<Tree, EngineError> {
+    caught("with_config", || Tree::with_config(options.library(dir), None))
+}
+
+/// The tree of the snapshot that lies in `data`.
+fn tree_of_snapshot(dir: &Path, options: &Options) -> Result<Tree, EngineError> {
+    let (data, cache, log) = (dir.join(DATA), Some(options.cache), options.log_of(dir));
+    caught("new_from_cpr_snapshot", || Tree::new_from_cpr_snapshot(data, true, None, cache, log))
+}
+
+/// Writes all of a tree.
+fn write_snapshot(tree: &Tree, path: &Path) -> Result<(), EngineError> {
+    caught("cpr_snapshot", || {
+        tree.cpr_snapshot(path);
+        Ok(())
+    })
+}
+
+/// Inserts a record.
+pub(crate) fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+    match tree.insert(key, value) {
+        LeafInsertResult::Success => Ok(()),
+        LeafInsertResult::InvalidKV(words) => Err(EngineError::failed(
+            "insert",
+            format!(
+                "{words}; cb_min_record_size and cb_max_record_size bound records, cb_max_key_len keys, and no value is empty"
+            ),
+        )),
+    }
+}
+
+/// Makes a snapshot of what a killed process has left: the last one, if there is one, with what the log has since.
+fn recover(dir: &Path, options: &Options) -> Result<(), EngineError> {
+    let Some(log) = &options.log else { return Ok(()) };
+    let quiet = Options { log: None, ..options.clone() };
+    let tree = if dir.join(SNAPSHOT).exists() {
+        fs::copy(dir.join(SNAPSHOT), dir.join(DATA)).map_err(failed("copy"))?;
+        tree_of_snapshot(dir, &quiet)?
+    } else {
+        remove(&dir.join(DATA))?;
+        new_tree(dir, &quiet)?
+    };
+    replay(&dir.join(LOG), log.segment, &mut |entry| match entry {
+        Entry::Insert(key, value) => insert(&tree, key, value),
+        Entry::Delete(key) => {
+            tree.delete(key);
+            Ok(())
+        }
+    })?;
+    write_snapshot(&tree, &dir.join(SNAPSHOT))?;
+    drop(tree);
+    remove(&dir.join(DATA))?;
+    remove(&dir.join(LOG))
+}
+
+impl BfTreeInstance {
+    fn of(dir: &Path, tree: Tree, options: Options) -> Self {
+        Self { dir: dir.to_owned(), shared: Arc::new(Shared { tree, locks: Locks::new(), options }) }
+    }
+
+    /// Makes a new one in an empty directory.
+    pub fn create(dir: &Path, options: Options, spaces: &[KeySpace]) -> Result<Self, EngineError> {
+        if spaces.len() > usize::from(u8::MAX) {
+            return Err(EngineError::failed("open", "a byte numbers the key spaces: 255 at most"));
+        }
+        let tree = new_tree(dir, &options)?;
+        Ok(Self::of(dir, tree, options))
+    }
+
+    /// Opens what a closed one has left, or with a log one that was killed.
+    pub fn open_again(dir: &Path, options: Options, _spaces: &[KeySpace]) -> Result<Self, EngineError> {
+        if dir.join(LOG).exists() {
+            recover(dir, &options)?;
+        }
+        require_database(dir, SNAPSHOT)?;
+        if options.log.is_some() {
+            fs::copy(dir.join(SNAPSHOT), dir.join(DATA)).map_err(failed("copy"))?;
+        } else {
+            // Without a log nobody goes back to it.
+            fs::rename(dir.join(SNAPSHOT), dir.join(DATA)).map_err(failed("rename"))?;
+        }
+        let tree = tree_of_snapshot(dir, &options)?;
+        Ok(Self::of(dir, tree, options))
+    }
+
+    fn length(&self, file: &str) -> f64 {
+        fs::metadata(self.dir.join(file)).map_or(0.0, |metadata| metadata.len() as f64)
+    }
+}
+
+impl Instance for BfTreeInstance {
+    fn session(&self) -> Result<Session, EngineError> {
+        Ok(Session::Kv(Box::new(BfTreeSession::new(self.shared.clone()))))
+    }
+
+    /// Nothing is compacted, and no call writes what the cache holds.
+    fn settle(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn drain(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Empty: the library does not count the records that its cache alone holds.
+    fn debt(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        vec![Gauge::new("data_file_bytes", self.length(DATA)), Gauge::new("wal_file_bytes", self.length(LOG))]
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        let Options { cache, max_record, min_record, max_key, backend, read_promotion, log, .. } = &self.shared.options;
+        let mut settings = vec![
+            ("cb_size_byte", cache.to_string()),
+            ("leaf_page_size", self.shared.tree.config().get_leaf_page_size().to_string()),
+            ("cb_min_record_size", min_record.to_string()),
+            ("cb_max_record_size", max_record.to_string()),
+            ("cb_max_key_len", max_key.to_string()),
+            ("storage_backend", format!("{backend:?}")),
+            ("read_promotion_rate", read_promotion.to_string()),
+            ("wal", log.is_some().to_string()),
+        ];
+        if let Some(log) = log {
+            settings.push(("wal_flush_interval", format!("{:?}", log.flush_interval)));
+            settings.push(("wal_segment_size", log.segment.to_string()));
+        }
+        settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn is_log(&self, file: &Path) -> bool {
+        file.file_name().is_some_and(|name| name == LOG)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        let Self { dir, shared } = *self;
+        if !shared.options.has_snapshots {
+            return Ok(());
+        }
+        write_snapshot(&shared.tree, &dir.join(SNAPSHOT))?;
+        drop(shared);
+        remove(&dir.join(DATA))?;
+        remove(&dir.join(LOG))
+    }
+}

@@ -1,0 +1,99 @@
+//! Bf-Tree as an engine: a B-tree whose cache holds hot records and not pages (X. Hao and B. Chandramouli, *Bf-Tree: A
+//! Modern Read-Write-Optimized Concurrent Larger-Than-Memory Range Index*, VLDB 2024). Built in.
+//!
+//! The library has no transactions: a session writes one key at a time, and keeps others from it by a lock of rumba's
+//! (`locks`). It has a log and leaves reading it to its user: `replay` does.
+#![deny(missing_docs)]
+
+mod files;
+mod instance;
+mod locks;
+mod options;
+mod replay;
+mod session;
+
+use std::path::Path;
+
+use bf_tree::StorageBackend;
+use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema};
+use rumba_core::error::EngineError;
+use rumba_core::parity::{Nature, Reads};
+use rumba_core::setting::SettingError;
+
+use crate::instance::BfTreeInstance;
+use crate::options::{Options, SETTINGS};
+
+/// The library's version, which it does not tell itself.
+const VERSION: &str = "0.5.7";
+
+/// The engine `bf-tree`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BfTree;
+
+static INFO: EngineInfo = EngineInfo {
+    name: "bf-tree",
+    about: "Bf-Tree: a B-tree with a cache of records and not of pages; no transactions",
+    family: Family::KeyValue,
+    form: Form::BuiltIn,
+    keeps_data: true,
+    has_cache: true,
+    has_transactions: false,
+    compressions: &["none"],
+    settings: SETTINGS,
+};
+
+/// A configuration that [`Engine::check`] has not seen.
+fn refused(error: &SettingError) -> EngineError {
+    EngineError::failed("open", format!("{error}; {remedy}", remedy = error.remedy))
+}
+
+impl Engine for BfTree {
+    fn info(&self) -> &EngineInfo {
+        &INFO
+    }
+
+    /// Nothing is isolated, of which parity warns by itself.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let options = Options::of(config);
+        let has_log = options.as_ref().ok().map(|options| options.log.is_some());
+        let reads = options.ok().map(|options| match options.backend {
+            StorageBackend::Std => Reads::Buffered,
+            _ => Reads::Direct,
+        });
+        Nature { isolation: None, has_log, reads }
+    }
+
+    fn availability(&self, _asked: Asked<'_>) -> Availability {
+        Availability { version: Some(VERSION.to_owned()), source: "built in".to_owned(), missing: None }
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        Options::of(config).map(drop)
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        let options = Options::of(config).map_err(|error| refused(&error))?;
+        Ok(Box::new(BfTreeInstance::create(dir, options, schema.key_spaces()?)?))
+    }
+
+    /// What was recovered from a snapshot is always read and written in the usual way.
+    fn reopens(&self, config: &EngineConfig) -> bool {
+        Options::of(config).is_ok_and(|options| options.has_snapshots && options.backend == StorageBackend::Std)
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        let options = Options::of(config).map_err(|error| refused(&error))?;
+        Ok(Box::new(BfTreeInstance::open_again(dir, options, schema.key_spaces()?)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_that_of_the_library_that_is_built_in() {
+        let locked = include_str!("../../../Cargo.lock");
+        assert!(locked.contains(&format!("name = \"bf-tree\"\nversion = \"{VERSION}\"\n")), "{VERSION} is not locked");
+    }
+}

@@ -1,0 +1,306 @@
+//! What an experiment asks for, as the library takes it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bf_tree::{Config, ConfigError, StorageBackend, WalConfig};
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::units::show_bytes;
+
+use crate::files::{DATA, LOG};
+
+/// The library has no larger pages.
+const LARGEST_PAGE: u64 = 32 << 10;
+/// What an entry of the log has beside its key and value.
+const LOG_ENTRY: u64 = 64;
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+/// The settings, by the library's own names.
+pub(crate) const SETTINGS: &[SettingInfo] = &[
+    info("leaf_page_size", Kind::Bytes, "4KiB", "bytes of a leaf on the device: 4KiB to 32KiB"),
+    info(
+        "cb_min_record_size",
+        Kind::Int(2, 4096),
+        "4, and 8 with pages of 32KiB",
+        "fewest bytes of a key and its value: shorter ones are refused, and pages in memory begin with so few",
+    ),
+    info(
+        "cb_max_record_size",
+        Kind::Int(16, 16 << 10),
+        "as many as the page allows, a little less than half of it",
+        "most bytes of a key and its value; longer ones are refused",
+    ),
+    info("cb_max_key_len", Kind::Int(8, 1024), "128", "most bytes of a key, with one for its key space"),
+    info(
+        "storage_backend",
+        Kind::Choice(&["std", "std_direct", "io_uring_blocking", "io_uring_polling"]),
+        "std",
+        "how files are read and written: through the page cache, or past it",
+    ),
+    info(
+        "read_promotion_rate",
+        Kind::Int(0, 100),
+        "30",
+        "percent of reads of a leaf that bring the record into the cache",
+    ),
+    info(
+        "scan_promotion_rate",
+        Kind::Int(0, 100),
+        "30",
+        "percent of scans of a leaf that bring the whole page into the cache",
+    ),
+    info(
+        "use_snapshot",
+        Kind::Bool,
+        "true",
+        "whether it can be written down as a whole: without it, it cannot be opened again",
+    ),
+    info(
+        "wal_flush_interval",
+        Kind::Duration,
+        "100us",
+        "how often the log is written; every write waits for it (the library: 1 ms)",
+    ),
+    info(
+        "wal_segment_size",
+        Kind::Bytes,
+        "16KiB",
+        "bytes of the log that are written at once, however few are new (the library: 1 GiB)",
+    ),
+];
+
+/// The log.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    pub flush_interval: Duration,
+    pub segment: usize,
+}
+
+/// The settings, taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// A power of two.
+    pub cache: usize,
+    pub leaf_page: usize,
+    pub min_record: usize,
+    pub max_record: usize,
+    pub max_key: usize,
+    pub backend: StorageBackend,
+    pub read_promotion: usize,
+    pub scan_promotion: usize,
+    pub has_snapshots: bool,
+    pub log: Option<Log>,
+}
+
+fn backend(name: Option<&str>) -> StorageBackend {
+    match name {
+        Some("std_direct") => StorageBackend::StdDirect,
+        Some("io_uring_blocking") => StorageBackend::IoUringBlocking,
+        Some("io_uring_polling") => StorageBackend::IoUringPolling,
+        _ => StorageBackend::Std,
+    }
+}
+
+/// What the library says of a configuration that it does not take.
+pub(crate) fn words(error: ConfigError) -> String {
+    match error {
+        ConfigError::MinimumRecordSize(words)
+        | ConfigError::MaximumRecordSize(words)
+        | ConfigError::LeafPageSize(words)
+        | ConfigError::MaxKeyLen(words)
+        | ConfigError::CircularBufferSize(words)
+        | ConfigError::SnapshotFileInvalid(words) => words,
+        ConfigError::SnapshotDisabled => "snapshots are off".to_owned(),
+    }
+}
+
+fn mistake(error: ConfigError) -> SettingError {
+    let (key, remedy) = match error {
+        ConfigError::MinimumRecordSize(_) => ("cb_min_record_size", "raise it, or take smaller pages"),
+        ConfigError::MaximumRecordSize(_) => ("cb_max_record_size", "lower it, or take larger pages"),
+        ConfigError::LeafPageSize(_) => ("leaf_page_size", "4KiB, 8KiB, 16KiB or 32KiB"),
+        ConfigError::MaxKeyLen(_) => ("cb_max_key_len", "lower it, or take larger pages"),
+        ConfigError::CircularBufferSize(_) => ("cache", "give it room for two pages at least"),
+        ConfigError::SnapshotFileInvalid(_) | ConfigError::SnapshotDisabled => ("use_snapshot", "set it to true"),
+    };
+    SettingError::new(key, words(error), remedy)
+}
+
+impl Options {
+    /// Takes a configuration.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
+        config.settings.check(crate::INFO.name, SETTINGS)?;
+        refuse_what_it_has_not(config)?;
+        let settings = &config.settings.with_defaults(SETTINGS);
+        let number = |name| settings.int(name).unwrap_or_default() as usize;
+        let leaf_page = settings.bytes("leaf_page_size").unwrap_or_default();
+        if !leaf_page.is_power_of_two() || !(4096..=LARGEST_PAGE).contains(&leaf_page) {
+            let problem = format!("{} is no size of a page", show_bytes(leaf_page as f64));
+            return Err(SettingError::new("leaf_page_size", problem, "4KiB, 8KiB, 16KiB or 32KiB"));
+        }
+        let max_key = number("cb_max_key_len");
+        if max_key as u64 > leaf_page / 16 {
+            let problem = format!("{max_key} bytes are more than a sixteenth of a page");
+            return Err(SettingError::new("cb_max_key_len", problem, format!("give {} or fewer", leaf_page / 16)));
+        }
+        let mut options = Self {
+            // The library wants a power of two; what is beyond the last one stays unused.
+            cache: 1 << config.cache.max(1).ilog2(),
+            leaf_page: leaf_page as usize,
+            min_record: match number("cb_min_record_size") {
+                0 => 4.max(leaf_page as usize / 4096),
+                given => given,
+            },
+            max_record: number("cb_max_record_size"),
+            max_key,
+            backend: backend(settings.text("storage_backend")),
+            read_promotion: number("read_promotion_rate"),
+            scan_promotion: number("scan_promotion_rate"),
+            has_snapshots: settings.bool("use_snapshot") != Some(false),
+            log: None,
+        };
+        if options.max_record == 0 {
+            options.max_record = options.largest_record();
+        }
+        options.library(Path::new("")).validate().map_err(mistake)?;
+        options.log = log(config, settings, &options)?;
+        Ok(options)
+    }
+
+    /// The most bytes of a record that the library takes with these pages and keys.
+    fn largest_record(&self) -> usize {
+        let fits = |max_record: &usize| {
+            let options = Self { max_record: *max_record, ..self.clone() };
+            options.library(Path::new("")).validate().is_ok()
+        };
+        (16..=self.leaf_page / 2).rev().step_by(8).find(fits).unwrap_or(self.leaf_page / 4)
+    }
+
+    /// As the library takes it, for an instance in a directory.
+    pub fn library(&self, dir: &Path) -> Config {
+        let mut config = Config::default();
+        config
+            .storage_backend(self.backend.clone())
+            .file_path(dir.join(DATA))
+            .cb_size_byte(self.cache)
+            .leaf_page_size(self.leaf_page)
+            .cb_min_record_size(self.min_record)
+            .cb_max_record_size(self.max_record)
+            .cb_max_key_len(self.max_key)
+            .read_promotion_rate(self.read_promotion)
+            .scan_promotion_rate(self.scan_promotion)
+            .use_snapshot(self.has_snapshots);
+        if let Some(log) = self.log_of(dir) {
+            config.enable_write_ahead_log(log);
+        }
+        config
+    }
+
+    /// Its log in a directory, if it has one.
+    pub fn log_of(&self, dir: &Path) -> Option<Arc<WalConfig>> {
+        let log = self.log.as_ref()?;
+        let mut config = WalConfig::new(dir.join(LOG));
+        config.flush_interval(log.flush_interval).segment_size(log.segment);
+        Some(Arc::new(config))
+    }
+}
+
+fn refuse_what_it_has_not(config: &EngineConfig) -> Result<(), SettingError> {
+    if let Some(compression) = config.compression.as_deref().filter(|name| *name != "none") {
+        let problem = format!("bf-tree does not compress, so not with {compression} either");
+        return Err(SettingError::new("compression", problem, "leave compression out"));
+    }
+    if config.library.is_some() {
+        return Err(SettingError::new("library", "bf-tree is built in", "leave library out"));
+    }
+    if config.durability == Durability::Sync {
+        return Err(SettingError::new(
+            "durability",
+            "bf-tree writes its log and never syncs it, so it cannot promise what sync does",
+            "set durability = \"no-sync\", or \"none\" to leave the log out",
+        ));
+    }
+    Ok(())
+}
+
+/// The log that a durability wants.
+fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<Option<Log>, SettingError> {
+    if config.durability == Durability::None {
+        return Ok(None);
+    }
+    if !options.has_snapshots {
+        return Err(SettingError::new(
+            "use_snapshot",
+            "what a log is to be applied to is a snapshot",
+            "set it to true, or durability = \"none\"",
+        ));
+    }
+    let segment = settings.bytes("wal_segment_size").unwrap_or_default();
+    let least = (options.max_record as u64 + LOG_ENTRY).next_multiple_of(512);
+    if segment < least || !segment.is_multiple_of(512) {
+        let problem =
+            format!("{} cannot hold the longest record, or is no multiple of 512", show_bytes(segment as f64));
+        return Err(SettingError::new("wal_segment_size", problem, format!("give {least} bytes or more")));
+    }
+    let flush_interval = settings.duration("wal_flush_interval").unwrap_or_default();
+    Ok(Some(Log { flush_interval, segment: segment as usize }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::setting::Value;
+
+    use super::*;
+
+    fn with(durability: Durability, pairs: &[(&str, Value)]) -> Result<Options, SettingError> {
+        let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        Options::of(&EngineConfig {
+            name: "bf-tree".to_owned(),
+            engine: "bf-tree".to_owned(),
+            cache: 100 << 20,
+            durability,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings(settings.collect()),
+        })
+    }
+
+    #[test]
+    fn the_cache_is_a_power_of_two_and_a_record_nearly_half_a_page() {
+        let options = with(Durability::NoSync, &[]).unwrap();
+        assert_eq!((options.cache, options.leaf_page), (64 << 20, 4096));
+        assert!((1700..2048).contains(&options.max_record), "{}", options.max_record);
+        let larger = with(Durability::None, &[("leaf_page_size", Value::Text("32KiB".to_owned()))]).unwrap();
+        assert!((15_000..16_384).contains(&larger.max_record), "{}", larger.max_record);
+        assert!(larger.log.is_none() && options.log.is_some());
+    }
+
+    #[test]
+    fn what_it_cannot_promise_or_hold_is_refused_by_its_name() {
+        let refused = |durability, pairs: &[(&str, Value)]| with(durability, pairs).unwrap_err();
+        let error = refused(Durability::Sync, &[]);
+        assert!(error.key == "durability" && error.remedy.contains("no-sync"), "{error}");
+        for (name, value) in [
+            ("leaf_page_size", Value::Text("64KiB".to_owned())),
+            ("leaf_page_size", Value::Text("5000".to_owned())),
+            ("cb_max_record_size", Value::Int(3000)),
+            ("cb_max_key_len", Value::Int(1000)),
+            ("wal_segment_size", Value::Text("1KiB".to_owned())),
+            ("use_snapshot", Value::Bool(false)),
+        ] {
+            assert_eq!(refused(Durability::NoSync, &[(name, value)]).key, name);
+        }
+        assert!(with(Durability::None, &[("use_snapshot", Value::Bool(false))]).is_ok());
+    }
+}

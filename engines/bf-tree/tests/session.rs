@@ -1,0 +1,266 @@
+//! What a session does to its one key, beside others, and over a restart and a kill.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema, Session};
+use rumba_core::kv::{Batch, KeySpace, KvSession, Scan};
+use rumba_core::setting::{Settings, Value};
+use rumba_engine_bf_tree::BfTree;
+
+const SPACES: [KeySpace; 2] = [
+    KeySpace { name: "rows", scan_prefix: 0, derived: false },
+    KeySpace { name: "others", scan_prefix: 0, derived: false },
+];
+const ROWS: usize = 0;
+const OTHERS: usize = 1;
+
+fn config(durability: Durability) -> EngineConfig {
+    EngineConfig {
+        name: "bf-tree".to_owned(),
+        engine: "bf-tree".to_owned(),
+        // Small, so that records go to the file and come back.
+        cache: 64 << 10,
+        durability,
+        compression: None,
+        library: None,
+        server: None,
+        limits: Default::default(),
+        settings: Settings([("wal_flush_interval".to_owned(), Value::Text("20us".to_owned()))].into()),
+    }
+}
+
+fn open(dir: &Path, durability: Durability) -> Box<dyn Instance> {
+    BfTree.open(dir, &config(durability), Schema::KeyValue(&SPACES)).unwrap()
+}
+
+fn reopen(dir: &Path, durability: Durability) -> Box<dyn Instance> {
+    BfTree.reopen(dir, &config(durability), Schema::KeyValue(&SPACES)).unwrap()
+}
+
+fn session(instance: &dyn Instance) -> Box<dyn KvSession> {
+    let Session::Kv(session) = instance.session().unwrap() else { panic!("it has keys and values") };
+    session
+}
+
+fn write(session: &mut dyn KvSession, space: usize, key: &[u8], value: Option<&[u8]>) {
+    session.begin().unwrap();
+    match value {
+        Some(value) => session.put(space, key, value).unwrap(),
+        None => session.delete(space, key).unwrap(),
+    }
+    session.commit().unwrap();
+}
+
+fn get(session: &mut dyn KvSession, space: usize, key: &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    session.get(space, key, &mut value).unwrap().then_some(value)
+}
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn rows(session: &mut dyn KvSession, space: usize) -> Rows {
+    let mut rows = Rows::new();
+    let all = Scan { from: &[], to: &[0xff; 8], limit: usize::MAX };
+    session.scan(space, all, &mut |key, value| drop(rows.insert(key.to_vec(), value.to_vec()))).unwrap();
+    rows
+}
+
+/// A step of a linear congruential generator.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
+/// So many writes of random keys, and what is right then.
+fn fill(session: &mut dyn KvSession, right: &mut [Rows; 2], state: &mut u64, writes: u64) {
+    for _ in 0..writes {
+        let (space, key) = (next(state) as usize % 2, format!("key{:05}", next(state) % 2000).into_bytes());
+        if next(state).is_multiple_of(4) {
+            write(session, space, &key, None);
+            right[space].remove(&key);
+        } else {
+            let value = vec![b'a' + (next(state) % 26) as u8; 1 + next(state) as usize % 900];
+            write(session, space, &key, Some(&value));
+            right[space].insert(key, value);
+        }
+    }
+}
+
+fn holds(session: &mut dyn KvSession, right: &[Rows; 2]) {
+    for space in [ROWS, OTHERS] {
+        assert!(rows(session, space) == right[space], "space {space} is not what was written");
+    }
+}
+
+#[test]
+fn spaces_hold_what_was_written_also_after_a_restart() {
+    for durability in [Durability::None, Durability::NoSync] {
+        let (dir, mut right, mut state) = (tempfile::tempdir().unwrap(), [Rows::new(), Rows::new()], 7);
+        let instance = open(dir.path(), durability);
+        fill(&mut *session(&*instance), &mut right, &mut state, 4000);
+        holds(&mut *session(&*instance), &right);
+        instance.close().unwrap();
+        for _ in 0..2 {
+            let instance = reopen(dir.path(), durability);
+            holds(&mut *session(&*instance), &right);
+            fill(&mut *session(&*instance), &mut right, &mut state, 1000);
+            holds(&mut *session(&*instance), &right);
+            instance.close().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_scan_ends_where_it_is_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let instance = open(dir.path(), Durability::None);
+    let mut session = session(&*instance);
+    let mut batch = Batch::default();
+    (0..500_u32).for_each(|row| batch.push(ROWS, &row.to_be_bytes(), &[7; 100]));
+    batch.push(OTHERS, &3_u32.to_be_bytes(), b"other");
+    session.load(&batch).unwrap();
+    let mut scan = |from: u32, to: u32, limit| {
+        let (from, to) = (from.to_be_bytes(), to.to_be_bytes());
+        let mut keys = Vec::new();
+        let mut visit = |key: &[u8], _: &[u8]| keys.push(u32::from_be_bytes(key.try_into().unwrap()));
+        let visited = session.scan(ROWS, Scan { from: &from, to: &to, limit }, &mut visit).unwrap();
+        assert_eq!(visited, keys.len());
+        keys
+    };
+    assert_eq!(scan(10, 14, 100), [10, 11, 12, 13]);
+    assert_eq!(scan(10, 14, 2), [10, 11]);
+    assert_eq!(scan(10, 14, 0), [0; 0]);
+    assert_eq!(scan(0, 1000, 1000), (0..500).collect::<Vec<_>>(), "the next space's rows are not among them");
+}
+
+#[test]
+fn one_key_is_written_and_a_second_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let instance = open(dir.path(), Durability::None);
+    let mut session = session(&*instance);
+    assert!(session.put(ROWS, b"a", b"1").unwrap_err().to_string().contains("begin"));
+    session.begin().unwrap();
+    session.put(ROWS, b"a", b"1").unwrap();
+    assert_eq!(get(&mut *session, ROWS, b"a").as_deref(), Some(&b"1"[..]), "its own write");
+    session.put(ROWS, b"a", b"2").unwrap();
+    for refused in [session.put(ROWS, b"b", b"1"), session.put(OTHERS, b"a", b"1"), session.delete(ROWS, b"b")] {
+        assert!(refused.unwrap_err().to_string().contains("no transactions"));
+    }
+    session.rollback().unwrap();
+    assert_eq!(get(&mut *session, ROWS, b"a"), None);
+    write(&mut *session, ROWS, b"a", Some(b"33"));
+    session.begin().unwrap();
+    session.delete(ROWS, b"a").unwrap();
+    assert_eq!(get(&mut *session, ROWS, b"a"), None, "its own delete");
+    session.rollback().unwrap();
+    assert_eq!(get(&mut *session, ROWS, b"a").as_deref(), Some(&b"33"[..]));
+    for (value, setting) in [(&[1; 4000][..], "cb_max_record_size"), (&[1], "cb_min_record_size"), (&[], "empty")] {
+        session.begin().unwrap();
+        session.put(ROWS, b"b", value).unwrap();
+        let error = session.commit().unwrap_err().to_string();
+        assert!(error.contains(setting), "{error}");
+    }
+    write(&mut *session, ROWS, b"a", Some(b"44"));
+}
+
+#[test]
+fn what_is_read_for_update_is_nobody_elses_until_the_end() {
+    const CLIENTS: u64 = 4;
+    const TURNS: u64 = 2000;
+    let dir = tempfile::tempdir().unwrap();
+    let instance = open(dir.path(), Durability::None);
+    let add = |client: u64| {
+        let mut session = session(&*instance);
+        let mut value = Vec::new();
+        for turn in 0..TURNS {
+            let key = [(turn + client) as u8 % 3];
+            session.begin().unwrap();
+            let found = session.get_for_update(ROWS, &key, &mut value).unwrap();
+            let count = if found { u64::from_le_bytes(value[..].try_into().unwrap()) } else { 0 };
+            session.put(ROWS, &key, &(count + 1).to_le_bytes()).unwrap();
+            session.commit().unwrap();
+        }
+        // Dropped in the middle of a write, it keeps nobody out.
+        session.begin().unwrap();
+        session.get_for_update(ROWS, &[0], &mut value).unwrap();
+    };
+    std::thread::scope(|scope| (0..CLIENTS).for_each(|client| drop(scope.spawn(move || add(client)))));
+    let counts = rows(&mut *session(&*instance), ROWS);
+    let sum: u64 = counts.values().map(|value| u64::from_le_bytes(value[..].try_into().unwrap())).sum();
+    assert_eq!(sum, CLIENTS * TURNS);
+}
+
+const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";
+const DURABILITY: &str = "RUMBA_TEST_CRASH_DURABILITY";
+const COMMITS: usize = 2000;
+
+/// Has a child write rows until it is killed, once it has acknowledged [`COMMITS`] of them; how many it has.
+fn kill_a_writer(dir: &Path, durability: Durability) -> u32 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "write_until_killed", "--ignored", "--nocapture"])
+        .env(DIRECTORY, dir)
+        .env(DURABILITY, durability.name())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Open until the child is dead: it is to die of the kill and not of a closed pipe.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut rows =
+        lines.by_ref().map_while(Result::ok).filter_map(|line| line.strip_prefix("row ")?.parse::<u32>().ok());
+    let acknowledged = rows.nth(COMMITS - 1).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    rows.last().unwrap_or(acknowledged)
+}
+
+fn are_there(session: &mut dyn KvSession, last: u32) {
+    for row in 1..=last {
+        let value = get(session, ROWS, &row.to_be_bytes());
+        assert_eq!(value.as_deref(), Some(&row.to_le_bytes().repeat(25)[..]), "row {row} of {last}");
+    }
+}
+
+#[test]
+fn with_its_log_a_killed_process_loses_no_acknowledged_write_not_even_killed_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = kill_a_writer(dir.path(), Durability::NoSync);
+    let instance = reopen(dir.path(), Durability::NoSync);
+    are_there(&mut *session(&*instance), first);
+    instance.close().unwrap();
+    // Now there is a snapshot below the log.
+    let second = kill_a_writer(dir.path(), Durability::NoSync);
+    assert!(second >= first + COMMITS as u32);
+    let instance = reopen(dir.path(), Durability::NoSync);
+    are_there(&mut *session(&*instance), second);
+    instance.close().unwrap();
+}
+
+#[test]
+fn without_its_log_nothing_is_left_of_a_killed_process_and_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    kill_a_writer(dir.path(), Durability::None);
+    let refused = BfTree.reopen(dir.path(), &config(Durability::None), Schema::KeyValue(&SPACES));
+    let Err(error) = refused else { panic!("it opened what is not whole") };
+    assert!(error.to_string().contains("snapshot is missing"), "{error}");
+}
+
+#[test]
+#[ignore = "run by the tests above in a process of its own"]
+fn write_until_killed() {
+    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
+    let asked = std::env::var(DURABILITY).unwrap();
+    let (_, durability) = Durability::NAMES.into_iter().find(|(name, _)| *name == asked).unwrap();
+    let dir = Path::new(&dir);
+    let instance = if dir.join("snapshot").exists() { reopen(dir, durability) } else { open(dir, durability) };
+    let mut session = session(&*instance);
+    let first = rows(&mut *session, ROWS).len() as u32 + 1;
+    let mut out = std::io::stdout().lock();
+    for row in first.. {
+        write(&mut *session, ROWS, &row.to_be_bytes(), Some(&row.to_le_bytes().repeat(25)));
+        writeln!(out, "row {row}").unwrap();
+    }
+}

@@ -1,0 +1,78 @@
+//! What the servers differ in.
+
+use rumba_core::engine::{EngineInfo, Family, Form};
+
+use crate::options::{MONGODB, SECANTUSDB};
+
+/// Whose server it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brand {
+    /// MongoDB's `mongod`, or one that is built from it and has another storage engine.
+    MongoDb,
+    /// SecantusDB: MongoDB's protocol over WiredTiger, with tables of its own.
+    SecantusDb,
+}
+
+impl Brand {
+    /// What its engine is.
+    pub fn info(self) -> &'static EngineInfo {
+        const MONGO: EngineInfo = EngineInfo {
+            name: "mongodb",
+            about: "MongoDB: documents in WiredTiger's B-trees, or in another storage engine of its server's",
+            family: Family::Document,
+            form: Form::Server,
+            keeps_data: true,
+            has_cache: true,
+            // A server without them, as an old or a lonely mongod is, is told from in its conditions.
+            has_transactions: true,
+            compressions: &["none", "snappy", "zlib", "zstd"],
+            settings: MONGODB,
+        };
+        const SECANTUS: EngineInfo = EngineInfo {
+            name: "secantusdb",
+            about: "SecantusDB (beta): MongoDB's protocol over WiredTiger with tables of its own; not MongoDB, and not its figures",
+            family: Family::Document,
+            form: Form::Server,
+            keeps_data: true,
+            has_cache: true,
+            // A server without them, as an old or a lonely mongod is, is told from in its conditions.
+            has_transactions: true,
+            compressions: &["none", "lz4", "zlib"],
+            settings: SECANTUSDB,
+        };
+        match self {
+            Brand::MongoDb => &MONGO,
+            Brand::SecantusDb => &SECANTUS,
+        }
+    }
+
+    /// What its programs may be called, the usual one first.
+    pub fn programs(self) -> &'static [&'static str] {
+        match self {
+            Brand::MongoDb => &["mongod"],
+            Brand::SecantusDb => &["secantusd-rs", "secantusd-py"],
+        }
+    }
+
+    /// What it is called in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Brand::MongoDb => "MongoDB",
+            Brand::SecantusDb => "SecantusDB",
+        }
+    }
+
+    /// How it is had.
+    pub fn install(self) -> &'static str {
+        match self {
+            Brand::MongoDb => {
+                "no package registry has it: name a base directory that holds bin/mongod, or a DSN \
+                 (mongodb://user@host/database)"
+            }
+            Brand::SecantusDb => {
+                "python3 -m venv DIR && DIR/bin/pip install SecantusDB==0.7.0b3, or cargo install --locked secantus-mdb; then \
+                 name its directory"
+            }
+        }
+    }
+}

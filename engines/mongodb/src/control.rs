@@ -1,0 +1,123 @@
+//! The control session: what everything but the clients' operations goes over. Counters, upkeep, taking a database and
+//! giving it back.
+
+use std::time::Duration;
+
+use rumba_core::bson::{Document, DocumentBuf, Value};
+use rumba_core::error::EngineError;
+use rumba_protocol_mongodb::{Admin, MongoError, OnLost};
+
+/// The database of commands about the server.
+pub const ADMIN: &str = "admin";
+
+/// The control session. With [`OnLost::Reconnect`] it outlives the server's restart, as the clients' sessions do: it
+/// connects anew and asks once more.
+pub struct Control {
+    admin: Admin,
+    on_lost: OnLost,
+}
+
+impl Control {
+    /// Over a connection.
+    pub fn new(admin: Admin, on_lost: OnLost) -> Self {
+        Self { admin, on_lost }
+    }
+
+    /// Changes the time that an answer may take; `None` waits for ever.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.admin.set_timeout(timeout);
+    }
+
+    /// Whether the server takes writes.
+    pub fn is_writable(&self) -> bool {
+        self.admin.hello().is_writable
+    }
+
+    fn again<T>(&mut self, mut ask: impl FnMut(&mut Admin) -> Result<T, MongoError>) -> Result<T, MongoError> {
+        match ask(&mut self.admin) {
+            Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
+                self.admin.reconnect()?;
+                ask(&mut self.admin)
+            }
+            answered => answered,
+        }
+    }
+
+    /// Runs a command that may be run twice.
+    ///
+    /// # Errors
+    /// See [`MongoError`].
+    pub fn ask(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
+        self.again(|admin| admin.run(database, command))
+    }
+
+    /// A command of one word about the server.
+    ///
+    /// # Errors
+    /// See [`MongoError`].
+    pub fn told(&mut self, command: &str) -> Result<DocumentBuf, MongoError> {
+        self.ask(ADMIN, DocumentBuf::of(|of| of.small(command, 1)).get())
+    }
+
+    /// The names of a database's collections.
+    ///
+    /// # Errors
+    /// See [`MongoError`].
+    pub fn collections(&mut self, database: &str) -> Result<Vec<String>, MongoError> {
+        let command = DocumentBuf::of(|of| {
+            of.small("listCollections", 1);
+            of.bool("nameOnly", true);
+        });
+        let all = self.again(|admin| admin.all(database, command.get()))?;
+        let mut names = Vec::with_capacity(all.len());
+        for document in &all {
+            names.push(String::from_utf8_lossy(document.get().blob("name")?).into_owned());
+        }
+        names.retain(|name| !name.starts_with("system."));
+        Ok(names)
+    }
+
+    /// The version that the server says it is.
+    pub fn version(&mut self) -> Option<String> {
+        let told = self.told("buildInfo").ok()?;
+        Some(String::from_utf8_lossy(told.get().blob("version").ok()?).into_owned())
+    }
+}
+
+/// A value deep within a document: `["wiredTiger", "cache", "bytes read into cache"]`.
+pub fn within<'a>(document: Document<'a>, path: &[&str]) -> Option<Value<'a>> {
+    let (name, deeper) = path.split_first()?;
+    match (document.get(name).ok()??, deeper) {
+        (value, []) => Some(value),
+        (Value::Document(inner), deeper) => within(inner, deeper),
+        _ => None,
+    }
+}
+
+/// Text deep within a document.
+pub fn text_within(document: Document<'_>, path: &[&str]) -> Option<String> {
+    Some(String::from_utf8_lossy(within(document, path)?.bytes()?).into_owned())
+}
+
+/// The error of a command; `call` is what it was for.
+pub fn failed(call: &'static str) -> impl Fn(MongoError) -> EngineError {
+    move |error| error.during(call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_deep_is_found_by_its_names() {
+        let status = DocumentBuf::of(|of| {
+            of.document("wiredTiger", |of| of.document("cache", |of| of.int("bytes read into cache", 7)));
+            of.document("storageEngine", |of| of.text("name", "wiredTiger"));
+        });
+        let path = ["wiredTiger", "cache", "bytes read into cache"];
+        assert_eq!(within(status.get(), &path), Some(Value::Int(7)));
+        assert_eq!(within(status.get(), &path[1..]), None);
+        assert_eq!(text_within(status.get(), &["storageEngine", "name"]).as_deref(), Some("wiredTiger"));
+        assert_eq!(text_within(status.get(), &["storageEngine", "name", "x"]), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a server says of itself: counters, gauges, and the work it has put off.
+//!
+//! Names are those of `serverStatus` with their place, spaces as underscores; those of the form `written_X_bytes` are ours,
+//! as is the debt's. What a server does not tell is left out.
+
+use rumba_core::bson::{Document, Value};
+use rumba_server_kit::reading::Reading;
+
+use crate::control::{Control, within};
+
+/// Sections of `serverStatus`, of which all numbers are taken.
+const SECTIONS: [&[&str]; 4] = [&["opcounters"], &["metrics", "document"], &["transactions"], &["connections"]];
+
+/// Of WiredTiger's hundreds those that tell where its time and bytes go.
+const WIREDTIGER: [(&str, &str); 15] = [
+    ("cache", "bytes currently in the cache"),
+    ("cache", "tracked dirty bytes in the cache"),
+    ("cache", "bytes read into cache"),
+    ("cache", "bytes written from cache"),
+    ("cache", "pages read into cache"),
+    ("cache", "pages written from cache"),
+    ("cache", "pages evicted by application threads"),
+    ("cache", "eviction server evicting pages"),
+    ("block-manager", "bytes read"),
+    ("block-manager", "bytes written"),
+    ("block-manager", "bytes written for checkpoint"),
+    ("log", "log bytes written"),
+    ("log", "log sync operations"),
+    ("transaction", "transaction checkpoints"),
+    ("transaction", "transactions rolled back"),
+];
+
+/// Bytes written, by what for: each makes a metric.
+const WRITTEN: [(&str, &str, &str); 3] = [
+    ("written_log_bytes", "log", "log bytes written"),
+    ("written_blocks_bytes", "block-manager", "bytes written"),
+    ("written_checkpoint_bytes", "block-manager", "bytes written for checkpoint"),
+];
+
+/// All counters and gauges.
+pub fn counters(control: &mut Control) -> Reading {
+    let mut reading = Reading::default();
+    match control.told("serverStatus") {
+        Ok(status) => take(status.get(), &mut reading),
+        Err(error) => reading.miss("serverStatus", error.to_string()),
+    }
+    reading
+}
+
+/// Work put off so far: pages that the next checkpoint writes.
+pub fn debt(control: &mut Control) -> Reading {
+    let mut reading = Reading::default();
+    let told = control.told("serverStatus").map_err(|error| error.to_string());
+    let dirty = told.and_then(|status| {
+        let dirty = wiredtiger(status.get(), "cache", "tracked dirty bytes in the cache");
+        dirty.ok_or_else(|| "the server does not tell of WiredTiger's cache".to_owned())
+    });
+    reading.put_or("dirty_bytes", dirty);
+    reading
+}
+
+fn take(status: Document<'_>, reading: &mut Reading) {
+    for path in SECTIONS {
+        let Some(Value::Document(section)) = within(status, path) else { continue };
+        for (name, value) in section.iter().map_while(Result::ok) {
+            if let Some(number) = number(value) {
+                let name = String::from_utf8_lossy(name);
+                reading.put(format!("{}_{name}", path.join("_")), number);
+            }
+        }
+    }
+    for (section, name) in WIREDTIGER {
+        if let Some(number) = wiredtiger(status, section, name) {
+            reading.put(format!("{section} {name}").replace([' ', '-'], "_"), number);
+        }
+    }
+    for (ours, section, name) in WRITTEN {
+        let value = wiredtiger(status, section, name);
+        reading.put_or(ours, value.ok_or_else(|| format!("the server does not tell wiredTiger.{section}.{name}")));
+    }
+}
+
+fn wiredtiger(status: Document<'_>, section: &str, name: &str) -> Option<f64> {
+    number(within(status, &["wiredTiger", section, name])?)
+}
+
+fn number(value: Value<'_>) -> Option<f64> {
+    match value {
+        Value::Double(number) => Some(number),
+        Value::Int(number) => Some(number as f64),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::bson::DocumentBuf;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_from_where_servers_tell_them() {
+        // As a mongod of 7.0 has it, cut.
+        let status = DocumentBuf::of(|of| {
+            of.document("opcounters", |of| {
+                of.int("insert", 10);
+                of.document("deprecated", |of| of.int("query", 1));
+            });
+            of.document("metrics", |of| of.document("document", |of| of.int("returned", 3)));
+            of.document("wiredTiger", |of| {
+                of.document("log", |of| of.int("log bytes written", 4096));
+                of.document("block-manager", |of| of.int("bytes written", 8192));
+            });
+        });
+        let mut reading = Reading::default();
+        take(status.get(), &mut reading);
+        assert_eq!(reading.get("opcounters_insert"), Some(10.0));
+        assert_eq!(reading.get("metrics_document_returned"), Some(3.0));
+        assert_eq!(
+            (reading.get("written_log_bytes"), reading.get("block_manager_bytes_written")),
+            (Some(4096.0), Some(8192.0))
+        );
+        let absent: Vec<_> = reading.absent.iter().map(|absence| absence.name.as_str()).collect();
+        assert_eq!(absent, ["written_checkpoint_bytes"]);
+    }
+}

@@ -1,0 +1,177 @@
+//! The engines: what they are called, what they can be told, how they are opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rumba_core::engine::{
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Missing, Schema, require_database,
+};
+use rumba_core::error::EngineError;
+use rumba_core::parity::{Nature, Reads};
+use rumba_core::setting::SettingError;
+use rumba_protocol_mongodb::{Admin, MongoCounts, SessionOptions};
+use rumba_server_kit::dsn::{DATABASE, Dsn, is_dsn};
+
+use crate::brand::Brand;
+use crate::control::Control;
+use crate::instance::{Host, Parts, ServerInstance};
+use crate::launch::{self, ANSWER, Layout};
+use crate::options::Options;
+use crate::plan::{self, Plan};
+use crate::software::Software;
+use crate::{dsn, existing, readback};
+
+/// A server that speaks MongoDB's protocol.
+#[derive(Clone, Copy, Debug)]
+pub struct MongoEngine {
+    brand: Brand,
+}
+
+impl MongoEngine {
+    /// MongoDB itself.
+    pub const MONGODB: Self = Self { brand: Brand::MongoDb };
+    /// SecantusDB, under its own name.
+    pub const SECANTUSDB: Self = Self { brand: Brand::SecantusDb };
+}
+
+/// Which server is meant.
+enum Server {
+    Software(Software),
+    Brought(Dsn),
+}
+
+impl Server {
+    fn of(brand: Brand, server: Option<&str>) -> Result<Self, SettingError> {
+        let Some(name) = server else {
+            return Software::on_path(brand).map(Server::Software).ok_or_else(|| {
+                SettingError::new("server", format!("there is no {} here", brand.name()), brand.install())
+            });
+        };
+        if is_dsn(name) {
+            return dsn::FORM.parse(name).map(Server::Brought);
+        }
+        dsn::FORM.refuse_without_scheme(name)?;
+        Software::at(brand, &PathBuf::from(name))
+            .map(Server::Software)
+            .map_err(|words| SettingError::new("server", words, brand.install()))
+    }
+}
+
+fn setting(error: SettingError) -> EngineError {
+    EngineError::failed("configuration", format!("{error}; {}", error.remedy))
+}
+
+/// What a new directory holds, and what an earlier server of rumba's has left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Data {
+    New,
+    Left,
+}
+
+impl MongoEngine {
+    fn planned(&self, config: &EngineConfig, server: &Server) -> Result<(Options, Plan), SettingError> {
+        let options = Options::read(self.brand, config)?;
+        let plan = match server {
+            Server::Software(software) => plan::for_own(config, &options, software)?,
+            Server::Brought(_) => plan::for_brought(config, &options)?,
+        };
+        Ok((options, plan))
+    }
+
+    fn open_any(&self, dir: &Path, config: &EngineConfig, data: Data) -> Result<ServerInstance, EngineError> {
+        let server = Server::of(self.brand, config.server.as_deref()).map_err(setting)?;
+        let (options, plan) = self.planned(config, &server).map_err(setting)?;
+        let (host, target, database, told) = match &server {
+            Server::Software(software) => {
+                let layout = Layout::new(dir);
+                if data == Data::Left {
+                    require_database(&layout.data(), "WiredTiger")?;
+                }
+                let running = launch::start(software, &layout, &plan)?;
+                let target = running.target.clone();
+                (Some((running, layout.data())), target, DATABASE.to_owned(), software.name())
+            }
+            Server::Brought(dsn) => {
+                let target = dsn::target(dsn).map_err(setting)?;
+                let told = "run by others: `cache` and compression are what it was given".to_owned();
+                (None, target, dsn.database.clone(), told)
+            }
+        };
+        let admin = Admin::connect(&target, ANSWER).map_err(|error| error.during("connection to the server"))?;
+        let mut control = Control::new(admin, options.on_lost);
+        let host = match host {
+            Some((running, data)) => Host::Own { running, data },
+            None => {
+                existing::check(&mut control, &database).map_err(setting)?;
+                existing::make_ready(&mut control, &database)?;
+                let (pid, data) = existing::place(&target, &mut control);
+                Host::Brought { pid, data }
+            }
+        };
+        let mut settings = vec![("server".to_owned(), told)];
+        settings.extend(readback::settings_in_force(&mut control, &plan, config)?);
+        let session = SessionOptions {
+            write_concern: Some(plan.write_concern.clone()),
+            read_concern: options.read_concern.clone(),
+            on_lost: options.on_lost,
+            counts: Arc::<MongoCounts>::default(),
+            ..SessionOptions::to(database)
+        };
+        Ok(ServerInstance::new(Parts { brand: self.brand, host, target, session, control, settings }))
+    }
+}
+
+impl Engine for MongoEngine {
+    fn info(&self) -> &EngineInfo {
+        self.brand.info()
+    }
+
+    /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        Nature::new("SNAPSHOT", config.durability != Durability::None, Reads::Buffered)
+    }
+
+    fn availability(&self, asked: Asked<'_>) -> Availability {
+        let source = "a server".to_owned();
+        match Server::of(self.brand, asked.server) {
+            Ok(Server::Brought(dsn)) => Availability {
+                version: None,
+                source: format!("a server run by others, database {}", dsn.database),
+                missing: None,
+            },
+            Ok(Server::Software(software)) => Availability {
+                version: software.version.clone(),
+                source: software.program.display().to_string(),
+                missing: None,
+            },
+            Err(error) => Availability {
+                version: None,
+                source,
+                missing: Some(Missing { what: error.problem.clone(), install: error.remedy.clone() }),
+            },
+        }
+    }
+
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        let server = Server::of(self.brand, config.server.as_deref())?;
+        let (options, _) = self.planned(config, &server)?;
+        let Server::Brought(dsn) = server else { return Ok(()) };
+        let mut control = Control::new(existing::connect(&dsn::target(&dsn)?)?, options.on_lost);
+        existing::check(&mut control, &dsn.database)
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        Ok(Box::new(self.open_any(dir, config, Data::New)?))
+    }
+
+    /// A replica set of one has its port in its data, and its user a password that is kept nowhere; a server that others
+    /// run keeps its data to itself.
+    fn reopens(&self, config: &EngineConfig) -> bool {
+        let server = Server::of(self.brand, config.server.as_deref());
+        self.brand == Brand::SecantusDb && matches!(server, Ok(Server::Software(_)))
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        Ok(Box::new(self.open_any(dir, config, Data::Left)?))
+    }
+}

@@ -1,0 +1,204 @@
+//! A server that a trial uses.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rumba_core::bson::DocumentBuf;
+use rumba_core::engine::{Gauge, Instance, Place, Session};
+use rumba_core::error::EngineError;
+use rumba_protocol_mongodb::{MongoCounts, MongoSession, SessionOptions, Target};
+use rumba_server_kit::watch::{Watch, Watched};
+
+use crate::brand::Brand;
+use crate::control::{ADMIN, Control, failed};
+use crate::counters;
+use crate::existing;
+use crate::launch::{ANSWER, Running, STOP};
+
+/// Whose server it is.
+pub enum Host {
+    /// One that rumba runs.
+    Own {
+        /// The server.
+        running: Running,
+        /// Its data directory.
+        data: PathBuf,
+    },
+    /// One that the user brings: its process and data directory, where they can be told.
+    Brought {
+        /// The process.
+        pid: Option<u32>,
+        /// The data directory.
+        data: Option<PathBuf>,
+    },
+}
+
+/// A server that a trial uses.
+pub struct ServerInstance {
+    brand: Brand,
+    host: Host,
+    target: Target,
+    session: SessionOptions,
+    counts: Arc<MongoCounts>,
+    settings: Vec<(String, String)>,
+    control: Mutex<Control>,
+}
+
+/// What an instance is made of.
+pub struct Parts {
+    /// Whose software it is.
+    pub brand: Brand,
+    /// Whose server it is.
+    pub host: Host,
+    /// Where sessions connect to.
+    pub target: Target,
+    /// What they are told.
+    pub session: SessionOptions,
+    /// The control session.
+    pub control: Control,
+    /// The settings in force.
+    pub settings: Vec<(String, String)>,
+}
+
+impl ServerInstance {
+    /// An instance out of its parts.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { brand, host, target, session, control, settings } = parts;
+        Self { brand, host, target, counts: session.counts.clone(), session, settings, control: Mutex::new(control) }
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        // A panic in between leaves at worst a connection that is of no more use, which says so itself.
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The server, if rumba runs it.
+    fn watch(&self) -> Option<&Arc<Watch>> {
+        match &self.host {
+            Host::Own { running, .. } => Some(&running.watch),
+            Host::Brought { .. } => None,
+        }
+    }
+
+    /// Has everything written that is dirty, however long it takes: a checkpoint, where the storage engine has any.
+    fn write_all(&self, call: &'static str) -> Result<(), EngineError> {
+        let mut control = self.control();
+        control.set_timeout(None);
+        let written = control.ask(ADMIN, DocumentBuf::of(|of| of.small("fsync", 1)).get()).map(drop);
+        control.set_timeout(Some(ANSWER));
+        let written = written.map_err(failed(call));
+        match self.watch() {
+            Some(watch) => watch.explained(written),
+            None => written,
+        }
+    }
+
+    fn counted(&self) -> [(&'static str, u64); 6] {
+        let counts = &self.counts;
+        [
+            ("client_write_conflicts", counts.write_conflicts.load(Relaxed)),
+            ("client_lock_timeouts", counts.lock_timeouts.load(Relaxed)),
+            ("client_transient_errors", counts.transient_errors.load(Relaxed)),
+            ("client_commits_repeated", counts.commits_repeated.load(Relaxed)),
+            ("client_connections_lost", counts.connections_lost.load(Relaxed)),
+            ("client_reconnects", counts.reconnects.load(Relaxed)),
+        ]
+    }
+}
+
+impl Instance for ServerInstance {
+    fn session(&self) -> Result<Session, EngineError> {
+        let connected = MongoSession::connect(&self.target, &self.session);
+        Ok(Session::Document(match self.watch() {
+            Some(watch) => Box::new(Watched { session: watch.explained(connected)?, watch: watch.clone() }),
+            None => Box::new(connected?),
+        }))
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        self.write_all("settle: fsync")
+    }
+
+    fn drain(&self) -> Result<(), EngineError> {
+        self.write_all("drain: fsync")
+    }
+
+    fn debt(&self) -> Vec<Gauge> {
+        counters::debt(&mut self.control()).gauges
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        let mut gauges = counters::counters(&mut self.control()).gauges;
+        gauges.extend(self.counted().map(|(name, value)| Gauge::new(name, value as f64)));
+        gauges
+    }
+
+    /// What SecantusDB says is the version of MongoDB that it stands for.
+    fn version(&self) -> Option<String> {
+        let version = self.control().version()?;
+        Some(match self.brand {
+            Brand::MongoDb => version,
+            Brand::SecantusDb => format!("SecantusDB (says of itself that it is {version})"),
+        })
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        self.settings.clone()
+    }
+
+    fn is_log(&self, file: &Path) -> bool {
+        is_log(file)
+    }
+
+    fn place(&self) -> Place {
+        match &self.host {
+            Host::Own { running, data } => {
+                Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
+            }
+            Host::Brought { pid, data } => Place::Server { pid: *pid, data_dir: data.clone() },
+        }
+    }
+
+    fn kill(&self) -> Result<(), EngineError> {
+        match self.watch() {
+            Some(watch) => watch.kill_all(),
+            None => Err(EngineError::failed("kill of the server", "it is not rumba's")),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        let mut control = self.control.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match self.host {
+            Host::Own { running, .. } => {
+                drop(control);
+                running.watch.stop(STOP)
+            }
+            Host::Brought { .. } => {
+                control.set_timeout(None);
+                existing::give_back(&mut control, &self.session.database)
+            }
+        }
+    }
+}
+
+/// Whether a file is a log: WiredTiger's, in `journal` or beside the data.
+fn is_log(file: &Path) -> bool {
+    let is_journal = file.components().any(|part| part.as_os_str() == "journal");
+    is_journal || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("WiredTigerLog"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_told_from_data() {
+        for log in ["journal/WiredTigerLog.0000000001", "WiredTigerLog.0000000001", "journal/j._0"] {
+            assert!(is_log(Path::new(log)), "{log}");
+        }
+        for data in ["collection-0-123.wt", "WiredTiger.wt", "index-1-123.wt", "000012.sst"] {
+            assert!(!is_log(Path::new(data)), "{data}");
+        }
+    }
+}

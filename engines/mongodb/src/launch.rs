@@ -1,0 +1,180 @@
+//! Starting a server on a data directory, and talking to it.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rumba_core::bson::DocumentBuf;
+use rumba_core::engine::KEPT;
+use rumba_core::error::EngineError;
+use rumba_protocol_mongodb::{Address, Admin, Secret, Target, Tls};
+use rumba_server_kit::cache;
+use rumba_server_kit::failure::{LogWords, full_or_failed, last_lines};
+use rumba_server_kit::files::{free_port, password, write_private};
+use rumba_server_kit::process::{LOOK, Process, Signals};
+use rumba_server_kit::watch::Watch;
+
+use crate::brand::Brand;
+use crate::control::{ADMIN, failed};
+use crate::plan::Plan;
+use crate::software::Software;
+
+/// How long a server may take to start. One that gives up ends, and is noticed at once.
+const START: Duration = Duration::from_secs(300);
+/// How long a server may take to end cleanly: it writes a checkpoint first.
+pub const STOP: Duration = Duration::from_secs(300);
+/// How long a call of the control session may take.
+pub const ANSWER: Duration = Duration::from_secs(60);
+/// The user that rumba has in servers of its own, and the name of its replica set.
+const RUMBA: &str = "rumba";
+const CALL: &str = "start of the server";
+
+/// The words of its log: JSON since 4.4, with the severity in `s`.
+const LOG_WORDS: LogWords = LogWords { is_error, never_meant: &[], aliases: &[] };
+
+fn is_error(line: &str) -> bool {
+    ["\"s\":\"E\"", "\"s\":\"F\"", " E ", " F ", "Error", "error:"].iter().any(|mark| line.contains(mark))
+}
+
+/// Where an instance's files are.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    dir: PathBuf,
+}
+
+impl Layout {
+    /// Of an instance in a directory.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    fn key(&self) -> PathBuf {
+        self.dir.join("key")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.join(KEPT).join("error.log")
+    }
+}
+
+/// A server that answers.
+pub struct Running {
+    /// Its process and its log.
+    pub watch: Arc<Watch>,
+    /// Where it listens, and as whom to come.
+    pub target: Target,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Sessions may still hold it; it ends with its instance all the same.
+        self.watch.kill();
+    }
+}
+
+/// Starts a server and waits until it answers and takes writes; nobody but rumba is let in by a `mongod`.
+///
+/// # Errors
+/// A server that ended instead: its last words and the option that they are about.
+pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Running, EngineError> {
+    let on_disk = |what: &str, error: io::Error| full_or_failed(CALL, format!("{what}: {error}"));
+    cache::make_private(&layout.dir.join(KEPT)).map_err(|error| on_disk("its directory", error))?;
+    fs::create_dir_all(layout.data()).map_err(|error| on_disk("its data directory", error))?;
+    let port = free_port().map_err(|error| on_disk("a free port", error))?;
+    let mut command = Command::new(&software.program);
+    command.stdin(Stdio::null());
+    match software.brand {
+        Brand::MongoDb => {
+            command.args(["--bind_ip", "127.0.0.1", "--nounixsocket", "--auth", "--port", &port.to_string()]);
+            command.arg("--dbpath").arg(layout.data());
+            if plan.replicated {
+                let key = password().map_err(|error| on_disk("/dev/urandom", error))?.replace('-', "");
+                write_private(&layout.key(), &key).map_err(|error| on_disk("its key", error))?;
+                command.args(["--replSet", RUMBA]).arg("--keyFile").arg(layout.key());
+            }
+        }
+        Brand::SecantusDb => {
+            command.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+            command.arg("--storage-path").arg(layout.data());
+        }
+    }
+    command.args(plan.command_line());
+    let log = OpenOptions::new().create(true).append(true).open(layout.log());
+    let log = log.map_err(|error| on_disk("its log", error))?;
+    command.stdout(log.try_clone().map_err(|error| on_disk("its log", error))?).stderr(log);
+    let process = Process::start(&mut command, Signals::ONE_PROCESS)
+        .map_err(|error| on_disk(&software.program.display().to_string(), error))?;
+    let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, plan.arguments.clone()));
+    let target = Target {
+        address: Address::Tcp { host: "127.0.0.1".into(), port },
+        user: String::new(),
+        password: Secret::default(),
+        database: None,
+        tls: Tls::Off,
+    };
+    let mut running = Running { watch, target };
+    let admin = wait(&running, |_| true)?;
+    if software.brand == Brand::MongoDb {
+        make_own(&mut running, admin, plan.replicated, port)?;
+    }
+    Ok(running)
+}
+
+/// Makes a new `mongod` a replica set of one, and rumba its only user: until there is one, it lets whoever comes over
+/// loopback do these two things and nothing else.
+fn make_own(running: &mut Running, mut admin: Admin, replicated: bool, port: u16) -> Result<(), EngineError> {
+    if replicated {
+        let initiate = DocumentBuf::of(|of| {
+            of.document("replSetInitiate", |of| {
+                of.text("_id", RUMBA);
+                of.array("members", |of| {
+                    of.document(|of| {
+                        of.small("_id", 0);
+                        of.text("host", &format!("127.0.0.1:{port}"));
+                    });
+                });
+            });
+        });
+        admin.run(ADMIN, initiate.get()).map_err(failed("replSetInitiate"))?;
+        admin = wait(running, |admin| admin.hello().is_writable)?;
+    }
+    let secret = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
+    let user = DocumentBuf::of(|of| {
+        of.text("createUser", RUMBA);
+        of.text("pwd", &secret);
+        of.array("roles", |of| of.text("root"));
+    });
+    admin.run(ADMIN, user.get()).map_err(failed("createUser"))?;
+    (running.target.user, running.target.password) = (RUMBA.to_owned(), Secret::new(secret));
+    Ok(())
+}
+
+/// Waits until a server takes a connection and is as it should be.
+fn wait(running: &Running, is_ready: impl Fn(&Admin) -> bool) -> Result<Admin, EngineError> {
+    let begun = Instant::now();
+    loop {
+        if let Some(end) = running.watch.end(CALL) {
+            return Err(end);
+        }
+        let last = match Admin::connect(&running.target, Duration::from_secs(10)) {
+            Ok(admin) if is_ready(&admin) => return Ok(admin),
+            Ok(_) => "it takes no writes yet".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        if begun.elapsed() > START {
+            let log = last_lines(&running.watch.log(), 10);
+            let words = format!("it is not ready after {} s ({last}); its log says:\n{log}", START.as_secs());
+            return Err(EngineError::failed(CALL, words));
+        }
+        sleep(LOOK);
+    }
+}

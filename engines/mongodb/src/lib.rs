@@ -1,0 +1,28 @@
+//! Servers that speak MongoDB's protocol: MongoDB itself with its storage engines, and SecantusDB.
+//!
+//! `docs/engines/mongodb.md` says which servers there are, how they are run,
+//! and what the settings come to.
+#![deny(missing_docs)]
+
+#[cfg(test)]
+#[macro_use(test)]
+extern crate rumba_testkit;
+#[cfg(test)]
+rumba_testkit::main!();
+
+mod brand;
+mod control;
+mod counters;
+mod dsn;
+mod engine;
+mod existing;
+mod instance;
+mod launch;
+mod options;
+mod plan;
+mod readback;
+mod software;
+#[cfg(test)]
+mod tests;
+
+pub use engine::MongoEngine;

@@ -1,0 +1,149 @@
+//! What an experiment sets: rumba's own names apart from the server's options.
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_protocol_mongodb::OnLost;
+
+use crate::brand::Brand;
+
+const ON_LOST: SettingInfo =
+    info("on_lost", Kind::Choice(&["fail", "reconnect"]), "fail", "what a session does when its connection is lost");
+const TRANSACTIONS: SettingInfo = info(
+    "transactions",
+    Kind::Bool,
+    "true",
+    "the server is a replica set of one, without which it has no transactions; false takes it alone",
+);
+const READ_CONCERN: SettingInfo = info(
+    "read_concern",
+    Kind::Choice(&["local", "majority", "snapshot"]),
+    "the server's, local",
+    "what transactions read",
+);
+
+/// Of MongoDB: rumba's own names, then some of the server's options.
+pub const MONGODB: &[SettingInfo] = &[
+    ON_LOST,
+    TRANSACTIONS,
+    READ_CONCERN,
+    info("storageEngine", Kind::Text, "wiredTiger", "the storage engine, by the server's own name: rocksdb, mmapv1"),
+    info("syncdelay", Kind::Int(0, 1 << 30), "60", "seconds between checkpoints; 0 writes none"),
+    info("wiredTigerJournalCompressor", Kind::Text, "snappy", "how the log is compressed"),
+    info(
+        "oplogSize",
+        Kind::Int(1, 1 << 40),
+        "a twentieth of the disk",
+        "MB of the log of operations that replicas read",
+    ),
+];
+
+/// Of SecantusDB.
+pub const SECANTUSDB: &[SettingInfo] = &[
+    ON_LOST,
+    TRANSACTIONS,
+    READ_CONCERN,
+    info("session-max", Kind::Int(1, 1 << 20), "the server's", "sessions that its storage engine has room for"),
+];
+
+/// How many of either are rumba's own.
+const OWN: usize = 3;
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+/// What an experiment sets.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// `on_lost`.
+    pub on_lost: OnLost,
+    /// `transactions`.
+    pub transactions: bool,
+    /// `read_concern`.
+    pub read_concern: Option<String>,
+    /// The server's own options by name, in its words; nothing stands for an option without a value.
+    pub arguments: BTreeMap<String, String>,
+}
+
+impl Options {
+    /// Takes rumba's own names out of the settings; what remains are the server's options.
+    ///
+    /// # Errors
+    /// A value that does not fit one of rumba's own names; a name that rumba sets itself.
+    pub fn read(brand: Brand, config: &EngineConfig) -> Result<Self, SettingError> {
+        let infos = &brand.info().settings[..OWN];
+        let (mut own, mut arguments) = (Settings::default(), BTreeMap::new());
+        for (name, value) in &config.settings.0 {
+            if infos.iter().any(|info| info.name == name) {
+                own.0.insert(name.clone(), value.clone());
+                continue;
+            }
+            if let Some((_, remedy)) = RESERVED.iter().find(|(reserved, _)| reserved == name) {
+                return Err(SettingError::new(name, "rumba sets this itself", *remedy));
+            }
+            match value {
+                Value::Bool(false) => {
+                    return Err(SettingError::new(name, "an option of the server's is there or not", "leave it out"));
+                }
+                Value::Bool(true) => arguments.insert(name.clone(), String::new()),
+                other => arguments.insert(name.clone(), other.to_string()),
+            };
+        }
+        let own = own.as_described(infos);
+        own.check(&config.engine, infos)?;
+        Ok(Self {
+            on_lost: if own.text("on_lost") == Some("reconnect") { OnLost::Reconnect } else { OnLost::Fail },
+            transactions: own.bool("transactions") != Some(false),
+            read_concern: own.text("read_concern").map(str::to_owned),
+            arguments,
+        })
+    }
+}
+
+/// Options whose meaning depends on where rumba puts things, and what to write instead.
+const RESERVED: &[(&str, &str)] = &[
+    ("dbpath", "the data directory is [run] data_dir"),
+    ("storage-path", "the data directory is [run] data_dir"),
+    ("port", "rumba chooses a free one"),
+    ("host", "nothing listens beyond loopback"),
+    ("bind_ip", "nothing listens beyond loopback"),
+    ("bind_ip_all", "nothing listens beyond loopback"),
+    ("config", "write the options as settings"),
+    ("logpath", "the server's log is kept beside the results, as error.log"),
+    ("fork", "rumba watches the server's process"),
+    ("replSet", "write transactions"),
+    ("standalone", "write transactions"),
+    ("keyFile", "rumba makes one"),
+    ("auth", "rumba sees to that"),
+    ("wiredTigerCacheSizeGB", "write cache"),
+    ("cache-size", "write cache"),
+    ("wiredTigerCollectionBlockCompressor", "write compression"),
+    ("block-compressor", "write compression"),
+    ("nojournal", "write durability"),
+    ("sync-on-commit", "write durability"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::config;
+
+    #[test]
+    fn own_names_are_told_from_the_servers_options() {
+        let mut asked = config(Brand::MongoDb);
+        asked.settings.0.insert("transactions".into(), Value::Bool(false));
+        asked.settings.0.insert("syncdelay".into(), Value::Int(10));
+        asked.settings.0.insert("directoryperdb".into(), Value::Bool(true));
+        let options = Options::read(Brand::MongoDb, &asked).unwrap();
+        assert!(!options.transactions && options.read_concern.is_none());
+        let arguments: Vec<_> = options.arguments.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(arguments, [("directoryperdb", ""), ("syncdelay", "10")]);
+        for (name, remedy) in [("dbpath", "data_dir"), ("replSet", "transactions"), ("nojournal", "durability")] {
+            let mut asked = config(Brand::MongoDb);
+            asked.settings.0.insert(name.into(), Value::Text("x".into()));
+            assert!(Options::read(Brand::MongoDb, &asked).unwrap_err().remedy.contains(remedy), "{name}");
+        }
+    }
+}

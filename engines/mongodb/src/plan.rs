@@ -1,0 +1,208 @@
+//! From what an experiment asks for to what a server is told, and what must hold of it then.
+
+use rumba_core::bson::DocumentBuf;
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::SettingError;
+
+use crate::brand::Brand;
+use crate::options::Options;
+use crate::software::Software;
+
+/// The smallest cache that WiredTiger takes from MongoDB.
+const LEAST_CACHE: u64 = 256 << 20;
+
+/// What a server is told.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Options and their values, in the order of the command line; without a value it is empty.
+    pub arguments: Vec<(String, String)>,
+    /// Whether it is a replica set of one.
+    pub replicated: bool,
+    /// What every write is to be sure of.
+    pub write_concern: DocumentBuf,
+}
+
+impl Plan {
+    fn tell(&mut self, name: &str, value: impl Into<String>) {
+        self.arguments.retain(|(told, _)| told != name);
+        self.arguments.push((name.to_owned(), value.into()));
+    }
+
+    /// The value of an option that the server is told.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.arguments.iter().find(|(told, _)| told == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The command line.
+    pub fn command_line(&self) -> impl Iterator<Item = String> {
+        self.arguments.iter().flat_map(|(name, value)| {
+            [Some(format!("--{name}")), Some(value.clone()).filter(|value| !value.is_empty())].into_iter().flatten()
+        })
+    }
+}
+
+/// What a commit is to be sure of: of one server, and of its log on the device.
+fn write_concern(durability: Durability) -> DocumentBuf {
+    DocumentBuf::of(|of| {
+        of.small("w", 1);
+        of.bool("j", durability == Durability::Sync);
+    })
+}
+
+/// The plan for a server of the user's: nothing of it is changed but what writes ask for.
+///
+/// # Errors
+/// Options of its command line, which is not rumba's.
+pub fn for_brought(config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
+    let named =
+        options.arguments.keys().next().map(String::as_str).or(config.compression.as_deref().map(|_| "compression"));
+    if let Some(name) = named {
+        let remedy = "leave it out; it is the server's own affair";
+        return Err(SettingError::new(name, "a server that others run is not configured by rumba", remedy));
+    }
+    let write_concern = write_concern(config.durability);
+    Ok(Plan { arguments: Vec::new(), replicated: options.transactions, write_concern })
+}
+
+/// The plan for a server that rumba runs.
+///
+/// # Errors
+/// What this server cannot do.
+pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) -> Result<Plan, SettingError> {
+    let write_concern = write_concern(config.durability);
+    let mut plan = Plan { arguments: Vec::new(), replicated: options.transactions, write_concern };
+    match software.brand {
+        Brand::MongoDb => mongodb(&mut plan, config, options)?,
+        Brand::SecantusDb => secantusdb(&mut plan, config, options, software)?,
+    }
+    options.arguments.iter().for_each(|(name, value)| plan.tell(name, value.as_str()));
+    Ok(plan)
+}
+
+fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options) -> Result<(), SettingError> {
+    let gigabytes = format!("{:.6}", config.cache as f64 / f64::from(1 << 30));
+    let engine = options.arguments.get("storageEngine").map_or("wiredTiger", String::as_str);
+    let compression = config.compression.as_deref();
+    match engine {
+        "wiredTiger" if config.cache < LEAST_CACHE => {
+            return Err(SettingError::new(
+                "cache",
+                "it takes no less than 256 MiB of cache",
+                "write cache = \"256MiB\"",
+            ));
+        }
+        "wiredTiger" => {
+            plan.tell("wiredTigerCacheSizeGB", gigabytes);
+            if let Some(name) = compression {
+                plan.tell("wiredTigerCollectionBlockCompressor", name);
+            }
+        }
+        "rocksdb" => {
+            // Whole ones alone.
+            plan.tell("rocksdbCacheSizeGB", (config.cache >> 30).max(1).to_string());
+            if let Some(name) = compression {
+                plan.tell("rocksdbCompression", name);
+            }
+        }
+        other => {
+            if compression.is_some_and(|name| name != "none") {
+                let words = format!("the storage engine {other} compresses nothing that rumba knows of");
+                return Err(SettingError::new("compression", words, "leave it out"));
+            }
+        }
+    }
+    if config.durability == Durability::None {
+        if options.transactions {
+            let remedy = "write no-sync, or transactions = false for a server before 6.1";
+            return Err(SettingError::new("durability", "a replica set needs its log", remedy));
+        }
+        plan.tell("nojournal", "");
+    }
+    Ok(())
+}
+
+fn secantusdb(
+    plan: &mut Plan,
+    config: &EngineConfig,
+    options: &Options,
+    software: &Software,
+) -> Result<(), SettingError> {
+    plan.tell("cache-size", format!("{}M", (config.cache >> 20).max(1)));
+    match config.durability {
+        Durability::None => {
+            return Err(SettingError::new("durability", "SecantusDB always has its log", "write no-sync or sync"));
+        }
+        Durability::NoSync => {}
+        // `j` alone syncs nothing there.
+        Durability::Sync => plan.tell("sync-on-commit", ""),
+    }
+    if !options.transactions {
+        plan.tell("standalone", "");
+    }
+    if let Some(name) = config.compression.as_deref() {
+        if software.program.ends_with("secantusd-py") {
+            let remedy = "leave it out, or name a directory with secantusd-rs";
+            return Err(SettingError::new("compression", "secantusd-py cannot be told how to compress", remedy));
+        }
+        plan.tell("block-compressor", name);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::config;
+    use rumba_core::setting::Value;
+
+    fn planned(brand: Brand, change: impl FnOnce(&mut EngineConfig)) -> Result<Plan, SettingError> {
+        let mut config = config(brand);
+        change(&mut config);
+        let program = format!("/x/bin/{}", brand.programs()[0]).into();
+        let software = Software { brand, program, version: None };
+        for_own(&config, &Options::read(brand, &config)?, &software)
+    }
+
+    #[test]
+    fn common_settings_become_the_servers_options() {
+        let plan = planned(Brand::MongoDb, |config| {
+            (config.cache, config.compression) = (1 << 29, Some("zstd".into()));
+            config.settings.0.insert("directoryperdb".into(), Value::Bool(true));
+        });
+        let line: Vec<String> = plan.unwrap().command_line().collect();
+        let wanted = [
+            "--wiredTigerCacheSizeGB",
+            "0.500000",
+            "--wiredTigerCollectionBlockCompressor",
+            "zstd",
+            "--directoryperdb",
+        ];
+        assert_eq!(line, wanted);
+        let plan = planned(Brand::SecantusDb, |config| config.durability = Durability::Sync).unwrap();
+        assert_eq!((plan.value("sync-on-commit"), plan.value("cache-size")), (Some(""), Some("64M")));
+        assert_eq!(plan.write_concern.get().int("j"), Ok(1));
+        let plan = planned(Brand::MongoDb, |config| {
+            config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
+            config.settings.0.insert("transactions".into(), Value::Bool(false));
+            config.durability = Durability::None;
+        });
+        let plan = plan.unwrap();
+        assert_eq!((plan.value("rocksdbCacheSizeGB"), plan.value("nojournal")), (Some("1"), Some("")));
+        assert!(!plan.replicated && plan.value("wiredTigerCacheSizeGB").is_none());
+    }
+
+    #[test]
+    fn what_a_server_cannot_do_is_refused_before_it_starts() {
+        let refused = |brand, change: fn(&mut EngineConfig)| planned(brand, change).unwrap_err().to_string();
+        assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
+        let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (1 << 30, Durability::None));
+        assert!(none.contains("needs its log"), "{none}");
+        let none = refused(Brand::SecantusDb, |config| config.durability = Durability::None);
+        assert!(none.contains("always has its log"), "{none}");
+        let mmap = refused(Brand::MongoDb, |config| {
+            config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
+            config.compression = Some("zlib".into());
+        });
+        assert!(mmap.contains("mmapv1"), "{mmap}");
+    }
+}

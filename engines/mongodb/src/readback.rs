@@ -1,0 +1,129 @@
+//! What is in force after the start, compared with what was asked for.
+
+use rumba_core::bson::Document;
+use rumba_core::engine::EngineConfig;
+use rumba_core::error::EngineError;
+use rumba_server_kit::readback::{Match, compare, refused};
+
+use crate::control::{Control, failed, text_within, within};
+use crate::plan::Plan;
+
+const CALL: &str = "reading the settings back";
+
+/// An option, where the server's own configuration has it (getCmdLineOpts, `parsed`), and where its status does.
+struct Told {
+    option: &'static str,
+    at: &'static [&'static str],
+}
+
+const TOLD: [Told; 7] = [
+    Told { option: "storageEngine", at: &["storage", "engine"] },
+    Told { option: "wiredTigerCacheSizeGB", at: &["storage", "wiredTiger", "engineConfig", "cacheSizeGB"] },
+    Told {
+        option: "wiredTigerCollectionBlockCompressor",
+        at: &["storage", "wiredTiger", "collectionConfig", "blockCompressor"],
+    },
+    Told { option: "wiredTigerJournalCompressor", at: &["storage", "wiredTiger", "engineConfig", "journalCompressor"] },
+    Told { option: "syncdelay", at: &["storage", "syncPeriodSecs"] },
+    Told { option: "oplogSize", at: &["replication", "oplogSizeMB"] },
+    Told { option: "rocksdbCacheSizeGB", at: &["storage", "rocksdb", "cacheSizeGB"] },
+];
+
+/// Reads back what the server was told, where it says so; gives the settings in force.
+///
+/// # Errors
+/// The first setting that the server changed or ignored.
+pub fn settings_in_force(
+    control: &mut Control,
+    plan: &Plan,
+    config: &EngineConfig,
+) -> Result<Vec<(String, String)>, EngineError> {
+    let mut settings = Vec::new();
+    // A server that does not know the command has only what it was told.
+    let options = control.told("getCmdLineOpts").ok();
+    for (name, asked) in &plan.arguments {
+        let told = TOLD.iter().find(|told| told.option == name);
+        let found = options.as_ref().zip(told).and_then(|(options, told)| parsed(options.get(), told.at));
+        if let Some(found) = &found
+            && compare(asked, found) == Match::Other
+        {
+            return Err(refused(CALL, name, asked, found));
+        }
+        settings.push((
+            name.clone(),
+            found.unwrap_or_else(|| if asked.is_empty() { "given".into() } else { asked.clone() }),
+        ));
+    }
+    let status = control.told("serverStatus").map_err(failed(CALL))?;
+    settings.extend(in_status(status.get(), plan, config)?);
+    settings.push(("write_concern".to_owned(), format!("{:?}", plan.write_concern)));
+    Ok(settings)
+}
+
+fn parsed(options: Document<'_>, at: &[&str]) -> Option<String> {
+    let path: Vec<&str> = ["parsed"].iter().chain(at).copied().collect();
+    match within(options, &path)? {
+        rumba_core::bson::Value::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        rumba_core::bson::Value::Double(number) => Some(number.to_string()),
+        other => other.int().map(|number| number.to_string()),
+    }
+}
+
+/// What the server's status says of its storage engine, its cache and whether it is one of a replica set.
+fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result<Vec<(String, String)>, EngineError> {
+    let mut settings = Vec::new();
+    if let Some(engine) = text_within(status, &["storageEngine", "name"]) {
+        if let Some(asked) = plan.value("storageEngine")
+            && compare(asked, &engine) == Match::Other
+        {
+            return Err(refused(CALL, "storageEngine", asked, &engine));
+        }
+        settings.push(("storage_engine".to_owned(), engine));
+    }
+    let configured = within(status, &["wiredTiger", "cache", "maximum bytes configured"]).and_then(|value| value.int());
+    if let Some(bytes) = configured {
+        let asked = config.cache.to_string();
+        if plan.value("wiredTigerCacheSizeGB").is_some() && compare(&asked, &bytes.to_string()) == Match::Other {
+            return Err(refused(CALL, "cache", &asked, &bytes.to_string()));
+        }
+        settings.push(("wiredTiger.cache.maximum bytes configured".to_owned(), bytes.to_string()));
+    }
+    let set = text_within(status, &["repl", "setName"]);
+    settings.extend(set.map(|set| ("replica_set".to_owned(), set)));
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::bson::DocumentBuf;
+
+    use super::*;
+    use crate::brand::Brand;
+    use crate::tests::config;
+
+    fn status(engine: &'static str, cache: i64) -> DocumentBuf {
+        DocumentBuf::of(|of| {
+            of.document("storageEngine", |of| of.text("name", engine));
+            of.document("wiredTiger", |of| of.document("cache", |of| of.int("maximum bytes configured", cache)));
+        })
+    }
+
+    #[test]
+    fn another_engine_or_cache_than_was_asked_for_is_refused() {
+        let mut asked = config(Brand::MongoDb);
+        asked.cache = 1 << 30;
+        let arguments = [("storageEngine", "wiredTiger"), ("wiredTigerCacheSizeGB", "1")]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let plan = Plan { arguments: arguments.into(), replicated: false, write_concern: DocumentBuf::default() };
+        let told = in_status(status("wiredTiger", 1 << 30).get(), &plan, &asked).unwrap();
+        assert_eq!(told[0], ("storage_engine".to_owned(), "wiredTiger".to_owned()));
+        let error = in_status(status("rocksdb", 1 << 30).get(), &plan, &asked).unwrap_err().to_string();
+        assert!(error.contains("storageEngine was asked to be wiredTiger and is rocksdb"), "{error}");
+        let error = in_status(status("wiredTiger", 1 << 29).get(), &plan, &asked).unwrap_err().to_string();
+        assert!(error.contains("cache was asked to be"), "{error}");
+        let options = DocumentBuf::of(|of| {
+            of.document("parsed", |of| of.document("storage", |of| of.double("syncPeriodSecs", 10.0)));
+        });
+        assert_eq!(parsed(options.get(), &["storage", "syncPeriodSecs"]).as_deref(), Some("10"));
+    }
+}

@@ -1,0 +1,104 @@
+//! A server's software: which program of it is where.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::brand::Brand;
+
+/// A server's software.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Software {
+    /// Whose it is.
+    pub brand: Brand,
+    /// Its program.
+    pub program: PathBuf,
+    /// Its version in its own words, where its program tells it: `7.0.5`.
+    pub version: Option<String>,
+}
+
+/// Where a base directory may have the program.
+const PLACES: [&str; 3] = ["bin", ".", "target/release"];
+
+impl Software {
+    /// That in a base directory, or the program that is named itself.
+    ///
+    /// # Errors
+    /// What is missing there.
+    pub fn at(brand: Brand, base: &Path) -> Result<Self, String> {
+        let named = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            path.is_file() && name.is_some_and(|name| brand.programs().contains(&name))
+        };
+        if named(base) {
+            return Self::of(brand, base.to_owned());
+        }
+        let all = PLACES.iter().flat_map(|place| brand.programs().iter().map(move |name| base.join(place).join(name)));
+        match all.into_iter().find(|path| named(path)) {
+            Some(program) => Self::of(brand, program),
+            None => {
+                let programs = brand.programs().join(" or ");
+                Err(format!("{} holds no server: there is no {programs} in it, nor in its bin", base.display()))
+            }
+        }
+    }
+
+    /// That on the path, if there is any.
+    pub fn on_path(brand: Brand) -> Option<Self> {
+        let path = std::env::var_os("PATH")?;
+        let mut places = std::env::split_paths(&path);
+        places.find_map(|place| {
+            let mut programs = brand.programs().iter().map(|name| place.join(name));
+            programs.find(|program| program.is_file()).and_then(|program| Self::of(brand, program).ok())
+        })
+    }
+
+    fn of(brand: Brand, program: PathBuf) -> Result<Self, String> {
+        let version = match brand {
+            Brand::MongoDb => Some(ask_version(&program)?),
+            // Its programs do not tell it before they run, and then tell MongoDB's.
+            Brand::SecantusDb => None,
+        };
+        Ok(Self { brand, program, version })
+    }
+
+    /// What it is called in messages.
+    pub fn name(&self) -> String {
+        let version = self.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        format!("{}{version} from {}", self.brand.name(), self.program.display())
+    }
+}
+
+/// The words of `--version` begin with `db version v7.0.5`.
+fn ask_version(program: &Path) -> Result<String, String> {
+    let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| wrong(&error.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    version_in(&text).ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))
+}
+
+fn version_in(text: &str) -> Option<String> {
+    let line = text.lines().next()?.trim();
+    line.strip_prefix("db version v").map(|version| version.trim_end_matches(',').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_found_by_its_program_and_told_by_its_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Software::at(Brand::MongoDb, dir.path()).unwrap_err();
+        assert!(error.contains("no mongod in it"), "{error}");
+        let bin = dir.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        let program = bin.join("secantusd-py");
+        std::fs::write(&program, "").unwrap();
+        let found = Software::at(Brand::SecantusDb, dir.path()).unwrap();
+        assert_eq!((found.program.as_path(), found.version.as_deref()), (program.as_path(), None));
+        assert_eq!(Software::at(Brand::SecantusDb, &program).unwrap(), found);
+        assert_eq!(version_in("db version v4.0.28\ngit version: x\n").as_deref(), Some("4.0.28"));
+        assert_eq!(version_in("mongos"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! What several tests need, and trials over a real server: SecantusDB, for no MongoDB can be installed from a package here.
+
+use std::path::Path;
+
+use rumba_core::bson::{Document, DocumentBuf, Documents};
+use rumba_core::document::{Command, DocumentSession, Done, Find};
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Instance, Place, Schema, Session};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::block_on;
+use rumba_testkit::secantusdb::{SecantusDb, program};
+
+use crate::MongoEngine;
+use crate::brand::Brand;
+
+/// An engine as an experiment that says nothing more asks for it.
+pub fn config(brand: Brand) -> EngineConfig {
+    EngineConfig {
+        name: brand.info().name.into(),
+        engine: brand.info().name.into(),
+        cache: 64 << 20,
+        durability: Durability::NoSync,
+        compression: None,
+        library: None,
+        server: (brand == Brand::SecantusDb).then(|| program().display().to_string()),
+        limits: Default::default(),
+        settings: Settings::default(),
+    }
+}
+
+fn documents(instance: &dyn Instance) -> Box<dyn DocumentSession> {
+    match instance.session() {
+        Ok(Session::Document(session)) => session,
+        Ok(other) => panic!("{}", other.told()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn ask(session: &mut dyn DocumentSession, command: Command<'_>) -> Done {
+    block_on(session.execute(command, &mut |_| {})).unwrap()
+}
+
+/// Adds documents from one id to another.
+fn fill(instance: &dyn Instance, ids: std::ops::Range<i64>) {
+    let mut all = Documents::default();
+    ids.for_each(|id| all.push(|of| of.int("_id", id)));
+    assert_eq!(
+        ask(&mut *documents(instance), Command::Insert { into: "t", documents: &all }).matched,
+        all.len() as u64
+    );
+}
+
+fn count(instance: &dyn Instance) -> u64 {
+    ask(&mut *documents(instance), Command::Find { of: "t", find: Find::by(Document::EMPTY) }).documents
+}
+
+fn open(dir: &Path, config: &EngineConfig) -> Box<dyn Instance> {
+    MongoEngine::SECANTUSDB.open(dir, config, Schema::BySession).unwrap()
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_server_of_ones_own_serves_settles_and_is_found_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Brand::SecantusDb);
+    let engine = MongoEngine::SECANTUSDB;
+    engine.check(&config).unwrap();
+    let instance = open(dir.path(), &config);
+    fill(&*instance, 0..100);
+    instance.settle().unwrap();
+    instance.drain().unwrap();
+    assert_eq!(count(&*instance), 100);
+    let told = instance.effective_settings();
+    let value = |name: &str| told.iter().find(|(told, _)| told == name).map(|(_, value)| value.as_str());
+    assert_eq!(value("cache-size"), Some("64M"));
+    assert_eq!(value("write_concern"), Some("{ \"w\": 1, \"j\": false }"));
+    assert!(instance.version().unwrap().starts_with("SecantusDB"), "its figures bear its own name");
+    let Place::Server { pid: Some(pid), data_dir: Some(data) } = instance.place() else {
+        panic!("a server of this host")
+    };
+    assert!(Path::new(&format!("/proc/{pid}")).exists() && data.join("WiredTiger").exists());
+    let counters = instance.counters();
+    assert!(counters.iter().any(|gauge| gauge.name == "client_write_conflicts"));
+    instance.close().unwrap();
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    assert!(engine.reopens(&config));
+    let instance = engine.reopen(dir.path(), &config, Schema::BySession).unwrap();
+    assert_eq!(count(&*instance), 100);
+    instance.close().unwrap();
+    let nothing = tempfile::tempdir().unwrap();
+    let error = engine.reopen(nothing.path(), &config, Schema::BySession).err().unwrap().to_string();
+    assert!(error.contains("no database"), "{error}");
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn what_was_committed_is_there_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(Brand::SecantusDb);
+    config.durability = Durability::Sync;
+    let instance = open(dir.path(), &config);
+    fill(&*instance, 0..50);
+    instance.kill().unwrap();
+    drop(instance);
+    let instance = MongoEngine::SECANTUSDB.reopen(dir.path(), &config, Schema::BySession).unwrap();
+    assert_eq!(count(&*instance), 50);
+    instance.close().unwrap();
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_server_alone_has_no_transactions() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(Brand::SecantusDb);
+    config.settings.0.insert("transactions".into(), Value::Bool(false));
+    let instance = open(dir.path(), &config);
+    assert!(!documents(&*instance).has_transactions());
+    instance.close().unwrap();
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_server_that_others_run_is_taken_only_where_it_is_empty_and_left_as_it_was() {
+    let server = SecantusDb::start(&[]);
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(Brand::MongoDb);
+    config.server = Some(format!("mongodb://127.0.0.1:{}/lab", server.port()));
+    let engine = MongoEngine::MONGODB;
+    engine.check(&config).unwrap();
+    let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
+    fill(&*instance, 0..10);
+    assert!(!engine.reopens(&config) && instance.kill().is_err());
+    // What another trial has left may be emptied.
+    drop(instance);
+    let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
+    assert_eq!(count(&*instance), 0);
+    instance.close().unwrap();
+    let instance = engine.open(dir.path(), &config, Schema::BySession).unwrap();
+    instance.close().unwrap();
+    let mut theirs = rumba_protocol_mongodb::Admin::connect(
+        &crate::dsn::target(&crate::dsn::FORM.parse(config.server.as_deref().unwrap()).unwrap()).unwrap(),
+        std::time::Duration::from_secs(30),
+    )
+    .unwrap();
+    theirs.run("lab", DocumentBuf::of(|of| of.text("create", "orders")).get()).unwrap();
+    let error = engine.check(&config).unwrap_err();
+    assert!(error.problem.contains("it holds orders"), "{error}");
+    assert!(engine.open(dir.path(), &config, Schema::BySession).is_err());
+    config.compression = Some("zlib".into());
+    assert!(engine.check(&config).unwrap_err().problem.contains("not configured by rumba"));
+}
+
+#[test]
+fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
+    let missing =
+        |engine: MongoEngine, server| engine.availability(Asked { server: Some(server), library: None }).missing;
+    let told = missing(MongoEngine::MONGODB, "/nowhere").unwrap();
+    assert!(told.what.contains("no mongod in it") && told.install.contains("DSN"), "{told:?}");
+    let told = missing(MongoEngine::SECANTUSDB, "/nowhere").unwrap();
+    assert!(told.install.contains("pip install"), "{told:?}");
+    assert!(missing(MongoEngine::MONGODB, "mongodb://host/lab").is_none());
+    let error =
+        MongoEngine::MONGODB.check(&EngineConfig { server: Some("host:27017".into()), ..config(Brand::MongoDb) });
+    assert!(error.unwrap_err().problem.contains("a DSN begins with mongodb://"));
+}

@@ -1,0 +1,60 @@
+//! Documents found by their ids, one after the other: what `scripts/instructions` counts
+//! the client's instructions with.
+//!
+//! ```text
+//! find_by_id SOCKET|HOST:PORT FINDS
+//! ```
+//!
+//! In the collection `usertable` of the database `ycsb`; without a user.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+
+use rumba_core::bson::{Document, DocumentBuf};
+use rumba_core::document::{Command, DocumentSession, Find};
+use rumba_core::error::EngineError;
+use rumba_core::worker::block_on;
+use rumba_protocol_mongodb::{Address, MongoSession, Secret, SessionOptions, Target, Tls};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [address, finds] = &arguments[..] else { return mistake("usage: find_by_id SOCKET|HOST:PORT FINDS") };
+    let Ok(finds) = finds.parse() else { return mistake("FINDS is a number") };
+    match run(address_of(address), finds) {
+        Ok(documents) => {
+            println!("{documents} documents");
+            ExitCode::SUCCESS
+        }
+        Err(error) => mistake(&error.to_string()),
+    }
+}
+
+fn mistake(what: &str) -> ExitCode {
+    eprintln!("find_by_id: {what}");
+    ExitCode::FAILURE
+}
+
+fn address_of(text: &str) -> Address {
+    match text.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) => Address::Tcp { host: host.to_owned(), port },
+        _ => Address::Socket(text.into()),
+    }
+}
+
+fn run(address: Address, finds: i64) -> Result<u64, EngineError> {
+    let target = Target { address, user: String::new(), password: Secret::default(), database: None, tls: Tls::Off };
+    let mut session = MongoSession::connect(&target, &SessionOptions::to("ycsb"))?;
+    let session: &mut dyn DocumentSession = &mut session;
+    let mut filter = DocumentBuf::default();
+    block_on(async {
+        let mut documents = 0;
+        for id in 0..finds {
+            let find = Find { limit: 1, ..Find::by(filter.write(|of| of.int("_id", id))) };
+            let mut visit = |document: Document<'_>| {
+                black_box(document.bytes());
+            };
+            documents += session.execute(Command::Find { of: "usertable", find }, &mut visit).await?.documents;
+        }
+        Ok(documents)
+    })
+}

@@ -1,0 +1,105 @@
+//! A connection for administration: it blocks and allocates as it likes.
+
+use std::time::{Duration, Instant};
+
+use rumba_core::bson::{Document, DocumentBuf};
+use rumba_transport::{CONNECT, insist};
+
+use crate::codec::hello::Hello;
+use crate::codec::reply::Reply;
+use crate::connection::{ADMIN, Connection};
+use crate::{MongoError, Target};
+
+/// A connection for administration.
+pub struct Admin {
+    connection: Connection,
+    target: Target,
+    timeout: Option<Duration>,
+}
+
+impl Admin {
+    /// Connects; `timeout` bounds connecting and each answer.
+    ///
+    /// # Errors
+    /// See [`MongoError`].
+    pub fn connect(target: &Target, timeout: Duration) -> Result<Self, MongoError> {
+        let connection = Connection::open(target, Instant::now() + timeout)?;
+        Ok(Self { connection, target: target.clone(), timeout: Some(timeout) })
+    }
+
+    /// Connects anew after the connection was lost, trying for as long as a session that may reconnect does.
+    ///
+    /// # Errors
+    /// What kept it from connecting until it gave up.
+    pub fn reconnect(&mut self) -> Result<(), MongoError> {
+        self.connection = insist(|| Connection::open(&self.target, Instant::now() + CONNECT), MongoError::is_lost)?;
+        Ok(())
+    }
+
+    /// Runs a command in a database, and gives its answer.
+    ///
+    /// # Errors
+    /// See [`MongoError`]; also where a document of the command was refused. After any but [`MongoError::Server`] and
+    /// [`MongoError::Unable`] the connection is of no more use.
+    pub fn run(&mut self, database: &str, command: Document<'_>) -> Result<DocumentBuf, MongoError> {
+        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        let place = self.connection.ask(database, |of| of.values_of(command), deadline)?;
+        Ok(self.connection.answer(place)?.into())
+    }
+
+    /// Runs a command that answers with a cursor (`find`, `aggregate`, `listCollections`, `listIndexes`), and gives all of
+    /// its documents.
+    ///
+    /// # Errors
+    /// As [`Admin::run`]; and when it answers with no cursor.
+    pub fn all(&mut self, database: &str, command: Document<'_>) -> Result<Vec<DocumentBuf>, MongoError> {
+        let mut documents = Vec::new();
+        let mut answer = self.run(database, command)?;
+        loop {
+            let cursor = Reply::of(answer.get())?.cursor;
+            let cursor = cursor.ok_or_else(|| MongoError::Protocol("an answer without a cursor".into()))?;
+            for document in cursor.documents() {
+                documents.push(document?.into());
+            }
+            if cursor.id == 0 {
+                return Ok(documents);
+            }
+            let (id, collection) = (cursor.id, namespace(answer.get(), database)?);
+            let more = DocumentBuf::of(|of| {
+                of.int("getMore", id);
+                of.text("collection", &collection);
+            });
+            answer = self.run(database, more.get())?;
+        }
+    }
+
+    /// Changes the time that an answer may take; `None` waits for ever.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
+    }
+
+    /// What the server said of itself when it was connected to.
+    pub fn hello(&self) -> &Hello {
+        &self.connection.hello
+    }
+
+    /// The version that the server says it is: `7.0.5`.
+    ///
+    /// # Errors
+    /// As [`Admin::run`].
+    pub fn server_version(&mut self) -> Result<String, MongoError> {
+        let answer = self.run(ADMIN, DocumentBuf::of(|of| of.small("buildInfo", 1)).get())?;
+        Ok(String::from_utf8_lossy(answer.get().blob("version")?).into_owned())
+    }
+}
+
+/// The collection that a cursor reads, which is told behind its database: `db.collection`.
+fn namespace(answer: Document<'_>, database: &str) -> Result<String, MongoError> {
+    let told = match answer.get("cursor")? {
+        Some(rumba_core::bson::Value::Document(cursor)) => cursor.blob("ns")?,
+        _ => b"",
+    };
+    let told = String::from_utf8_lossy(told);
+    let collection = told.strip_prefix(database).and_then(|rest| rest.strip_prefix('.'));
+    collection.map(str::to_owned).ok_or_else(|| MongoError::Protocol(format!("a cursor over {told:?}")))
+}

@@ -1,0 +1,169 @@
+//! Messages' frames: a header of sixteen bytes, flags, and sections.
+
+use rumba_core::bson::{self, Document, Malformed, Writer};
+
+/// The bytes before a message's flags: its length, its number, the number of what it answers, and what it is.
+pub const HEADER: usize = 16;
+/// What is spoken here: OP_MSG.
+const OP_MSG: u32 = 2013;
+/// With its flags and the kind of its first section, before that one's document.
+const OPENING: usize = HEADER + 5;
+/// No server's message is longer: 48,000,000 bytes are what servers take and send.
+const LONGEST: usize = 64 << 20;
+
+/// Four bytes of a checksum end the message.
+const CHECKSUM: u32 = 1;
+/// Others follow without being asked for. Of a question: none is to be answered.
+const MORE_TO_COME: u32 = 1 << 1;
+/// Flags that may be passed over by whom does not know them.
+const OPTIONAL: u32 = 0xffff_0000;
+
+/// Where a message lies in a buffer, or how much of it is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framed {
+    /// All of so many bytes are there.
+    Whole(usize),
+    /// The buffer must hold at least so many bytes before more can be said.
+    Short(usize),
+}
+
+/// Looks at the message that starts `bytes`.
+///
+/// # Errors
+/// It says a length that no message has.
+#[inline]
+pub fn framed(bytes: &[u8]) -> Result<Framed, Malformed> {
+    let Some(&length) = bytes.first_chunk::<4>() else { return Ok(Framed::Short(HEADER)) };
+    let length = u32::from_le_bytes(length) as usize;
+    if !(OPENING + Document::EMPTY.bytes().len()..=LONGEST).contains(&length) {
+        return Err(Malformed("a message's length"));
+    }
+    Ok(if bytes.len() < length { Framed::Short(length) } else { Framed::Whole(length) })
+}
+
+/// The number of the question that a whole message answers, and its document.
+///
+/// # Errors
+/// It is no OP_MSG, or one that nobody has asked for in this form.
+#[inline]
+pub fn answer(message: &[u8]) -> Result<(u32, Document<'_>), Malformed> {
+    let number = |at: usize| -> Result<u32, Malformed> {
+        let bytes = message.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        Ok(u32::from_le_bytes(*bytes.ok_or(Malformed("a message is cut off"))?))
+    };
+    if number(12)? != OP_MSG {
+        return Err(Malformed("a message that is no OP_MSG; servers speak that since 3.6"));
+    }
+    let flags = number(HEADER)?;
+    if flags & !(CHECKSUM | OPTIONAL) != 0 {
+        return Err(Malformed("a message with flags that nobody has asked for"));
+    }
+    let end = message.len().checked_sub(if flags & CHECKSUM != 0 { 4 } else { 0 });
+    let sections = end.and_then(|end| message.get(HEADER + 4..end)).ok_or(Malformed("a message is cut off"))?;
+    match sections {
+        [0, body @ ..] => Ok((number(8)?, Document::new(body)?)),
+        _ => Err(Malformed("an answer that does not begin with its document")),
+    }
+}
+
+/// Begins a message of this number, whose document is what these values are; [`finish`] takes where.
+#[inline]
+pub fn start(out: &mut Vec<u8>, number: u32, values: impl FnOnce(&mut Writer<'_>)) -> usize {
+    let at = out.len();
+    let mut opening = [0; OPENING];
+    opening[4..8].copy_from_slice(&number.to_le_bytes());
+    opening[12..16].copy_from_slice(&OP_MSG.to_le_bytes());
+    out.extend_from_slice(&opening);
+    bson::write(out, values);
+    at
+}
+
+/// Appends documents that belong to the message's own under this name.
+#[inline]
+pub fn sequence(out: &mut Vec<u8>, name: &str, documents: &[u8]) {
+    out.push(1);
+    let length = (4 + name.len() + 1 + documents.len()) as u32;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(name.as_bytes());
+    out.push(0);
+    out.extend_from_slice(documents);
+}
+
+/// Ends the message that was begun there.
+#[inline]
+pub fn finish(out: &mut [u8], at: usize) {
+    let length = (out.len() - at) as u32;
+    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Has the message that was begun there not be answered.
+pub fn unanswered(out: &mut [u8], at: usize) {
+    out[at + HEADER..at + HEADER + 4].copy_from_slice(&MORE_TO_COME.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn message() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let at = start(&mut bytes, 7, |of| of.small("ok", 1));
+        finish(&mut bytes, at);
+        bytes
+    }
+
+    #[test]
+    fn a_message_is_taken_only_when_all_of_it_is_there() {
+        let mut bytes = message();
+        let length = bytes.len();
+        for cut in 0..length {
+            let needed = if cut < 4 { HEADER } else { length };
+            assert_eq!(framed(&bytes[..cut]), Ok(Framed::Short(needed)));
+        }
+        bytes.push(9);
+        assert_eq!(framed(&bytes), Ok(Framed::Whole(length)));
+        bytes[8..12].copy_from_slice(&3_u32.to_le_bytes());
+        let (answers, document) = answer(&bytes[..length]).unwrap();
+        assert_eq!((answers, document.int("ok")), (3, Ok(1)));
+    }
+
+    #[test]
+    fn what_cannot_be_an_answer_is_refused_and_not_waited_for() {
+        for length in [0_u32, 25, 0x0400_0001, u32::MAX] {
+            assert!(framed(&length.to_le_bytes()).is_err(), "{length}");
+        }
+        let whole = message();
+        for (at, byte, why) in
+            [(12, 1, "no OP_MSG"), (HEADER, 2, "flags"), (HEADER + 1, 1, "flags"), (HEADER + 4, 1, "begin")]
+        {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            let error = answer(&bytes).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        let mut optional = whole.clone();
+        optional[HEADER + 2] = 1;
+        assert!(answer(&optional).is_ok());
+        let mut summed = whole.clone();
+        summed[HEADER] = 1;
+        assert!(answer(&summed).is_err(), "its last four bytes are no checksum");
+        summed.extend_from_slice(&[1, 2, 3, 4]);
+        assert!(answer(&summed).is_ok());
+        for cut in 0..whole.len() {
+            assert!(answer(&whole[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn documents_of_their_own_follow_under_their_name() {
+        let mut bytes = Vec::new();
+        let at = start(&mut bytes, 1, |of| of.text("insert", "t"));
+        sequence(&mut bytes, "documents", Document::EMPTY.bytes());
+        finish(&mut bytes, at);
+        unanswered(&mut bytes, at);
+        let section = b"\x01\x13\0\0\0documents\0\x05\0\0\0\0";
+        assert!(bytes.ends_with(section));
+        assert_eq!((framed(&bytes), bytes[HEADER]), (Ok(Framed::Whole(bytes.len())), 2));
+    }
+}

@@ -1,0 +1,298 @@
+//! What servers answer to commands.
+
+use rumba_core::bson::{Document, Malformed, Value};
+
+/// What errors say of themselves beside their codes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// The transaction did nothing, and may do better when it is begun again.
+    pub transient: bool,
+    /// Whether the transaction was committed is not known.
+    pub unknown_commit: bool,
+    /// The write may do better when it is sent again, to the server that takes writes then.
+    pub retryable: bool,
+}
+
+impl Labels {
+    fn of(list: Document<'_>) -> Result<Self, Malformed> {
+        let mut labels = Self::default();
+        for element in list.iter() {
+            match element?.1 {
+                Value::Text(b"TransientTransactionError") => labels.transient = true,
+                Value::Text(b"UnknownTransactionCommitResult") => labels.unknown_commit = true,
+                Value::Text(b"RetryableWriteError") => labels.retryable = true,
+                _ => {}
+            }
+        }
+        Ok(labels)
+    }
+}
+
+/// An error, in the server's own words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusal<'a> {
+    /// The server's number: 11000.
+    pub code: i32,
+    /// What it calls that: `DuplicateKey`; empty where it does not say.
+    pub name: &'a [u8],
+    /// The message.
+    pub message: &'a [u8],
+    /// Whether it is about what a write is to be sure of, and not about the write.
+    pub of_concern: bool,
+}
+
+impl<'a> Refusal<'a> {
+    fn of(document: Document<'a>) -> Result<Self, Malformed> {
+        let mut refusal = Self::default();
+        for element in document.iter() {
+            let (name, value) = element?;
+            refusal.take(name, value);
+        }
+        Ok(refusal)
+    }
+
+    fn take(&mut self, name: &[u8], value: Value<'a>) {
+        match name {
+            b"code" => self.code = value.int().unwrap_or_default() as i32,
+            b"codeName" => self.name = value.bytes().unwrap_or_default(),
+            b"errmsg" => self.message = value.bytes().unwrap_or_default(),
+            _ => {}
+        }
+    }
+}
+
+/// Documents of an answer, and what to ask for more by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cursor<'a> {
+    /// The cursor's number; 0 when there are no more.
+    pub id: i64,
+    /// The list of documents.
+    pub batch: Document<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    fn of(document: Document<'a>) -> Result<Self, Malformed> {
+        let (mut id, mut batch) = (None, None);
+        for element in document.iter() {
+            match element? {
+                (b"firstBatch" | b"nextBatch", Value::Array(documents)) => batch = Some(documents),
+                (b"id", Value::Int(number)) => id = Some(number),
+                _ => {}
+            }
+        }
+        match (id, batch) {
+            (Some(id), Some(batch)) => Ok(Self { id, batch }),
+            _ => Err(Malformed("a cursor without its number or documents")),
+        }
+    }
+
+    /// The cursor of an answer that is as servers write it: the cursor first, its documents first in it, and then that all
+    /// is well. `None` for any other, which [`Reply::of`] reads.
+    #[inline]
+    pub fn of_usual(answer: Document<'a>) -> Option<Self> {
+        // What follows a document's length.
+        let within = |document: Document<'a>| document.bytes().get(4..);
+        let (cursor, rest) = Document::first(within(answer)?.strip_prefix(b"\x03cursor\0")?).ok()?;
+        let ok = rest.strip_prefix(b"\x01ok\0")?.first_chunk()?;
+        let batch = within(cursor)?.strip_prefix(b"\x04firstBatch\0")?;
+        let (batch, rest) = Document::first(batch).ok()?;
+        let id = rest.strip_prefix(b"\x12id\0")?.first_chunk()?;
+        (*ok == 1.0_f64.to_le_bytes()).then(|| Self { id: i64::from_le_bytes(*id), batch })
+    }
+
+    /// The documents in their order.
+    #[inline]
+    pub fn documents(self) -> impl Iterator<Item = Result<Document<'a>, Malformed>> {
+        self.batch.iter().map(|element| match element?.1 {
+            Value::Document(document) => Ok(document),
+            _ => Err(Malformed("a batch with something that is no document")),
+        })
+    }
+}
+
+/// An answer, read once; what it holds lies where it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reply<'a> {
+    /// Why the command, or a document of it, was refused.
+    pub refusal: Option<Refusal<'a>>,
+    /// What the error says of itself.
+    pub labels: Labels,
+    /// Documents.
+    pub cursor: Option<Cursor<'a>>,
+    /// One document, of findAndModify; `None` where there was none.
+    pub value: Option<Document<'a>>,
+    /// Documents added, matched or removed.
+    pub matched: u64,
+    /// Documents changed.
+    pub modified: u64,
+    /// Documents made by an update.
+    pub upserted: u64,
+}
+
+impl<'a> Reply<'a> {
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// It does not say whether the command was carried out, or what it says is malformed.
+    #[inline]
+    pub fn of(document: Document<'a>) -> Result<Self, Malformed> {
+        let mut reply = Self::default();
+        let (mut ok, mut whole) = (None, Refusal::default());
+        for element in document.iter() {
+            match element? {
+                (b"ok", value) => ok = value.int(),
+                (b"cursor", Value::Document(cursor)) => reply.cursor = Some(Cursor::of(cursor)?),
+                (b"n", value) => reply.matched = count(value)?,
+                (b"nModified", value) => reply.modified = count(value)?,
+                (name, value) => reply.take_other(name, value, &mut whole)?,
+            }
+        }
+        match ok {
+            Some(1) => {}
+            Some(_) => reply.refusal = Some(whole),
+            None => return Err(Malformed("an answer that does not say whether it is one")),
+        }
+        Ok(reply)
+    }
+
+    /// What most answers do not hold.
+    fn take_other(&mut self, name: &[u8], value: Value<'a>, whole: &mut Refusal<'a>) -> Result<(), Malformed> {
+        match (name, value) {
+            (b"upserted", Value::Array(list)) => self.upserted = list.iter().count() as u64,
+            (b"value", Value::Document(document)) => self.value = Some(document),
+            (b"lastErrorObject", Value::Document(told)) => {
+                self.matched = told.get("n")?.map_or(Ok(0), count)?;
+                self.upserted = u64::from(told.get("upserted")?.is_some());
+                let existing = told.get("updatedExisting")?.and_then(|value| value.int());
+                self.modified = u64::from(existing == Some(1));
+            }
+            (b"writeErrors", Value::Array(list)) => {
+                if let Some(element) = list.iter().next()
+                    && let Value::Document(first) = element?.1
+                {
+                    self.refusal = Some(Refusal::of(first)?);
+                }
+            }
+            (b"writeConcernError", Value::Document(document)) => {
+                let concern = Refusal { of_concern: true, ..Refusal::of(document)? };
+                // What was not written says more than that nobody can be sure of it.
+                self.refusal.get_or_insert(concern);
+            }
+            (b"errorLabels", Value::Array(list)) => self.labels = Labels::of(list)?,
+            (name, value) => whole.take(name, value),
+        }
+        Ok(())
+    }
+}
+
+fn count(value: Value<'_>) -> Result<u64, Malformed> {
+    value.int().and_then(|count| u64::try_from(count).ok()).ok_or(Malformed("a count that is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::bson::DocumentBuf;
+
+    use super::*;
+
+    #[test]
+    fn documents_and_counts_are_found_in_any_order() {
+        let found = DocumentBuf::of(|of| {
+            of.document("cursor", |of| {
+                of.array("firstBatch", |of| {
+                    of.document(|of| of.int("_id", 1));
+                    of.document(|of| of.int("_id", 2));
+                });
+                of.int("id", 9);
+                of.text("ns", "db.t");
+            });
+            of.double("ok", 1.0);
+        });
+        let cursor = Reply::of(found.get()).unwrap().cursor.unwrap();
+        assert_eq!(Cursor::of_usual(found.get()), Some(cursor));
+        let ids: Vec<_> = cursor.documents().map(|document| document.unwrap().int("_id").unwrap()).collect();
+        assert_eq!((cursor.id, ids), (9, vec![1, 2]));
+
+        let updated = DocumentBuf::of(|of| {
+            of.small("ok", 1);
+            of.small("n", 1);
+            of.array("upserted", |of| of.document(|of| of.int("index", 0)));
+            of.small("nModified", 0);
+        });
+        let reply = Reply::of(updated.get()).unwrap();
+        assert_eq!((reply.matched, reply.modified, reply.upserted, reply.refusal), (1, 0, 1, None));
+
+        let modified = DocumentBuf::of(|of| {
+            of.document("lastErrorObject", |of| {
+                of.small("n", 1);
+                of.bool("updatedExisting", true);
+            });
+            of.document("value", |of| of.int("_id", 4));
+            of.double("ok", 1.0);
+        });
+        let reply = Reply::of(modified.get()).unwrap();
+        assert_eq!((reply.matched, reply.modified, reply.value.unwrap().int("_id")), (1, 1, Ok(4)));
+    }
+
+    #[test]
+    fn errors_are_known_wherever_a_server_puts_them() {
+        let whole = DocumentBuf::of(|of| {
+            of.array("errorLabels", |of| of.text("TransientTransactionError"));
+            of.double("ok", 0.0);
+            of.text("errmsg", "Write conflict");
+            of.small("code", 112);
+            of.text("codeName", "WriteConflict");
+        });
+        let reply = Reply::of(whole.get()).unwrap();
+        assert_eq!(Cursor::of_usual(whole.get()), None);
+        let refusal = reply.refusal.unwrap();
+        assert_eq!((refusal.code, refusal.name, refusal.message), (112, &b"WriteConflict"[..], &b"Write conflict"[..]));
+        assert!(reply.labels.transient && !reply.labels.retryable && !refusal.of_concern);
+
+        let of_one = DocumentBuf::of(|of| {
+            of.small("n", 0);
+            of.document("writeConcernError", |of| of.small("code", 64));
+            of.array("writeErrors", |of| {
+                of.document(|of| {
+                    of.small("index", 0);
+                    of.small("code", 11000);
+                    of.text("errmsg", "E11000 duplicate key");
+                });
+            });
+            of.double("ok", 1.0);
+        });
+        // The concern came first, and the write's own error is what is told.
+        assert_eq!(Reply::of(of_one.get()).unwrap().refusal.unwrap().code, 11000);
+        let unsure = DocumentBuf::of(|of| {
+            of.document("writeConcernError", |of| of.small("code", 64));
+            of.double("ok", 1.0);
+        });
+        let refusal = Reply::of(unsure.get()).unwrap().refusal.unwrap();
+        assert_eq!((refusal.code, refusal.of_concern), (64, true));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_an_error() {
+        assert!(Reply::of(Document::EMPTY).is_err());
+        let without = DocumentBuf::of(|of| {
+            of.document("cursor", |of| of.int("id", 0));
+            of.double("ok", 1.0);
+        });
+        assert!(Reply::of(without.get()).is_err() && Cursor::of_usual(without.get()).is_none());
+        let counted = DocumentBuf::of(|of| {
+            of.text("n", "many");
+            of.double("ok", 1.0);
+        });
+        assert!(Reply::of(counted.get()).is_err());
+        let strange = DocumentBuf::of(|of| {
+            of.document("cursor", |of| {
+                of.array("firstBatch", |of| of.int(7));
+                of.int("id", 0);
+            });
+            of.double("ok", 1.0);
+        });
+        let cursor = Reply::of(strange.get()).unwrap().cursor.unwrap();
+        assert!(cursor.documents().any(|document| document.is_err()));
+    }
+}

@@ -1,0 +1,194 @@
+//! A connection that has been let in, and waiting on it by blocking: for
+//! connecting and administration. The load path waits in its own way.
+
+use std::io;
+use std::ops::Range;
+use std::time::Instant;
+
+use rumba_core::bson::{Document, Writer};
+use rumba_transport::{Incoming, Ready, Stream, TransportError, tls_client};
+
+use crate::codec::frame::{self, Framed, HEADER};
+use crate::codec::hello::{self, Hello};
+use crate::codec::reply::Reply;
+use crate::login::{Login, Mechanism, Step};
+use crate::{Address, MongoError, Target, Tls};
+
+/// Where users are known, unless the target names another database.
+pub(crate) const ADMIN: &str = "admin";
+
+/// A connection that has been let in.
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) incoming: Incoming,
+    /// What is to be sent; the first [`Connection::sent`] bytes of it are.
+    pub(crate) send: Vec<u8>,
+    pub(crate) sent: usize,
+    /// The number of the question last asked.
+    pub(crate) asked: u32,
+    /// What the server says of itself.
+    pub(crate) hello: Hello,
+}
+
+impl Connection {
+    /// Connects and proves who one is, before `deadline`.
+    pub(crate) fn open(target: &Target, deadline: Instant) -> Result<Self, MongoError> {
+        let mut connection = Self {
+            stream: Stream::connect(&target.address, deadline)?,
+            incoming: Incoming::new(HEADER),
+            send: Vec::new(),
+            sent: 0,
+            asked: 0,
+            hello: Hello::default(),
+        };
+        connection.encrypt(target)?;
+        connection.enter(target, Some(deadline))?;
+        Ok(connection)
+    }
+
+    /// Both sides encrypt from the first byte on, or neither does: nobody is asked.
+    fn encrypt(&mut self, target: &Target) -> Result<(), MongoError> {
+        let refused = |words: &str| MongoError::from(TransportError::Tls(words.to_owned()));
+        let how = match &target.tls {
+            Tls::Identified(own) => &own.how,
+            other => other,
+        };
+        match (&target.address, how) {
+            (_, Tls::Preferred) => {
+                return Err(refused(
+                    "a MongoDB server cannot be asked whether it encrypts; require TLS, verify it, or turn it off",
+                ));
+            }
+            (Address::Socket(_), _) if how.is_required() => {
+                return Err(refused("MongoDB encrypts nothing over a socket; turn TLS off there"));
+            }
+            _ => {}
+        }
+        if let Some(tls) = tls_client(&target.tls, &target.address)? {
+            self.stream.encrypt(tls);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, target: &Target, deadline: Option<Instant>) -> Result<(), MongoError> {
+        let source = target.database.as_deref().unwrap_or(ADMIN);
+        let user = Some(target.user.as_str()).filter(|user| !user.is_empty());
+        let known_as = user.map(|user| format!("{source}.{user}"));
+        let said = match self.hello("hello", known_as.as_deref(), deadline) {
+            // Servers before 4.4 know it by its old name.
+            Err(error) if error.is_unknown_command() => self.hello("isMaster", known_as.as_deref(), deadline),
+            said => said,
+        };
+        self.hello = said?;
+        let Some(user) = user else { return Ok(()) };
+        let mechanism = if self.hello.sha256 == Some(true) { Mechanism::Sha256 } else { Mechanism::Sha1 };
+        let mut login = Login::new(user, target.password.reveal(), mechanism)?;
+        let mut next = Step::Send(login.first()?);
+        while let Step::Send(command) = next {
+            let answer = self.ask(source, |of| of.values_of(command.get()), deadline)?;
+            next = login.step(frame::answer(self.incoming.at(answer))?.1)?;
+        }
+        Ok(())
+    }
+
+    fn hello(&mut self, command: &str, user: Option<&str>, deadline: Option<Instant>) -> Result<Hello, MongoError> {
+        let first = hello::first(command, user);
+        let answer = self.ask(ADMIN, |of| of.values_of(first.get()), deadline)?;
+        Ok(Hello::of(frame::answer(self.incoming.at(answer))?.1)?)
+    }
+
+    /// Asks a database something, blocking, and says where the answer lies, which is none that refuses.
+    pub(crate) fn ask(
+        &mut self,
+        database: &str,
+        command: impl FnOnce(&mut Writer<'_>),
+        deadline: Option<Instant>,
+    ) -> Result<Range<usize>, MongoError> {
+        let at = self.start(|of| {
+            command(of);
+            of.text("$db", database);
+        });
+        frame::finish(&mut self.send, at);
+        self.write(deadline)?;
+        let place = self.read(deadline)?;
+        let document = self.answer(place.clone())?;
+        match Reply::of(document)?.refusal {
+            Some(refusal) => Err(MongoError::refused(&refusal)),
+            None => Ok(place),
+        }
+    }
+
+    /// Begins the next question.
+    #[inline]
+    pub(crate) fn start(&mut self, command: impl FnOnce(&mut Writer<'_>)) -> usize {
+        self.asked = self.asked.wrapping_add(1);
+        frame::start(&mut self.send, self.asked, command)
+    }
+
+    /// The document of a message that answers the question last asked.
+    #[inline]
+    pub(crate) fn answer(&self, place: Range<usize>) -> Result<Document<'_>, MongoError> {
+        let (answers, document) = frame::answer(self.incoming.at(place))?;
+        if answers != self.asked {
+            return Err(MongoError::Protocol(format!("an answer to question {answers}, not to {}", self.asked)));
+        }
+        Ok(document)
+    }
+
+    /// Sends everything queued, blocking until it is sent.
+    pub(crate) fn write(&mut self, deadline: Option<Instant>) -> Result<(), MongoError> {
+        let lost = |cause| TransportError::io("sending to the server", cause);
+        while self.sent < self.send.len() || self.stream.holds_back() {
+            match self.stream.write(&self.send[self.sent..]) {
+                Ok(sent) => self.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.block(Ready::ToWrite, deadline).map_err(lost)?;
+                }
+                // The server's last words may still be there to be read; if not, reading says what happened.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+                Err(error) => return Err(lost(error).into()),
+            }
+        }
+        self.send.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// The next message, blocking until it is there.
+    pub(crate) fn read(&mut self, deadline: Option<Instant>) -> Result<Range<usize>, MongoError> {
+        self.incoming.answered();
+        loop {
+            if let Some(message) = self.message()? {
+                return Ok(message);
+            }
+            self.receive(deadline)?;
+        }
+    }
+
+    /// The next message, if all of it is there.
+    #[inline]
+    pub(crate) fn message(&mut self) -> Result<Option<Range<usize>>, MongoError> {
+        Ok(match frame::framed(self.incoming.rest())? {
+            Framed::Whole(length) => Some(self.incoming.take(length)),
+            Framed::Short(needed) => {
+                self.incoming.need(needed);
+                None
+            }
+        })
+    }
+
+    /// Receives something, blocking until there is something.
+    fn receive(&mut self, deadline: Option<Instant>) -> Result<(), MongoError> {
+        loop {
+            match self.incoming.fill(&mut self.stream) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream
+                        .block(Ready::ToRead, deadline)
+                        .map_err(|cause| TransportError::io("waiting for the server", cause))?
+                }
+                Err(error) => return Err(TransportError::receiving(error).into()),
+            }
+        }
+    }
+}

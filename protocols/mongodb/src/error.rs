@@ -1,0 +1,151 @@
+//! What goes wrong between client and server.
+
+use rumba_core::bson::Malformed;
+use rumba_core::error::{EngineError, ErrorCode};
+use rumba_transport::TransportError;
+
+use crate::codec::reply::Refusal;
+
+/// Codes that are more than words to a client.
+pub(crate) mod code {
+    pub const LOCK_TIMEOUT: i32 = 24;
+    pub const COMMAND_NOT_FOUND: i32 = 59;
+    pub const WRITE_CONFLICT: i32 = 112;
+    pub const SNAPSHOT_TOO_OLD: i32 = 239;
+    pub const SNAPSHOT_UNAVAILABLE: i32 = 246;
+    pub const NO_SUCH_TRANSACTION: i32 = 251;
+    pub const DUPLICATE_KEY: i32 = 11000;
+    pub const DUPLICATE_KEY_ON_UPDATE: i32 = 11001;
+    pub const DISK_FULL: i32 = 14031;
+}
+
+/// What goes wrong between client and server.
+#[derive(Debug, thiserror::Error)]
+pub enum MongoError {
+    /// The server refused, in its own words.
+    #[error("server error {code}{}: {message}", Named(.name))]
+    Server {
+        /// The server's number: 11000.
+        code: i32,
+        /// What it calls that: `DuplicateKey`; empty where it does not say.
+        name: String,
+        /// The server's message, with a remedy where there is a usual one.
+        message: String,
+    },
+    /// The connection could not be made, or was lost; or it cannot be encrypted as asked.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// What was asked for cannot be done; nothing was sent, and the connection is as it was.
+    #[error("{0}")]
+    Unable(String),
+    /// The server said something that the protocol does not allow, or that this client does not know.
+    #[error("protocol: {0}")]
+    Protocol(String),
+}
+
+/// A code's name behind it, if there is one.
+struct Named<'a>(&'a str);
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}
+
+impl MongoError {
+    /// The server's refusal.
+    #[cold]
+    pub(crate) fn refused(refusal: &Refusal<'_>) -> Self {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let mut message = text(refusal.message);
+        if refusal.of_concern {
+            message.insert_str(0, "it was written, but not as surely as asked for: ");
+        }
+        if let Some(remedy) = remedy(refusal.code) {
+            message.push_str("; ");
+            message.push_str(remedy);
+        }
+        MongoError::Server { code: refusal.code, name: text(refusal.name), message }
+    }
+
+    /// What it is to whoever drives the engine; `call` is what failed with it.
+    #[cold]
+    pub fn during(&self, call: &'static str) -> EngineError {
+        match self {
+            MongoError::Server { code: code::DISK_FULL, .. } => EngineError::DiskFull(format!("{call}: {self}")),
+            MongoError::Server { code, name, message } => {
+                let words = if name.is_empty() { message.clone() } else { format!("{name}: {message}") };
+                EngineError::refused(call, error_code(*code), words)
+            }
+            other => EngineError::failed(call, other.to_string()),
+        }
+    }
+
+    /// Whether the connection is gone, and another one may do better.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            MongoError::Transport(TransportError::Io { .. }) => true,
+            MongoError::Server { code, .. } => lost(*code),
+            MongoError::Transport(TransportError::Tls(_)) | MongoError::Protocol(_) | MongoError::Unable(_) => false,
+        }
+    }
+
+    /// Whether the server does not know the command.
+    pub(crate) fn is_unknown_command(&self) -> bool {
+        matches!(self, MongoError::Server { code: code::COMMAND_NOT_FOUND, .. })
+    }
+}
+
+impl From<Malformed> for MongoError {
+    fn from(malformed: Malformed) -> Self {
+        MongoError::Protocol(malformed.to_string())
+    }
+}
+
+/// A server's number, as core has it.
+pub(crate) fn error_code(code: i32) -> ErrorCode {
+    ErrorCode::of_vendor(u32::try_from(code).unwrap_or_default())
+}
+
+/// Whether the server says with it that it takes no more of this client, or none of its writes: it ends, it is not the
+/// primary any more, it recovers. (The specification's "state change errors", and what it met on the network.)
+pub(crate) fn lost(code: i32) -> bool {
+    matches!(code, 6 | 7 | 89 | 91 | 189 | 9001 | 10058 | 10107 | 11600 | 11602 | 13435 | 13436)
+}
+
+fn remedy(code: i32) -> Option<&'static str> {
+    match code {
+        13 => Some("log in, or grant the user a role such as readWrite"),
+        18 => Some("check the user's name, its password, and the database that knows it (authSource)"),
+        20 => Some("transactions need a replica set, if only of one: mongod --replSet NAME, then rs.initiate()"),
+        26 => Some("the collection or database is not there; load the data first"),
+        10107 | 13435 => Some("name the primary of the replica set"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_with_its_number_its_name_and_what_helps() {
+        let refusal = Refusal { code: 18, name: b"AuthenticationFailed", message: b"no", of_concern: false };
+        let error = MongoError::refused(&refusal);
+        let told = error.to_string();
+        assert!(told.starts_with("server error 18 (AuthenticationFailed): no; check the user's name"), "{told}");
+        let told = error.during("connect").to_string();
+        assert!(told.starts_with("connect: error 18: AuthenticationFailed: no"), "{told}");
+        let full = Refusal { code: 14031, message: b"no room", ..Refusal::default() };
+        assert!(matches!(MongoError::refused(&full).during("insert"), EngineError::DiskFull(_)));
+        let unsure = Refusal { code: 64, message: b"waiting", of_concern: true, ..Refusal::default() };
+        assert!(MongoError::refused(&unsure).to_string().contains("not as surely"));
+    }
+
+    #[test]
+    fn a_server_that_ends_or_steps_down_is_lost_and_one_that_refuses_is_not() {
+        let of = |code| MongoError::refused(&Refusal { code, ..Refusal::default() }).is_lost();
+        assert!([91, 189, 10107, 11600].into_iter().all(of));
+        assert!(![18, 112, 11000, 59].into_iter().any(of));
+    }
+}

@@ -1,0 +1,159 @@
+//! Proving who one is, message by message, without I/O.
+
+use md5::{Digest, Md5};
+use rsasl::prelude::{Mechname, SASLClient, SASLConfig, Session, State};
+use rumba_core::bson::{Document, DocumentBuf, Value};
+
+use crate::MongoError;
+
+/// How often a server may have a password hashed: drivers take no less, and more would only keep the client busy.
+const ITERATIONS: std::ops::RangeInclusive<u64> = 4096..=1_000_000;
+
+/// By what a password is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// With servers since 4.0.
+    Sha256,
+    /// With older ones, and users that were made there.
+    Sha1,
+}
+
+impl Mechanism {
+    fn name(self) -> &'static str {
+        match self {
+            Mechanism::Sha256 => "SCRAM-SHA-256",
+            Mechanism::Sha1 => "SCRAM-SHA-1",
+        }
+    }
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Send this command.
+    Send(DocumentBuf),
+    /// One is let in.
+    In,
+}
+
+/// A login under way.
+pub struct Login {
+    mechanism: Mechanism,
+    scram: Session,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The server owes its salt.
+    Asked,
+    /// It owes its own proof.
+    Proving,
+    /// Nobody owes anything; the server may want to hear so.
+    Proven,
+}
+
+impl Login {
+    /// A login of this user.
+    ///
+    /// # Errors
+    /// There is no password, or one that cannot be written in any way.
+    pub fn new(user: &str, password: &str, mechanism: Mechanism) -> Result<Self, MongoError> {
+        if password.is_empty() {
+            return Err(MongoError::Unable(format!("the user {user} has no password here; give it, or no user")));
+        }
+        let password = match mechanism {
+            Mechanism::Sha256 => stringprep::saslprep(password)
+                .map_err(|error| MongoError::Unable(format!("the password of {user}: {error}")))?
+                .into_owned(),
+            Mechanism::Sha1 => digest(user, password),
+        };
+        let unusable = |error: &dyn std::fmt::Display| MongoError::Unable(format!("the login of {user}: {error}"));
+        let config = SASLConfig::with_credentials(None, user.to_owned(), password).map_err(|e| unusable(&e))?;
+        let name = Mechname::parse(mechanism.name().as_bytes()).map_err(|error| unusable(&error))?;
+        let scram = SASLClient::new(config).start_suggested_iter([name]).map_err(|error| unusable(&error))?;
+        Ok(Self { mechanism, scram, stage: Stage::Asked })
+    }
+
+    /// The first command.
+    ///
+    /// # Errors
+    /// The user's name cannot be written.
+    pub fn first(&mut self) -> Result<DocumentBuf, MongoError> {
+        let mut payload = Vec::new();
+        self.scram.step(None, &mut payload).map_err(unproven)?;
+        Ok(DocumentBuf::of(|of| {
+            of.small("saslStart", 1);
+            of.text("mechanism", self.mechanism.name());
+            of.binary("payload", &payload);
+            // Servers that know it save a round trip, in which nothing is said.
+            of.document("options", |of| of.bool("skipEmptyExchange", true));
+        }))
+    }
+
+    /// Takes the server's next answer, which is none that refuses.
+    ///
+    /// # Errors
+    /// It is not what it should be, or the server has not proven that it knows the password.
+    pub fn step(&mut self, answer: Document<'_>) -> Result<Step, MongoError> {
+        let (mut payload, mut conversation, mut done): (&[u8], _, _) = (&[], Value::Null, false);
+        for element in answer.iter() {
+            match element? {
+                (b"payload", value) => payload = value.bytes().unwrap_or_default(),
+                (b"conversationId", value) => conversation = value,
+                (b"done", value) => done = value.int() == Some(1),
+                _ => {}
+            }
+        }
+        let mut proof = Vec::new();
+        match self.stage {
+            Stage::Asked => {
+                check_iterations(payload)?;
+                self.scram.step(Some(payload), &mut proof).map_err(unproven)?;
+                self.stage = Stage::Proving;
+            }
+            Stage::Proving => {
+                if self.scram.step(Some(payload), &mut proof).map_err(unproven)? == State::Running {
+                    return Err(unproven("the server has not proven that it knows the password"));
+                }
+                self.stage = Stage::Proven;
+            }
+            Stage::Proven if done => return Ok(Step::In),
+            Stage::Proven => return Err(unproven("the server goes on asking")),
+        }
+        match (self.stage, done) {
+            (Stage::Proven, true) => Ok(Step::In),
+            // Somebody who pretends to be the server could skip its own proof.
+            (_, true) => {
+                Err(unproven("the server lets one in without having proven that it knows the password itself"))
+            }
+            _ => Ok(Step::Send(DocumentBuf::of(|of| {
+                of.small("saslContinue", 1);
+                of.value("conversationId", conversation);
+                of.binary("payload", &proof);
+            }))),
+        }
+    }
+}
+
+/// What stands for a password with SCRAM-SHA-1: MD5 of user, `mongo` and password, in hexadecimal digits.
+fn digest(user: &str, password: &str) -> String {
+    Md5::digest(format!("{user}:mongo:{password}")).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn check_iterations(payload: &[u8]) -> Result<(), MongoError> {
+    let asked = payload.split(|&byte| byte == b',').find_map(|part| part.strip_prefix(b"i="));
+    let asked = asked.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    match asked {
+        Some(iterations) if ITERATIONS.contains(&iterations) => Ok(()),
+        Some(iterations) => Err(unproven(format!("{iterations} iterations are not between 4096 and 1000000"))),
+        None => Err(unproven("the server does not say how often the password is hashed")),
+    }
+}
+
+fn unproven(why: impl std::fmt::Display) -> MongoError {
+    MongoError::Protocol(format!("proof of the password by SCRAM: {why}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! Taking answers: what arrives, is read where it lies, and is shown document by document.
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+
+use rumba_core::document::{Done, Visit};
+use rumba_core::error::EngineError;
+use rumba_core::wait::{Wait, wait_for};
+use rumba_transport::{Ready, TransportError};
+
+use super::failure::{call_failed, usual};
+use super::{AMPLE, MongoCounts, MongoSession, PATIENCE, Pending, Transaction};
+use crate::MongoError;
+use crate::codec::Malformed;
+use crate::codec::reply::{Cursor, Labels, Refusal, Reply};
+use crate::error::lost;
+
+/// What an answer brought.
+enum Taken {
+    /// It is the last to the command.
+    Complete,
+    /// More was asked for.
+    Part,
+    /// The server refused.
+    Refused(EngineError),
+}
+
+/// How an exchange with the server went.
+enum Exchanged {
+    /// Something was sent, or received, or waited for.
+    Done,
+    /// A driver waits.
+    Pending,
+    /// The connection is lost.
+    Lost,
+}
+
+impl MongoSession {
+    /// Sends what is to be sent, takes what has come, and waits in between.
+    #[inline]
+    pub(super) fn advance(&mut self, visit: Visit<'_>) -> Poll<Result<Done, EngineError>> {
+        while self.link.is_up() {
+            let pending = match self.pending {
+                Some(Pending::Nothing) => {
+                    self.pending = None;
+                    return Poll::Ready(Ok(Done::default()));
+                }
+                Some(pending) => pending,
+                None => return Poll::Ready(Err(call_failed("poll_answer", "no command waits for an answer"))),
+            };
+            let taken = match self.connection.message() {
+                Ok(Some(place)) => self.take(pending, place, visit),
+                Ok(None) => match self.exchange() {
+                    Exchanged::Pending => return Poll::Pending,
+                    Exchanged::Done | Exchanged::Lost => continue,
+                },
+                Err(error) => Err(error),
+            };
+            match taken {
+                Ok(Taken::Part) => self.connection.incoming.answered(),
+                Ok(Taken::Complete) => return Poll::Ready(Ok(self.complete())),
+                Ok(Taken::Refused(error)) => {
+                    self.complete();
+                    return Poll::Ready(Err(error));
+                }
+                Err(error) => self.lose(&error),
+            }
+        }
+        self.without_link()
+    }
+
+    /// The command is answered: what it came to, failures apart.
+    #[inline]
+    fn complete(&mut self) -> Done {
+        self.pending = None;
+        self.connection.incoming.answered();
+        std::mem::take(&mut self.done)
+    }
+
+    /// Takes a message; an error when it means that the connection is of no more use.
+    #[inline]
+    fn take(&mut self, pending: Pending, place: Range<usize>, visit: Visit<'_>) -> Result<Taken, MongoError> {
+        let answer = self.connection.answer(place)?;
+        let reply = match Cursor::of_usual(answer) {
+            Some(cursor) if pending == Pending::Find => Reply { cursor: Some(cursor), ..Reply::default() },
+            _ => Reply::of(answer)?,
+        };
+        if let Some(refusal) = reply.refusal {
+            let (code, labels) = (refusal.code, reply.labels);
+            if self.is_as_good_as_done(pending, code) {
+                return Ok(self.ended(pending));
+            }
+            let told = told(&refusal, labels, &self.options.counts)?;
+            return Ok(self.refused(pending, labels, told));
+        }
+        let done = &mut self.done;
+        match pending {
+            Pending::Find => {
+                let cursor = reply.cursor.ok_or(Malformed("an answer to find without a cursor"))?;
+                for document in cursor.documents() {
+                    visit(document?);
+                    done.documents += 1;
+                }
+                if cursor.id != 0 {
+                    self.write_more(cursor.id);
+                    return Ok(Taken::Part);
+                }
+            }
+            Pending::Write => {
+                (done.matched, done.modified, done.upserted) = (reply.matched, reply.modified, reply.upserted)
+            }
+            Pending::FindAndModify => {
+                (done.matched, done.modified, done.upserted) = (reply.matched, reply.modified, reply.upserted);
+                if let Some(document) = reply.value {
+                    visit(document);
+                    done.documents = 1;
+                }
+            }
+            Pending::Count => {
+                let cursor = reply.cursor.ok_or(Malformed("an answer to aggregate without a cursor"))?;
+                // Of nothing, no group is made.
+                if let Some(document) = cursor.documents().next() {
+                    done.matched =
+                        u64::try_from(document?.int("n")?).map_err(|_| Malformed("a count below nothing"))?;
+                }
+            }
+            Pending::Commit { .. } | Pending::Abort => return Ok(self.ended(pending)),
+            Pending::Nothing => {}
+        }
+        Ok(Taken::Complete)
+    }
+
+    /// Whether a transaction that was to be aborted is none any more, whatever the server says about it.
+    fn is_as_good_as_done(&self, pending: Pending, code: i32) -> bool {
+        let aborts = match pending {
+            Pending::Abort => true,
+            Pending::Commit { .. } => self.transaction == Transaction::Failed,
+            _ => false,
+        };
+        aborts && !lost(code)
+    }
+
+    /// The transaction has ended.
+    fn ended(&mut self, pending: Pending) -> Taken {
+        let before = std::mem::replace(&mut self.transaction, Transaction::None);
+        if pending != Pending::Abort && before == Transaction::Failed {
+            return Taken::Refused(call_failed(
+                "commit",
+                "a command of the transaction had failed, and it was aborted",
+            ));
+        }
+        Taken::Complete
+    }
+
+    /// The server has refused with this. A commit of which nobody knows what became is asked for once more, which does no
+    /// harm: the server knows the transaction by its number.
+    #[cold]
+    fn refused(&mut self, pending: Pending, labels: Labels, told: EngineError) -> Taken {
+        match pending {
+            Pending::Commit { again: false } if labels.unknown_commit => {
+                self.options.counts.commits_repeated.fetch_add(1, Relaxed);
+                self.pending = Some(self.write_commit(true));
+                return Taken::Part;
+            }
+            Pending::Commit { .. } => self.transaction = Transaction::None,
+            _ if self.transaction != Transaction::None => self.transaction = Transaction::Failed,
+            _ => {}
+        }
+        Taken::Refused(told)
+    }
+
+    /// Sends what may be sent and takes what has come, after a wait if nothing has.
+    #[inline]
+    fn exchange(&mut self) -> Exchanged {
+        let mut ready = Ready::ToRead;
+        if !self.connection.send.is_empty() && self.flush_is_blocked() {
+            ready = Ready::ToWrite;
+        }
+        if !self.waited && self.wait(ready) {
+            return Exchanged::Pending;
+        }
+        match self.connection.incoming.fill(&mut self.connection.stream) {
+            Ok(more) => self.waited = more,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.waited = false,
+            Err(error) => {
+                self.lose(&TransportError::receiving(error).into());
+                return Exchanged::Lost;
+            }
+        }
+        Exchanged::Done
+    }
+
+    /// Sends what there is room for; whether room to write must be waited for.
+    fn flush_is_blocked(&mut self) -> bool {
+        let connection = &mut self.connection;
+        while connection.sent < connection.send.len() || connection.stream.holds_back() {
+            match connection.stream.write(&connection.send[connection.sent..]) {
+                Ok(sent) => connection.sent += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                // The server's last words may still be there to be read; if not, reading says what happened.
+                Err(_) => break,
+            }
+        }
+        let sent = connection.send.len();
+        connection.send.clear();
+        connection.sent = 0;
+        if connection.send.capacity() > AMPLE {
+            self.modest = if sent > AMPLE { 0 } else { self.modest + 1 };
+            if self.modest >= PATIENCE {
+                connection.send.shrink_to(AMPLE);
+            }
+        }
+        false
+    }
+
+    /// Waits; true when a driver does so.
+    #[inline]
+    fn wait(&mut self, ready: Ready) -> bool {
+        self.waited = true;
+        let socket = self.connection.stream.raw();
+        let wait = match ready {
+            Ready::ToRead => Wait::Readable(socket),
+            Ready::ToWrite => Wait::Writable(socket),
+        };
+        if wait_for(wait) {
+            return true;
+        }
+        // What is wrong with the socket shows when it is read.
+        let _ = self.connection.stream.block(ready, None);
+        false
+    }
+}
+
+/// What a refusal is to a worker.
+///
+/// # Errors
+/// The server takes no more: the connection is of no more use.
+#[cold]
+fn told(refusal: &Refusal<'_>, labels: Labels, counts: &MongoCounts) -> Result<EngineError, MongoError> {
+    if lost(refusal.code) {
+        return Err(MongoError::refused(refusal));
+    }
+    Ok(usual(refusal.code, labels, counts).unwrap_or_else(|| MongoError::refused(refusal).during("execute")))
+}

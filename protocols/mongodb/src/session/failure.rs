@@ -1,0 +1,54 @@
+//! Server errors as what a worker needs to know of them.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use rumba_core::error::EngineError;
+
+use super::MongoCounts;
+use crate::codec::reply::Labels;
+use crate::error::{code, error_code};
+
+/// A mistake of the caller's, or something that this session cannot do.
+#[cold]
+pub(super) fn call_failed(call: &'static str, message: &str) -> EngineError {
+    EngineError::Failed { call, message: message.to_owned() }
+}
+
+/// Another transaction stood in the way, or the document is there already: what happens on the load path, and allocates
+/// nothing.
+pub(super) fn usual(number: i32, labels: Labels, counts: &MongoCounts) -> Option<EngineError> {
+    let code = error_code(number);
+    let (why, counter) = match number {
+        code::DUPLICATE_KEY | code::DUPLICATE_KEY_ON_UPDATE => return Some(EngineError::Duplicate(code)),
+        code::WRITE_CONFLICT => ("write conflict", &counts.write_conflicts),
+        code::LOCK_TIMEOUT => ("lock timeout", &counts.lock_timeouts),
+        code::SNAPSHOT_TOO_OLD | code::SNAPSHOT_UNAVAILABLE => ("snapshot not available", &counts.transient_errors),
+        code::NO_SUCH_TRANSACTION if labels.transient => ("ended by the server", &counts.transient_errors),
+        _ if labels.transient => ("transient error", &counts.transient_errors),
+        _ => return None,
+    };
+    counter.fetch_add(1, Relaxed);
+    Some(EngineError::Conflict { why, code })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_transaction_caused_is_told_from_what_nothing_can_help() {
+        let counts = MongoCounts::default();
+        let of = |number, transient| usual(number, Labels { transient, ..Labels::default() }, &counts);
+        let conflict = |number, transient| of(number, transient).is_some_and(|error| error.is_conflict());
+        assert!(conflict(112, false) && conflict(112, true) && conflict(24, true) && conflict(246, true));
+        assert!(conflict(251, true) && !conflict(251, false), "a number that was never given is a mistake");
+        assert!(conflict(1, true) && !conflict(1, false));
+        assert_eq!(
+            of(11000, true),
+            Some(EngineError::Duplicate(error_code(11000))),
+            "it is there after a rollback too"
+        );
+        assert_eq!((counts.write_conflicts.into_inner(), counts.lock_timeouts.into_inner()), (2, 1));
+        assert_eq!(counts.transient_errors.into_inner(), 3);
+    }
+}

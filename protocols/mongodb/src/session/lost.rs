@@ -1,0 +1,100 @@
+//! What happens when the connection is lost.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Instant;
+
+use rumba_core::bson::Document;
+use rumba_core::document::Done;
+use rumba_core::error::EngineError;
+use rumba_transport::{CONNECT, Link, OnLost, Refused, Target};
+
+use super::failure::{call_failed, usual};
+use super::{MongoSession, Transaction};
+use crate::MongoError;
+use crate::codec::reply::Labels;
+use crate::connection::Connection;
+
+/// Connects.
+pub(super) fn enter(target: &Target) -> Result<Connection, MongoError> {
+    Connection::open(target, Instant::now() + CONNECT)
+}
+
+const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
+
+impl MongoSession {
+    /// Makes sure of a connection before a command is submitted, blocking if one is being made.
+    #[inline]
+    pub(super) fn link_up(&mut self) -> Result<(), EngineError> {
+        if self.link.is_up() { Ok(()) } else { self.link_up_again() }
+    }
+
+    #[cold]
+    fn link_up_again(&mut self) -> Result<(), EngineError> {
+        let mut link = std::mem::take(&mut self.link);
+        let restored = link.restore(&mut || self.connect_anew());
+        self.link = link;
+        restored
+    }
+
+    /// The connection is of no more use.
+    #[cold]
+    pub(super) fn lose(&mut self, error: &MongoError) {
+        self.options.counts.connections_lost.fetch_add(1, Relaxed);
+        // A server that breaks the protocol does so again.
+        let again = self.options.on_lost == OnLost::Reconnect && error.is_lost();
+        self.link.lose(error, again, usize::from(self.pending.take().is_some()));
+        self.connection.send.clear();
+        self.connection.sent = 0;
+        self.done = Done::default();
+        self.waited = false;
+    }
+
+    /// What the client hears while there is no connection, or of one that was lost.
+    #[cold]
+    pub(super) fn without_link(&mut self) -> Poll<Result<Done, EngineError>> {
+        let mut link = std::mem::take(&mut self.link);
+        let heard = link.poll_lost(&mut || self.connect_anew());
+        self.link = link;
+        heard.map(Err)
+    }
+
+    fn connect_anew(&mut self) -> Result<(), Refused> {
+        let refused = |error: MongoError| Refused { why: error.to_string(), may_pass: error.is_lost() };
+        self.connection = enter(&self.target).map_err(refused)?;
+        // A server keeps a transaction whose connection is lost, and its locks, for a minute.
+        if std::mem::replace(&mut self.transaction, Transaction::None) != Transaction::None {
+            self.write_ending("abortTransaction");
+            let deadline = Some(Instant::now() + CONNECT);
+            let heard = self.connection.write(deadline).and_then(|()| self.connection.read(deadline));
+            // What the server says to it is nothing that would keep anybody from going on.
+            heard.map_err(refused)?;
+            self.connection.incoming.answered();
+        }
+        self.options.counts.reconnects.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// A call that blocked has failed; a connection that is lost is made anew before the next.
+    #[cold]
+    pub(super) fn blocked_call_failed(
+        &mut self,
+        call: &'static str,
+        error: &MongoError,
+        command: Document<'_>,
+    ) -> EngineError {
+        match error {
+            MongoError::Unable(why) => return call_failed(call, why),
+            MongoError::Server { code, .. } if !error.is_lost() => {
+                let named = || error.during(call).followed_by(&format!(", in: {command:?}"));
+                return usual(*code, Labels::default(), &self.options.counts).unwrap_or_else(named);
+            }
+            _ => self.lose(error),
+        }
+        match &self.link {
+            // As all later calls tell it.
+            Link::Gone(why) => EngineError::Lost(why.clone()),
+            _ => self.link_up_again().err().unwrap_or(CUT_OFF),
+        }
+    }
+}

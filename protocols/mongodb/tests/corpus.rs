@@ -1,0 +1,144 @@
+//! The fuzz targets' seeds and mutations of them, through the same entry
+//! functions: what the fuzzer does for long, every test run does a little.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../fuzz/entry.rs"]
+mod entry;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use rumba_core::bson::Document;
+use rumba_core::document::{Command, DocumentSession, Find};
+use rumba_core::worker::block_on;
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+
+const MUTATIONS: usize = 50_000;
+
+/// SplitMix64: the same mutations in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
+    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|file| (name(file), std::fs::read(file).unwrap())).collect()
+}
+
+/// Changes a few bytes: what a length may be, what a type may be, a bit, a cut, a piece doubled.
+fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+    const TELLING: [u8; 12] = [0, 1, 2, 3, 4, 5, 0x10, 0x12, 0x7f, 0xff, 0x80, 0x0f];
+    for _ in 0..1 + random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(6) {
+            _ if bytes.is_empty() => {}
+            0 => bytes[at] = TELLING[random.below(TELLING.len())],
+            1 => bytes[at] ^= 1 << random.below(8),
+            2 => bytes[at] = random.below(256) as u8,
+            3 => bytes.truncate(at),
+            4 => bytes.insert(at, random.below(256) as u8),
+            _ => {
+                let end = (at + random.below(32)).min(bytes.len());
+                let piece = bytes[at..end].to_vec();
+                bytes.extend_from_slice(&piece);
+            }
+        }
+    }
+    // A cut shows what lies within only where the message says so itself.
+    if random.below(2) == 0 && bytes.len() >= 4 {
+        let length = bytes.len() as u32;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// A message as the answer to the question of this number.
+fn numbered(message: &[u8], question: u32) -> Vec<u8> {
+    let mut bytes = message.to_vec();
+    bytes[8..12].copy_from_slice(&question.to_le_bytes());
+    bytes
+}
+
+fn all_of(target: &str, entry: fn(&[u8])) {
+    let seeds = seeds(target);
+    assert!(!seeds.is_empty());
+    seeds.iter().for_each(|(_, seed)| entry(seed));
+    let mut random = Random(7);
+    for _ in 0..MUTATIONS {
+        let mut bytes = seeds[random.below(seeds.len())].1.clone();
+        mutate(&mut bytes, &mut random);
+        entry(&bytes);
+    }
+}
+
+#[test]
+fn no_answer_makes_the_codec_panic() {
+    all_of("answers", entry::answers);
+}
+
+#[test]
+fn no_server_makes_the_login_panic() {
+    all_of("login", entry::login);
+}
+
+#[test]
+fn no_server_makes_a_session_panic_or_hang() {
+    const SESSIONS: usize = 2_000;
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("s");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let answers = seeds("answers");
+    let hello = answers.iter().find(|(name, _)| name == "hello").unwrap().1.clone();
+    let server = std::thread::spawn({
+        let mut random = Random(11);
+        let mut said = Vec::new();
+        for session in 0..SESSIONS {
+            let mut bytes = numbered(&hello, 1);
+            for question in 2..5 {
+                bytes.extend(numbered(&answers[random.below(answers.len())].1, question));
+            }
+            // Every other one is heard as it was meant, to its end.
+            if session % 2 == 0 {
+                let mut tail = bytes.split_off(if random.below(8) == 0 { 0 } else { hello.len() });
+                mutate(&mut tail, &mut random);
+                bytes.extend_from_slice(&tail);
+            }
+            said.push(bytes);
+        }
+        move || {
+            for bytes in said {
+                let (mut client, _) = listener.accept().unwrap();
+                let _gone_before_the_end = client.write_all(&bytes);
+                let _ = client.shutdown(std::net::Shutdown::Write);
+                let _ = client.read_to_end(&mut Vec::new());
+            }
+        }
+    });
+    let address = Address::Socket(socket);
+    let target = Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off };
+    let (mut entered, mut answered) = (0, 0);
+    for _ in 0..SESSIONS {
+        let Ok(mut session) = MongoSession::connect(&target, &SessionOptions::to("db")) else { continue };
+        entered += 1;
+        let session: &mut dyn DocumentSession = &mut session;
+        for _ in 0..3 {
+            let find = Command::Find { of: "t", find: Find::by(Document::EMPTY) };
+            let visit = &mut |document: Document<'_>| {
+                std::hint::black_box(format!("{document:?}"));
+            };
+            answered += usize::from(block_on(session.execute(find, visit)).is_ok());
+        }
+    }
+    assert!(entered > SESSIONS / 2 && answered > 0, "{entered} let in, {answered} answers");
+    server.join().unwrap();
+}

@@ -1,0 +1,150 @@
+//! What a session costs: memory, allocations, instructions. Against the null
+//! server, so that nothing but the client is measured.
+#![allow(clippy::unwrap_used)]
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+use rumba_testkit::allocations::{self, Counting};
+use std::path::Path;
+use std::process::Command as Process;
+
+use rumba_core::bson::{Document, DocumentBuf, Documents};
+use rumba_core::document::{Command, DocumentSession, Find, Update};
+use rumba_core::worker::block_on;
+use rumba_null_server::{Config, Listen, NullServer, Protocol};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn server(dir: &Path) -> NullServer {
+    let mut config = Config::new(Listen::Socket(dir.join("s")));
+    config.protocol = Protocol::MongoDb;
+    NullServer::start(&config).unwrap()
+}
+
+fn session(dir: &Path) -> MongoSession {
+    let address = Address::Socket(dir.join("s"));
+    let target = Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off };
+    MongoSession::connect(&target, &SessionOptions::to("db")).unwrap()
+}
+
+fn find(session: &mut MongoSession, filter: &mut DocumentBuf, id: i64) {
+    let session: &mut dyn DocumentSession = session;
+    let mut seen = 0;
+    let mut visit = |document: Document<'_>| seen = document.blob("c").unwrap().len();
+    let filter = filter.write(|of| of.int("_id", id));
+    let find = Find { limit: 1, ..Find::by(filter) };
+    let done = block_on(session.execute(Command::Find { of: "t", find }, &mut visit)).unwrap();
+    assert_eq!((done.documents, seen), (1, 119));
+}
+
+#[test]
+fn a_find_by_id_allocates_nothing() {
+    const FINDS: u64 = 10_000;
+    let dir = tempfile::tempdir().unwrap();
+    let _server = server(dir.path());
+    let (mut session, mut filter) = (session(dir.path()), DocumentBuf::default());
+    find(&mut session, &mut filter, 0);
+    let before = allocations::count();
+    for id in 0..FINDS {
+        find(&mut session, &mut filter, id as i64);
+    }
+    // What runs a future makes one waker, which is not the session's.
+    assert_eq!(allocations::count() - before - FINDS, 0);
+}
+
+#[test]
+fn a_transaction_of_writes_allocates_nothing() {
+    const TRANSACTIONS: u64 = 1000;
+    let dir = tempfile::tempdir().unwrap();
+    let _server = server(dir.path());
+    let mut session = session(dir.path());
+    let (mut filter, mut change, mut documents) =
+        (DocumentBuf::default(), DocumentBuf::default(), Documents::default());
+    let mut transaction = |id: u64| {
+        let session: &mut dyn DocumentSession = &mut session;
+        let filter = filter.write(|of| of.int("_id", id as i64));
+        let update = change.write(|of| of.document("$inc", |of| of.small("count", 1)));
+        documents.clear();
+        (0..10).for_each(|_| documents.push(|of| of.binary("data", &[7; 100])));
+        let update = Update { filter, update, upsert: true };
+        for command in [
+            Command::Begin,
+            Command::Insert { into: "links", documents: &documents },
+            Command::Update { of: "counts", update },
+            Command::FindAndModify { of: "nodes", update, projection: Document::EMPTY, new: false },
+            Command::Delete { from: "nodes", filter, all: true },
+            Command::Commit,
+        ] {
+            block_on(session.execute(command, &mut |_| {})).unwrap();
+        }
+    };
+    transaction(0);
+    let before = allocations::count();
+    (0..TRANSACTIONS).for_each(&mut transaction);
+    assert_eq!(allocations::count() - before - 6 * TRANSACTIONS, 0, "beside a waker for each command");
+}
+
+#[test]
+fn a_session_at_rest_is_small() {
+    const MOST: i64 = 12 << 10;
+    const SESSIONS: usize = 100;
+    let dir = tempfile::tempdir().unwrap();
+    let _server = server(dir.path());
+    let before = allocations::bytes();
+    let mut sessions = Vec::with_capacity(SESSIONS);
+    for _ in 0..SESSIONS {
+        let (mut session, mut filter) = (session(dir.path()), DocumentBuf::default());
+        for id in 0..10 {
+            find(&mut session, &mut filter, id);
+        }
+        sessions.push(session);
+    }
+    let each = (allocations::bytes() - before) / SESSIONS as i64;
+    println!("a session takes {each} bytes");
+    assert!(each <= MOST, "{each} bytes");
+}
+
+const DIRECTORY: &str = "RUMBA_TEST_DIRECTORY";
+const FINDS: &str = "RUMBA_TEST_FINDS";
+
+/// Instructions of this binary in user mode, with so many finds.
+fn instructions(dir: &Path, finds: u64) -> u64 {
+    let mut valgrind = Process::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().unwrap());
+    valgrind.args(["--exact", "finds_of_the_environment", "--ignored", "--test-threads=1"]);
+    let output = valgrind.env(DIRECTORY, dir).env(FINDS, finds.to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let collected = said.lines().find_map(|line| line.split_once("Collected : ")).unwrap();
+    collected.1.trim().replace(',', "").parse().unwrap()
+}
+
+/// In the build that tests are of; `scripts/instructions` counts in the release.
+#[test]
+#[needs(Valgrind)]
+fn a_find_by_id_takes_no_more_instructions_than_allowed() {
+    const FEW: u64 = 1000;
+    const MANY: u64 = 11_000;
+    // 2477 are counted, in a build for debugging and with what counts allocations.
+    const MOST: u64 = 2600;
+    let dir = tempfile::tempdir().unwrap();
+    let _server = server(dir.path());
+    let each = (instructions(dir.path(), MANY) - instructions(dir.path(), FEW)) / (MANY - FEW);
+    println!("{each} user instructions per find by _id (allowed: {MOST})");
+    assert!(each <= MOST, "{each} instructions");
+}
+
+#[test]
+#[ignore = "run by the test above, under valgrind"]
+fn finds_of_the_environment() {
+    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
+    let finds: i64 = std::env::var(FINDS).unwrap().parse().unwrap();
+    let (mut session, mut filter) = (session(Path::new(&dir)), DocumentBuf::default());
+    for id in 0..finds {
+        find(&mut session, &mut filter, id);
+    }
+}

@@ -1,0 +1,270 @@
+//! The client against a real server of this protocol, which these tests start and stop: SecantusDB, for no MongoDB can be
+//! installed from a package here.
+#![allow(clippy::unwrap_used)]
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use rumba_core::bson::{Document, DocumentBuf, Documents};
+use rumba_core::document::{Command, DocumentSession, Done, Find, Update};
+use rumba_core::error::EngineError;
+use rumba_core::worker::block_on;
+use rumba_protocol_mongodb::{Address, Admin, MongoSession, OnLost, Secret, SessionOptions, Target, Tls};
+use rumba_testkit::secantusdb::SecantusDb;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+fn target(server: &SecantusDb) -> Target {
+    Target {
+        address: Address::Tcp { host: "127.0.0.1".into(), port: server.port() },
+        user: String::new(),
+        password: Secret::default(),
+        database: None,
+        tls: Tls::Off,
+    }
+}
+
+fn session(server: &SecantusDb) -> MongoSession {
+    MongoSession::connect(&target(server), &SessionOptions::to("lab")).unwrap()
+}
+
+/// Runs a command; its documents' ids.
+fn ask(session: &mut MongoSession, command: Command<'_>) -> Result<(Done, Vec<i64>), EngineError> {
+    let session: &mut dyn DocumentSession = session;
+    let mut ids = Vec::new();
+    let done = block_on(session.execute(command, &mut |document| ids.push(document.int("_id").unwrap())))?;
+    Ok((done, ids))
+}
+
+fn of_id(id: i64) -> DocumentBuf {
+    DocumentBuf::of(|of| of.int("_id", id))
+}
+
+/// So many documents, of a kilobyte each.
+fn fill(session: &mut MongoSession, count: i64) {
+    let mut documents = Documents::default();
+    for id in 0..count {
+        documents.push(|of| {
+            of.int("_id", id);
+            of.int("half", id / 2);
+            of.binary("data", &[7; 1000]);
+        });
+    }
+    let done = ask(session, Command::Insert { into: "t", documents: &documents }).unwrap().0;
+    assert_eq!(done.matched, count as u64);
+}
+
+fn all() -> Command<'static> {
+    Command::Find { of: "t", find: Find::by(Document::EMPTY) }
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn documents_come_back_as_they_went_in_however_many_answers_that_takes() {
+    let server = SecantusDb::start(&[]);
+    let mut session = session(&server);
+    fill(&mut session, 5000);
+    let down = DocumentBuf::of(|of| of.small("_id", -1));
+    let find = Find { sort: down.get(), skip: 10, limit: 3000, ..Find::by(Document::EMPTY) };
+    for _ in 0..2 {
+        let (done, ids) = ask(&mut session, Command::Find { of: "t", find }).unwrap();
+        assert_eq!(done.documents, 3000);
+        assert!(ids.iter().copied().eq((1990..4990).rev()));
+    }
+    let half = DocumentBuf::of(|of| of.int("half", 7));
+    let (_, mut ids) = ask(&mut session, Command::Find { of: "t", find: Find::by(half.get()) }).unwrap();
+    ids.sort_unstable();
+    assert_eq!(ids, [14, 15]);
+    let count = |filter| Command::Count { of: "t", filter };
+    assert_eq!(ask(&mut session, count(half.get())).unwrap().0.matched, 2);
+    assert_eq!(ask(&mut session, count(of_id(-1).get())).unwrap().0.matched, 0);
+    let mut admin = Admin::connect(&target(&server), TIMEOUT).unwrap();
+    let documents = admin.all("lab", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
+    assert_eq!(documents.len(), 5000);
+    assert!(!admin.server_version().unwrap().is_empty() && admin.hello().in_replica_set);
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn writes_say_what_they_did_and_a_key_is_taken_once() {
+    let server = SecantusDb::start(&[]);
+    let mut session = session(&server);
+    fill(&mut session, 3);
+    let (first, other) = (of_id(1), of_id(9));
+    let set = DocumentBuf::of(|of| of.document("$set", |of| of.int("half", 7)));
+    let update = |filter, upsert| Update { filter, update: set.get(), upsert };
+    let changed = |session: &mut _, update| ask(session, Command::Update { of: "t", update }).unwrap().0;
+    let done = |matched, modified, upserted| Done { matched, modified, upserted, ..Done::default() };
+    assert_eq!(changed(&mut session, update(first.get(), false)), done(1, 1, 0));
+    assert_eq!(changed(&mut session, update(first.get(), false)), done(1, 0, 0), "it holds that already");
+    assert_eq!(changed(&mut session, update(other.get(), false)), done(0, 0, 0));
+    assert_eq!(changed(&mut session, update(other.get(), true)).upserted, 1);
+    let modify = |filter, new| Command::FindAndModify {
+        of: "t",
+        update: update(filter, false),
+        projection: Document::EMPTY,
+        new,
+    };
+    let (shown, ids) = ask(&mut session, modify(first.get(), true)).unwrap();
+    assert_eq!((shown.documents, ids), (1, vec![1]));
+    assert_eq!(ask(&mut session, modify(of_id(77).get(), false)).unwrap().0.documents, 0);
+    let mut documents = Documents::default();
+    [20, 1, 21].into_iter().for_each(|id| documents.push(|of| of.int("_id", id)));
+    let error = ask(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
+    assert!(matches!(error, EngineError::Duplicate(code) if code.vendor == 11000), "{error}");
+    let delete = |filter, all| Command::Delete { from: "t", filter, all };
+    assert_eq!(ask(&mut session, delete(first.get(), false)).unwrap().0.matched, 1);
+    // 0, 2, 9, and 20, behind which the insert has ended.
+    assert_eq!(ask(&mut session, delete(Document::EMPTY, true)).unwrap().0.matched, 4);
+    let error = session.run(DocumentBuf::of(|of| of.text("nonsense", "t")).get()).unwrap_err().to_string();
+    assert!(error.contains("CommandNotFound") && error.contains("in: { \"nonsense\""), "{error}");
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_transaction_is_whole_or_nothing_and_two_on_one_document_are_a_conflict() {
+    let server = SecantusDb::start(&[]);
+    let (mut one, mut other) = (session(&server), session(&server));
+    fill(&mut one, 3);
+    assert!(one.has_transactions());
+    let add = DocumentBuf::of(|of| of.document("$inc", |of| of.int("half", 1)));
+    let first = of_id(1);
+    let inc = Command::Update { of: "t", update: Update { filter: first.get(), update: add.get(), upsert: false } };
+    let mut documents = Documents::default();
+    documents.push(|of| of.int("_id", 50));
+    let insert = Command::Insert { into: "t", documents: &documents };
+    for (end, there) in [(Command::Abort, 3), (Command::Commit, 4)] {
+        ask(&mut one, Command::Begin).unwrap();
+        ask(&mut one, insert).unwrap();
+        assert_eq!(ask(&mut one, all()).unwrap().0.documents, 4, "it sees what it has done");
+        assert_eq!(ask(&mut other, all()).unwrap().0.documents, 3, "nobody else does");
+        ask(&mut one, end).unwrap();
+        assert_eq!(ask(&mut other, all()).unwrap().0.documents, there);
+    }
+    ask(&mut one, Command::Begin).unwrap();
+    ask(&mut one, inc).unwrap();
+    ask(&mut other, Command::Begin).unwrap();
+    let error = ask(&mut other, inc).unwrap_err();
+    assert!(error.is_conflict(), "{error}");
+    ask(&mut other, Command::Abort).unwrap();
+    ask(&mut one, Command::Commit).unwrap();
+    ask(&mut other, Command::Begin).unwrap();
+    ask(&mut other, inc).unwrap();
+    ask(&mut other, Command::Commit).unwrap();
+    let taken = DocumentBuf::of(|of| of.int("half", 2));
+    assert_eq!(ask(&mut one, Command::Count { of: "t", filter: taken.get() }).unwrap().0.matched, 1);
+    // A key that is taken fails the transaction too, and it cannot be committed any more.
+    ask(&mut one, Command::Begin).unwrap();
+    assert!(matches!(ask(&mut one, insert).unwrap_err(), EngineError::Duplicate(_)));
+    let error = ask(&mut one, Command::Commit).unwrap_err().to_string();
+    assert!(error.contains("it was aborted"), "{error}");
+    ask(&mut one, all()).unwrap();
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_server_alone_has_no_transactions_and_says_so() {
+    let server = SecantusDb::start(&["--standalone"]);
+    let mut session = session(&server);
+    assert!(!session.has_transactions());
+    let error = ask(&mut session, Command::Begin).unwrap_err().to_string();
+    assert!(error.contains("replica set"), "{error}");
+    fill(&mut session, 2);
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_password_is_proven() {
+    let dir = tempfile::tempdir().unwrap();
+    {
+        let open = SecantusDb::start_in(dir.path(), &[]);
+        let mut admin = Admin::connect(&target(&open), TIMEOUT).unwrap();
+        let user = DocumentBuf::of(|of| {
+            of.text("createUser", "me");
+            of.text("pwd", "open sesame");
+            of.array("roles", |of| of.text("root"));
+        });
+        admin.run("admin", user.get()).unwrap();
+        open.stop();
+    }
+    let server = SecantusDb::start_in(dir.path(), &["--auth"]);
+    let login = |password: &str| Target { user: "me".into(), password: Secret::new(password), ..target(&server) };
+    let mut session = MongoSession::connect(&login("open sesame"), &SessionOptions::to("lab")).unwrap();
+    fill(&mut session, 2);
+    let refused = |target: &Target| Admin::connect(target, TIMEOUT).err().unwrap().to_string();
+    let error = refused(&login("wrong"));
+    assert!(error.contains("18") && error.contains("check the user's name"), "{error}");
+    assert!(refused(&login("")).contains("no password"));
+    // Nobody in particular is let in, and not let do anything.
+    let mut nobody = MongoSession::connect(&target(&server), &SessionOptions::to("lab")).unwrap();
+    let error = ask(&mut nobody, all()).unwrap_err().to_string();
+    assert!(error.contains("13") && error.contains("log in"), "{error}");
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn a_server_that_is_killed_is_lost_and_one_that_starts_again_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    // Without, what was told is gone with the process.
+    let mut server = SecantusDb::start_in(dir.path(), &["--sync-on-commit"]);
+    let mut fails = session(&server);
+    let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("lab") };
+    let mut again = MongoSession::connect(&target(&server), &options).unwrap();
+    fill(&mut fails, 3);
+    ask(&mut again, Command::Begin).unwrap();
+    ask(&mut again, all()).unwrap();
+    server.kill();
+    assert!(matches!(ask(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
+    assert!(matches!(ask(&mut fails, all()).unwrap_err(), EngineError::Lost(_)));
+    let restarted = std::thread::spawn(move || {
+        server.start_again();
+        server
+    });
+    let error = ask(&mut again, all()).unwrap_err();
+    assert!(matches!(error, EngineError::CutOff(_)), "{error}");
+    let _server = restarted.join().unwrap();
+    assert_eq!(ask(&mut again, all()).unwrap().0.documents, 3);
+    assert_eq!((options.counts.connections_lost.load(Relaxed), options.counts.reconnects.load(Relaxed)), (1, 1));
+}
+
+/// A certificate that signs itself, for 127.0.0.1, and its key.
+fn certify(dir: &Path) -> [PathBuf; 2] {
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| dir.join(name));
+    let output = Process::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test server"])
+        .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    [certificate, key]
+}
+
+#[test]
+#[needs(SecantusDb, Openssl)]
+fn an_encrypted_connection_is_as_good_as_another_and_verified_where_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let [certificate, key] = certify(dir.path());
+    let path = |path: &Path| path.display().to_string();
+    let server = SecantusDb::start(&["--tls-cert-file", &path(&certificate), "--tls-key-file", &path(&key)]);
+    let ca = Some(certificate);
+    for tls in [Tls::Required, Tls::Signed { ca: ca.clone() }, Tls::Verified { ca }] {
+        let target = Target { tls, ..target(&server) };
+        let mut session = MongoSession::connect(&target, &SessionOptions::to("lab")).unwrap();
+        fill(&mut session, 1000);
+        assert_eq!(ask(&mut session, all()).unwrap().0.documents, 1000);
+        ask(&mut session, Command::Delete { from: "t", filter: Document::EMPTY, all: true }).unwrap();
+    }
+    let stranger = Target { tls: Tls::Verified { ca: None }, ..target(&server) };
+    let error = Admin::connect(&stranger, TIMEOUT).err().unwrap().to_string();
+    assert!(error.contains("TLS: "), "{error}");
+    assert!(Admin::connect(&target(&server), TIMEOUT).is_err(), "nobody is heard in the clear");
+}

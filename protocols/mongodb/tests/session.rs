@@ -1,0 +1,335 @@
+//! What a session asks, and what it makes of the answers.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::cell::RefCell;
+use std::os::fd::RawFd;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use rumba_core::bson::{Document, DocumentBuf, Documents, Value};
+use rumba_core::document::{Command, DocumentSession, Find, Update};
+use rumba_core::error::EngineError;
+use rumba_core::wait::{Driver, Wait, drive_with};
+use rumba_protocol_mongodb::{Admin, MongoError, OnLost, SessionOptions, Tls};
+use support::{Server, ask, batch, find, ok, refused};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+fn of_id(id: i64) -> DocumentBuf {
+    DocumentBuf::of(|of| of.int("_id", id))
+}
+
+fn update<'a>(filter: Document<'a>, update: Document<'a>) -> Command<'a> {
+    Command::Update { of: "t", update: Update { filter, update, upsert: true } }
+}
+
+fn has(document: &DocumentBuf, name: &str) -> bool {
+    document.get().get(name).unwrap().is_some()
+}
+
+#[test]
+fn what_does_not_fit_into_one_answer_is_asked_for_until_it_has_come() {
+    let server = Server::new(|name, command| match name {
+        "find" => Some(batch("firstBatch", 0..3, 77)),
+        _ => {
+            assert_eq!((command.int("getMore"), command.blob("collection")), (Ok(77), Ok(&b"t"[..])));
+            Some(batch("nextBatch", 3..5, 0))
+        }
+    });
+    let mut session = server.session(&SessionOptions::to("db"));
+    for _ in 0..2 {
+        let (done, ids) = ask(&mut session, find(Document::EMPTY)).unwrap();
+        assert_eq!((done.documents, ids), (5, vec![0, 1, 2, 3, 4]));
+    }
+    let names: Vec<_> = server.asked().iter().map(|command| format!("{command:?}")).collect();
+    assert_eq!(names[1], "{ \"getMore\": 77, \"collection\": \"t\", \"$db\": \"db\" }");
+    let mut admin = Admin::connect(&server.target(), TIMEOUT).unwrap();
+    let all = admin.all("db", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
+    assert_eq!(all.len(), 5);
+}
+
+#[test]
+fn commands_are_what_the_manual_shows() {
+    let server = Server::new(|name, _| {
+        Some(match name {
+            "find" | "aggregate" => batch("firstBatch", 0..0, 0),
+            _ => ok(|of| of.small("n", 1)),
+        })
+    });
+    let concern = DocumentBuf::of(|of| of.bool("j", true));
+    let options = SessionOptions { write_concern: Some(concern), ..SessionOptions::to("db") };
+    let mut session = server.session(&options);
+    let (id, set, sort) = (of_id(7), DocumentBuf::of(|of| of.embed("$set", of_id(1).get())), of_id(-1));
+    let (filter, change, other) = (id.get(), set.get(), of_id(8));
+    let find = Find { sort: sort.get(), projection: id.get(), skip: 5, limit: 10, index: "by_a", ..Find::by(filter) };
+    let mut documents = Documents::default();
+    documents.embed(filter);
+    let upsert = Update { filter, update: change, upsert: true };
+    for command in [
+        Command::Find { of: "t", find },
+        Command::Find { of: "t", find: Find { limit: 1, ..Find::by(filter) } },
+        Command::Find { of: "t", find: Find { limit: 1, ..Find::by(other.get()) } },
+        Command::Find { of: "u", find: Find { limit: 1, ..Find::by(filter) } },
+        Command::Insert { into: "t", documents: &documents },
+        update(filter, change),
+        Command::FindAndModify { of: "t", update: upsert, projection: filter, new: true },
+        Command::Delete { from: "t", filter, all: false },
+        Command::Count { of: "t", filter },
+    ] {
+        ask(&mut session, command).unwrap();
+    }
+    session.run(DocumentBuf::of(|of| of.text("create", "t")).get()).unwrap();
+    let asked: Vec<_> = server.asked().iter().map(|command| format!("{command:?}")).collect();
+    let concern = "\"writeConcern\": { \"j\": true }, \"$db\": \"db\" }";
+    let wanted = [
+        "{ \"find\": \"t\", \"filter\": { \"_id\": 7 }, \"sort\": { \"_id\": -1 }, \"projection\": { \"_id\": 7 }, \
+         \"skip\": 5, \"limit\": 10, \"hint\": \"by_a\", \"$db\": \"db\" }"
+            .to_owned(),
+        "{ \"find\": \"t\", \"filter\": { \"_id\": 7 }, \"limit\": 1, \"singleBatch\": true, \"$db\": \"db\" }".to_owned(),
+        "{ \"find\": \"t\", \"filter\": { \"_id\": 8 }, \"limit\": 1, \"singleBatch\": true, \"$db\": \"db\" }".to_owned(),
+        "{ \"find\": \"u\", \"filter\": { \"_id\": 7 }, \"limit\": 1, \"singleBatch\": true, \"$db\": \"db\" }".to_owned(),
+        format!("{{ \"insert\": \"t\", {concern}"),
+        format!(
+            "{{ \"update\": \"t\", \"updates\": {{ \"0\": {{ \"q\": {{ \"_id\": 7 }}, \"u\": {{ \"$set\": {{ \"_id\": 1 }} }}, \
+             \"upsert\": true }} }}, {concern}"
+        ),
+        format!(
+            "{{ \"findAndModify\": \"t\", \"query\": {{ \"_id\": 7 }}, \"update\": {{ \"$set\": {{ \"_id\": 1 }} }}, \
+             \"upsert\": true, \"fields\": {{ \"_id\": 7 }}, \"new\": true, {concern}"
+        ),
+        format!("{{ \"delete\": \"t\", \"deletes\": {{ \"0\": {{ \"q\": {{ \"_id\": 7 }}, \"limit\": 1 }} }}, {concern}"),
+        "{ \"aggregate\": \"t\", \"pipeline\": { \"0\": { \"$match\": { \"_id\": 7 } }, \"1\": { \"$group\": { \"_id\": nothing, \
+         \"n\": { \"$sum\": 1 } } } }, \"cursor\": { }, \"$db\": \"db\" }"
+            .to_owned(),
+        "{ \"create\": \"t\", \"$db\": \"db\" }".to_owned(),
+    ];
+    for (asked, wanted) in asked.iter().zip(&wanted) {
+        assert_eq!(asked, wanted);
+    }
+    assert_eq!(asked.len(), wanted.len());
+}
+
+#[test]
+fn a_transaction_begins_with_its_first_command_and_ends_once() {
+    let server = Server::new(|name, _| {
+        Some(match name {
+            "find" => batch("firstBatch", 0..1, 0),
+            _ => ok(|of| of.small("n", 1)),
+        })
+    });
+    let options = SessionOptions { read_concern: Some("snapshot".into()), ..SessionOptions::to("db") };
+    let mut session = server.session(&options);
+    let id = of_id(7);
+    assert!(session.has_transactions());
+    for end in [Command::Commit, Command::Abort] {
+        ask(&mut session, Command::Begin).unwrap();
+        assert!(ask(&mut session, Command::Begin).unwrap_err().to_string().contains("end it first"));
+        ask(&mut session, find(id.get())).unwrap();
+        ask(&mut session, update(id.get(), id.get())).unwrap();
+        ask(&mut session, end).unwrap();
+    }
+    // What has nothing in it needs no server.
+    for end in [Command::Commit, Command::Abort, Command::Commit] {
+        ask(&mut session, Command::Begin).unwrap();
+        ask(&mut session, end).unwrap();
+        ask(&mut session, end).unwrap();
+    }
+    drop(session);
+    let since = Instant::now();
+    while !server.asked().iter().any(|command| has(command, "endSessions")) {
+        assert!(since.elapsed() < TIMEOUT);
+        std::thread::yield_now();
+    }
+    let mut again = server.session(&options);
+    ask(&mut again, find(id.get())).unwrap();
+    let asked = server.asked();
+    let names: Vec<_> = asked.iter().map(|command| command.get().iter().next().unwrap().unwrap().0.to_vec()).collect();
+    let wanted: [&[u8]; 8] =
+        [b"find", b"update", b"commitTransaction", b"find", b"update", b"abortTransaction", b"endSessions", b"find"];
+    assert_eq!(names, wanted);
+    let numbers: Vec<_> = asked.iter().map(|command| command.get().int("txnNumber").ok()).collect();
+    assert_eq!(numbers, [Some(1), Some(1), Some(1), Some(2), Some(2), Some(2), None, None]);
+    assert!(has(&asked[0], "startTransaction") && has(&asked[0], "readConcern") && !has(&asked[1], "startTransaction"));
+    let id = |command: &DocumentBuf| match command.get().get("lsid").unwrap() {
+        Some(Value::Document(id)) => id.blob("id").unwrap().to_vec(),
+        _ => Vec::new(),
+    };
+    assert!(id(&asked[0]).len() == 16 && id(&asked[0]) == id(&asked[5]) && id(&asked[7]).is_empty());
+    assert_eq!(asked[2].get().blob("$db"), Ok(&b"admin"[..]));
+}
+
+#[test]
+fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
+    let server = Server::new(|name, _| {
+        Some(match name {
+            "update" => refused(112, Some("TransientTransactionError")),
+            "insert" => ok(|of| {
+                of.small("n", 0);
+                of.array("writeErrors", |of| of.document(|of| of.small("code", 11000)));
+            }),
+            "abortTransaction" => refused(251, Some("TransientTransactionError")),
+            _ => refused(1, None),
+        })
+    });
+    let options = SessionOptions::to("db");
+    let mut session = server.session(&options);
+    let id = of_id(7);
+    let mut documents = Documents::default();
+    documents.embed(id.get());
+    ask(&mut session, Command::Begin).unwrap();
+    let error = ask(&mut session, update(id.get(), id.get())).unwrap_err();
+    assert_eq!(error.to_string(), "conflict: write conflict: error 112");
+    // The server has aborted it already, and that is all right.
+    ask(&mut session, Command::Abort).unwrap();
+    ask(&mut session, Command::Begin).unwrap();
+    let error = ask(&mut session, Command::Insert { into: "t", documents: &documents }).unwrap_err();
+    assert!(matches!(error, EngineError::Duplicate(code) if code.vendor == 11000));
+    let error = ask(&mut session, Command::Commit).unwrap_err().to_string();
+    assert!(error.contains("had failed, and it was aborted"), "{error}");
+    let error = ask(&mut session, find(id.get())).unwrap_err().to_string();
+    assert_eq!(error, "execute: error 1: no");
+    assert_eq!(options.counts.write_conflicts.load(Relaxed), 1);
+    assert_eq!(options.counts.transient_errors.load(Relaxed), 0);
+}
+
+#[test]
+fn a_commit_that_leaves_open_what_became_of_it_is_asked_for_once_more() {
+    let mut commits = [true, false, true, true].into_iter();
+    let server = Server::new(move |name, _| {
+        Some(match name {
+            "commitTransaction" if commits.next() == Some(true) => refused(50, Some("UnknownTransactionCommitResult")),
+            "find" => batch("firstBatch", 0..0, 0),
+            _ => ok(|_| {}),
+        })
+    });
+    let options = SessionOptions::to("db");
+    let mut session = server.session(&options);
+    let transaction = |session: &mut _| {
+        ask(session, Command::Begin)?;
+        ask(session, find(Document::EMPTY))?;
+        ask(session, Command::Commit)
+    };
+    transaction(&mut session).unwrap();
+    // Both answers are open, and then it is told as it is.
+    let error = transaction(&mut session).unwrap_err().to_string();
+    assert_eq!(error, "execute: error 50: no");
+    assert_eq!(options.counts.commits_repeated.load(Relaxed), 2);
+    transaction(&mut session).unwrap();
+}
+
+#[test]
+fn a_server_that_ends_is_lost_and_made_anew_and_what_was_open_there_is_aborted() {
+    let mut finds = 0;
+    let server = Server::new(move |name, _| match name {
+        "find" => {
+            finds += 1;
+            match finds {
+                // It says that it ends; it is gone.
+                2 => Some(refused(91, Some("TransientTransactionError"))),
+                4 => None,
+                _ => Some(batch("firstBatch", 0..1, 0)),
+            }
+        }
+        _ => Some(refused(251, None)),
+    });
+    let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
+    let mut session = server.session(&options);
+    for _ in 0..2 {
+        ask(&mut session, Command::Begin).unwrap();
+        ask(&mut session, find(Document::EMPTY)).unwrap();
+        let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
+        assert!(matches!(error, EngineError::CutOff(_)), "{error}");
+        ask(&mut session, Command::Abort).unwrap();
+    }
+    ask(&mut session, find(Document::EMPTY)).unwrap();
+    let aborted = server.asked().iter().filter(|command| has(command, "abortTransaction")).count();
+    assert_eq!((aborted, options.counts.reconnects.load(Relaxed)), (2, 2));
+    assert_eq!(options.counts.connections_lost.load(Relaxed), 2);
+
+    let fails = SessionOptions::to("db");
+    let server = Server::new(|_, _| None);
+    let mut session = server.session(&fails);
+    let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
+    assert!(matches!(&error, EngineError::Lost(why) if why.contains("closed the connection")), "{error}");
+    assert!(matches!(ask(&mut session, find(Document::EMPTY)).unwrap_err(), EngineError::Lost(_)));
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_sent() {
+    let server = Server::new(|_, _| Some(ok(|of| of.small("n", 0))));
+    let mut session = server.session(&SessionOptions::to("db"));
+    let none = Documents::default();
+    let error = ask(&mut session, Command::Insert { into: "t", documents: &none }).unwrap_err().to_string();
+    assert!(error.contains("no documents"), "{error}");
+    let mut many = Documents::default();
+    let megabyte = vec![7; 1 << 20];
+    (0..50).for_each(|_| many.push(|of| of.binary("data", &megabyte)));
+    let error = ask(&mut session, Command::Insert { into: "t", documents: &many }).unwrap_err().to_string();
+    assert!(error.contains("50 documents of"), "{error}");
+    session.submit(find(Document::EMPTY)).unwrap();
+    let error = session.submit(find(Document::EMPTY)).unwrap_err().to_string();
+    assert!(error.contains("has not been taken"), "{error}");
+    assert!(server.asked().is_empty());
+    for tls in [Tls::Required, Tls::Preferred] {
+        let target = rumba_protocol_mongodb::Target { tls, ..server.target() };
+        let error = Admin::connect(&target, TIMEOUT).err().unwrap();
+        assert!(matches!(error, MongoError::Transport(_)) && error.to_string().contains("TLS"), "{error}");
+    }
+}
+
+#[test]
+fn an_answer_to_something_else_ends_the_session() {
+    // An answer to find without a cursor.
+    let server = Server::new(|_, _| Some(ok(|_| {})));
+    let options = SessionOptions { on_lost: OnLost::Reconnect, ..SessionOptions::to("db") };
+    let mut session = server.session(&options);
+    let error = ask(&mut session, find(Document::EMPTY)).unwrap_err();
+    assert!(matches!(&error, EngineError::Lost(why) if why.contains("without a cursor")), "{error}");
+}
+
+/// Notes what a client waits for, as a driver of many would.
+#[derive(Default)]
+struct Heard(RefCell<Vec<Wait>>);
+
+impl Driver for Heard {
+    fn wait(&self, wait: Wait) {
+        self.0.borrow_mut().push(wait);
+    }
+
+    fn forget(&self, _fd: RawFd) {}
+}
+
+#[test]
+fn with_a_driver_a_client_waits_without_its_thread() {
+    let (send, receive) = mpsc::channel();
+    let server = Server::new(move |name, _| {
+        // Not before the client has been told to wait.
+        receive.recv().unwrap();
+        Some(batch(if name == "find" { "firstBatch" } else { "nextBatch" }, 0..2, i64::from(name == "find")))
+    });
+    let mut session = server.session(&SessionOptions::to("db"));
+    let heard = Rc::new(Heard::default());
+    let _driven = drive_with(heard.clone());
+    session.submit(find(Document::EMPTY)).unwrap();
+    let mut context = Context::from_waker(Waker::noop());
+    let (mut asked, mut seen, since) = (0, 0, Instant::now());
+    let done = loop {
+        assert!(since.elapsed() < TIMEOUT);
+        match session.poll_answer(&mut context, &mut |_| seen += 1) {
+            Poll::Ready(done) => break done.unwrap(),
+            Poll::Pending if asked == server.asked().len() => std::thread::yield_now(),
+            Poll::Pending => {
+                asked = server.asked().len();
+                send.send(()).unwrap();
+            }
+        }
+    };
+    assert_eq!((done.documents, seen, asked), (4, 4, 2));
+    let waits = heard.0.borrow();
+    assert!(waits.len() >= 2 && waits.iter().all(|wait| matches!(wait, Wait::Readable(_))), "{waits:?}");
+}

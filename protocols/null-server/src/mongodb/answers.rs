@@ -1,0 +1,119 @@
+//! Answers that are made once and copied for every question.
+
+use super::bson::Writer;
+use super::message::{LONGEST, answer, old_answer};
+use crate::config::{ColumnKind, Config};
+use crate::text::groups_of_digits;
+
+/// What the server answers, made when it starts.
+#[derive(Debug)]
+pub struct Answers {
+    /// The fixed documents, all in one batch.
+    pub found: Vec<u8>,
+    /// No more of them.
+    pub no_more: Vec<u8>,
+    /// One document changed.
+    pub changed: Vec<u8>,
+    /// One document changed, and shown.
+    pub shown: Vec<u8>,
+    /// How many there are.
+    pub counted: Vec<u8>,
+    /// Done.
+    pub done: Vec<u8>,
+    /// What the server says of itself, to OP_MSG and to OP_QUERY.
+    pub hello: [Vec<u8>; 2],
+    /// Which version it is.
+    pub version: Vec<u8>,
+}
+
+impl Answers {
+    /// The answers of a server that was told this.
+    pub fn new(config: &Config) -> Self {
+        let text = groups_of_digits(config.row_bytes);
+        let found = answer(|of| {
+            cursor(of, "firstBatch", |of| {
+                for number in 1..=config.rows {
+                    of.document(&(number - 1).to_string(), |of| document(of, config, number, &text));
+                }
+            });
+        });
+        let shown = answer(|of| {
+            of.document("lastErrorObject", |of| {
+                of.small("n", 1);
+                of.bool("updatedExisting", true);
+            });
+            of.document("value", |of| document(of, config, 1, &text));
+            of.ok(true);
+        });
+        Self {
+            found,
+            no_more: answer(|of| cursor(of, "nextBatch", |_| {})),
+            changed: answer(|of| {
+                of.small("n", 1);
+                of.small("nModified", 1);
+                of.ok(true);
+            }),
+            shown,
+            counted: counted(config.rows as usize),
+            done: answer(|of| of.ok(true)),
+            hello: [answer(hello), old_answer(hello)],
+            version: answer(|of| {
+                of.text("version", super::VERSION);
+                of.ok(true);
+            }),
+        }
+    }
+}
+
+/// So many documents were added, or counted.
+pub fn counted(documents: usize) -> Vec<u8> {
+    answer(|of| {
+        of.small("n", i32::try_from(documents).unwrap_or(i32::MAX));
+        of.ok(true);
+    })
+}
+
+/// A refusal.
+pub fn refused(code: i32, name: &str, words: &str) -> Vec<u8> {
+    answer(|of| {
+        of.ok(false);
+        of.text("errmsg", words);
+        of.small("code", code);
+        of.text("codeName", name);
+    })
+}
+
+fn cursor(of: &mut Writer<'_>, batch: &str, documents: impl FnOnce(&mut Writer<'_>)) {
+    of.document("cursor", |of| {
+        of.array(batch, documents);
+        of.int("id", 0);
+        of.text("ns", "null.server");
+    });
+    of.ok(true);
+}
+
+fn document(of: &mut Writer<'_>, config: &Config, number: u32, text: &str) {
+    of.int("_id", i64::from(number));
+    for column in &config.columns {
+        match column.kind {
+            ColumnKind::Int => of.int(&column.name, i64::from(number)),
+            ColumnKind::Text => of.text(&column.name, text),
+        }
+    }
+}
+
+/// A router, which has transactions and stands for nobody but itself.
+fn hello(of: &mut Writer<'_>) {
+    of.bool("ismaster", true);
+    of.bool("isWritablePrimary", true);
+    of.bool("helloOk", true);
+    of.text("msg", "isdbgrid");
+    of.small("maxBsonObjectSize", 16 << 20);
+    of.small("maxMessageSizeBytes", LONGEST as i32);
+    of.small("maxWriteBatchSize", 100_000);
+    of.small("logicalSessionTimeoutMinutes", 30);
+    of.small("minWireVersion", 0);
+    of.small("maxWireVersion", 21);
+    of.bool("readOnly", false);
+    of.ok(true);
+}

@@ -1,0 +1,100 @@
+//! The dialogue with one client: messages in, answers out, no I/O.
+
+use super::answers::{Answers, counted, refused};
+use super::bson::{documents_in, first_name, values_in};
+use super::message::{First, OP_MSG, OP_QUERY, append, first};
+use crate::dialogue::{ENOUGH, Taken};
+
+/// Four bytes of a checksum end the message.
+const CHECKSUM: u32 = 1;
+/// Nobody waits for an answer.
+const UNANSWERED: u32 = 1 << 1;
+
+/// The dialogue with one client, of which nothing needs to be known.
+#[derive(Debug, Default)]
+pub struct Dialogue;
+
+impl Dialogue {
+    /// Takes the messages that have arrived whole and appends their answers.
+    pub fn take(&mut self, input: &[u8], answers: &Answers, out: &mut Vec<u8>) -> Taken {
+        let (mut rest, mut taken) = (input, Taken::default());
+        while !taken.ended {
+            if out.len() >= ENOUGH {
+                taken.full = true;
+                break;
+            }
+            match first(rest) {
+                First::Part => break,
+                First::Nonsense => taken.ended = true,
+                First::Whole { number, kind, body, rest: more } => {
+                    rest = more;
+                    let answered = match kind {
+                        OP_MSG => message(body, number, answers, out),
+                        OP_QUERY => {
+                            append(out, &answers.hello[1], number);
+                            Some(false)
+                        }
+                        _ => None,
+                    };
+                    taken.commands |= answered == Some(true);
+                    taken.ended = answered.is_none();
+                }
+            }
+        }
+        taken.bytes = input.len() - rest.len();
+        taken
+    }
+}
+
+/// Answers a message; whether it was a command, and not only a greeting. `None` where it is none.
+#[inline]
+fn message(body: &[u8], number: u32, answers: &Answers, out: &mut Vec<u8>) -> Option<bool> {
+    let (&flags, mut sections) = body.split_first_chunk::<4>()?;
+    let flags = u32::from_le_bytes(flags);
+    if flags & CHECKSUM != 0 {
+        sections = sections.get(..sections.len().checked_sub(4)?)?;
+    }
+    let (&0, document) = sections.split_first()? else { return None };
+    let length = u32::from_le_bytes(*document.first_chunk()?) as usize;
+    let (document, more) = document.split_at_checked(length)?;
+    if flags & UNANSWERED != 0 {
+        return Some(true);
+    }
+    let command = first_name(document)?;
+    let answer = match command {
+        b"find" | b"aggregate" => &answers.found,
+        b"getMore" | b"listCollections" | b"listIndexes" => &answers.no_more,
+        b"update" | b"delete" => &answers.changed,
+        b"insert" => {
+            append(out, &inserted(document, more)?, number);
+            return Some(true);
+        }
+        b"findAndModify" | b"findandmodify" => &answers.shown,
+        b"count" => &answers.counted,
+        b"hello" | b"isMaster" | b"ismaster" => &answers.hello[0],
+        b"buildInfo" | b"buildinfo" => &answers.version,
+        b"ping" | b"create" | b"createIndexes" | b"drop" | b"dropDatabase" | b"dropIndexes" | b"commitTransaction"
+        | b"abortTransaction" | b"endSessions" | b"killCursors" => &answers.done,
+        b"saslStart" => {
+            let words = "the null server knows no passwords; connect without a user";
+            append(out, &refused(18, "AuthenticationFailed", words), number);
+            return Some(false);
+        }
+        other => {
+            let words = format!("no such command: '{}'", other.escape_ascii());
+            append(out, &refused(59, "CommandNotFound", &words), number);
+            return Some(true);
+        }
+    };
+    append(out, answer, number);
+    Some(!matches!(command, b"hello" | b"isMaster" | b"ismaster"))
+}
+
+/// How many documents an insert has, in its list or behind it.
+fn inserted(document: &[u8], more: &[u8]) -> Option<Vec<u8>> {
+    let Some((&1, section)) = more.split_first() else { return Some(counted(values_in(document, b"documents")?)) };
+    let length = u32::from_le_bytes(*section.first_chunk()?) as usize;
+    let section = section.get(4..length)?;
+    let name = section.iter().position(|&byte| byte == 0)?;
+    Some(counted(documents_in(&section[name + 1..])?))
+}

@@ -1,0 +1,143 @@
+//! What a client of MongoDB's protocol is answered.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rumba_core::bson::{Document, DocumentBuf, Documents};
+use rumba_core::document::{Command, DocumentSession, Done, Find, Update};
+use rumba_core::worker::block_on;
+use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError};
+use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target, Tls};
+
+struct Place {
+    dir: tempfile::TempDir,
+    _server: NullServer,
+}
+
+impl Place {
+    fn new(change: impl FnOnce(&mut Config)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = Config::new(Listen::Socket(dir.path().join("s")));
+        config.protocol = Protocol::MongoDb;
+        change(&mut config);
+        let server = NullServer::start(&config).unwrap();
+        Self { dir, _server: server }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("s")
+    }
+
+    fn target(&self) -> Target {
+        let address = Address::Socket(self.socket());
+        Target { address, user: String::new(), password: Secret::default(), database: None, tls: Tls::Off }
+    }
+
+    fn session(&self) -> MongoSession {
+        MongoSession::connect(&self.target(), &SessionOptions::to("db")).unwrap()
+    }
+}
+
+fn ask(session: &mut MongoSession, command: Command<'_>) -> (Done, Vec<(i64, Vec<u8>)>) {
+    let session: &mut dyn DocumentSession = session;
+    let mut found = Vec::new();
+    let mut visit =
+        |document: Document<'_>| found.push((document.int("_id").unwrap(), document.blob("c").unwrap().to_vec()));
+    let done = block_on(session.execute(command, &mut visit)).unwrap();
+    (done, found)
+}
+
+#[test]
+fn finds_give_the_documents_and_writes_their_numbers() {
+    let columns: Vec<Column> = vec!["n:int".parse().unwrap(), "c".parse().unwrap()];
+    let place = Place::new(|config| (config.columns, config.rows, config.row_bytes) = (columns, 3, 5));
+    let mut session = place.session();
+    let find = Command::Find { of: "t", find: Find::by(Document::EMPTY) };
+    let expected: Vec<_> = [1, 2, 3].map(|id| (id, b"07418".to_vec())).into();
+    assert_eq!(ask(&mut session, find), (Done { documents: 3, ..Done::default() }, expected));
+    let mut documents = Documents::default();
+    (0..40).for_each(|id| documents.push(|of| of.int("_id", id)));
+    let one = DocumentBuf::of(|of| of.int("_id", 1));
+    let update = Update { filter: one.get(), update: one.get(), upsert: false };
+    assert!(session.has_transactions());
+    for _ in 0..3 {
+        ask(&mut session, Command::Begin);
+        assert_eq!(ask(&mut session, Command::Insert { into: "t", documents: &documents }).0.matched, 40);
+        let done = ask(&mut session, Command::Update { of: "t", update }).0;
+        assert_eq!((done.matched, done.modified), (1, 1));
+        assert_eq!(ask(&mut session, Command::Delete { from: "t", filter: one.get(), all: true }).0.matched, 1);
+        let (done, found) =
+            ask(&mut session, Command::FindAndModify { of: "t", update, projection: Document::EMPTY, new: true });
+        assert_eq!((done.documents, found[0].0), (1, 1));
+        ask(&mut session, Command::Commit);
+    }
+    session.run(DocumentBuf::of(|of| of.text("create", "t")).get()).unwrap();
+    let error = session.run(DocumentBuf::of(|of| of.text("reIndex", "t")).get()).unwrap_err().to_string();
+    assert!(error.contains("59") && error.contains("reIndex"), "{error}");
+}
+
+#[test]
+fn an_answer_with_a_delay_never_comes_early() {
+    const DELAY: Duration = Duration::from_millis(20);
+    let place = Place::new(|config| config.delay = Some(DELAY));
+    let mut admin = Admin::connect(&place.target(), Duration::from_secs(30)).unwrap();
+    for _ in 0..3 {
+        let before = Instant::now();
+        admin.run("db", DocumentBuf::of(|of| of.text("find", "t")).get()).unwrap();
+        assert!(before.elapsed() >= DELAY);
+    }
+    assert!(admin.server_version().unwrap().contains("null"));
+    // Documents within the command, as other clients send them.
+    let insert = DocumentBuf::of(|of| {
+        of.text("insert", "t");
+        of.array("documents", |of| (0..3).for_each(|_| of.embed(Document::EMPTY)));
+    });
+    assert_eq!(admin.run("db", insert.get()).unwrap().get().int("n"), Ok(3));
+    let user = Target { user: "me".into(), password: Secret::new("x"), ..place.target() };
+    let error = Admin::connect(&user, Duration::from_secs(30)).err().unwrap().to_string();
+    assert!(error.contains("without a user"), "{error}");
+}
+
+#[test]
+fn nonsense_ends_a_connection_and_nobody_else_notices() {
+    let place = Place::new(|_| {});
+    let says = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(place.socket()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).unwrap();
+        said
+    };
+    let message = |kind: u32, body: &[u8]| {
+        let header = [16 + body.len() as u32, 7, 0, kind].map(u32::to_le_bytes).concat();
+        [&header, body].concat()
+    };
+    for nonsense in [
+        b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+        message(2013, b""),
+        message(2013, &[0; 5]),
+        message(2013, &[0, 0, 0, 0, 0, 5, 0, 0, 0, 0]),
+        message(2010, &[0; 30]),
+    ] {
+        assert_eq!(says(&nonsense), b"", "{nonsense:?}");
+    }
+    // Older drivers say hello in this way.
+    let old = says(&message(2004, b"\0\0\0\0admin.$cmd\0\0\0\0\0\xff\xff\xff\xff\x05\0\0\0\0"));
+    assert_eq!((old[8], old[12]), (7, 1));
+    assert!(Document::new(&old[36..]).unwrap().int("maxWireVersion").is_ok());
+    let session = &mut place.session();
+    assert_eq!(ask(session, Command::Find { of: "t", find: Find::by(Document::EMPTY) }).0.documents, 1);
+}
+
+#[test]
+fn documents_that_no_message_holds_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = Config::new(Listen::Socket(dir.path().join("s")));
+    (config.protocol, config.rows, config.row_bytes) = (Protocol::MongoDb, 1_000_000, 100);
+    assert!(matches!(NullServer::start(&config), Err(ServerError::Answer(why)) if why.contains("one message")));
+}

@@ -1,0 +1,348 @@
+//! YCSB over real engines: what clients were told is there after a run, and each kind of damage is found.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::task::{Context, Poll};
+
+use common::{Place, phase, text};
+use rumba_core::check::Check;
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
+use rumba_core::kv::{KvSession, Scan};
+use rumba_core::setting::{Settings, Value};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
+use rumba_core::workload::{Bound, Workload};
+use rumba_engine_lmdb::Lmdb;
+use rumba_engine_sqlite::Sqlite;
+use rumba_workload_ycsb::Ycsb;
+
+/// The operations of each core workload.
+const PROFILES: [(&str, &[&str]); 6] = [
+    ("a", &["read", "update"]),
+    ("b", &["read", "update"]),
+    ("c", &["read"]),
+    ("d", &["insert", "read"]),
+    ("e", &["insert", "scan"]),
+    ("f", &["read", "read_modify_write"]),
+];
+
+/// Runs all core workloads, several clients each, over one load.
+fn runs(engine: &str, server: Option<&str>) {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "ycsb", "--engine", engine, "--out", "out", "--quiet"]);
+    for set in ["recordcount=3000", "profiles=\"a,b,c,d,e,f\"", "clients=4", "load_clients=2"] {
+        command.args(["--set", set]);
+    }
+    for set in ["warmup=100ms", "loops=1", "loop=500ms"] {
+        command.args(["--set", set]);
+    }
+    if let Some(server) = server {
+        command.args(["--set", &format!("server={server}")]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trials = report["trials"].as_array().unwrap();
+    let mut seen = 0;
+    for (profile, expected) in PROFILES {
+        let trial = trials.iter().find(|trial| trial["engine"] == format!("{engine}/{profile}")).unwrap();
+        assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+        let loops = phase(trial, "loops").unwrap();
+        let ops = loops["op_types"].as_object().unwrap();
+        assert_eq!(ops.keys().collect::<Vec<_>>(), expected, "{profile}");
+        for (name, op) in ops {
+            assert!(op["count"].as_u64().unwrap() > 0, "{profile}, {name}: {op}");
+            assert_eq!(op["failed"].as_u64().unwrap_or(0), 0, "{profile}, {name}: {op}");
+        }
+        let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
+        let updates = expected.iter().any(|name| ["update", "read_modify_write"].contains(name));
+        assert_eq!(checks.len(), 3 + usize::from(updates), "{profile}: {checks:?}");
+        for check in checks {
+            assert_eq!(check["wrong"], 0, "{profile}: {check}");
+            assert!(check["examined"].as_u64().unwrap() > 0, "{profile}: {check}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, PROFILES.len());
+    assert!(place.is_clean());
+}
+
+#[test]
+fn the_core_workloads_run_over_rocksdb() {
+    runs("rocksdb", None);
+}
+
+#[test]
+fn the_core_workloads_run_over_wiredtiger() {
+    runs("wiredtiger", None);
+}
+
+#[test]
+fn the_core_workloads_run_over_lmdb() {
+    runs("lmdb", None);
+}
+
+/// It has no transactions.
+#[test]
+fn the_core_workloads_run_over_bf_tree() {
+    runs("bf-tree", None);
+}
+
+#[test]
+fn the_core_workloads_run_over_sqlite() {
+    runs("sqlite", None);
+}
+
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn the_core_workloads_run_over_innodb() {
+    runs("innodb", Some("mariadb@10.11"));
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn the_core_workloads_run_over_postgresql() {
+    runs("postgresql", Some("postgresql@15"));
+}
+
+/// So many turns, as fast as possible.
+struct Turns(usize);
+
+impl Pace for Turns {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        let is_left = self.0 > 0;
+        self.0 = self.0.saturating_sub(1);
+        Poll::Ready(is_left)
+    }
+
+    fn start(&mut self, _: OpKind) {}
+
+    fn done(&mut self, _: OpKind, op: Op) -> u64 {
+        assert!(!op.failed);
+        0
+    }
+}
+
+const ALONE: ClientAddress = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
+
+/// A small database on which a client has worked.
+struct Worked {
+    bound: Box<dyn Bound>,
+    instance: Box<dyn Instance>,
+    _dir: tempfile::TempDir,
+}
+
+fn settings(more: &[(&str, Value)]) -> Settings {
+    // Few records, so that all of them are watched; every operation among the mix.
+    let mix = [
+        ("recordcount", Value::Int(100)),
+        ("readproportion", Value::Float(0.2)),
+        ("updateproportion", Value::Float(0.4)),
+        ("insertproportion", Value::Float(0.1)),
+        ("scanproportion", Value::Float(0.1)),
+        ("readmodifywriteproportion", Value::Float(0.2)),
+    ];
+    let all = mix.iter().chain(more).map(|(name, value)| ((*name).to_owned(), value.clone()));
+    Settings(all.collect())
+}
+
+fn run(mut client: Box<dyn Client>, turns: usize) {
+    block_on(client.run(&mut Turns(turns))).unwrap();
+}
+
+impl Worked {
+    fn new(engine: &dyn Engine, more: &[(&str, Value)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let bound = Ycsb.bind(&settings(more)).unwrap();
+        let config = EngineConfig {
+            name: engine.info().name.to_owned(),
+            engine: engine.info().name.to_owned(),
+            cache: 4 << 20,
+            durability: Durability::None,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings::default(),
+        };
+        let instance = engine.open(dir.path(), &config, bound.schema(engine.info().family)).unwrap();
+        bound.create_schema(&mut instance.session().unwrap()).unwrap();
+        run(bound.loader(0, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
+        let worked = Self { bound, instance, _dir: dir };
+        worked.work(1000);
+        worked
+    }
+
+    fn work(&self, turns: usize) {
+        run(self.bound.client(self.instance.session().unwrap(), ALONE, 1).unwrap(), turns);
+    }
+
+    fn checks(&self) -> Vec<Check> {
+        self.bound.verify(self.instance.session().unwrap()).unwrap()
+    }
+
+    /// How many things break which check, by the number of the check.
+    fn broken(&self) -> Vec<(usize, u64)> {
+        let checks = self.checks().into_iter().enumerate().filter(|(_, check)| check.wrong > 0);
+        checks
+            .map(|(number, check)| {
+                assert!(!check.examples.is_empty(), "{check:?}");
+                (number, check.wrong)
+            })
+            .collect()
+    }
+
+    fn run(&self, sql: &str) {
+        let Session::Sql(mut session) = self.instance.session().unwrap() else { panic!("SQLite speaks SQL") };
+        session.run(sql).unwrap();
+    }
+
+    fn keys(&self) -> Box<dyn KvSession> {
+        let Session::Kv(session) = self.instance.session().unwrap() else { panic!("LMDB has keys and values") };
+        session
+    }
+
+    /// All records, by their keys.
+    fn records(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut records = Vec::new();
+        let all = Scan { from: &[], to: &[0xff], limit: usize::MAX };
+        self.keys().scan(0, all, &mut |key, value| records.push((key.to_vec(), value.to_vec()))).unwrap();
+        records
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) {
+        let mut keys = self.keys();
+        keys.begin().unwrap();
+        keys.put(0, key, value).unwrap();
+        keys.commit().unwrap();
+    }
+}
+
+/// The numbers of the checks.
+const COUNT: usize = 0;
+const KEYS: usize = 1;
+const VALUES: usize = 2;
+const UPDATES: usize = 3;
+
+fn uniform_lengths() -> [(&'static str, Value); 2] {
+    [("fieldlengthdistribution", Value::Text("uniform".to_owned())), ("insertorder", Value::Text("ordered".to_owned()))]
+}
+
+#[test]
+fn what_a_client_was_told_is_there_and_is_all_looked_at() {
+    let field = [("readallfields", Value::Bool(false)), ("writeallfields", Value::Bool(true))];
+    for more in [&[][..], &uniform_lengths(), &field] {
+        let both = [Worked::new(&Sqlite, more), Worked::new(&Lmdb, more)];
+        for worked in &both {
+            let checks = worked.checks();
+            assert_eq!(checks.len(), 4);
+            assert!(checks.iter().all(|check| check.wrong == 0 && check.examined > 0), "{checks:?}");
+            assert!(checks[COUNT].examined > 150, "{checks:?}");
+        }
+        // Over both they have done the same; only keys and values learn by how much a record grew.
+        let [mut sql, mut keys] = both.map(|worked| worked.bound.state());
+        if more.len() == 2 && more[0].0 == "fieldlengthdistribution" {
+            sql.remove("bytes");
+            keys.remove("bytes");
+        }
+        assert_eq!(sql, keys);
+    }
+}
+
+#[test]
+fn logical_bytes_are_those_of_the_records_that_are_there() {
+    let worked = Worked::new(&Lmdb, &uniform_lengths());
+    // A value has the lengths of its ten fields before them.
+    let there: usize = worked.records().iter().map(|(key, value)| key.len() + value.len() - 40).sum();
+    assert_eq!(worked.bound.logical_bytes(), there as u64);
+}
+
+#[test]
+fn who_goes_on_with_the_data_knows_what_was_written_before() {
+    let worked = Worked::new(&Lmdb, &[]);
+    let next = Ycsb.bind(&settings(&[])).unwrap();
+    assert!(next.restore(&Default::default()).unwrap_err().to_string().contains("next_record"));
+    // Without it, everything that clients wrote is foreign.
+    let wrong: u64 = next.verify(worked.instance.session().unwrap()).unwrap().iter().map(|check| check.wrong).sum();
+    assert!(wrong > 300, "{wrong}");
+    next.restore(&worked.bound.state()).unwrap();
+    run(next.client(worked.instance.session().unwrap(), ALONE, 2).unwrap(), 1000);
+    let checks = next.verify(worked.instance.session().unwrap()).unwrap();
+    assert!(checks.iter().all(|check| check.wrong == 0 && check.examined > 0), "{checks:?}");
+}
+
+#[test]
+fn each_kind_of_damage_is_found_over_keys_and_values() {
+    let worked = Worked::new(&Lmdb, &[]);
+    let before = worked.records();
+    let damage = |plant: &dyn Fn(), expected: &[(usize, u64)]| {
+        plant();
+        assert_eq!(worked.broken(), expected);
+        // And undone again.
+        let mut keys = worked.keys();
+        keys.begin().unwrap();
+        worked.records().iter().for_each(|(key, _)| keys.delete(0, key).unwrap());
+        before.iter().for_each(|(key, value)| keys.put(0, key, value).unwrap());
+        keys.commit().unwrap();
+        assert_eq!(worked.broken(), []);
+    };
+    let (first, second) = (&before[0], &before[1]);
+    let remove = || {
+        let mut keys = worked.keys();
+        keys.begin().unwrap();
+        keys.delete(0, &first.0).unwrap();
+        keys.commit().unwrap();
+    };
+    damage(&remove, &[(COUNT, 1)]);
+    // Ten values that nobody wrote to that record.
+    damage(&|| worked.put(&first.0, &second.1), &[(VALUES, 10)]);
+    let changed = |at: usize, value: &[u8]| {
+        let mut changed = value.to_vec();
+        changed[at] ^= 1;
+        changed
+    };
+    damage(&|| worked.put(&first.0, &changed(40 + 99, &first.1)), &[(VALUES, 1)]);
+    // The length of a field, and a record cut short.
+    damage(&|| worked.put(&first.0, &changed(0, &first.1)), &[(KEYS, 1)]);
+    damage(&|| worked.put(&first.0, &first.1[..500]), &[(KEYS, 1)]);
+    damage(&|| worked.put(b"users", &first.1), &[(COUNT, 1), (KEYS, 1)]);
+}
+
+/// A store that acknowledges updates and forgets them, as one that loses its log does.
+#[test]
+fn updates_that_are_undone_are_missed() {
+    let worked = Worked::new(&Lmdb, &[]);
+    let before = worked.records();
+    worked.work(1000);
+    let mut changed = 0;
+    for (key, value) in &before {
+        let mut now = Vec::new();
+        worked.keys().get(0, key, &mut now).unwrap();
+        changed += u64::from(now != *value);
+        worked.put(key, value);
+    }
+    let broken = worked.broken();
+    let [(UPDATES, lost)] = broken[..] else { panic!("{broken:?}") };
+    assert!(changed > 50 && lost >= changed / 2, "{lost} fields of {changed} records");
+    let checks = worked.checks();
+    assert!(checks[UPDATES].examples[0].contains("is gone"), "{checks:?}");
+}
+
+#[test]
+fn each_kind_of_damage_is_found_over_sql() {
+    let damage = |sql: &str, expected: &[(usize, u64)]| {
+        let worked = Worked::new(&Sqlite, &[]);
+        worked.run(sql);
+        assert_eq!(worked.broken(), expected, "{sql}");
+    };
+    const FIRST: &str = "(SELECT MIN(YCSB_KEY) FROM usertable)";
+    damage(&format!("DELETE FROM usertable WHERE YCSB_KEY = {FIRST}"), &[(COUNT, 1)]);
+    damage(&format!("UPDATE usertable SET FIELD3 = FIELD4 WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
+    damage(&format!("UPDATE usertable SET FIELD3 = FIELD3 || 'x' WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
+    damage(&format!("UPDATE usertable SET FIELD3 = NULL WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
+    damage(&format!("UPDATE usertable SET YCSB_KEY = 'user1' WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 10)]);
+}

@@ -1,0 +1,286 @@
+//! The graph over documents.
+
+use rumba_core::bson::{Document, DocumentBuf};
+use rumba_core::document::{Command, DocumentSession, Find, Update};
+use rumba_core::error::EngineError;
+use rumba_core::worker::StatementCounts;
+use rumba_workload_kit::CountedDocuments;
+
+use crate::graph::{GraphStore, Link, LinkKey, ListQuery, NODE_TYPE, Node, VisitLink, VisitNode, Written};
+use crate::node_ids::NodeIds;
+
+mod load;
+mod scan;
+mod schema;
+
+pub use load::DocumentLoader;
+pub use schema::{collections, index};
+
+use schema::{COUNTS, LINKS, NODES, number};
+
+/// The adapter of the mix and of verification.
+pub struct DocumentGraph {
+    session: CountedDocuments,
+    ids: NodeIds,
+    /// Buffers that are written anew for each command.
+    filter: DocumentBuf,
+    update: DocumentBuf,
+    documents: rumba_core::bson::Documents,
+    /// What never changes.
+    newest_first: DocumentBuf,
+    covered: DocumentBuf,
+    visibility: DocumentBuf,
+    hide: DocumentBuf,
+}
+
+/// Commands do not tell the length of what they replace or remove.
+fn untold(there: bool) -> Written {
+    Written { there, growth: None }
+}
+
+/// Keeps the first error; the rest of an answer is passed over.
+fn keep<T>(first: &mut Option<EngineError>, result: Result<T, EngineError>) {
+    if let Err(error) = result {
+        first.get_or_insert(error);
+    }
+}
+
+impl DocumentGraph {
+    /// A graph over `session`.
+    pub fn new(session: Box<dyn DocumentSession>, ids: NodeIds) -> Self {
+        Self {
+            session: CountedDocuments::new(session),
+            ids,
+            filter: DocumentBuf::default(),
+            update: DocumentBuf::default(),
+            documents: Default::default(),
+            newest_first: DocumentBuf::of(|of| {
+                of.small("time", -1);
+                of.small("id2", -1);
+            }),
+            covered: schema::covered(),
+            visibility: DocumentBuf::of(|of| {
+                of.small("visibility", 1);
+                of.small("_id", 0);
+            }),
+            hide: DocumentBuf::of(|of| of.document("$set", |of| of.small("visibility", 0))),
+        }
+    }
+
+    /// Visits the links that are found.
+    async fn find_links(
+        session: &mut CountedDocuments,
+        find: Find<'_>,
+        visit: VisitLink<'_>,
+    ) -> Result<u64, EngineError> {
+        let mut first = None;
+        let mut each = |document: Document<'_>| keep(&mut first, schema::link(document).map(|link| visit(&link)));
+        let done = session.execute(Command::Find { of: LINKS, find }, &mut each).await?;
+        first.map_or(Ok(done.documents), Err)
+    }
+
+    /// Writes a link as it is to be, and its count if that changes; whether it was there.
+    async fn write_link(&mut self, link: &Link<'_>) -> Result<bool, EngineError> {
+        let id = schema::link_id(link.key);
+        let update = Update {
+            filter: self.filter.write(|of| of.binary("_id", &id)),
+            update: self.update.write(|of| {
+                of.document("$setOnInsert", |of| schema::put_link_key(of, link.key));
+                of.document("$set", |of| schema::put_link_change(of, link));
+            }),
+            upsert: true,
+        };
+        let before = Self::change_link(&mut self.session, update, self.visibility.get()).await?;
+        let change = i64::from(link.visible) - i64::from(before == Some(true));
+        if change != 0 || before.is_none() {
+            self.change_count(link.key, change, link.time, before.is_none()).await?;
+        }
+        Ok(before.is_some())
+    }
+
+    /// Changes a link: whether it was visible before; `None` where there was none.
+    async fn change_link(
+        session: &mut CountedDocuments,
+        update: Update<'_>,
+        projection: Document<'_>,
+    ) -> Result<Option<bool>, EngineError> {
+        let mut before = None;
+        let mut each = |document: Document<'_>| before = Some(schema::visibility(document));
+        let command = Command::FindAndModify { of: LINKS, update, projection, new: false };
+        session.execute(command, &mut each).await.map_err(crossed)?;
+        before.transpose()
+    }
+
+    /// Changes a count, which is made where there may be none yet.
+    async fn change_count(
+        &mut self,
+        key: LinkKey,
+        change: i64,
+        time: u64,
+        may_be_new: bool,
+    ) -> Result<(), EngineError> {
+        let LinkKey { link_type, id1, .. } = key;
+        let id = schema::count_id(id1, link_type);
+        let update = Update {
+            filter: self.filter.write(|of| of.binary("_id", &id)),
+            update: self.update.write(|of| {
+                if may_be_new {
+                    of.document("$setOnInsert", |of| {
+                        of.int("id", number(id1));
+                        of.int("link_type", number(link_type));
+                    });
+                }
+                of.document("$inc", |of| {
+                    of.int("count", change);
+                    of.int("version", 1);
+                });
+                of.document("$set", |of| of.int("time", number(time)));
+            }),
+            upsert: may_be_new,
+        };
+        let done = self.session.change(Command::Update { of: COUNTS, update }).await.map_err(crossed)?;
+        if done.matched + done.upserted > 0 {
+            return Ok(());
+        }
+        let lost = format!("counttable has no document for id {id1}, link_type {link_type}, which has a link");
+        Err(EngineError::failed("update", lost))
+    }
+
+    /// Hides a link, and takes it from its count if it was visible; whether it is there.
+    async fn hide_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+        let id = schema::link_id(key);
+        let filter = self.filter.write(|of| of.binary("_id", &id));
+        let update = Update { filter, update: self.hide.get(), upsert: false };
+        let before = Self::change_link(&mut self.session, update, self.visibility.get()).await?;
+        if before == Some(true) {
+            self.change_count(key, -1, time, false).await?;
+        }
+        Ok(before.is_some())
+    }
+
+    async fn put_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        self.session.begin().await?;
+        let written = self.write_link(link).await;
+        self.session.end(written).await.map(untold)
+    }
+}
+
+/// Two clients made the same document at once: the second finds it when it tries again.
+fn crossed(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Duplicate(code) => EngineError::Conflict { why: "another client made it meanwhile", code },
+        other => other,
+    }
+}
+
+impl GraphStore for DocumentGraph {
+    async fn add_node(&mut self, node: &Node<'_>) -> Result<u64, EngineError> {
+        let id = self.ids.next();
+        self.documents.clear();
+        self.documents.push(|of| {
+            of.int("_id", number(id));
+            schema::put_node(of, node);
+        });
+        self.session.change(Command::Insert { into: NODES, documents: &self.documents }).await?;
+        Ok(id)
+    }
+
+    async fn get_node(&mut self, id: u64, visit: VisitNode<'_>) -> Result<bool, EngineError> {
+        let filter = self.filter.write(|of| of.int("_id", number(id)));
+        let find = Find { limit: 1, ..Find::by(filter) };
+        let mut first = None;
+        let mut each = |document: Document<'_>| keep(&mut first, schema::node(document).map(|node| visit(&node)));
+        let done = self.session.execute(Command::Find { of: NODES, find }, &mut each).await?;
+        first.map_or(Ok(done.documents > 0), Err)
+    }
+
+    async fn update_node(&mut self, node: &Node<'_>) -> Result<Written, EngineError> {
+        let update = Update {
+            filter: self.filter.write(|of| {
+                of.int("_id", number(node.id));
+                of.small("type", node.node_type as i32);
+            }),
+            update: self.update.write(|of| of.document("$set", |of| schema::put_node_change(of, node))),
+            upsert: false,
+        };
+        Ok(untold(self.session.change(Command::Update { of: NODES, update }).await?.matched > 0))
+    }
+
+    async fn delete_node(&mut self, id: u64) -> Result<Written, EngineError> {
+        let filter = self.filter.write(|of| {
+            of.int("_id", number(id));
+            of.small("type", NODE_TYPE as i32);
+        });
+        Ok(untold(self.session.change(Command::Delete { from: NODES, filter, all: false }).await?.matched > 0))
+    }
+
+    async fn add_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        self.put_link(link).await
+    }
+
+    async fn update_link(&mut self, link: &Link<'_>) -> Result<Written, EngineError> {
+        self.put_link(link).await
+    }
+
+    async fn delete_link(&mut self, key: LinkKey, time: u64) -> Result<bool, EngineError> {
+        self.session.begin().await?;
+        let hidden = self.hide_link(key, time).await;
+        self.session.end(hidden).await
+    }
+
+    async fn count_links(&mut self, id1: u64, link_type: u64) -> Result<i64, EngineError> {
+        let id = schema::count_id(id1, link_type);
+        let find = Find { limit: 1, ..Find::by(self.filter.write(|of| of.binary("_id", &id))) };
+        let (mut count, mut first) = (0, None);
+        let mut each =
+            |document: Document<'_>| keep(&mut first, schema::count(document).map(|found| count = found.count));
+        self.session.execute(Command::Find { of: COUNTS, find }, &mut each).await?;
+        first.map_or(Ok(count), Err)
+    }
+
+    async fn get_links(
+        &mut self,
+        id1: u64,
+        link_type: u64,
+        id2s: &[u64],
+        visit: VisitLink<'_>,
+    ) -> Result<u64, EngineError> {
+        if id2s.is_empty() {
+            return Ok(0);
+        }
+        let filter = self.filter.write(|of| {
+            of.document("_id", |of| {
+                of.array("$in", |of| {
+                    id2s.iter().for_each(|&id2| of.binary(&schema::link_id(LinkKey { link_type, id1, id2 })));
+                });
+            });
+        });
+        Self::find_links(&mut self.session, Find::by(filter), visit).await
+    }
+
+    async fn get_links_list(&mut self, query: &ListQuery, visit: VisitLink<'_>) -> Result<u64, EngineError> {
+        let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let filter = self.filter.write(|of| {
+            of.int("id1", number(query.id1));
+            of.int("link_type", number(query.link_type));
+            of.document("time", |of| {
+                of.int("$gte", number(query.from_time));
+                // Up to the bound itself: of those that equal an inclusive one, SecantusDB 0.7.0b3 does not find all.
+                of.int("$lt", number(query.to_time.saturating_add(1)));
+            });
+            of.small("visibility", 1);
+        });
+        let find = Find {
+            sort: self.newest_first.get(),
+            projection: self.covered.get(),
+            skip: short(query.offset),
+            limit: short(query.limit),
+            ..Find::by(filter)
+        };
+        Self::find_links(&mut self.session, find, visit).await
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
+    }
+}

@@ -1,0 +1,113 @@
+//! Full scans over documents, in pages.
+
+use rumba_core::bson::{Document, DocumentBuf, Writer};
+use rumba_core::document::{Command, Find};
+use rumba_core::error::EngineError;
+
+use super::schema::{self, COUNTS, ENTRY, INDEX, LINKS, NODES, number};
+use super::{DocumentGraph, keep};
+use crate::graph::{GraphScan, IndexKey, LinkKey, VisitCount, VisitLink, VisitNode};
+
+/// In rising order of these.
+fn rising(names: &[&str]) -> DocumentBuf {
+    DocumentBuf::of(|of| names.iter().for_each(|name| of.small(name, 1)))
+}
+
+/// All documents, or those whose `_id` is behind one.
+fn behind(id: Option<impl FnOnce(&mut Writer<'_>)>) -> DocumentBuf {
+    DocumentBuf::of(|of| {
+        if let Some(id) = id {
+            of.document("_id", id);
+        }
+    })
+}
+
+/// All entries of the index, or those behind one: the same up to some place, and larger there.
+fn behind_entry(after: Option<IndexKey>) -> DocumentBuf {
+    DocumentBuf::of(|of| {
+        let Some(values) = after.map(|entry| schema::entry(&entry)) else { return };
+        of.array("$or", |of| {
+            for last in 0..ENTRY.len() {
+                of.document(|of| {
+                    ENTRY[..last].iter().zip(values).for_each(|(name, value)| of.int(name, value));
+                    of.document(ENTRY[last], |of| of.int("$gt", values[last]));
+                });
+            }
+        });
+    })
+}
+
+impl DocumentGraph {
+    /// Visits a page of a collection.
+    async fn page<T>(
+        &mut self,
+        of: &str,
+        find: Find<'_>,
+        read: impl Fn(Document<'_>, &mut T) -> Result<(), EngineError>,
+        visit: &mut T,
+    ) -> Result<u64, EngineError>
+    where
+        T: ?Sized,
+    {
+        let mut first = None;
+        let mut each = |document: Document<'_>| keep(&mut first, read(document, visit));
+        let done = self.session.execute(Command::Find { of, find }, &mut each).await?;
+        first.map_or(Ok(done.documents), Err)
+    }
+}
+
+/// A page's limit as sessions count.
+fn short(limit: u64) -> u32 {
+    u32::try_from(limit).unwrap_or(u32::MAX)
+}
+
+impl GraphScan for DocumentGraph {
+    async fn scan_nodes(&mut self, after: Option<u64>, limit: u64, visit: VisitNode<'_>) -> Result<u64, EngineError> {
+        let (order, filter) =
+            (rising(&["_id"]), behind(after.map(|id| move |of: &mut Writer<'_>| of.int("$gt", number(id)))));
+        let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
+        self.page(NODES, find, |document, visit| schema::node(document).map(|node| visit(&node)), visit).await
+    }
+
+    async fn scan_links(
+        &mut self,
+        after: Option<LinkKey>,
+        limit: u64,
+        visit: VisitLink<'_>,
+    ) -> Result<u64, EngineError> {
+        let after = after.map(|key| move |of: &mut Writer<'_>| of.binary("$gt", &schema::link_id(key)));
+        let (order, filter) = (rising(&["_id"]), behind(after));
+        let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
+        self.page(LINKS, find, |document, visit| schema::link(document).map(|link| visit(&link)), visit).await
+    }
+
+    async fn scan_index(
+        &mut self,
+        after: Option<IndexKey>,
+        limit: u64,
+        visit: VisitLink<'_>,
+    ) -> Result<u64, EngineError> {
+        let (order, filter, covered) = (rising(&ENTRY), behind_entry(after), schema::covered());
+        let find = Find {
+            sort: order.get(),
+            projection: covered.get(),
+            limit: short(limit),
+            index: INDEX,
+            ..Find::by(filter.get())
+        };
+        self.page(LINKS, find, |document, visit| schema::link(document).map(|link| visit(&link)), visit).await
+    }
+
+    async fn scan_counts(
+        &mut self,
+        after: Option<(u64, u64)>,
+        limit: u64,
+        visit: VisitCount<'_>,
+    ) -> Result<u64, EngineError> {
+        let after = after
+            .map(|(id1, link_type)| move |of: &mut Writer<'_>| of.binary("$gt", &schema::count_id(id1, link_type)));
+        let (order, filter) = (rising(&["_id"]), behind(after));
+        let find = Find { sort: order.get(), limit: short(limit), ..Find::by(filter.get()) };
+        self.page(COUNTS, find, |document, visit| schema::count(document).map(|count| visit(&count)), visit).await
+    }
+}

@@ -1,0 +1,174 @@
+//! How nodes, links and counts are documents: the collections and values of the published
+//! store for documents (mdcallag/linkbench, `LinkStoreMongoDb2`).
+
+use rumba_core::bson::{Document, DocumentBuf, Malformed, Writer};
+use rumba_core::error::EngineError;
+
+use crate::graph::{IndexKey, Link, LinkCount, LinkKey, Node};
+
+pub const NODES: &str = "nodetable";
+pub const LINKS: &str = "linktable";
+pub const COUNTS: &str = "counttable";
+/// The index that lists go by. Its columns are those of the tables' own index.
+pub const INDEX: &str = "id1_type";
+const INDEXED: [&str; 7] = ["id1", "link_type", "visibility", "time", "id2", "version", "data"];
+/// What an entry of it is found by.
+pub const ENTRY: [&str; 5] = ["id1", "link_type", "visibility", "time", "id2"];
+
+/// What makes the collections: no transaction may, on older servers.
+pub fn collections() -> [DocumentBuf; 3] {
+    [NODES, LINKS, COUNTS].map(|name| DocumentBuf::of(|of| of.text("create", name)))
+}
+
+/// What makes the index.
+pub fn index() -> DocumentBuf {
+    DocumentBuf::of(|of| {
+        of.text("createIndexes", LINKS);
+        of.array("indexes", |of| {
+            of.document(|of| {
+                of.document("key", |of| INDEXED.iter().for_each(|name| of.small(name, 1)));
+                of.text("name", INDEX);
+            });
+        });
+    })
+}
+
+/// Shows what the index holds and nothing else, so that no document is read for it.
+pub fn covered() -> DocumentBuf {
+    DocumentBuf::of(|of| {
+        INDEXED.iter().for_each(|name| of.small(name, 1));
+        of.small("_id", 0);
+    })
+}
+
+/// A link's `_id`: its numbers one behind the other, which sort as the primary key of the tables does.
+pub fn link_id(key: LinkKey) -> [u8; 24] {
+    let mut id = [0; 24];
+    for (place, number) in id.chunks_exact_mut(8).zip([key.link_type, key.id1, key.id2]) {
+        place.copy_from_slice(&number.to_be_bytes());
+    }
+    id
+}
+
+/// A count's `_id`, likewise.
+pub fn count_id(id1: u64, link_type: u64) -> [u8; 16] {
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&id1.to_be_bytes());
+    id[8..].copy_from_slice(&link_type.to_be_bytes());
+    id
+}
+
+/// Ids and times stay below 2^63; "no upper bound" becomes the largest.
+pub fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A node's values but its `_id`.
+pub fn put_node(of: &mut Writer<'_>, node: &Node<'_>) {
+    of.small("type", node.node_type as i32);
+    put_node_change(of, node);
+}
+
+/// What an update of a node sets.
+pub fn put_node_change(of: &mut Writer<'_>, node: &Node<'_>) {
+    of.int("version", number(node.version));
+    of.small("time", node.time as i32);
+    of.binary("data", node.data);
+}
+
+/// A link's values that never change.
+pub fn put_link_key(of: &mut Writer<'_>, key: LinkKey) {
+    of.int("id1", number(key.id1));
+    of.int("link_type", number(key.link_type));
+    of.int("id2", number(key.id2));
+}
+
+/// A link's other values.
+pub fn put_link_change(of: &mut Writer<'_>, link: &Link<'_>) {
+    of.small("visibility", i32::from(link.visible));
+    of.small("version", link.version as i32);
+    of.int("time", number(link.time));
+    of.binary("data", link.data);
+}
+
+/// A count. Its version counts its making too, as `$inc` does where nothing was.
+pub fn put_count(of: &mut Writer<'_>, count: &LinkCount) {
+    of.binary("_id", &count_id(count.id1, count.link_type));
+    of.int("id", number(count.id1));
+    of.int("link_type", number(count.link_type));
+    of.int("count", count.count);
+    of.int("version", number(count.version + 1));
+    of.int("time", number(count.time));
+}
+
+/// What an entry of the index begins with, so that pages can go on behind it.
+pub fn entry(key: &IndexKey) -> [i64; 5] {
+    [number(key.id1), number(key.link_type), i64::from(key.visible), number(key.time), number(key.id2)]
+}
+
+pub fn node(document: Document<'_>) -> Result<Node<'_>, EngineError> {
+    read("node", document, |document| {
+        Ok(Node {
+            id: document.int("_id")? as u64,
+            node_type: document.int("type")? as u32,
+            version: document.int("version")? as u64,
+            time: document.int("time")? as u32,
+            data: document.blob("data")?,
+        })
+    })
+}
+
+/// Read in one pass: there are thousands in a list.
+pub fn link(document: Document<'_>) -> Result<Link<'_>, EngineError> {
+    read("link", document, |document| {
+        let mut link = Link { key: LinkKey::default(), visible: false, version: 0, time: 0, data: &[] };
+        let mut found = 0_u32;
+        for element in document.iter() {
+            let (name, value) = element?;
+            let int = || value.int().ok_or(Malformed("a number is missing"));
+            found += 1;
+            match name {
+                b"id1" => link.key.id1 = int()? as u64,
+                b"link_type" => link.key.link_type = int()? as u64,
+                b"id2" => link.key.id2 = int()? as u64,
+                b"visibility" => link.visible = int()? != 0,
+                b"version" => link.version = int()? as u32,
+                b"time" => link.time = int()? as u64,
+                b"data" => link.data = value.bytes().ok_or(Malformed("a payload is missing"))?,
+                _ => found -= 1,
+            }
+        }
+        if found == INDEXED.len() as u32 { Ok(link) } else { Err(Malformed("a value is missing")) }
+    })
+}
+
+pub fn count(document: Document<'_>) -> Result<LinkCount, EngineError> {
+    read("count", document, |document| {
+        Ok(LinkCount {
+            id1: document.int("id")? as u64,
+            link_type: document.int("link_type")? as u64,
+            count: document.int("count")?,
+            time: document.int("time")? as u64,
+            version: (document.int("version")? as u64).saturating_sub(1),
+        })
+    })
+}
+
+/// Whether a link was visible, as a change shows it.
+pub fn visibility(document: Document<'_>) -> Result<bool, EngineError> {
+    read("link", document, |document| Ok(document.int("visibility")? != 0))
+}
+
+#[inline]
+fn read<'a, T>(
+    what: &str,
+    document: Document<'a>,
+    values: impl FnOnce(Document<'a>) -> Result<T, Malformed>,
+) -> Result<T, EngineError> {
+    values(document).map_err(|error| broken(what, error, document))
+}
+
+#[cold]
+fn broken(what: &str, error: Malformed, document: Document<'_>) -> EngineError {
+    EngineError::failed("find", format!("{document:?} is no {what}: {error}"))
+}

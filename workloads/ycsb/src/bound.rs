@@ -1,0 +1,170 @@
+//! YCSB with its settings taken.
+
+use std::sync::Arc;
+
+use rumba_core::check::Check;
+use rumba_core::engine::{Family, Schema, Session};
+use rumba_core::error::EngineError;
+use rumba_core::kv::KvSession;
+use rumba_core::setting::{SettingError, Settings};
+use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
+
+use crate::conditions::conditions;
+use crate::inserted::Inserted;
+use crate::kv_store::KvStore;
+use crate::load::{Loader, Progress};
+use crate::profile::Kind;
+use crate::settings::Config;
+use crate::sql_store::{Needs, SqlInspector, SqlLoader, SqlStore, Uses};
+use crate::sql_text::create;
+use crate::stream::Stream;
+use crate::tally::Tallies;
+use crate::verify::{Expected, verify};
+use crate::watched::Watched;
+
+/// The types of operations, in the order of [`Kind::ALL`]. A mix has those that occur in it.
+const OPS: [OpInfo; 5] = [
+    OpInfo::main("read", "rd", 1),
+    OpInfo::main("update", "up", 2),
+    OpInfo::main("insert", "in", 3),
+    OpInfo::main("scan", "sc", 4),
+    OpInfo::main("read_modify_write", "rmw", 5),
+];
+
+/// The name in [`State`] of the first record that nobody has inserted.
+const NEXT_RECORD: &str = "next_record";
+
+/// YCSB with its settings taken, and what the clients of one instance share.
+pub struct YcsbBound {
+    config: Arc<Config>,
+    inserted: Arc<Inserted>,
+    progress: Arc<Progress>,
+    tallies: Tallies,
+}
+
+impl YcsbBound {
+    /// Takes the settings.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let config = Config::new(settings)?;
+        Ok(Self {
+            inserted: Arc::new(Inserted::new(config.records)),
+            progress: Arc::default(),
+            tallies: Tallies::new(Watched::new(&config)),
+            config: Arc::new(config),
+        })
+    }
+
+    fn kv(&self, session: Box<dyn KvSession>) -> KvStore {
+        kv_store(session, &self.config)
+    }
+}
+
+/// A store over keys and values, with room for any record.
+pub fn kv_store(session: Box<dyn KvSession>, config: &Config) -> KvStore {
+    KvStore::new(session, config.fields, config.longest_record() + 4 * config.fields)
+}
+
+/// The statements that a mix needs.
+fn needs(config: &Config) -> Needs {
+    let modifies = config.does(Kind::ReadModifyWrite);
+    Needs {
+        fields: config.fields,
+        reads: Uses::of(config.reads_all, config.does(Kind::Read) || modifies),
+        scans: Uses::of(config.reads_all, config.does(Kind::Scan)),
+        writes: Uses::of(config.writes_all, config.does(Kind::Update) || modifies),
+        inserts: config.does(Kind::Insert),
+    }
+}
+
+impl Bound for YcsbBound {
+    fn schema(&self, family: Family) -> Schema<'_> {
+        crate::schema(family)
+    }
+
+    fn ops(&self) -> Ops {
+        self.config.kinds().into_iter().map(|kind| OPS[kind as usize].clone()).collect()
+    }
+
+    fn load_stages(&self) -> Vec<LoadStage> {
+        vec![LoadStage::new("records", true, [OpInfo::new("load_records")])]
+    }
+
+    fn expected_rows(&self) -> u64 {
+        self.config.records
+    }
+
+    fn expected_logical_bytes(&self) -> u64 {
+        (self.config.records as f64 * self.config.mean_record()) as u64
+    }
+
+    fn conditions(&self) -> Vec<(String, String)> {
+        conditions(&self.config)
+    }
+
+    fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
+        let Session::Sql(session) = session else { return Ok(()) };
+        let table = create(self.config.fields, session.table_options());
+        session.run(&table)
+    }
+
+    fn loader(
+        &self,
+        _stage: usize,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let (config, progress, tally) = (self.config.clone(), self.progress.clone(), self.tallies.loader());
+        Ok(match session {
+            Session::Kv(session) => Box::new(Loader::new(self.kv(session), config, progress, tally, at, seed)),
+            Session::Sql(session) => {
+                let store = SqlLoader::new(session, config.fields)?;
+                Box::new(Loader::new(store, config, progress, tally, at, seed))
+            }
+            other => return Err(other.unserved("ycsb")),
+        })
+    }
+
+    fn logical_bytes(&self) -> u64 {
+        self.tallies.sums().bytes
+    }
+
+    fn state(&self) -> State {
+        let mut state = self.tallies.state();
+        state.insert(NEXT_RECORD.to_owned(), self.inserted.next());
+        state
+    }
+
+    fn restore(&self, state: &State) -> Result<(), EngineError> {
+        let missing = |name: &str| EngineError::failed("ycsb's state", format!("{name} is missing in it"));
+        let next = *state.get(NEXT_RECORD).ok_or_else(|| missing(NEXT_RECORD))?;
+        self.tallies.restore(state).map_err(missing)?;
+        self.inserted.set(next);
+        Ok(())
+    }
+
+    fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
+        let (config, inserted) = (self.config.clone(), self.inserted.clone());
+        Ok(match session {
+            Session::Kv(session) => {
+                let store = self.kv(session);
+                Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
+            }
+            Session::Sql(session) => {
+                let store = SqlStore::new(session, needs(&config))?;
+                Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
+            }
+            other => return Err(other.unserved("ycsb")),
+        })
+    }
+
+    fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
+        let expected = Expected { config: &self.config, tallies: &self.tallies, next_record: self.inserted.next() };
+        match session {
+            Session::Kv(session) => verify(&mut self.kv(session), &expected),
+            Session::Sql(session) => verify(&mut SqlInspector::new(session)?, &expected),
+            other => Err(other.unserved("ycsb")),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a reader of the numbers must know about the records and the mix.
+
+use crate::choice::Requests;
+use crate::profile::Kind;
+use crate::settings::{Config, ScanLengths};
+use crate::value::{LONG, Lengths};
+
+/// The conditions, by name.
+pub fn conditions(config: &Config) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("mix", mix(config)),
+        ("records", records(config)),
+        ("requests", requests(config)),
+        ("keys", keys(config)),
+    ];
+    if config.does(Kind::Scan) {
+        all.push(("scans", scans(config)));
+    }
+    if config.lengths.bounds().0 < LONG {
+        all.push((
+            "short values",
+            format!(
+                "values of fewer than {LONG} bytes say whose they are and not who wrote them: lost updates among them \
+                 are not seen"
+            ),
+        ));
+    }
+    all.into_iter().map(|(name, value)| (format!("ycsb {name}"), value)).collect()
+}
+
+fn mix(config: &Config) -> String {
+    let share = |kind: Kind| {
+        let name = match kind {
+            Kind::Read => "reads",
+            Kind::Update => "updates",
+            Kind::Insert => "inserts",
+            Kind::Scan => "scans",
+            Kind::ReadModifyWrite => "read-modify-writes",
+        };
+        format!("{}% {name}", percent(config.mix[kind as usize]))
+    };
+    let shares: Vec<String> = config.kinds().into_iter().map(share).collect();
+    let is_changed = config.mix != config.profile.mix;
+    format!("profile {}{}: {}", config.profile.name, if is_changed { ", changed" } else { "" }, shares.join(", "))
+}
+
+/// A share in percent, with as many digits as it has.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+fn records(config: &Config) -> String {
+    let length = match config.lengths {
+        Lengths::Constant(length) => format!("{length} bytes"),
+        Lengths::Uniform(least, most) => format!("{least} to {most} bytes, all lengths alike"),
+        Lengths::Zipfian(least, most, _) => format!("{least} to {most} bytes, mostly short"),
+    };
+    let (reads, writes) = (asked(config.reads_all), asked(config.writes_all));
+    format!("{} of {} fields of {length}; reads ask for {reads}, updates write {writes}", config.records, config.fields)
+}
+
+fn asked(all: bool) -> &'static str {
+    if all { "all fields" } else { "one field" }
+}
+
+fn requests(config: &Config) -> String {
+    match config.requests {
+        Requests::Uniform => "uniform over the loaded records".to_owned(),
+        Requests::Zipfian { range } if range > config.records => format!(
+            "zipfian 0.99 over 10^10 ranks, scattered over {range} records: the loaded ones, and twice as many new ones as {} \
+             operations insert; those that are not there yet are drawn again",
+            config.records
+        ),
+        Requests::Zipfian { .. } => "zipfian 0.99 over 10^10 ranks, scattered over the loaded records".to_owned(),
+        Requests::Latest => "latest: zipfian 0.99 over the ages of the records that are there".to_owned(),
+        Requests::Hotspot { hot, share } => {
+            format!("hotspot: {}% of the operations go to the first {hot} records", percent(share))
+        }
+        Requests::Sequential => "sequential: the loaded records in turn".to_owned(),
+        Requests::Exponential { rate } => {
+            format!("exponential over the ages of the records that are there, {:.0} on average", 1.0 / rate)
+        }
+    }
+}
+
+fn keys(config: &Config) -> String {
+    let form = if config.keys.is_hashed { "numbers scattered by FNV-1" } else { "numbers in order" };
+    match config.keys.digits {
+        1 => format!("user and {form}"),
+        digits => format!("user and {form}, at least {digits} digits"),
+    }
+}
+
+fn scans(config: &Config) -> String {
+    match config.scans {
+        ScanLengths::Uniform(least, most) => format!("{least} to {most} records, all lengths alike"),
+        ScanLengths::Zipfian(least, _) => format!("{least} records and more, mostly few"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+
+    #[test]
+    fn the_reader_is_told_the_mix_and_what_is_not_seen() {
+        let told = |pairs: &[(&str, Value)]| {
+            let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            conditions(&Config::new(&Settings(settings.collect())).unwrap())
+        };
+        let of = |told: &[(String, String)], name: &str| {
+            told.iter().find(|(known, _)| known == name).map(|(_, words)| words.clone())
+        };
+        let plain = told(&[]);
+        assert_eq!(of(&plain, "ycsb mix").unwrap(), "profile a: 50% reads, 50% updates");
+        assert_eq!((of(&plain, "ycsb scans"), of(&plain, "ycsb short values")), (None, None));
+        let text = |text: &str| Value::Text(text.to_owned());
+        let scans = told(&[("profile", text("e")), ("fieldlengthdistribution", text("uniform"))]);
+        assert_eq!(of(&scans, "ycsb scans").unwrap(), "1 to 100 records, all lengths alike");
+        assert!(of(&scans, "ycsb requests").unwrap().contains("scattered over 1100000 records"));
+        assert!(of(&scans, "ycsb short values").unwrap().contains("fewer than 25 bytes"));
+    }
+}

@@ -1,0 +1,189 @@
+//! Whether an engine's sessions carry YCSB: the same random operations run against an adapter and an oracle in memory, and
+//! every answer and the final content are compared.
+
+use std::ops::Range;
+
+use rand::SeedableRng;
+use rumba_core::engine::Session;
+use rumba_core::error::EngineError;
+use rumba_core::kv::KvSession;
+use rumba_core::worker::block_on;
+use rumba_workload_kit::conformance::{kv, sql};
+use rumba_workload_kit::{Random, below};
+
+use crate::keys::{Key, KeyForm};
+use crate::kv_store::KvStore;
+use crate::oracle::Oracle;
+use crate::sql_store::{Needs, SqlInspector, SqlLoader, SqlStore, Uses};
+use crate::sql_text::create;
+use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, Wanted};
+
+/// Records have numbers below this; few, so that operations meet.
+const RECORDS: u64 = 120;
+/// Those below this are loaded.
+const LOADED: u64 = 50;
+const FIELDS: usize = 3;
+/// All of what operations may ask for.
+const BOTH: Uses = Uses { all: true, one: true };
+const KEYS: KeyForm = KeyForm { is_hashed: true, digits: 1 };
+
+/// Runs `steps` random operations of `seed` over sessions from `open`, which must all belong to one new, empty instance that
+/// was opened with [`crate::schema`]; more than one session is asked for.
+///
+/// # Errors
+/// The first answer or record that differs from the oracle's, in words.
+pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -> Result<(), String> {
+    let wrong = |error: EngineError| format!("seed {seed}: {error}");
+    let mut oracle = Oracle::default();
+    match open() {
+        Session::Kv(session) => {
+            load(&mut of_kv(session), &mut oracle, seed).map_err(wrong)?;
+            let stores = [kv(open())?, kv(open())?].map(of_kv);
+            run(stores.into(), &mut oracle, seed, steps)?;
+            compare(&mut of_kv(kv(open())?), &oracle, seed)
+        }
+        Session::Sql(mut session) => {
+            let table = create(FIELDS, session.table_options());
+            session.run(&table).map_err(wrong)?;
+            load(&mut SqlLoader::new(session, FIELDS).map_err(wrong)?, &mut oracle, seed).map_err(wrong)?;
+            let needs = Needs { fields: FIELDS, reads: BOTH, scans: BOTH, writes: BOTH, inserts: true };
+            let mut stores = Vec::new();
+            for _ in 0..2 {
+                stores.push(SqlStore::new(sql(open())?, needs).map_err(wrong)?);
+            }
+            run(stores, &mut oracle, seed, steps)?;
+            compare(&mut SqlInspector::new(sql(open())?).map_err(wrong)?, &oracle, seed)
+        }
+        other => Err(other.unserved("ycsb").to_string()),
+    }
+}
+
+fn of_kv(session: Box<dyn KvSession>) -> KvStore {
+    KvStore::new(session, FIELDS, 64)
+}
+
+/// Any printable bytes, those among them that texts of SQL escape; now and then many.
+fn values(random: &mut Random, fields: Range<usize>) -> Values {
+    let mut values = Values::default();
+    values.fill(fields, |out, _| {
+        let length = if below(random, 50) == 0 { 400 } else { 1 + below(random, 40) };
+        out.extend((0..length).map(|_| b' ' + below(random, 95) as u8));
+    });
+    values
+}
+
+fn load(loader: &mut impl Load, oracle: &mut Oracle, seed: u64) -> Result<(), EngineError> {
+    let mut random = Random::seed_from_u64(seed);
+    for batch in 0..2 {
+        loader.clear_staged();
+        for record in (0..LOADED).filter(|record| record % 2 == batch) {
+            let (key, values) = (KEYS.key(record), values(&mut random, 0..FIELDS));
+            loader.stage(&key, &values);
+            oracle.put(&key, &values);
+        }
+        block_on(loader.load_staged())?;
+    }
+    Ok(())
+}
+
+/// One random operation.
+#[derive(Clone, Debug)]
+enum Step {
+    Read(u64, Wanted),
+    Update(u64, Values),
+    Insert(u64, Values),
+    Scan(u64, u64, Wanted),
+    ReadModifyWrite(u64, Wanted, Values),
+}
+
+fn draw(random: &mut Random, inserted: u64) -> Step {
+    let record = below(random, RECORDS);
+    let field = below(random, FIELDS as u64) as usize;
+    let wanted = if below(random, 2) == 0 { Wanted::All } else { Wanted::One(field) };
+    let written = if below(random, 3) == 0 { 0..FIELDS } else { field..field + 1 };
+    match below(random, 12) {
+        0..=2 => Step::Read(record, wanted),
+        3..=5 => Step::Update(record, values(random, written)),
+        6 if inserted < RECORDS => Step::Insert(inserted, values(random, 0..FIELDS)),
+        6..=8 => Step::Scan(record, 1 + below(random, 9), wanted),
+        _ => Step::ReadModifyWrite(record, wanted, values(random, written)),
+    }
+}
+
+/// What an operation answered, with every field that it visited.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    answer: u64,
+    /// Of a write: by how many bytes the record grew, where the store tells.
+    growth: Option<i64>,
+    fields: Vec<(usize, String)>,
+}
+
+fn apply(store: &mut impl Store, step: &Step) -> Result<Told, EngineError> {
+    let mut told = Told::default();
+    let fields = &mut told.fields;
+    let visit: VisitField<'_> =
+        &mut |field, content| fields.push((field, String::from_utf8_lossy(content).into_owned()));
+    let key = |record: &u64| -> Key { KEYS.key(*record) };
+    let written = match step {
+        Step::Read(record, wanted) => {
+            told.answer = u64::from(block_on(store.read(&key(record), *wanted, visit))?);
+            return Ok(told);
+        }
+        Step::Scan(record, count, wanted) => {
+            told.answer = block_on(store.scan(&key(record), *count, *wanted, visit))?;
+            return Ok(told);
+        }
+        Step::Insert(record, values) => {
+            block_on(store.insert(&key(record), values))?;
+            return Ok(told);
+        }
+        Step::Update(record, values) => block_on(store.update(&key(record), values))?,
+        Step::ReadModifyWrite(record, wanted, values) => {
+            block_on(store.read_modify_write(&key(record), *wanted, values, visit))?
+        }
+    };
+    (told.answer, told.growth) = (u64::from(written.found), written.growth);
+    Ok(told)
+}
+
+fn run<S: Store>(mut stores: Vec<S>, oracle: &mut Oracle, seed: u64, steps: usize) -> Result<(), String> {
+    let mut random = Random::seed_from_u64(seed ^ 0x5EED);
+    let mut inserted = LOADED;
+    for number in 0..steps {
+        let step = draw(&mut random, inserted);
+        inserted += u64::from(matches!(step, Step::Insert(..)));
+        let which = below(&mut random, stores.len() as u64) as usize;
+        let at = || format!("seed {seed}, step {number}, session {which}, {step:?}");
+        let told = apply(&mut stores[which], &step).map_err(|error| format!("{}: {error}", at()))?;
+        let mut right = apply(oracle, &step).map_err(|error| format!("{}: {error}", at()))?;
+        // A store need not tell the growth; what it tells must be right.
+        right.growth = told.growth.and(right.growth);
+        if told != right {
+            return Err(format!("{}: answered {told:?}, right is {right:?}", at()));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the whole table, read in small pages.
+fn compare(table: &mut impl Inspect, oracle: &Oracle, seed: u64) -> Result<(), String> {
+    const PAGE: u64 = 11;
+    let mut found: Vec<(Vec<u8>, Vec<Vec<u8>>)> = Vec::new();
+    loop {
+        let after = found.last().map(|(key, _)| key.clone());
+        let mut visit = |key: &[u8], fields: &dyn Fields| {
+            let content = (0..fields.count()).map(|field| fields.get(field).to_vec());
+            found.push((key.to_vec(), content.collect()));
+        };
+        let met = table.page(after.as_deref(), PAGE, &mut visit).map_err(|error| format!("seed {seed}: {error}"))?;
+        if met < PAGE {
+            break;
+        }
+    }
+    let right: Vec<_> = oracle.rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect();
+    let differs = (0..found.len().max(right.len())).find(|&row| found.get(row) != right.get(row));
+    differs.map_or(Ok(()), |row| {
+        Err(format!("seed {seed}, record {row}: the engine has {:?}, right is {:?}", found.get(row), right.get(row)))
+    })
+}

@@ -1,0 +1,131 @@
+//! Numbers for new records, and up to which all are there.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Inserts that can be under way behind the oldest one. If more are, records from there on are chosen by nobody.
+const WINDOW: u64 = 1 << 20;
+
+/// A counter with a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// The numbers of records, shared by all clients of an instance. Clients that insert touch it with every insert, for the
+/// next key and what is there are the same for all of them; others read one number that changes as seldom.
+#[derive(Debug)]
+pub struct Inserted {
+    next: Padded,
+    there: Padded,
+    is_advanced: AtomicBool,
+    /// A bit for each insert that has ended before one that began earlier.
+    ended: Box<[AtomicU64]>,
+}
+
+impl Inserted {
+    /// So many records are there, numbered from 0.
+    pub fn new(records: u64) -> Self {
+        Self {
+            next: Padded(AtomicU64::new(records)),
+            there: Padded(AtomicU64::new(records)),
+            is_advanced: AtomicBool::new(false),
+            ended: (0..WINDOW / 64).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// Goes on from a number that nobody has got, before any client has asked.
+    pub fn set(&self, next: u64) {
+        self.next.0.store(next, Relaxed);
+        self.there.0.store(next, Relaxed);
+    }
+
+    /// A number that nobody has got.
+    pub fn claim(&self) -> u64 {
+        self.next.0.fetch_add(1, Relaxed)
+    }
+
+    /// The first number that nobody has got.
+    pub fn next(&self) -> u64 {
+        self.next.0.load(Relaxed)
+    }
+
+    /// All inserts of numbers below this have ended.
+    #[inline]
+    pub fn there(&self) -> u64 {
+        self.there.0.load(Acquire)
+    }
+
+    fn bit(&self, number: u64) -> (&AtomicU64, u64) {
+        let place = number % WINDOW;
+        (&self.ended[(place / 64) as usize], 1 << (place % 64))
+    }
+
+    /// The insert of a number has ended, whatever came of it.
+    pub fn end(&self, number: u64) {
+        if number >= self.there() + WINDOW {
+            return;
+        }
+        let (word, bit) = self.bit(number);
+        word.fetch_or(bit, SeqCst);
+        // Who comes while another advances leaves it to that one, which looks again when it is done.
+        while !self.is_advanced.swap(true, SeqCst) {
+            self.advance();
+            self.is_advanced.store(false, SeqCst);
+            let (word, bit) = self.bit(self.there());
+            if word.load(SeqCst) & bit == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Takes in what has ended without a gap.
+    fn advance(&self) {
+        let mut there = self.there();
+        loop {
+            let (word, bit) = self.bit(there);
+            if word.load(Acquire) & bit == 0 {
+                return;
+            }
+            word.fetch_and(!bit, AcqRel);
+            there += 1;
+            self.there.0.store(there, Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_ends_before_the_oldest_insert_that_is_under_way() {
+        let inserted = Inserted::new(100);
+        let [first, second, third] = [(); 3].map(|()| inserted.claim());
+        assert_eq!((first, second, third, inserted.there()), (100, 101, 102, 100));
+        inserted.end(second);
+        assert_eq!(inserted.there(), 100);
+        inserted.end(first);
+        assert_eq!(inserted.there(), 102);
+        inserted.end(third);
+        assert_eq!((inserted.there(), inserted.next()), (103, 103));
+    }
+
+    #[test]
+    fn the_window_comes_round_for_many_clients_at_once() {
+        let inserted = Inserted::new(7);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..600_000 {
+                        // Nobody is so far ahead of one that stands still.
+                        while inserted.next() > inserted.there() + WINDOW / 2 {
+                            std::thread::yield_now();
+                        }
+                        inserted.end(inserted.claim());
+                    }
+                });
+            }
+        });
+        assert_eq!((inserted.next(), inserted.there()), (2_400_007, 2_400_007));
+    }
+}

@@ -1,0 +1,186 @@
+//! The table over ordered keys and values: one space, a record the value of its key.
+//!
+//! A write to a part of a record is one transaction that reads it for update, so that writes to other fields are not lost.
+//! It touches one key alone: an engine that has no transactions need keep others from that one record, and no more.
+
+use rumba_core::error::EngineError;
+use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
+use rumba_core::worker::StatementCounts;
+use rumba_workload_kit::CountedKv;
+
+use crate::keys::Key;
+use crate::record::{self, Record};
+use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
+
+/// The table. Scans share no more of their keys than all keys do.
+pub const SPACES: [KeySpace; 1] = [KeySpace { name: "usertable", scan_prefix: 0, derived: false }];
+const TABLE: SpaceId = 0;
+
+/// Sorts after every key.
+const END: [u8; 1] = [0xFF];
+
+/// The adapter, of clients and of loaders.
+pub struct KvStore {
+    session: CountedKv,
+    /// How many fields a record has.
+    fields: usize,
+    /// What was read.
+    value: Vec<u8>,
+    /// What is to be written.
+    out: Vec<u8>,
+    batch: Batch,
+}
+
+/// Remembers the first error that a visitor met; visitors cannot return one.
+fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
+    if let Err(error) = result
+        && first.is_none()
+    {
+        *first = Some(error);
+    }
+}
+
+impl KvStore {
+    /// A store of records of so many fields, of which no record is longer than so many bytes.
+    pub fn new(session: Box<dyn KvSession>, fields: usize, longest: usize) -> Self {
+        let buffer = || Vec::with_capacity(longest);
+        Self { session: CountedKv::new(session), fields, value: buffer(), out: buffer(), batch: Batch::default() }
+    }
+
+    /// Runs a transaction: commits it if the body says that it wrote something, undoes it if not or when it fails.
+    fn transact(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<Option<Written>, EngineError>,
+    ) -> Result<Written, EngineError> {
+        self.session.begin()?;
+        let ended = body(self).and_then(|written| match written {
+            Some(written) => self.session.commit().map(|()| written),
+            None => self.session.rollback().map(|()| Written::NOTHING),
+        });
+        if ended.is_err() {
+            // The first error says more than a second one could.
+            let _ = self.session.rollback();
+        }
+        ended
+    }
+
+    /// Writes some fields of a record, whose wanted fields it visits before.
+    fn change(&mut self, key: &Key, values: &Values, visit: impl FnOnce(&Record<'_>)) -> Result<Written, EngineError> {
+        self.transact(|store| {
+            if !store.session.get_for_update(TABLE, key.bytes(), &mut store.value)? {
+                return Ok(None);
+            }
+            let record = Record::of(&store.value, store.fields)?;
+            visit(&record);
+            let growth = Some(record.put_with(values, &mut store.out));
+            store.session.put(TABLE, key.bytes(), &store.out)?;
+            Ok(Some(Written { found: true, growth }))
+        })
+    }
+}
+
+impl Store for KvStore {
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+        let found = self.session.get(TABLE, key.bytes(), &mut self.value)?;
+        if found {
+            Record::of(&self.value, self.fields)?.visit(wanted, visit);
+        }
+        Ok(found)
+    }
+
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+        self.change(key, values, |_| {})
+    }
+
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {
+        let put = |store: &mut Self| {
+            record::put(&mut store.out, values);
+            store.session.put(TABLE, key.bytes(), &store.out)?;
+            Ok(Some(Written { found: true, growth: None }))
+        };
+        self.transact(put).map(drop)
+    }
+
+    async fn scan(
+        &mut self,
+        from: &Key,
+        count: u64,
+        wanted: Wanted,
+        visit: VisitField<'_>,
+    ) -> Result<u64, EngineError> {
+        let (mut first, fields) = (None, self.fields);
+        let scan = Scan { from: from.bytes(), to: &END, limit: usize::try_from(count).unwrap_or(usize::MAX) };
+        let met = self.session.scan(TABLE, scan, &mut |_, value| {
+            keep(&mut first, Record::of(value, fields).map(|record| record.visit(wanted, visit)));
+        })?;
+        first.map_or(Ok(met as u64), Err)
+    }
+
+    async fn read_modify_write(
+        &mut self,
+        key: &Key,
+        wanted: Wanted,
+        values: &Values,
+        visit: VisitField<'_>,
+    ) -> Result<Written, EngineError> {
+        self.change(key, values, |record| record.visit(wanted, visit))
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
+    }
+}
+
+impl Load for KvStore {
+    fn stage(&mut self, key: &Key, values: &Values) {
+        record::put(&mut self.out, values);
+        self.batch.push(TABLE, key.bytes(), &self.out);
+    }
+
+    async fn load_staged(&mut self) -> Result<(), EngineError> {
+        let loaded = self.session.load(&self.batch);
+        if loaded.is_err() {
+            // The first error says more than a second one could.
+            let _ = self.session.rollback();
+        }
+        loaded
+    }
+
+    fn clear_staged(&mut self) {
+        self.batch.clear();
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.session.take_statements()
+    }
+}
+
+/// What is no record of this workload's.
+struct NoRecord;
+
+impl Fields for NoRecord {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn get(&self, _field: usize) -> &[u8] {
+        &[]
+    }
+}
+
+impl Inspect for KvStore {
+    fn page(&mut self, after: Option<&[u8]>, limit: u64, visit: VisitRecord<'_>) -> Result<u64, EngineError> {
+        // The next longer byte string comes right behind a key.
+        let from = after.map(|key| [key, &[0]].concat()).unwrap_or_default();
+        let fields = self.fields;
+        let scan = Scan { from: &from, to: &END, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
+        let met = self.session.scan(TABLE, scan, &mut |key, value| match Record::of(value, fields)
+            .ok()
+            .filter(Record::is_exact)
+        {
+            Some(record) => visit(key, &record),
+            None => visit(key, &NoRecord),
+        })?;
+        Ok(met as u64)
+    }
+}

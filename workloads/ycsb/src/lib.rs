@@ -1,0 +1,79 @@
+//! The core workloads A to F of YCSB, the Yahoo! Cloud Serving Benchmark: reads, updates, inserts, scans and
+//! read-modify-writes of records of ten fields.
+//!
+//! `stream` draws a client's operations, with `choice` of the record; `store` is what a database does with them, with an
+//! adapter for keys and values (`kv_store`, `record`) and one for SQL (`sql_store`, `sql_text`), each held against an
+//! `oracle` by `conformance`. `value` makes fields that say who wrote them, `tally` and `watched` remember what was
+//! acknowledged, and `verify` proves that it is there.
+#![warn(missing_docs)]
+
+mod bound;
+mod choice;
+mod conditions;
+mod conformance;
+mod inserted;
+mod keys;
+mod kv_store;
+mod load;
+mod oracle;
+mod profile;
+mod record;
+mod settings;
+mod sql_store;
+mod sql_text;
+mod store;
+mod stream;
+mod tally;
+mod value;
+mod verify;
+mod watched;
+mod zipf;
+
+use rumba_core::engine::{Family, Schema};
+use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::sql::Dialect;
+use rumba_core::workload::{Bound, Test, Workload};
+
+pub use conformance::conformance;
+
+const FAMILIES: &[Family] =
+    &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+
+/// The YCSB workload.
+pub struct Ycsb;
+
+/// What YCSB needs an instance of a family to hold, whatever its settings.
+pub fn schema(family: Family) -> Schema<'static> {
+    if family == Family::KeyValue { Schema::KeyValue(&kv_store::SPACES) } else { Schema::BySession }
+}
+
+impl Workload for Ycsb {
+    fn name(&self) -> &'static str {
+        "ycsb"
+    }
+
+    fn about(&self) -> &'static str {
+        "the core workloads A to F of YCSB: reads, updates, inserts, scans and read-modify-writes of records by their key"
+    }
+
+    fn settings(&self) -> &'static [SettingInfo] {
+        settings::SETTINGS
+    }
+
+    fn families(&self) -> &'static [Family] {
+        FAMILIES
+    }
+
+    /// Every operation writes one record.
+    fn needs_transactions(&self) -> bool {
+        false
+    }
+
+    fn tests(&self, settings: &Settings) -> Result<Vec<Test>, SettingError> {
+        settings::tests(settings)
+    }
+
+    fn bind(&self, settings: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(bound::YcsbBound::new(settings)?))
+    }
+}

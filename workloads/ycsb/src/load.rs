@@ -1,0 +1,123 @@
+//! The load: records by their numbers, in batches that loaders claim. What is loaded depends on the settings alone, and not
+//! on who loads what.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rumba_core::error::EngineError;
+use rumba_core::worker::{ClientAddress, Op, OpKind, StatementCounts, Worker};
+use rumba_workload_kit::{Retry, client_seed, stream_seed};
+
+use crate::settings::Config;
+use crate::store::{Load, Values};
+use crate::tally::LoadTally;
+use crate::value::{Author, Owner, put_value};
+
+/// Records that are written together, at most.
+const BATCH: u64 = 1000;
+/// Bytes that are written together, about.
+const BATCH_BYTES: f64 = 1_048_576.0;
+/// Retries of one batch: some five minutes of waiting. A load that leaves records out would be worse than a slow one.
+const RETRIES: u32 = 60_000;
+
+/// What the loaders of an instance share: each touches it once per batch.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Progress(AtomicU64);
+
+/// A loader.
+pub struct Loader<S> {
+    store: S,
+    config: Arc<Config>,
+    progress: Arc<Progress>,
+    tally: LoadTally,
+    batch: u64,
+    values: Values,
+    bytes: u64,
+    /// The records that are staged and not yet loaded: a run that is stopped in between and started again must not lose
+    /// them.
+    staged: Option<Range<u64>>,
+    retry: Retry,
+}
+
+impl<S: Load> Loader<S> {
+    /// A loader that takes its share of the work.
+    pub fn new(
+        store: S,
+        config: Arc<Config>,
+        progress: Arc<Progress>,
+        tally: LoadTally,
+        at: ClientAddress,
+        seed: u64,
+    ) -> Self {
+        let batch = ((BATCH_BYTES / config.mean_record()) as u64).clamp(1, BATCH);
+        let values = Values::with_room(config.fields, config.longest_record());
+        // Those that conflict with each other must not wait in step.
+        let retry = Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1));
+        Self { store, config, progress, tally, batch, values, bytes: 0, staged: None, retry }
+    }
+
+    fn stage(&mut self, records: Range<u64>) {
+        self.store.clear_staged();
+        self.bytes = 0;
+        let Self { store, config, values, .. } = self;
+        for record in records.clone() {
+            let (key, owner) = (config.keys.key(record), Owner::of(record));
+            values.fill(0..config.fields, |out, field| {
+                put_value(out, &config.lengths, owner, field, Author::LOADER);
+            });
+            store.stage(&key, values);
+            self.bytes += (key.bytes().len() + values.len()) as u64;
+        }
+        self.staged = Some(records);
+    }
+}
+
+impl<S: Load> Worker for Loader<S> {
+    fn draw(&mut self) -> Option<OpKind> {
+        if self.staged.is_none() {
+            let first = self.progress.0.fetch_add(self.batch, Relaxed);
+            if first >= self.config.records {
+                return None;
+            }
+            self.stage(first..(first + self.batch).min(self.config.records));
+        }
+        Some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        let Some(records) = self.staged.clone() else { return Ok(Op::default()) };
+        let mut retries = 0;
+        while let Err(error) = self.store.load_staged().await {
+            if !error.is_conflict() {
+                return Err(explained(error));
+            }
+            if !self.retry.wait(retries + 1, &error).await {
+                let words = format!("records were given up after {retries} retries ({error}); load with fewer loaders");
+                return Err(EngineError::failed("load", words));
+            }
+            retries += 1;
+        }
+        self.staged = None;
+        self.tally.loaded(self.bytes);
+        Ok(Op { rows: records.end - records.start, retries, failed: false })
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.store.statements()
+    }
+}
+
+/// A lost connection as the end of the load: whether the records are in the database is not known.
+fn explained(error: EngineError) -> EngineError {
+    match error {
+        EngineError::CutOff(why) => EngineError::failed(
+            "load",
+            format!(
+                "{why}; whether the records at hand were written is not known, so the load cannot go on: run it again"
+            ),
+        ),
+        other => other,
+    }
+}

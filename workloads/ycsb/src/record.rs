@@ -1,0 +1,148 @@
+//! A record as the value of its key: the lengths of its fields, four bytes each, and their content.
+
+use rumba_core::error::EngineError;
+
+use crate::store::{Fields, Values, VisitField, Wanted};
+
+const LENGTH: usize = 4;
+
+/// Replaces `out` by a new record of all fields.
+pub fn put(out: &mut Vec<u8>, values: &Values) {
+    out.clear();
+    let fields = values.fields();
+    for field in fields.clone() {
+        let length = values.get(field).unwrap_or_default().len();
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+    }
+    for field in fields {
+        out.extend_from_slice(values.get(field).unwrap_or_default());
+    }
+}
+
+/// A record of so many fields, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    lengths: &'a [u8],
+    content: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record that a client got.
+    ///
+    /// # Errors
+    /// That it is shorter than its fields are. What lies behind them is for the proof of the data to find.
+    pub fn of(bytes: &'a [u8], fields: usize) -> Result<Self, EngineError> {
+        let record = bytes.split_at_checked(fields * LENGTH).map(|(lengths, content)| Self { lengths, content });
+        let record = record.ok_or_else(|| broken(bytes, fields))?;
+        let total: usize = (0..fields).map(|field| record.length(field)).sum();
+        if total <= record.content.len() { Ok(record) } else { Err(broken(bytes, fields)) }
+    }
+
+    /// Whether nothing lies behind the fields.
+    pub fn is_exact(&self) -> bool {
+        (0..self.count()).map(|field| self.length(field)).sum::<usize>() == self.content.len()
+    }
+
+    fn length(&self, field: usize) -> usize {
+        let bytes = self.lengths.get(field * LENGTH..(field + 1) * LENGTH).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize)
+    }
+
+    /// Visits the wanted fields in their order.
+    pub fn visit(&self, wanted: Wanted, visit: VisitField<'_>) {
+        let mut rest = self.content;
+        for field in 0..self.count() {
+            let (content, behind) = rest.split_at(self.length(field));
+            rest = behind;
+            if wanted == Wanted::All || wanted == Wanted::One(field) {
+                visit(field, content);
+            }
+        }
+    }
+
+    /// Makes the same record with new content of some fields; by how many bytes it has grown.
+    pub fn put_with(&self, values: &Values, out: &mut Vec<u8>) -> i64 {
+        out.clear();
+        let changed = values.fields();
+        out.extend_from_slice(self.lengths);
+        let mut rest = self.content;
+        let mut growth = 0;
+        for field in 0..self.count() {
+            let (content, behind) = rest.split_at(self.length(field));
+            rest = behind;
+            let Some(new) = values.get(field).filter(|_| changed.contains(&field)) else {
+                out.extend_from_slice(content);
+                continue;
+            };
+            out[field * LENGTH..(field + 1) * LENGTH].copy_from_slice(&(new.len() as u32).to_le_bytes());
+            out.extend_from_slice(new);
+            growth += new.len() as i64 - content.len() as i64;
+        }
+        growth
+    }
+}
+
+impl Fields for Record<'_> {
+    fn count(&self) -> usize {
+        self.lengths.len() / LENGTH
+    }
+
+    fn get(&self, field: usize) -> &[u8] {
+        let start: usize = (0..field).map(|before| self.length(before)).sum();
+        &self.content[start..start + self.length(field)]
+    }
+}
+
+#[cold]
+fn broken(bytes: &[u8], fields: usize) -> EngineError {
+    let words =
+        format!("a record of {} bytes is shorter than its {fields} fields: it is none of this workload", bytes.len());
+    EngineError::failed("reading a record", words)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn values(fields: std::ops::Range<usize>, letter: u8) -> Values {
+        let mut values = Values::default();
+        values.fill(fields, |out, field| out.extend(std::iter::repeat_n(letter, field + 1)));
+        values
+    }
+
+    fn content(record: &Record<'_>) -> Vec<String> {
+        let text = |field| String::from_utf8(record.get(field).to_vec()).unwrap();
+        (0..record.count()).map(text).collect()
+    }
+
+    #[test]
+    fn a_record_is_read_back_and_one_field_of_it_changed() {
+        let (mut bytes, mut changed) = (Vec::new(), Vec::new());
+        put(&mut bytes, &values(0..4, b'a'));
+        let record = Record::of(&bytes, 4).unwrap();
+        assert_eq!(content(&record), ["a", "aa", "aaa", "aaaa"]);
+        let mut longer = Values::default();
+        longer.fill(2..3, |out, _| out.extend_from_slice(b"seven b"));
+        assert_eq!(record.put_with(&longer, &mut changed), 4);
+        let record = Record::of(&changed, 4).unwrap();
+        assert_eq!(content(&record), ["a", "aa", "seven b", "aaaa"]);
+        assert!(record.is_exact());
+        let mut seen = Vec::new();
+        record.visit(Wanted::One(2), &mut |field, content| seen.push((field, content.to_vec())));
+        assert_eq!(seen, [(2, b"seven b".to_vec())]);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_record_and_what_has_more_is_seen() {
+        let mut bytes = Vec::new();
+        put(&mut bytes, &values(0..4, b'a'));
+        for end in 0..bytes.len() {
+            assert!(Record::of(&bytes[..end], 4).is_err(), "{end} bytes");
+        }
+        bytes.push(0);
+        assert!(!Record::of(&bytes, 4).unwrap().is_exact());
+        // What an engine that keeps nothing answers.
+        assert_eq!(content(&Record::of(&[0; 128], 10).unwrap()), [""; 10]);
+    }
+}

@@ -1,0 +1,302 @@
+//! YCSB's settings: the names of its properties where it has one.
+
+use rumba_core::setting::{Kind as Of, SettingError, SettingInfo, Settings, Value};
+use rumba_core::workload::Test;
+
+use crate::choice::Requests;
+use crate::keys::{KeyForm, MOST_DIGITS};
+use crate::profile::{Kind, NAMES, PROFILES, Profile};
+use crate::value::Lengths;
+use crate::zipf::Zipf;
+
+/// The most fields of a record.
+pub const MOST_FIELDS: usize = 256;
+
+const fn info(name: &'static str, kind: Of, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+const SHARE: Of = Of::Float(0.0, 1.0);
+const OF_PROFILE: &str = "of the profile";
+/// The setting that makes tests of several profiles.
+const PROFILES_OF: &str = "profiles";
+
+/// The proportions, in the order of [`Kind::ALL`].
+const MIX: [&str; 5] =
+    ["readproportion", "updateproportion", "insertproportion", "scanproportion", "readmodifywriteproportion"];
+
+/// Every setting.
+pub const SETTINGS: &[SettingInfo] = &[
+    info("profile", Of::Choice(NAMES), "a", "the core workload: its proportions, how records are chosen, longest scan"),
+    info(PROFILES_OF, Of::Text, "none", "tests: several core workloads over one load, in this order: \"a,b,c,d,e,f\""),
+    info("recordcount", Of::Int(1, 1 << 40), "1000000", "records that are loaded, about 1.1 kB each"),
+    info("fieldcount", Of::Int(1, MOST_FIELDS as i64), "10", "fields of a record"),
+    info("fieldlength", Of::Int(1, 65_535), "100", "bytes of a field; the most where they differ"),
+    info(
+        "fieldlengthdistribution",
+        Of::Choice(&["constant", "uniform", "zipfian"]),
+        "constant",
+        "how long fields are: all fieldlength bytes, from minfieldlength to it alike, or mostly short",
+    ),
+    info("minfieldlength", Of::Int(1, 65_535), "1", "the fewest bytes of a field, unless all are alike"),
+    info("readallfields", Of::Bool, "true", "reads and scans ask for all fields; false: for one that is drawn"),
+    info("writeallfields", Of::Bool, "false", "updates write all fields; false: one that is drawn"),
+    info("readproportion", SHARE, OF_PROFILE, "share of operations that read a record"),
+    info("updateproportion", SHARE, OF_PROFILE, "share of operations that update a record"),
+    info("insertproportion", SHARE, OF_PROFILE, "share of operations that insert a record"),
+    info(
+        "scanproportion",
+        SHARE,
+        OF_PROFILE,
+        "share of operations that read several records in the order of their keys",
+    ),
+    info("readmodifywriteproportion", SHARE, OF_PROFILE, "share of operations that read a record and update it"),
+    info(
+        "requestdistribution",
+        Of::Choice(&["uniform", "zipfian", "latest", "hotspot", "sequential", "exponential"]),
+        OF_PROFILE,
+        "how records are chosen",
+    ),
+    info("minscanlength", Of::Int(1, 1_000_000), "1", "fewest records of a scan"),
+    info("maxscanlength", Of::Int(1, 1_000_000), OF_PROFILE, "most records of a scan: 100 in e, else 1000"),
+    info(
+        "scanlengthdistribution",
+        Of::Choice(&["uniform", "zipfian"]),
+        "uniform",
+        "how many records a scan reads: all lengths alike, or mostly few",
+    ),
+    info(
+        "insertorder",
+        Of::Choice(&["hashed", "ordered"]),
+        "hashed",
+        "keys are the records' numbers scattered by a hash, or the numbers themselves",
+    ),
+    info("zeropadding", Of::Int(1, MOST_DIGITS as i64), "1", "digits that keys are filled up to with zeros"),
+    info("hotspotdatafraction", SHARE, "0.2", "hotspot: share of the records that is hot"),
+    info("hotspotopnfraction", SHARE, "0.8", "hotspot: share of the operations that goes to them"),
+    info(
+        "exponential_percentile",
+        Of::Float(1.0, 99.999),
+        "95",
+        "exponential: percent of the operations that go to the exponential_frac of the records that came last",
+    ),
+    info("exponential_frac", Of::Float(0.000_001, 1.0), "0.8571428571", "exponential: that share of the records"),
+    info("max_retries", Of::Int(0, 1_000_000), "100", "times an operation is tried again after conflicts"),
+];
+
+/// How many records a scan reads.
+#[derive(Clone, Copy, Debug)]
+pub enum ScanLengths {
+    /// From the first to the second, all as often.
+    Uniform(u64, u64),
+    /// From the first on, by Zipf's law.
+    Zipfian(u64, Zipf),
+}
+
+/// The settings, taken.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub profile: &'static Profile,
+    /// How many records are loaded.
+    pub records: u64,
+    /// How many fields a record has.
+    pub fields: usize,
+    pub lengths: Lengths,
+    pub reads_all: bool,
+    pub writes_all: bool,
+    /// The share of each type, in the order of [`Kind::ALL`].
+    pub mix: [f64; 5],
+    pub requests: Requests,
+    pub scans: ScanLengths,
+    pub keys: KeyForm,
+    pub max_retries: u32,
+}
+
+fn mix(settings: &Settings, profile: &Profile) -> Result<[f64; 5], SettingError> {
+    let mut mix = profile.mix;
+    let mut given = None;
+    for (share, name) in mix.iter_mut().zip(MIX) {
+        if let Some(value) = settings.float(name) {
+            *share = value;
+            given = Some(name);
+        }
+    }
+    let sum: f64 = mix.iter().sum();
+    match given {
+        Some(name) if (sum - 1.0).abs() > 1e-4 => Err(SettingError::new(
+            name,
+            format!("the proportions add up to {sum:.4}, not to 1"),
+            format!("those not given are of profile {}; change others of {} too", profile.name, MIX.join(", ")),
+        )),
+        _ => Ok(mix),
+    }
+}
+
+/// Refuses a range that is empty.
+fn range(settings: [(&str, u64); 2]) -> Result<(u64, u64), SettingError> {
+    let [(of_least, least), (of_most, most)] = settings;
+    if least <= most {
+        return Ok((least, most));
+    }
+    Err(SettingError::new(of_least, format!("{least} is above {of_most} = {most}"), format!("give {most} or less")))
+}
+
+fn lengths(settings: &Settings) -> Result<Lengths, SettingError> {
+    let number = |name| settings.int(name).unwrap_or_default() as u64;
+    let (least, most) = (number("minfieldlength"), number("fieldlength"));
+    let bounds = || {
+        let (least, most) = range([("minfieldlength", least), ("fieldlength", most)])?;
+        Ok((least as usize, most as usize))
+    };
+    Ok(match settings.text("fieldlengthdistribution") {
+        Some("uniform") => {
+            let (least, most) = bounds()?;
+            Lengths::Uniform(least, most)
+        }
+        Some("zipfian") => {
+            let (least, most) = bounds()?;
+            Lengths::Zipfian(least, most, Zipf::new((most - least + 1) as u64))
+        }
+        _ => Lengths::Constant(most as usize),
+    })
+}
+
+impl Config {
+    /// Takes the settings.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        settings.check("ycsb", SETTINGS)?;
+        let settings = &settings.with_defaults(SETTINGS);
+        let number = |name| settings.int(name).unwrap_or_default() as u64;
+        let name = settings.text("profile").unwrap_or_default();
+        let profile = PROFILES.iter().find(|profile| profile.name == name).unwrap_or(&PROFILES[0]);
+        let longest = settings.int("maxscanlength").map_or(profile.max_scan, |most| most as u64);
+        let (least, most) = range([("minscanlength", number("minscanlength")), ("maxscanlength", longest)])?;
+        let scans = match settings.text("scanlengthdistribution") {
+            Some("zipfian") => ScanLengths::Zipfian(least, Zipf::new(most - least + 1)),
+            _ => ScanLengths::Uniform(least, most),
+        };
+        let (records, mix) = (number("recordcount"), mix(settings, profile)?);
+        let requests = settings.text("requestdistribution").unwrap_or(profile.requests);
+        Ok(Self {
+            profile,
+            records,
+            fields: number("fieldcount") as usize,
+            lengths: lengths(settings)?,
+            reads_all: settings.bool("readallfields") != Some(false),
+            writes_all: settings.bool("writeallfields") == Some(true),
+            requests: Requests::new(requests, settings, records, mix[Kind::Insert as usize]),
+            mix,
+            scans,
+            keys: KeyForm {
+                is_hashed: settings.text("insertorder") != Some("ordered"),
+                digits: number("zeropadding") as usize,
+            },
+            max_retries: number("max_retries") as u32,
+        })
+    }
+
+    /// Whether the mix has operations of a type.
+    pub fn does(&self, kind: Kind) -> bool {
+        self.mix[kind as usize] > 0.0
+    }
+
+    /// The types that the mix has, in their order.
+    pub fn kinds(&self) -> Vec<Kind> {
+        Kind::ALL.into_iter().filter(|kind| self.does(*kind)).collect()
+    }
+
+    /// The most bytes of a record's fields together.
+    pub fn longest_record(&self) -> usize {
+        self.fields * self.lengths.bounds().1
+    }
+
+    /// Bytes of an average record: its key and its fields.
+    pub fn mean_record(&self) -> f64 {
+        self.keys.mean_length() as f64 + self.fields as f64 * self.lengths.mean()
+    }
+}
+
+/// The tests that `profiles` asks for: several mixes over the same load.
+///
+/// # Errors
+/// A letter that is none of the core workloads.
+pub fn tests(settings: &Settings) -> Result<Vec<Test>, SettingError> {
+    let Some(letters) = settings.text(PROFILES_OF).filter(|letters| *letters != "none") else { return Ok(Vec::new()) };
+    letters.split(',').map(|letter| test(settings, letter.trim())).collect()
+}
+
+fn test(settings: &Settings, letter: &str) -> Result<Test, SettingError> {
+    if !NAMES.contains(&letter) {
+        let problem = format!("`{letter}` is none of the core workloads");
+        return Err(SettingError::new(PROFILES_OF, problem, format!("they are {}", NAMES.join(", "))));
+    }
+    let mut own = settings.0.clone();
+    own.remove(PROFILES_OF);
+    own.insert("profile".to_owned(), Value::Text(letter.to_owned()));
+    Ok(Test { name: letter.to_owned(), settings: Settings(own), loads: false })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn with(pairs: &[(&str, Value)]) -> Result<Config, SettingError> {
+        Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()))
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn without_settings_it_is_workload_a_over_a_million_records_of_a_kilobyte() {
+        let config = with(&[]).unwrap();
+        assert_eq!((config.profile.name, config.records, config.longest_record()), ("a", 1_000_000, 1000));
+        assert_eq!(config.kinds(), [Kind::Read, Kind::Update]);
+        assert!((config.mean_record() - 1023.0).abs() < 1.0, "{}", config.mean_record());
+    }
+
+    #[test]
+    fn a_mix_that_is_not_a_whole_says_what_it_adds_up_to() {
+        let error = with(&[("readproportion", Value::Float(0.9))]).unwrap_err();
+        assert!(error.problem.contains("1.4000"), "{error}");
+        let whole = [("readproportion", Value::Float(0.9)), ("updateproportion", Value::Float(0.1))];
+        assert_eq!(with(&whole).unwrap().mix[..2], [0.9, 0.1]);
+    }
+
+    #[test]
+    fn a_range_that_is_empty_is_refused_by_its_name() {
+        let lengths = [("fieldlengthdistribution", text("uniform")), ("minfieldlength", Value::Int(101))];
+        assert_eq!(with(&lengths).unwrap_err().key, "minfieldlength");
+        // What is not used is not looked at.
+        assert!(with(&lengths[1..]).is_ok());
+        assert_eq!(with(&[("minscanlength", Value::Int(1001))]).unwrap_err().key, "minscanlength");
+        assert!(with(&[("profile", text("e")), ("minscanlength", Value::Int(101))]).is_err());
+        assert!(with(&[("profile", text("g"))]).is_err());
+    }
+
+    #[test]
+    fn several_profiles_are_tests_over_one_load() {
+        let asked = |letters: &str| {
+            let set = [("recordcount", Value::Int(500)), (PROFILES_OF, text(letters))];
+            super::tests(&Settings(set.map(|(name, value)| (name.to_owned(), value)).into()))
+        };
+        let tests = asked("a, e").unwrap();
+        let told = tests.iter().map(|test| (test.name.as_str(), Config::new(&test.settings).unwrap(), test.loads));
+        let told: Vec<_> =
+            told.map(|(name, config, loads)| (name, config.profile.name, config.records, loads)).collect();
+        assert_eq!(told, [("a", "a", 500, false), ("e", "e", 500, false)]);
+        assert!(asked("a,g").unwrap_err().remedy.contains("a, b, c, d, e, f"));
+        assert!(super::tests(&Settings::default()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn every_setting_has_help_and_a_default() {
+        assert!(SETTINGS.iter().all(|info| !info.help.is_empty() && !info.default.is_empty()));
+        assert!(MIX.iter().all(|name| SETTINGS.iter().any(|info| info.name == *name)));
+    }
+}

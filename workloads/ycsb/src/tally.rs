@@ -1,0 +1,358 @@
+//! What clients and loaders have put into the table.
+//!
+//! Each number has one writer, which stores it without a read-modify-write and in a cache line of its own. Whoever reads it
+//! between two operations reads the truth, so that the sums also hold when clients are stopped.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use rumba_core::workload::State;
+
+use crate::value::Author;
+use crate::watched::{Marks, Watched, Write, lost};
+
+/// A number of one writer; it wraps, so that it can also fall.
+#[derive(Debug, Default)]
+struct Number(AtomicU64);
+
+impl Number {
+    #[inline]
+    fn add(&self, change: i64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add_signed(change), Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What one client or loader has done.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Log {
+    /// The last write that it has begun.
+    version: Number,
+    inserted: Number,
+    inserts_in_doubt: Number,
+    bytes: Number,
+    marks: Marks,
+}
+
+/// The sums over all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Records that clients inserted.
+    pub inserted: u64,
+    /// Inserts that were begun, and are not known to have ended.
+    pub inserts_in_doubt: u64,
+    /// Logical bytes in the table.
+    pub bytes: u64,
+}
+
+/// What is known of those that wrote to the same data in other processes.
+#[derive(Debug)]
+struct Earlier {
+    /// The first writer of this process.
+    first_writer: AtomicU32,
+    /// The highest version that any of them has begun.
+    version: AtomicU64,
+    inserted: AtomicU64,
+    inserts_in_doubt: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// The tallies of one instance.
+#[derive(Debug)]
+pub struct Tallies {
+    watched: Arc<Watched>,
+    began: Instant,
+    earlier: Earlier,
+    loaders: Mutex<Vec<Arc<Log>>>,
+    /// By their numbers, from the first writer on.
+    writers: Mutex<Vec<Arc<Log>>>,
+}
+
+const INSERTED: &str = "inserted";
+const IN_DOUBT: &str = "inserts_in_doubt";
+const BYTES: &str = "bytes";
+const NEXT_WRITER: &str = "next_writer";
+const VERSION: &str = "version";
+
+impl Tallies {
+    /// No tallies yet.
+    pub fn new(watched: Watched) -> Self {
+        let earlier = Earlier {
+            first_writer: AtomicU32::new(Author::LOADER.writer + 1),
+            version: AtomicU64::new(0),
+            inserted: AtomicU64::new(0),
+            inserts_in_doubt: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        };
+        let (loaders, writers) = (Mutex::default(), Mutex::default());
+        Self { watched: Arc::new(watched), began: Instant::now(), earlier, loaders, writers }
+    }
+
+    /// How many records are watched.
+    pub fn watched(&self) -> &Watched {
+        &self.watched
+    }
+
+    /// A tally for one loader.
+    pub fn loader(&self) -> LoadTally {
+        let log = Arc::<Log>::default();
+        all(&self.loaders).push(log.clone());
+        LoadTally { log }
+    }
+
+    /// A tally for one client.
+    pub fn client(&self) -> Tally {
+        let log = Arc::new(Log { marks: Marks::new(&self.watched), ..Log::default() });
+        let mut writers = all(&self.writers);
+        let writer = self.earlier.first_writer.load(Relaxed) + writers.len() as u32;
+        writers.push(log.clone());
+        Tally { log, writer, watched: self.watched.clone(), began: self.began, under_way: UnderWay::Nothing }
+    }
+
+    /// The sums as of now.
+    pub fn sums(&self) -> Sums {
+        let (loaders, writers) = (all(&self.loaders), all(&self.writers));
+        let sum = |earlier: &AtomicU64, of: fn(&Log) -> &Number| {
+            let logs = loaders.iter().chain(writers.iter());
+            logs.fold(earlier.load(Relaxed), |sum, log| sum.wrapping_add(of(log).get()))
+        };
+        let earlier = &self.earlier;
+        Sums {
+            inserted: sum(&earlier.inserted, |log| &log.inserted),
+            inserts_in_doubt: sum(&earlier.inserts_in_doubt, |log| &log.inserts_in_doubt),
+            bytes: (sum(&earlier.bytes, |log| &log.bytes) as i64).max(0) as u64,
+        }
+    }
+
+    /// The sums as of now by name, and who comes next.
+    pub fn state(&self) -> State {
+        let sums = self.sums();
+        let writers = all(&self.writers);
+        let next = self.earlier.first_writer.load(Relaxed) + writers.len() as u32;
+        let versions = writers.iter().map(|log| log.version.get());
+        let version = versions.max().unwrap_or(0).max(self.earlier.version.load(Relaxed));
+        let named = [
+            (INSERTED, sums.inserted),
+            (IN_DOUBT, sums.inserts_in_doubt),
+            (BYTES, sums.bytes),
+            (NEXT_WRITER, u64::from(next)),
+            (VERSION, version),
+        ];
+        named.map(|(name, number)| (name.to_owned(), number)).into()
+    }
+
+    /// Goes on from what another process has given, before the first client.
+    ///
+    /// # Errors
+    /// The name of one that is missing; nothing is taken over then.
+    pub fn restore(&self, state: &State) -> Result<(), &'static str> {
+        let named = [INSERTED, IN_DOUBT, BYTES, NEXT_WRITER, VERSION].map(|name| state.get(name).copied().ok_or(name));
+        let [inserted, in_doubt, bytes, next, version] = named;
+        let (inserted, in_doubt, bytes, next, version) = (inserted?, in_doubt?, bytes?, next?, version?);
+        let earlier = &self.earlier;
+        earlier.inserted.store(inserted, Relaxed);
+        earlier.inserts_in_doubt.store(in_doubt, Relaxed);
+        earlier.bytes.store(bytes, Relaxed);
+        earlier.first_writer.store(next as u32, Relaxed);
+        earlier.version.store(version, Relaxed);
+        Ok(())
+    }
+
+    /// Whether anybody has begun such a write, be it to which record it may.
+    pub fn has_begun(&self, author: Author) -> bool {
+        let first = self.earlier.first_writer.load(Relaxed);
+        let Some(place) = author.writer.checked_sub(first) else {
+            return author.version <= self.earlier.version.load(Relaxed);
+        };
+        let writers = all(&self.writers);
+        writers.get(place as usize).is_some_and(|log| (1..=log.version.get()).contains(&author.version))
+    }
+
+    /// Which acknowledged write to a field of a watched record is lost, if this is what was found there.
+    pub fn lost(&self, slot: usize, field: usize, found: Author) -> Option<String> {
+        let writers = all(&self.writers);
+        let marks: Vec<&Marks> = writers.iter().map(|log| &log.marks).collect();
+        lost(&marks, self.earlier.first_writer.load(Relaxed), slot, field, found)
+    }
+}
+
+fn all(logs: &Mutex<Vec<Arc<Log>>>) -> std::sync::MutexGuard<'_, Vec<Arc<Log>>> {
+    logs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One loader's tally: its only writer.
+#[derive(Debug)]
+pub struct LoadTally {
+    log: Arc<Log>,
+}
+
+impl LoadTally {
+    /// A batch was loaded: its logical bytes.
+    pub fn loaded(&mut self, bytes: u64) {
+        self.log.bytes.add(bytes as i64);
+    }
+}
+
+/// What a client is at.
+#[derive(Clone, Copy, Debug)]
+enum UnderWay {
+    Nothing,
+    Insert,
+    Write(Write),
+}
+
+/// One client's tally: its only writer.
+#[derive(Debug)]
+pub struct Tally {
+    log: Arc<Log>,
+    writer: u32,
+    watched: Arc<Watched>,
+    began: Instant,
+    under_way: UnderWay,
+}
+
+impl Tally {
+    /// Who writes next, and which write of its it is.
+    #[inline]
+    pub fn author(&mut self) -> Author {
+        self.log.version.add(1);
+        Author { writer: self.writer, version: self.log.version.get() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        1 + self.began.elapsed().as_nanos() as u64
+    }
+
+    /// A record is about to be inserted: until [`Tally::inserted`] or [`Tally::nothing`] it is in doubt.
+    #[inline]
+    pub fn inserts(&mut self) {
+        self.log.inserts_in_doubt.add(1);
+        self.under_way = UnderWay::Insert;
+    }
+
+    /// It was, with so many logical bytes.
+    #[inline]
+    pub fn inserted(&mut self, bytes: u64) {
+        self.log.inserts_in_doubt.add(-1);
+        self.log.inserted.add(1);
+        self.log.bytes.add(bytes as i64);
+        self.under_way = UnderWay::Nothing;
+    }
+
+    /// Fields of a record are about to be written, by the last author.
+    #[inline]
+    pub fn writes(&mut self, record: u64, fields: std::ops::Range<usize>) {
+        if let Some(slot) = self.watched.slot(record) {
+            let write = Write::new(slot, fields, self.log.version.get(), self.now_ns());
+            self.under_way = UnderWay::Write(write);
+        }
+    }
+
+    /// They were, and the record grew by so many bytes.
+    #[inline]
+    pub fn wrote(&mut self, growth: i64) {
+        self.log.bytes.add(growth);
+        if let UnderWay::Write(write) = self.under_way {
+            self.log.marks.acknowledged(write, self.now_ns());
+            self.under_way = UnderWay::Nothing;
+        }
+    }
+
+    /// What was about to be done is known not to have been.
+    #[inline]
+    pub fn nothing(&mut self) {
+        if let UnderWay::Insert = self.under_way {
+            self.log.inserts_in_doubt.add(-1);
+        }
+        self.under_way = UnderWay::Nothing;
+    }
+
+    /// What was about to be done is in doubt if nothing better is known of it.
+    pub fn leave(&mut self) {
+        if let UnderWay::Write(write) = self.under_way {
+            self.log.marks.in_doubt(write);
+        }
+        self.under_way = UnderWay::Nothing;
+    }
+}
+
+/// A client that is stopped in the middle of a write leaves it in doubt.
+impl Drop for Tally {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+    use crate::settings::Config;
+
+    fn tallies() -> Tallies {
+        let config = Config::new(&Settings([("recordcount".to_owned(), Value::Int(10))].into())).unwrap();
+        Tallies::new(Watched::new(&config))
+    }
+
+    #[test]
+    fn sums_outlive_the_clients_that_they_are_of() {
+        let tallies = tallies();
+        let (mut loader, mut client) = (tallies.loader(), tallies.client());
+        loader.loaded(5000);
+        client.inserts();
+        client.inserted(300);
+        client.inserts();
+        client.nothing();
+        client.writes(3, 0..1);
+        client.wrote(-20);
+        client.inserts();
+        drop((loader, client));
+        assert_eq!(tallies.sums(), Sums { inserted: 1, inserts_in_doubt: 1, bytes: 5280 });
+    }
+
+    #[test]
+    fn a_writer_is_known_in_the_next_process_and_no_number_comes_twice() {
+        let (loaded, started) = (tallies(), tallies());
+        let mut client = loaded.client();
+        let old = client.author();
+        client.inserts();
+        client.inserted(100);
+        let state = loaded.state();
+        started.restore(&state).unwrap();
+        assert_eq!(started.sums(), loaded.sums());
+        assert!(started.has_begun(old) && !started.has_begun(Author { version: 2, ..old }));
+        let new = started.client().author();
+        assert_eq!((old.writer, new.writer), (1, 2));
+        assert!(started.has_begun(new) && !started.has_begun(Author { writer: 3, version: 1 }));
+        for missing in state.keys() {
+            let mut partial = state.clone();
+            partial.remove(missing);
+            assert_eq!(tallies().restore(&partial), Err(missing.as_str()));
+        }
+    }
+
+    #[test]
+    fn a_write_is_missed_unless_it_was_in_doubt() {
+        let tallies = tallies();
+        let mut client = tallies.client();
+        let acknowledged = client.author();
+        client.writes(3, 0..10);
+        client.wrote(0);
+        let slot = tallies.watched().slot(3).unwrap();
+        assert_eq!(tallies.lost(slot, 7, acknowledged), None);
+        assert!(tallies.lost(slot, 7, Author::LOADER).unwrap().contains("writer 1's write 1 is gone"));
+        let in_doubt = client.author();
+        client.writes(3, 7..8);
+        drop(client);
+        for found in [acknowledged, in_doubt] {
+            assert_eq!(tallies.lost(slot, 7, found), None);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What fields hold: printable bytes of six random bits each, as YCSB's are, that say by themselves whose they are.
+//!
+//! A value of [`LONG`] bytes or more begins with the number of its record, its field, who wrote it and how many writes
+//! its writer had begun; all that follows, and how long it is, is drawn from those. So whoever finds it can make it again
+//! and compare. The header is scattered by the key and the field, so that it looks, and compresses, like the rest. A
+//! shorter value has no room for it, and follows from its key and field alone.
+
+use rumba_workload_kit::stream_seed;
+
+use crate::keys::scattered;
+use crate::zipf::{Zipf, share};
+
+/// How many bytes of a header, of six bits each, are of the record, the field, the writer and the version.
+const PARTS: [usize; 4] = [8, 2, 4, 7];
+/// Bytes that say whose a value is.
+const HEADER: usize = 8 + 2 + 4 + 7;
+/// The fewest bytes of a value that has them: behind them follow some that prove them.
+pub const LONG: usize = HEADER + 4;
+/// The lowest of the 64 printable bytes.
+const LOWEST: u64 = 0x20;
+const SIX_BITS: u64 = 0x3F;
+
+/// The place in a value's stream that its length is drawn from.
+const LENGTH: u64 = u64::MAX;
+/// What sets the streams of headers apart from those of values.
+const MASK: u64 = 0x6D61_736B;
+
+/// Who wrote a value, and when in the order of that writer's writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Author {
+    /// The number of the writer; 0 for all loaders.
+    pub writer: u32,
+    /// Which of its writes; 0 for what was loaded.
+    pub version: u64,
+}
+
+impl Author {
+    /// Whoever loads: what is loaded depends on the record and the field alone.
+    pub const LOADER: Author = Author { writer: 0, version: 0 };
+}
+
+/// How long values are, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Lengths {
+    /// All alike.
+    Constant(usize),
+    /// From the first to the second, all as often.
+    Uniform(usize, usize),
+    /// From the first to the second, by Zipf's law: mostly short.
+    Zipfian(usize, usize, Zipf),
+}
+
+impl Lengths {
+    /// A length for random bits.
+    #[inline]
+    fn draw(&self, bits: u64) -> usize {
+        match self {
+            Lengths::Constant(length) => *length,
+            Lengths::Uniform(least, most) => least + (share(bits) * (most - least + 1) as f64) as usize,
+            Lengths::Zipfian(least, _, zipf) => least + zipf.rank(share(bits)) as usize,
+        }
+    }
+
+    /// The shortest and the longest.
+    pub fn bounds(&self) -> (usize, usize) {
+        match self {
+            Lengths::Constant(length) => (*length, *length),
+            Lengths::Uniform(least, most) | Lengths::Zipfian(least, most, _) => (*least, *most),
+        }
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Lengths::Constant(length) => *length as f64,
+            Lengths::Uniform(least, most) => (least + most) as f64 / 2.0,
+            Lengths::Zipfian(least, most, zipf) => {
+                // Ten thousand shares, each in the middle of its part.
+                let shares = 10_000;
+                let sum: u64 = (0..shares).map(|part| zipf.rank((f64::from(part) + 0.5) / f64::from(shares))).sum();
+                (*least as f64 + sum as f64 / f64::from(shares)).min(*most as f64)
+            }
+        }
+    }
+}
+
+/// The record that a value is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its number.
+    pub record: u64,
+    /// The number scattered, which its key tells whatever its form is.
+    scatter: u64,
+}
+
+impl Owner {
+    /// The record of a number.
+    #[inline]
+    pub fn of(record: u64) -> Self {
+        Self { record, scatter: scattered(record) }
+    }
+}
+
+/// What the headers of a field's values are scattered by.
+fn mask(scatter: u64, field: usize) -> u64 {
+    stream_seed(scatter ^ MASK, field as u64)
+}
+
+/// What a value that has no room for its header is drawn from.
+fn short_seed(scatter: u64, field: usize) -> u64 {
+    stream_seed(!mask(scatter, field), 0)
+}
+
+fn seed(scatter: u64, field: usize, author: Author) -> u64 {
+    stream_seed(stream_seed(stream_seed(scatter, field as u64), u64::from(author.writer)), author.version)
+}
+
+/// Appends the value that this writer writes to a field of a record.
+#[inline]
+pub fn put_value(out: &mut Vec<u8>, lengths: &Lengths, owner: Owner, field: usize, author: Author) {
+    let seed = seed(owner.scatter, field, author);
+    let length = lengths.draw(stream_seed(seed, LENGTH));
+    let start = out.len();
+    if length < LONG {
+        fill(out, short_seed(owner.scatter, field), length);
+        return;
+    }
+    fill(out, seed, length);
+    let header = header(owner, field, author);
+    out[start..start + HEADER].copy_from_slice(&header);
+}
+
+/// Appends so many bytes of a stream.
+#[inline]
+fn fill(out: &mut Vec<u8>, seed: u64, length: usize) {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let start = out.len();
+    out.resize(start + length, 0);
+    for (chunk, word) in out[start..].chunks_mut(8).zip(0..) {
+        let bytes = (stream_seed(seed, word) & (EACH * SIX_BITS)) + EACH * LOWEST;
+        chunk.copy_from_slice(&bytes.to_le_bytes()[..chunk.len()]);
+    }
+}
+
+#[inline]
+fn header(owner: Owner, field: usize, author: Author) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    let mask = mask(owner.scatter, field);
+    let parts = [owner.record, field as u64, u64::from(author.writer), author.version];
+    let mut at = 0;
+    for (mut rest, length) in parts.into_iter().zip(PARTS) {
+        for _ in 0..length {
+            header[at] = ((rest & SIX_BITS ^ mask_at(mask, at)) + LOWEST) as u8;
+            rest >>= 6;
+            at += 1;
+        }
+    }
+    header
+}
+
+/// Six bits of a mask for a byte of the header.
+#[inline]
+fn mask_at(mask: u64, byte: usize) -> u64 {
+    mask.rotate_right(byte as u32 * 11) & SIX_BITS
+}
+
+/// What a value says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It is what this writer wrote to this field of the record of this number, byte for byte.
+    By(u64, Author),
+    /// It is too short to say who wrote it, and it is one of this field's.
+    Short,
+    /// Nobody wrote it to this field.
+    Foreign,
+}
+
+/// Holds a value of a record, whose number its key tells scattered, against what its writer must have written there.
+pub fn told(value: &[u8], lengths: &Lengths, scatter: u64, field: usize, scratch: &mut Vec<u8>) -> Told {
+    scratch.clear();
+    if value.len() < LONG {
+        fill(scratch, short_seed(scatter, field), value.len());
+        let (least, most) = lengths.bounds();
+        let fits = (least..=most).contains(&value.len()) && scratch == value;
+        return if fits { Told::Short } else { Told::Foreign };
+    }
+    let [record, _, writer, version] = read_header(value, mask(scatter, field));
+    let (owner, author) = (Owner::of(record), Author { writer: writer as u32, version });
+    if owner.scatter != scatter {
+        return Told::Foreign;
+    }
+    put_value(scratch, lengths, owner, field, author);
+    if scratch == value { Told::By(record, author) } else { Told::Foreign }
+}
+
+/// The parts of a header.
+fn read_header(value: &[u8], mask: u64) -> [u64; 4] {
+    let mut end = 0;
+    PARTS.map(|length| {
+        let start = end;
+        end += length;
+        (start..end).rev().fold(0, |number, at| {
+            let byte = value.get(at).copied().unwrap_or_default();
+            number << 6 | (u64::from(byte).wrapping_sub(LOWEST) & SIX_BITS) ^ mask_at(mask, at)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: u64 = 123_456_789;
+    const FIELD: usize = 7;
+    const AUTHOR: Author = Author { writer: 4711, version: 987_654_321 };
+
+    fn value(lengths: &Lengths, record: u64, field: usize, author: Author) -> Vec<u8> {
+        let mut value = Vec::new();
+        put_value(&mut value, lengths, Owner::of(record), field, author);
+        value
+    }
+
+    fn lengths() -> [Lengths; 3] {
+        [Lengths::Constant(100), Lengths::Uniform(1, 100), Lengths::Zipfian(1, 100, Zipf::new(100))]
+    }
+
+    #[test]
+    fn a_value_says_who_wrote_it_where_and_nobody_else_is_believed() {
+        let mut scratch = Vec::new();
+        let mut told = |value: &[u8], lengths: &Lengths, record, field| {
+            super::told(value, lengths, scattered(record), field, &mut scratch)
+        };
+        for lengths in lengths() {
+            for version in 0..200 {
+                let author = Author { version, ..AUTHOR };
+                let mut value = value(&lengths, RECORD, FIELD, author);
+                let expected = if value.len() < LONG { Told::Short } else { Told::By(RECORD, author) };
+                assert_eq!(told(&value, &lengths, RECORD, FIELD), expected);
+                // In another record, in another field, with a byte less, with a changed byte.
+                if value.len() > 4 {
+                    assert_eq!(told(&value, &lengths, 5, FIELD), Told::Foreign);
+                    assert_eq!(told(&value, &lengths, RECORD, FIELD + 1), Told::Foreign);
+                }
+                if value.len() > LONG {
+                    assert_eq!(told(&value[..value.len() - 1], &lengths, RECORD, FIELD), Told::Foreign);
+                }
+                for at in 0..value.len() {
+                    value[at] ^= 1;
+                    assert_eq!(told(&value, &lengths, RECORD, FIELD), Told::Foreign, "byte {at}");
+                    value[at] ^= 1;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_printable_and_all_64_as_often() {
+        let mut counts = [0.0_f64; 64];
+        let values = (0..2000).flat_map(|record| value(&lengths()[0], record, 0, AUTHOR));
+        let mut all = 0.0;
+        for byte in values {
+            counts[usize::from(byte - 0x20)] += 1.0;
+            all += 1.0;
+        }
+        let expected = all / 64.0;
+        let statistic: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
+        // Of 63 degrees of freedom above 104 once in a thousand times.
+        assert!(statistic < 104.0, "{statistic}");
+    }
+
+    #[test]
+    fn lengths_follow_their_distribution() {
+        const DRAWS: u64 = 200_000;
+        let drawn = |lengths: &Lengths| -> Vec<usize> {
+            let seeds = (0..DRAWS).map(|version| seed(RECORD, FIELD, Author { version, ..AUTHOR }));
+            seeds.map(|seed| lengths.draw(stream_seed(seed, LENGTH))).collect()
+        };
+        for lengths in lengths() {
+            let all = drawn(&lengths);
+            let (least, most) = lengths.bounds();
+            assert!(all.iter().all(|length| (least..=most).contains(length)));
+            let mean = all.iter().sum::<usize>() as f64 / DRAWS as f64;
+            // The deviation of a mean is at most 50 / sqrt(200000) = 0.11; four of them.
+            assert!((mean - lengths.mean()).abs() < 0.45, "{lengths:?}: {mean}");
+        }
+        let mut counts = [0.0_f64; 100];
+        drawn(&lengths()[1]).into_iter().for_each(|length| counts[length - 1] += 1.0);
+        let expected = DRAWS as f64 / 100.0;
+        let statistic: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
+        // Of 99 degrees of freedom above 149 once in a thousand times.
+        assert!(statistic < 149.0, "{statistic}");
+    }
+
+    #[test]
+    fn what_is_loaded_depends_on_nothing_but_its_place() {
+        let [constant, ..] = lengths();
+        let of = |author| value(&constant, RECORD, FIELD, author);
+        assert_eq!(of(Author::LOADER), of(Author::LOADER));
+        assert_ne!(of(Author::LOADER), of(AUTHOR));
+    }
+}

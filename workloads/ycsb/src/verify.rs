@@ -1,0 +1,194 @@
+//! The proof: what was acknowledged is there, and nothing else.
+
+use rumba_core::check::Check;
+use rumba_core::error::EngineError;
+
+use crate::keys::scattered;
+use crate::profile::Kind;
+use crate::settings::Config;
+use crate::store::{Fields, Inspect};
+use crate::tally::{Sums, Tallies};
+use crate::value::{Author, Told, told};
+
+/// Records that are read at once.
+const PAGE: u64 = 1000;
+/// Faults that are told in words.
+const EXAMPLES: usize = 5;
+
+/// What must be there.
+pub struct Expected<'a> {
+    pub config: &'a Config,
+    /// What was acknowledged.
+    pub tallies: &'a Tallies,
+    /// The first record that nobody has inserted.
+    pub next_record: u64,
+}
+
+fn check(name: &str) -> Check {
+    Check { name: name.to_owned(), examined: 0, wrong: 0, examples: Vec::new() }
+}
+
+fn note(check: &mut Check, words: impl FnOnce() -> String) {
+    check.wrong += 1;
+    if check.examples.len() < EXAMPLES {
+        check.examples.push(words());
+    }
+}
+
+/// The checks, as they are added up.
+struct Proof<'a> {
+    expected: &'a Expected<'a>,
+    records: u64,
+    keys: Check,
+    values: Check,
+    updates: Check,
+    scratch: Vec<u8>,
+}
+
+/// Reads the whole table and proves it.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn verify(table: &mut impl Inspect, expected: &Expected<'_>) -> Result<Vec<Check>, EngineError> {
+    let mut proof = Proof {
+        expected,
+        records: 0,
+        keys: check("every record has the key of a number that was loaded or inserted, and all fields"),
+        values: check("every value was written to its field by whom it names"),
+        updates: check("no acknowledged update of a watched field is lost"),
+        scratch: Vec::new(),
+    };
+    let mut last: Vec<u8> = Vec::new();
+    loop {
+        let after = std::mem::take(&mut last);
+        let after = (!after.is_empty()).then_some(after);
+        let rows = table.page(after.as_deref(), PAGE, &mut |key, fields| {
+            last.clear();
+            last.extend_from_slice(key);
+            proof.record(key, fields);
+        })?;
+        if rows < PAGE {
+            break;
+        }
+    }
+    Ok(proof.end())
+}
+
+impl Proof<'_> {
+    fn record(&mut self, key: &[u8], fields: &dyn Fields) {
+        self.records += 1;
+        self.keys.examined += 1;
+        let config = self.expected.config;
+        let Some(scatter) = scatter_of(config, key) else {
+            return note(&mut self.keys, || format!("{} is no key of this workload's", shown(key)));
+        };
+        if fields.count() != config.fields {
+            let words = || format!("{} has {} fields and not {}", shown(key), fields.count(), config.fields);
+            return note(&mut self.keys, words);
+        }
+        let mut number = None;
+        for field in 0..config.fields {
+            let told = told(fields.get(field), &config.lengths, scatter, field, &mut self.scratch);
+            number = self.value(key, field, told).or(number);
+        }
+        // Of a record of short values alone the number is not known, but its key has the form of one.
+        if let Some(number) = number
+            && (number >= self.expected.next_record || config.keys.key(number).bytes() != key)
+        {
+            note(&mut self.keys, || format!("{} holds record {number}, which is not its", shown(key)));
+        }
+    }
+
+    /// Looks at a value that says this of itself; the number of the record that it tells.
+    fn value(&mut self, key: &[u8], field: usize, told: Told) -> Option<u64> {
+        self.values.examined += 1;
+        let place = || format!("{}, field {field}", shown(key));
+        let (number, author) = match told {
+            Told::By(number, author) => (number, author),
+            Told::Short => return None,
+            Told::Foreign => {
+                note(&mut self.values, || format!("{} holds what nobody wrote there", place()));
+                return None;
+            }
+        };
+        if !self.is_possible(number, author) {
+            let Author { writer, version } = author;
+            note(&mut self.values, || {
+                format!("{} names writer {writer}'s write {version}, which there was not", place())
+            });
+        }
+        if let Some(slot) = self.expected.tallies.watched().slot(number) {
+            self.updates.examined += 1;
+            if let Some(why) = self.expected.tallies.lost(slot, field, author) {
+                note(&mut self.updates, || format!("{}: {why}", place()));
+            }
+        }
+        Some(number)
+    }
+
+    fn is_possible(&self, record: u64, author: Author) -> bool {
+        if author.writer == Author::LOADER.writer {
+            return author == Author::LOADER && record < self.expected.config.records;
+        }
+        self.expected.tallies.has_begun(author)
+    }
+
+    fn end(self) -> Vec<Check> {
+        let Expected { config, tallies, .. } = self.expected;
+        let mut checks = vec![count(config.records, tallies.sums(), self.records), self.keys, self.values];
+        // Where nobody updates, nothing can be lost.
+        if config.kinds().into_iter().any(Kind::updates) {
+            checks.push(self.updates);
+        }
+        checks
+    }
+}
+
+/// The scattered number of a record that its key tells, whatever its form is.
+fn scatter_of(config: &Config, key: &[u8]) -> Option<u64> {
+    let digits = key.strip_prefix(b"user").filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(if config.keys.is_hashed { number } else { scattered(number) })
+}
+
+fn shown(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}
+
+/// Compares the number of records with what was loaded and inserted.
+fn count(loaded: u64, sums: Sums, found: u64) -> Check {
+    let mut check = check("the records are as many as loaded and inserted");
+    let Sums { inserted, inserts_in_doubt, .. } = sums;
+    if inserts_in_doubt > 0 {
+        // The trial has failed for another reason; this must not name a false one.
+        check.name +=
+            &format!(", leaving open {inserts_in_doubt} inserts that ended in an engine's error or not at all");
+    }
+    let (least, most) = (loaded + inserted, loaded + inserted + inserts_in_doubt);
+    check.examined = found;
+    check.wrong = least.saturating_sub(found) + found.saturating_sub(most);
+    if check.wrong > 0 {
+        let right = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        check
+            .examples
+            .push(format!("{found} records are there, {right} should be: {loaded} loaded, {inserted} inserted since"));
+    }
+    check
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_or_may_not_have_been_inserted_is_no_loss_and_the_rest_is() {
+        let sums = Sums { inserted: 20, inserts_in_doubt: 2, bytes: 0 };
+        for (found, wrong) in [(118, 2), (119, 1), (120, 0), (122, 0), (123, 1)] {
+            let check = count(100, sums, found);
+            assert_eq!((check.examined, check.wrong), (found, wrong), "{check:?}");
+            assert!(check.name.contains("leaving open 2 inserts"), "{check:?}");
+        }
+        let check = count(100, Sums { inserts_in_doubt: 0, ..sums }, 119);
+        assert_eq!(check.examples, ["119 records are there, 120 should be: 100 loaded, 20 inserted since"]);
+    }
+}
