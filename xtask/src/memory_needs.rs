@@ -112,8 +112,11 @@ impl Measured {
 
     /// The line of the table: what follows from it first, which is what the engines read.
     fn line(&self) -> String {
-        let Self { name, version, processes, cache, data, loaders, clients, group, below } = self;
-        let growth = |more: &f64, over: f64| ((more - processes) / over).max(0.0);
+        let Self { name, version, group, below, .. } = self;
+        // What follows is to follow from the figures that are shown: `--fit` has no others.
+        let [processes, cache, data, loaders, clients] =
+            [self.processes, self.cache, self.data, self.loaders, self.clients].map(f64::round);
+        let growth = |more: f64, over: f64| ((more - processes) / over).max(0.0);
         // One that keeps nothing of its own has no use for the setting; a cache that did not fill up still may.
         let per_cache = match growth(cache, 32.0) {
             none if none < SEEN => 0.0,
@@ -308,12 +311,21 @@ mod tests {
             "{said}"
         );
         // One that was measured goes to its place among the others.
+        let is_new = |line: &&String| line.starts_with("postgresql/postgresql-15");
         let mut all: Vec<Measured> = lines(table).iter().filter_map(|line| Measured::of(line)).collect();
-        let count = all.len();
-        all.push(Measured { name: "postgresql/postgresql-15".into(), ..Measured::of(&lines(table)[0]).unwrap() });
+        all.retain(|known| known.name != "postgresql/postgresql-15");
+        let fraction = Measured { processes: 61.6, cache: 94.7, ..Measured::of(&lines(table)[0]).unwrap() };
+        all.push(Measured { name: "postgresql/postgresql-15".into(), ..fraction });
         write(&root.path().join(TABLE), &mut all).unwrap();
         let merged = lines(&std::fs::read_to_string(root.path().join(TABLE)).unwrap());
-        let others: Vec<&String> = merged.iter().filter(|line| !line.starts_with("postgresql/")).collect();
-        assert_eq!((merged.len(), others), (count + 1, lines(table).iter().collect()));
+        assert!(merged.is_sorted() && merged.iter().filter(is_new).count() == 1, "{merged:?}");
+        let others = |lines: &[String]| -> Vec<String> { lines.iter().filter(|line| !is_new(line)).cloned().collect() };
+        assert_eq!(others(&merged), others(&lines(table)));
+        measure(root.path(), &["--fit"]).unwrap();
+        assert_eq!(
+            lines(&std::fs::read_to_string(root.path().join(TABLE)).unwrap()),
+            merged,
+            "it follows from what is shown"
+        );
     }
 }
