@@ -15,7 +15,7 @@ use crate::commands::null_server::NullServerArgs;
     after_help = "\
 Start here:
   rumba engines                              what can run on this machine
-  rumba run experiments/quickstart.toml      five engines in five minutes
+  rumba run experiments/quickstart.toml      four engines in two minutes
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba ab before.toml after.toml            two experiments in turns, and how they differ
   rumba report results/DIR --html page.html
