@@ -79,7 +79,8 @@ pub struct Down {
     dropped: usize,
 }
 
-const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
+/// What the client hears of a call whose connection was lost and made anew.
+pub const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
 
 impl Link {
     /// Whether the connection is there and every answer on it will come.

@@ -100,6 +100,23 @@ impl Stream {
         if self.holds_back() { self.taken } else { 0 }
     }
 
+    /// Waits until the socket is ready, as a session that is polled does; true when a driver does the waiting, and whoever
+    /// polls is to come back.
+    #[inline]
+    pub fn wait(&self, ready: Ready) -> bool {
+        let socket = self.raw();
+        let wait = match ready {
+            Ready::ToRead => wait::Wait::Readable(socket),
+            Ready::ToWrite => wait::Wait::Writable(socket),
+        };
+        if wait::wait_for(wait) {
+            return true;
+        }
+        // What is wrong with the socket shows when it is read.
+        let _ = self.block(ready, None);
+        false
+    }
+
     /// Blocks until the socket is ready, or the deadline is over.
     ///
     /// # Errors

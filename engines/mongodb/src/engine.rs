@@ -37,7 +37,7 @@ impl MongoEngine {
 /// Which server is meant.
 enum Server {
     Software(Software),
-    Brought(Dsn),
+    Existing(Dsn),
 }
 
 impl Server {
@@ -48,7 +48,7 @@ impl Server {
             });
         };
         if is_dsn(name) {
-            return dsn::FORM.parse(name).map(Server::Brought);
+            return dsn::FORM.parse(name).map(Server::Existing);
         }
         dsn::FORM.refuse_without_scheme(name)?;
         Software::at(brand, &PathBuf::from(name))
@@ -73,7 +73,7 @@ impl MongoEngine {
         let options = Options::read(self.brand, config)?;
         let plan = match server {
             Server::Software(software) => plan::for_own(config, &options, software)?,
-            Server::Brought(_) => plan::for_brought(config, &options)?,
+            Server::Existing(_) => plan::for_existing(config, &options)?,
         };
         Ok((options, plan))
     }
@@ -91,7 +91,7 @@ impl MongoEngine {
                 let target = running.target.clone();
                 (Some((running, layout.data())), target, DATABASE.to_owned(), software.name())
             }
-            Server::Brought(dsn) => {
+            Server::Existing(dsn) => {
                 let target = dsn::target(dsn).map_err(setting)?;
                 let told = "run by others: `cache` and compression are what it was given".to_owned();
                 (None, target, dsn.database.clone(), told)
@@ -105,7 +105,7 @@ impl MongoEngine {
                 existing::check(&mut control, &database).map_err(setting)?;
                 existing::make_ready(&mut control, &database)?;
                 let (pid, data) = existing::place(&target, &mut control);
-                Host::Brought { pid, data }
+                Host::Existing { pid, data }
             }
         };
         let mut settings = vec![("server".to_owned(), told)];
@@ -134,7 +134,7 @@ impl Engine for MongoEngine {
     fn availability(&self, asked: Asked<'_>) -> Availability {
         let source = "a server".to_owned();
         match Server::of(self.brand, asked.server) {
-            Ok(Server::Brought(dsn)) => Availability {
+            Ok(Server::Existing(dsn)) => Availability {
                 version: None,
                 source: format!("a server run by others, database {}", dsn.database),
                 missing: None,
@@ -155,7 +155,7 @@ impl Engine for MongoEngine {
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
         let server = Server::of(self.brand, config.server.as_deref())?;
         let (options, _) = self.planned(config, &server)?;
-        let Server::Brought(dsn) = server else { return Ok(()) };
+        let Server::Existing(dsn) = server else { return Ok(()) };
         let mut control = Control::new(existing::connect(&dsn::target(&dsn)?)?, options.on_lost);
         existing::check(&mut control, &dsn.database)
     }

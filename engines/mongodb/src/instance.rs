@@ -26,7 +26,7 @@ pub enum Host {
         data: PathBuf,
     },
     /// One that the user brings: its process and data directory, where they can be told.
-    Brought {
+    Existing {
         /// The process.
         pid: Option<u32>,
         /// The data directory.
@@ -77,7 +77,7 @@ impl ServerInstance {
     fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.host {
             Host::Own { running, .. } => Some(&running.watch),
-            Host::Brought { .. } => None,
+            Host::Existing { .. } => None,
         }
     }
 
@@ -156,7 +156,7 @@ impl Instance for ServerInstance {
             Host::Own { running, data } => {
                 Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
-            Host::Brought { pid, data } => Place::Server { pid: *pid, data_dir: data.clone() },
+            Host::Existing { pid, data } => Place::Server { pid: *pid, data_dir: data.clone() },
         }
     }
 
@@ -174,7 +174,7 @@ impl Instance for ServerInstance {
                 drop(control);
                 running.watch.stop(STOP)
             }
-            Host::Brought { .. } => {
+            Host::Existing { .. } => {
                 control.set_timeout(None);
                 existing::give_back(&mut control, &self.session.database)
             }

@@ -53,7 +53,7 @@ fn write_concern(durability: Durability) -> DocumentBuf {
 ///
 /// # Errors
 /// Options of its command line, which is not rumba's.
-pub fn for_brought(config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
+pub fn for_existing(config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
     let named =
         options.arguments.keys().next().map(String::as_str).or(config.compression.as_deref().map(|_| "compression"));
     if let Some(name) = named {

@@ -7,7 +7,6 @@ use std::task::Poll;
 
 use rumba_core::document::{Done, Visit};
 use rumba_core::error::EngineError;
-use rumba_core::wait::{Wait, wait_for};
 use rumba_transport::{Ready, TransportError};
 
 use super::failure::{call_failed, usual};
@@ -219,17 +218,7 @@ impl MongoSession {
     #[inline]
     fn wait(&mut self, ready: Ready) -> bool {
         self.waited = true;
-        let socket = self.connection.stream.raw();
-        let wait = match ready {
-            Ready::ToRead => Wait::Readable(socket),
-            Ready::ToWrite => Wait::Writable(socket),
-        };
-        if wait_for(wait) {
-            return true;
-        }
-        // What is wrong with the socket shows when it is read.
-        let _ = self.connection.stream.block(ready, None);
-        false
+        self.connection.stream.wait(ready)
     }
 }
 

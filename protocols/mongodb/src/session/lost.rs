@@ -7,7 +7,7 @@ use std::time::Instant;
 use rumba_core::bson::Document;
 use rumba_core::document::Done;
 use rumba_core::error::EngineError;
-use rumba_transport::{CONNECT, Link, OnLost, Refused, Target};
+use rumba_transport::{CONNECT, CUT_OFF, Link, OnLost, Refused, Target};
 
 use super::failure::{call_failed, usual};
 use super::{MongoSession, Transaction};
@@ -19,8 +19,6 @@ use crate::connection::Connection;
 pub(super) fn enter(target: &Target) -> Result<Connection, MongoError> {
     Connection::open(target, Instant::now() + CONNECT)
 }
-
-const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
 
 impl MongoSession {
     /// Makes sure of a connection before a command is submitted, blocking if one is being made.

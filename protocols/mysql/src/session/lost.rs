@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
-use rumba_transport::{CONNECT, Link, OnLost, Refused};
+use rumba_transport::{CONNECT, CUT_OFF, Link, OnLost, Refused};
 
 use super::failure::{call_failed, in_statement, usual};
 use super::{COLLATION, SessionOptions, Stage, WireSession};
@@ -29,8 +29,6 @@ pub(super) fn enter(target: &Target, options: &SessionOptions) -> Result<Connect
     }
     Ok(connection)
 }
-
-const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
 
 impl WireSession {
     /// Makes sure of a connection before a statement is submitted, blocking if one is being made.

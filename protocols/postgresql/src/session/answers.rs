@@ -5,7 +5,6 @@ use std::task::Poll;
 
 use rumba_core::error::{EngineError, SqlState};
 use rumba_core::sql::{Answer, Visit};
-use rumba_core::wait::{Wait, wait_for};
 use rumba_transport::{Ready, TransportError};
 
 use super::failure::{call_failed, refused, usual};
@@ -143,17 +142,7 @@ impl PgSession {
     #[inline]
     fn wait(&mut self, ready: Ready) -> bool {
         self.waited = true;
-        let socket = self.connection.stream.raw();
-        let wait = match ready {
-            Ready::ToRead => Wait::Readable(socket),
-            Ready::ToWrite => Wait::Writable(socket),
-        };
-        if wait_for(wait) {
-            return true;
-        }
-        // What is wrong with the socket shows when it is read.
-        let _ = self.connection.stream.block(ready, None);
-        false
+        self.connection.stream.wait(ready)
     }
 
     /// Takes the answer of a prepared statement that is alone in its group, as far as it is as usual; whether all of it
