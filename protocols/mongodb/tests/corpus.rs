@@ -7,54 +7,23 @@ mod entry;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
 
 use rumba_core::bson::Document;
 use rumba_core::document::{Command, DocumentSession, Find};
 use rumba_core::worker::block_on;
 use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+use rumba_testkit::corpus::{self, Random};
 
 const MUTATIONS: usize = 50_000;
 
-/// SplitMix64: the same mutations in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % bound.max(1) as u64) as usize
-    }
-}
-
 fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
-    files.iter().map(|file| (name(file), std::fs::read(file).unwrap())).collect()
+    corpus::seeds(env!("CARGO_MANIFEST_DIR"), target)
 }
 
 /// Changes a few bytes: what a length may be, what a type may be, a bit, a cut, a piece doubled.
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     const TELLING: [u8; 12] = [0, 1, 2, 3, 4, 5, 0x10, 0x12, 0x7f, 0xff, 0x80, 0x0f];
-    for _ in 0..1 + random.below(4) {
-        let at = random.below(bytes.len());
-        match random.below(6) {
-            _ if bytes.is_empty() => {}
-            0 => bytes[at] = TELLING[random.below(TELLING.len())],
-            1 => bytes[at] ^= 1 << random.below(8),
-            2 => bytes[at] = random.below(256) as u8,
-            3 => bytes.truncate(at),
-            4 => bytes.insert(at, random.below(256) as u8),
-            _ => {
-                let end = (at + random.below(32)).min(bytes.len());
-                let piece = bytes[at..end].to_vec();
-                bytes.extend_from_slice(&piece);
-            }
-        }
-    }
+    corpus::mutate(bytes, &TELLING, random);
     // A cut shows what lies within only where the message says so itself.
     if random.below(2) == 0 && bytes.len() >= 4 {
         let length = bytes.len() as u32;
@@ -70,15 +39,7 @@ fn numbered(message: &[u8], question: u32) -> Vec<u8> {
 }
 
 fn all_of(target: &str, entry: fn(&[u8])) {
-    let seeds = seeds(target);
-    assert!(!seeds.is_empty());
-    seeds.iter().for_each(|(_, seed)| entry(seed));
-    let mut random = Random(7);
-    for _ in 0..MUTATIONS {
-        let mut bytes = seeds[random.below(seeds.len())].1.clone();
-        mutate(&mut bytes, &mut random);
-        entry(&bytes);
-    }
+    corpus::all_of(&corpus::seeds(env!("CARGO_MANIFEST_DIR"), target), MUTATIONS, mutate, entry);
 }
 
 #[test]
