@@ -108,11 +108,13 @@ impl Login {
         let mut proof = Vec::new();
         match self.stage {
             Stage::Asked => {
+                check_attributes(payload)?;
                 check_iterations(payload)?;
                 self.scram.step(Some(payload), &mut proof).map_err(unproven)?;
                 self.stage = Stage::Proving;
             }
             Stage::Proving => {
+                check_attributes(payload)?;
                 if self.scram.step(Some(payload), &mut proof).map_err(unproven)? == State::Running {
                     return Err(unproven("the server has not proven that it knows the password"));
                 }
@@ -139,6 +141,16 @@ impl Login {
 /// What stands for a password with SCRAM-SHA-1: MD5 of user, `mongo` and password, in hexadecimal digits.
 fn digest(user: &str, password: &str) -> String {
     Md5::digest(format!("{user}:mongo:{password}")).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// RFC 5802, section 7: `attr-val = ALPHA "=" value`, between commas. The library takes that for granted, and
+/// reads beyond the end of a part that is shorter.
+fn check_attributes(payload: &[u8]) -> Result<(), MongoError> {
+    let whole = |part: &[u8]| matches!(part, [letter, b'=', ..] if letter.is_ascii_alphabetic());
+    match payload.split(|&byte| byte == b',').all(whole) {
+        true => Ok(()),
+        false => Err(unproven("a part of the server's word is not a letter and what it stands for")),
+    }
 }
 
 fn check_iterations(payload: &[u8]) -> Result<(), MongoError> {

@@ -139,3 +139,22 @@ fn no_server_keeps_a_client_busy_or_has_it_hash_too_little() {
     }
     assert!(Login::new("user", "", Mechanism::Sha256).err().unwrap().to_string().contains("no password"));
 }
+
+#[test]
+fn words_of_a_server_that_are_cut_short_are_refused() {
+    // Each of these had the library read beyond the end of a part.
+    for (challenge, last) in [("r=NONCE,,i=4096", ""), ("r=NONCE,s,i=4096", "v"), ("r,s=AAAA,i=4096", "=")] {
+        let mut server = Server::new("sesame");
+        let mut login = Login::new("user", "sesame", Mechanism::Sha256).unwrap();
+        let good = server.challenge(&payload(&login.first().unwrap()), 4096);
+        let nonce = good.split_once(',').unwrap().0.strip_prefix("r=").unwrap();
+        let error = login.step(answer(&challenge.replace("NONCE", nonce), false).get()).unwrap_err().to_string();
+        assert!(error.contains("a letter and what it stands for"), "{error}");
+
+        let mut login = Login::new("user", "sesame", Mechanism::Sha256).unwrap();
+        let good = Server::new("sesame").challenge(&payload(&login.first().unwrap()), 4096);
+        send(login.step(answer(&good, false).get()).unwrap());
+        let error = login.step(answer(last, true).get()).unwrap_err().to_string();
+        assert!(error.contains("a letter and what it stands for"), "{error}");
+    }
+}
