@@ -150,6 +150,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("not-killed", Rank::Note, &[]),
     row("not-calibrated", Rank::Note, &[]),
     row("throttle-not-lifted", Rank::Note, &[]),
+    row("memory-not-lifted", Rank::Note, &[]),
     row("not-kept", Rank::Note, &[]),
     row("results-disk-full", Rank::Note, &[]),
     row("results-not-written", Rank::Note, &[]),

@@ -137,7 +137,7 @@ pub static PROMISES: &[Told] = &[
     told(
         Promise::Memory,
         "A trial that outgrows its memory group, or stands still in it, fails with that cause.",
-        "rumba/tests/limits.rs",
+        "rumba/tests/limited.rs",
         "a_trial_that_outgrows_its_memory_is_named_as_that",
     ),
     told(

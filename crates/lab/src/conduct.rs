@@ -242,8 +242,11 @@ impl Conduct<'_> {
             match &told {
                 Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.
-                Some(Event::PhaseStarted { phase: PhaseKind::VerifyLoad | PhaseKind::Verify, .. }) => {
-                    limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
+                Some(Event::PhaseStarted { phase: phase @ (PhaseKind::VerifyLoad | PhaseKind::Verify), .. }) => {
+                    let mut lifted = limited.lift_throttle();
+                    // After that of the load the memory is what it was: what was cached meanwhile would be measured.
+                    lifted.extend((*phase == PhaseKind::Verify).then(|| limited.lift_memory()).flatten());
+                    lifted.into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 }
                 // What follows is measured.
                 Some(Event::PhaseEnded(phase)) if phase.phase == PhaseKind::VerifyLoad => {

@@ -191,6 +191,21 @@ fn a_kill_for_lack_of_memory_is_named_as_that() {
 
 #[test]
 #[needs(MemoryGroup)]
+fn a_lifted_limit_kills_nobody_and_tells_of_memory_what_was_measured() {
+    let host = Host::new();
+    let mut enforcement = host.begin(&memory_alone(64 << 20));
+    assert!(enforcement.memory_pressure().is_some());
+    assert_eq!(enforcement.lift_memory(), None);
+    assert!(child("child_touches_memory", &enforcement).status().unwrap().success());
+    let peak = enforcement.memory().unwrap().peak_bytes.value().unwrap();
+    assert!(peak <= (64 << 20) as f64, "{peak} bytes: what came after the measurement");
+    assert_eq!((enforcement.memory_pressure(), enforcement.verdict("block_cache")), (None, None));
+    enforcement.end().unwrap();
+    host.assert_nothing_left();
+}
+
+#[test]
+#[needs(MemoryGroup)]
 fn what_a_limited_process_starts_is_limited_and_ended_too() {
     let host = Host::new();
     let enforcement = host.begin(&memory_alone(64 << 20));

@@ -14,6 +14,7 @@ mod scripts;
 mod servers;
 mod suite;
 mod tpcc;
+mod tpcc_peers;
 mod verdicts;
 
 use std::path::Path;
@@ -68,6 +69,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("linkbench-postgresql", linkbench::postgresql),
     ("tpcc-rocksdb", tpcc::rocksdb),
     ("tpcc-terminals", tpcc::terminals),
+    ("tpcc-peers", tpcc_peers::peers),
     ("verdicts", verdicts::verdicts),
 ];
 

@@ -100,6 +100,17 @@ impl Server {
 
     /// MariaDB with sysbench's table of 100,000 rows.
     pub fn mariadb(bench: &Bench, cores: &Cores) -> Result<Self, Failure> {
+        let settings = ["--skip-networking", "--innodb-buffer-pool-size=256M", "--innodb-flush-log-at-trx-commit=0"];
+        let server = Self::mariadb_with(bench, cores, &settings)?;
+        server.await_mariadb("CREATE DATABASE sbtest")?;
+        let mut command = Command::new("sysbench");
+        command.args(["oltp_point_select", "--table-size=100000"]).args(at(&server.socket, DATABASE)).arg("prepare");
+        run(&mut command)?;
+        Ok(server)
+    }
+
+    /// MariaDB without a database, on its way up.
+    pub fn mariadb_with(bench: &Bench, cores: &Cores, settings: &[&str]) -> Result<Self, Failure> {
         let (data, socket) = (bench.path("mariadb"), bench.path("mariadb.sock"));
         // What another measurement has left is its own: inserted, deleted, of other rows.
         if data.exists() {
@@ -111,34 +122,27 @@ impl Server {
         run(Command::new("mariadb-install-db").args(["--no-defaults", auth, &data_dir, &user, "--skip-test-db"]))?;
         let _ = std::fs::remove_file(&socket);
         let mut command = pinned(cores.server.as_ref(), Path::new("/usr/sbin/mariadbd"));
-        command.args(["--no-defaults", &data_dir, &user, "--skip-networking", "--max-connections=4096"]);
-        command.args([
-            "--innodb-buffer-pool-size=256M",
-            "--table-open-cache=8000",
-            "--innodb-flush-log-at-trx-commit=0",
-        ]);
-        command.arg(format!("--socket={}", socket.display()));
+        command.args(["--no-defaults", &data_dir, &user, "--max-connections=4096", "--table-open-cache=8000"]);
+        command.args(settings).arg(format!("--socket={}", socket.display()));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let server = Self { child, said: None, socket };
-        server.await_mariadb()?;
-        Ok(server)
+        Ok(Self { child, said: None, socket })
     }
 
-    fn await_mariadb(&self) -> Result<(), Failure> {
+    /// Waits until MariaDB takes these first statements.
+    pub fn await_mariadb(&self, sql: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
-        let ask = |sql: &str| {
+        let ask = || {
             let mut command = Command::new("mariadb");
             command.args(["--no-defaults", "--user=root", "-e", sql, "--socket"]).arg(&self.socket);
             run(&mut command)
         };
-        while let Err(error) = ask("CREATE DATABASE sbtest") {
+        while let Err(error) = ask() {
             if Instant::now() > deadline {
                 return Err(error);
             }
             std::thread::sleep(Duration::from_millis(200));
         }
-        let mut command = Command::new("sysbench");
-        run(command.args(["oltp_point_select", "--table-size=100000"]).args(at(&self.socket, DATABASE)).arg("prepare"))
+        Ok(())
     }
 }
 

@@ -122,6 +122,8 @@ pub struct Enforcement {
     /// The storage that was asked for.
     storage: Option<StorageLimit>,
     memory_bytes: Option<u64>,
+    /// What the memory group said of itself when it was let go.
+    when_lifted: Option<MemoryReading>,
     enforced: Vec<String>,
 }
 
@@ -152,6 +154,7 @@ impl Enforcement {
             throttle: None,
             storage: limits.storage.clone(),
             memory_bytes: None,
+            when_lifted: None,
             enforced: Vec::new(),
         };
         if limits.is_none() {
@@ -286,6 +289,25 @@ impl Enforcement {
         not_divided.into_iter().chain(not_lifted).collect()
     }
 
+    /// Lets the trial have what memory it takes from now on, for what is not measured: what a verification remembers
+    /// is rumba's, in the same group as an embedded engine, and no engine is to be killed for it. What the group says of
+    /// its memory stays what it was until now. A group that systemd keeps stays as it is.
+    pub fn lift_memory(&mut self) -> Option<Warning> {
+        let group = self.groups.first().filter(|_| self.memory_bytes.is_some() && self.scope.is_none())?;
+        let reading = group.reading();
+        match group.lift_memory() {
+            Ok(()) => {
+                self.when_lifted = Some(reading);
+                None
+            }
+            Err(error) => Some(Warning::new(
+                "memory-not-lifted",
+                format!("the verification keeps to {MEMORY}: {error}"),
+                "the figures are not touched by it; a trial may be killed at its end that has measured what it was to",
+            )),
+        }
+    }
+
     /// Lets a command, and all that it starts, run within the limits. Its
     /// standard streams must be set afterwards.
     ///
@@ -310,12 +332,12 @@ impl Enforcement {
 
     /// What the memory group says of itself; `None` without a limit, or where systemd keeps it.
     pub fn memory(&self) -> Option<MemoryReading> {
-        self.memory_bytes.and(self.groups.first()).map(Group::reading)
+        self.when_lifted.clone().or_else(|| self.memory_bytes.and(self.groups.first()).map(Group::reading))
     }
 
     /// How near the memory group is to its limit; `None` without a limit, or where systemd keeps it.
     pub fn memory_pressure(&self) -> Option<MemoryPressure> {
-        let limit_bytes = self.memory_bytes?;
+        let limit_bytes = self.memory_bytes.filter(|_| self.when_lifted.is_none())?;
         Some(MemoryPressure { held_bytes: self.groups.first()?.held_bytes()?, limit_bytes })
     }
 

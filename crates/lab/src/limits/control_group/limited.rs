@@ -1,5 +1,6 @@
 //! The control group that a trial's processes run in.
 
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -98,7 +99,23 @@ impl Group {
         Ok(format!("control group version {version} ({file}), {swap_words}"))
     }
 
-    fn set(&self, file: &str, value: u64) -> Result<(), LimitError> {
+    /// Bounds its memory no more.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn lift_memory(&self) -> Result<(), LimitError> {
+        // Of version 1 memory and swap together first: it may not be less than memory alone.
+        let files: [(&str, &dyn Display); 2] = match self.version {
+            Version::One => [("memory.memsw.limit_in_bytes", &-1), ("memory.limit_in_bytes", &-1)],
+            Version::Two => [("memory.swap.max", &"max"), ("memory.max", &"max")],
+        };
+        files
+            .into_iter()
+            .filter(|(file, _)| self.path().join(file).exists())
+            .try_for_each(|(file, all)| self.set(file, all))
+    }
+
+    fn set(&self, file: &str, value: impl Display) -> Result<(), LimitError> {
         let path = self.path().join(file);
         fs::write(&path, value.to_string()).map_err(refused(MEMORY, format!("write {value} to {}", path.display())))
     }
@@ -219,7 +236,9 @@ mod tests {
         assert_eq!(how, "control group version 2 (memory.max), no swap");
         assert_eq!(fs::read_to_string(group.path().join("memory.max")).unwrap(), "1073741824");
         assert_eq!(fs::read_to_string(group.path().join("memory.swap.max")).unwrap(), "0");
+        group.lift_memory().unwrap();
         for file in ["memory.max", "memory.swap.max"] {
+            assert_eq!(fs::read_to_string(group.path().join(file)).unwrap(), "max");
             fs::remove_file(group.path().join(file)).unwrap();
         }
         group.remove().unwrap();
