@@ -18,6 +18,8 @@ const WARMUP_S: u32 = 5;
 const RUN_S: u32 = 20;
 /// The most client CPU of a transaction, ratio to either.
 const MOST_CPU: f64 = 0.35;
+/// The same where rumba runs sysbench-tpcc's scripts unchanged, ratio to sysbench.
+const MOST_SCRIPT_CPU: f64 = 0.6;
 /// The least tpmC, ratio to sysbench-tpcc (plain) and go-tpc (batched).
 const LEAST_RATES: [f64; 2] = [1.15, 1.0];
 /// How much sooner the load is to end.
@@ -34,6 +36,13 @@ struct Turn {
     cpu_us: f64,
     /// How long its load took.
     load_s: f64,
+}
+
+/// Who runs Percona's scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    Sysbench,
+    Rumba,
 }
 
 /// One server and the programs that go to it.
@@ -120,8 +129,15 @@ impl<'a> Contest<'a> {
         })
     }
 
-    fn sysbench_tpcc(&self, word: &str, threads: &str, seconds: u32) -> Result<(f64, String), Failure> {
-        let mut command = Command::new(SYSBENCH);
+    /// Percona's scripts, by sysbench or by rumba in its place.
+    fn scripts(&self, program: Runs, word: &str, threads: &str, seconds: u32) -> Result<(f64, String), Failure> {
+        let mut command = match program {
+            Runs::Sysbench => Command::new(SYSBENCH),
+            Runs::Rumba => Command::new(self.bench.rumba()),
+        };
+        if program == Runs::Rumba {
+            command.arg(SYSBENCH);
+        }
         command.current_dir(&self.scripts).arg("./tpcc.lua").args([
             "--mysql-host=127.0.0.1".to_owned(),
             format!("--mysql-port={}", self.port),
@@ -142,22 +158,24 @@ impl<'a> Contest<'a> {
         spent(command.args(["-D", "gotpc", "-P", &self.port.to_string()]).args(more))
     }
 
-    /// The turns of both peers: each warm first, as rumba is.
-    fn peers(&self, loads: [f64; 2]) -> Result<[Turn; 2], Failure> {
-        self.sysbench_tpcc("run", CLIENTS, WARMUP_S)?;
-        let (cpu, told) = self.sysbench_tpcc("run", CLIENTS, RUN_S)?;
+    /// A turn of the scripts, warm first, as rumba's own is.
+    fn scripts_turn(&self, program: Runs, load_s: f64) -> Result<Turn, Failure> {
+        self.scripts(program, "run", CLIENTS, WARMUP_S)?;
+        let (cpu, told) = self.scripts(program, "run", CLIENTS, RUN_S)?;
         let transactions = behind(&told, "transactions:")?;
-        let seconds = behind(&told, "total time:")?;
-        let sysbench = Turn {
-            tpm: transactions / seconds * 60.0 * SYSBENCH_NEW_ORDERS,
-            cpu_us: cpu / transactions,
-            load_s: loads[0],
-        };
+        let tpm = transactions / behind(&told, "total time:")? * 60.0 * SYSBENCH_NEW_ORDERS;
+        Ok(Turn { tpm, cpu_us: cpu / transactions, load_s })
+    }
+
+    /// The turns of both peers, and of rumba in sysbench's place.
+    fn peers(&self, loads: [f64; 2]) -> Result<[Turn; 3], Failure> {
+        let sysbench = self.scripts_turn(Runs::Sysbench, loads[0])?;
+        let in_its_place = self.scripts_turn(Runs::Rumba, loads[0])?;
         self.go_tpc("run", CLIENTS, &["--time", &format!("{WARMUP_S}s")])?;
         let (cpu, told) = self.go_tpc("run", CLIENTS, &["--time", &format!("{RUN_S}s")])?;
         let total = behind(&told, "tpmTotal:")? / 60.0 * f64::from(RUN_S);
         let go = Turn { tpm: behind(&told, "tpmC:")?, cpu_us: cpu / total, load_s: loads[1] };
-        Ok([sysbench, go])
+        Ok([sysbench, go, in_its_place])
     }
 
     fn loads(&self) -> Result<[f64; 2], Failure> {
@@ -166,9 +184,36 @@ impl<'a> Contest<'a> {
             load()?;
             Ok(start.elapsed().as_secs_f64())
         };
-        let sysbench = took(&|| self.sysbench_tpcc("prepare", "2", 1))?;
+        let sysbench = took(&|| self.scripts(Runs::Sysbench, "prepare", "2", 1))?;
         let go = took(&|| self.go_tpc("prepare", "2", &["--no-check"]))?;
         Ok([sysbench, go])
+    }
+}
+
+/// Everybody's turn, one after the other.
+struct Round {
+    plain: Turn,
+    batched: Turn,
+    sysbench: Turn,
+    go: Turn,
+    in_its_place: Turn,
+}
+
+/// A figure of two turns of a round over each other, round by round, with both beside it.
+fn told(rounds: &[Round], turns: &dyn Fn(&Round) -> [Turn; 2], figure: &dyn Fn(Turn) -> f64, unit: &str) -> (f64, String) {
+    let over = |of: &dyn Fn([f64; 2]) -> f64| Spread::of(rounds.iter().map(|round| of(turns(round).map(figure))).collect());
+    let ratio = over(&|[own, peer]| own / peer);
+    let [own, peer] = [over(&|[own, _]| own), over(&|[_, peer]| peer)].map(|spread| spread.median);
+    (ratio.median, format!("{}; {own:.0}{unit} over {peer:.0}{unit}", ratio.told(2)))
+}
+
+fn line(what: String, goal: String, measured: String, is_met: Option<bool>) -> Line {
+    Line {
+        what: format!("TPC-C, {WAREHOUSES} warehouses, {CLIENTS} clients, MariaDB over TCP: {what}"),
+        goal,
+        measured,
+        met: is_met,
+        command: "SYSBENCH_TPCC=DIR GO_TPC=PROGRAM cargo run --release -p xtask -- bench tpcc-peers".into(),
     }
 }
 
@@ -176,56 +221,48 @@ impl<'a> Contest<'a> {
 pub fn peers(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let contest = Contest::new(bench)?;
     let loads = contest.loads()?;
-    let mut rounds: Vec<[Turn; 4]> = Vec::new();
+    let mut rounds = Vec::new();
     for round in 0..REPEATS {
         let (plain, batched) = (contest.rumba("plain", round)?, contest.rumba("batched", round)?);
-        let [sysbench, go] = contest.peers(loads)?;
-        rounds.push([plain, batched, sysbench, go]);
+        let [sysbench, go, in_its_place] = contest.peers(loads)?;
+        rounds.push(Round { plain, batched, sysbench, go, in_its_place });
     }
-    Ok(lines(&rounds))
+    // Each style is held against the peer whose statements are alike.
+    let [plain_rate, batched_rate] = LEAST_RATES.map(Some);
+    let pairs: [(&str, Option<f64>, &dyn Fn(&Round) -> [Turn; 2]); 4] = [
+        ("plain, ratio to sysbench-tpcc", plain_rate, &|round| [round.plain, round.sysbench]),
+        ("plain, ratio to go-tpc", None, &|round| [round.plain, round.go]),
+        ("batched, ratio to sysbench-tpcc", None, &|round| [round.batched, round.sysbench]),
+        ("batched, ratio to go-tpc", batched_rate, &|round| [round.batched, round.go]),
+    ];
+    let mut lines = Vec::new();
+    for (name, least, turns) in pairs {
+        let (ratio, measured) = told(&rounds, turns, &|turn| turn.cpu_us, " µs");
+        let what = format!("client CPU per transaction, {name}");
+        lines.push(line(what, format!("≤ {MOST_CPU}"), measured, Some(ratio <= MOST_CPU)));
+        let (ratio, measured) = told(&rounds, turns, &|turn| turn.tpm, "");
+        let goal = least.map_or("reported".into(), |least| format!("≥ {least}"));
+        lines.push(line(format!("new orders per minute, {name}"), goal, measured, least.map(|least| ratio >= least)));
+    }
+    lines.extend(scripts(&rounds));
+    lines.push(load(&rounds));
+    Ok(lines)
 }
 
-fn lines(rounds: &[[Turn; 4]]) -> Vec<Line> {
-    let over = |of: &dyn Fn(&[Turn; 4]) -> f64| Spread::of(rounds.iter().map(of).collect());
-    let line = |what: String, goal: String, measured: String, is_met: Option<bool>| Line {
-        what: format!("TPC-C, {WAREHOUSES} warehouses, {CLIENTS} clients, MariaDB over TCP: {what}"),
-        goal,
-        measured,
-        met: is_met,
-        command: "SYSBENCH_TPCC=DIR GO_TPC=PROGRAM cargo run --release -p xtask -- bench tpcc-peers".into(),
-    };
-    let mut lines = Vec::new();
-    for (own, style) in ["plain", "batched"].into_iter().enumerate() {
-        for (peer, name) in [(2, "sysbench-tpcc"), (3, "go-tpc")] {
-            let ratio = over(&|round| round[own].cpu_us / round[peer].cpu_us);
-            let [own_us, peer_us] = [over(&|round| round[own].cpu_us), over(&|round| round[peer].cpu_us)];
-            lines.push(line(
-                format!("client CPU per transaction, {style}, ratio to {name}"),
-                format!("≤ {MOST_CPU}"),
-                format!("{}; {:.0} µs over {:.0} µs", ratio.told(2), own_us.median, peer_us.median),
-                Some(ratio.median <= MOST_CPU),
-            ));
-            let ratio = over(&|round| round[own].tpm / round[peer].tpm);
-            let [own_tpm, peer_tpm] = [over(&|round| round[own].tpm), over(&|round| round[peer].tpm)];
-            // Each style is held against the peer whose statements are alike.
-            let goal = (own + 2 == peer).then(|| LEAST_RATES[own]);
-            lines.push(line(
-                format!("new orders per minute, {style}, ratio to {name}"),
-                goal.map_or("reported".into(), |goal| format!("≥ {goal}")),
-                format!("{}; {:.0} over {:.0}", ratio.told(2), own_tpm.median, peer_tpm.median),
-                goal.map(|goal| ratio.median >= goal),
-            ));
-        }
-    }
-    let ratio = over(&|round| round[3].load_s / round[0].load_s);
-    let told = format!(
-        "{}; {:.1} s, go-tpc {:.1} s, sysbench-tpcc {:.1} s",
-        ratio.told(1),
-        over(&|round| round[0].load_s).median,
-        rounds[0][3].load_s,
-        rounds[0][2].load_s
-    );
-    let goal = format!("≥ {LEAST_LOAD:.0} times as fast as go-tpc's");
-    lines.push(line("load, two loaders each".into(), goal, told, Some(ratio.median >= LEAST_LOAD)));
-    lines
+/// What rumba makes of Percona's scripts.
+fn scripts(rounds: &[Round]) -> [Line; 2] {
+    let turns = |round: &Round| [round.in_its_place, round.sysbench];
+    let (ratio, measured) = told(rounds, &turns, &|turn| turn.cpu_us, " µs");
+    let what = "sysbench-tpcc's scripts, unchanged, client CPU per transaction, ratio to sysbench".into();
+    let cpu = line(what, format!("≤ {MOST_SCRIPT_CPU}"), measured, Some(ratio <= MOST_SCRIPT_CPU));
+    let (_, measured) = told(rounds, &turns, &|turn| turn.tpm, "");
+    let what = "sysbench-tpcc's scripts, unchanged, new orders per minute, ratio to sysbench".into();
+    [cpu, line(what, "reported".into(), measured, None)]
+}
+
+fn load(rounds: &[Round]) -> Line {
+    let turns = |round: &Round| [round.go, round.plain];
+    let (ratio, measured) = told(rounds, &turns, &|turn| turn.load_s, " s");
+    let what = "load by two loaders, go-tpc's time over rumba's".into();
+    line(what, format!("≥ {LEAST_LOAD:.0}"), measured, Some(ratio >= LEAST_LOAD))
 }
