@@ -186,6 +186,14 @@ export interface Trial {
   timeline: Timeline;
 }
 
+/** Addresses from which the page of a run that goes on is kept up to date, relative to its own. */
+export interface Live {
+  data: string;
+  events?: string;
+  stop?: string;
+  library: string;
+}
+
 export interface PageData {
   name: string;
   source: string | null;
@@ -212,10 +220,19 @@ export interface PageData {
   repeats_from?: string;
   metrics: MetricInfo[];
   trials: Trial[];
+  live?: Live;
 }
 
-/** The data island of this page. */
+let newer: PageData | null = null;
+
+/** Puts newer data in the place of the island's. */
+export function hold(data: PageData): void {
+  newer = data;
+}
+
+/** The data of this page: of its island, or what has come since. */
 export function readData(): PageData {
+  if (newer) return newer;
   const island = document.getElementById("data");
   return JSON.parse(island?.textContent ?? "null") as PageData;
 }

@@ -3,6 +3,7 @@
 
 mod acid;
 mod events;
+mod forecast;
 mod start;
 
 use std::io::Write;
@@ -30,6 +31,7 @@ use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::Act;
 use crate::trial::child::Order;
 use events::{Unreadable, events_of};
+pub use forecast::{Forecast, Left as TimeLeft};
 use start::{Left, Start};
 
 /// How often a trial is looked at, whatever it tells.

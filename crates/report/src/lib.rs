@@ -12,7 +12,7 @@ mod timeline;
 mod verdict;
 mod written;
 
-pub use html::html;
+pub use html::{LivePage, html, live_html, page_data};
 pub use json::{Document, json, schema};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};

@@ -8,8 +8,8 @@ use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Summary;
 use rumba_core::record::Status;
 use rumba_core::results::Results;
+use rumba_lab::store;
 use rumba_lab::store::ReadError;
-use rumba_lab::{spec, store};
 use rumba_report::{TableOptions, tables};
 
 use crate::cli::ReportArgs;
@@ -118,37 +118,10 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
 
 /// Several runs as one: engines and conditions that differ carry the run's name.
 fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem> {
-    let mut runs = names.into_iter().zip(directories).map(|(name, directory)| Ok((name, read(directory)?)));
+    let runs = names.into_iter().zip(directories).map(|(name, directory)| Ok((name, read(directory)?)));
     // clap requires at least one directory.
-    let Some(first) = runs.next() else { return Err(Problem::mistake("no directory is named", "name one")) };
-    let (first_name, mut merged) = first?;
-    let rest = runs.collect::<Result<Vec<_>, Problem>>()?;
-    if rest.is_empty() {
-        return Ok(merged);
-    }
-    rename(&mut merged, &first_name);
-    // They speak of engines by the names that these had in their own run.
-    merged.experiment = spec::without_claims(&merged.experiment);
-    merged.claims.clear();
-    for (name, mut results) in rest {
-        rename(&mut results, &name);
-        merged.name = format!("{} + {}", merged.name, results.name);
-        for (condition, value) in results.conditions {
-            if merged.conditions.get(&condition) != Some(&value) {
-                merged.conditions.insert(format!("{condition} ({name})"), value);
-            }
-        }
-        merged.trials.extend(results.trials);
-        merged.warnings.extend(results.warnings);
-        merged.missing.extend(results.missing);
-    }
-    Ok(merged)
-}
-
-fn rename(results: &mut Results, run: &str) {
-    for trial in &mut results.trials {
-        trial.record.plan.engine.name = format!("{}@{run}", trial.record.plan.engine.name);
-    }
+    store::merge(runs.collect::<Result<_, Problem>>()?)
+        .ok_or_else(|| Problem::mistake("no directory is named", "name one"))
 }
 
 /// The tables, relative to an engine if one is named.

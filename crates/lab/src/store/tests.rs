@@ -13,7 +13,8 @@ use rumba_core::setting::Settings;
 use super::append::Append;
 use super::*;
 
-fn trial_plan() -> TrialPlan {
+/// A trial of an engine that keeps nothing: one loop of a second.
+pub(crate) fn trial_plan() -> TrialPlan {
     TrialPlan {
         number: 1,
         engine: EngineConfig {
