@@ -183,6 +183,9 @@ pub struct RunOptions {
     /// With --live: the port on 127.0.0.1 [default: any that is free]
     #[arg(long, value_name = "PORT", requires = "live")]
     pub port: Option<u16>,
+    /// Sample with perf where server or trial spend their CPU in the loops; the page draws it as flame graphs
+    #[arg(long)]
+    pub profile: bool,
     /// Print the results as JSON instead of tables
     #[arg(long)]
     pub json: bool,

@@ -186,6 +186,17 @@ export interface Trial {
   timeline: Timeline;
 }
 
+/** A frame: its name, how many samples passed through it, and what it called. */
+export type Frame = [name: string, samples: number, callees: Frame[]];
+
+/** Where the CPU of an engine went, over all repeats that were sampled. */
+export interface Flame {
+  engine: string;
+  clients: number;
+  samples: number;
+  threads: Frame[];
+}
+
 /** Addresses from which the page of a run that goes on is kept up to date, relative to its own. */
 export interface Live {
   data: string;
@@ -220,6 +231,7 @@ export interface PageData {
   repeats_from?: string;
   metrics: MetricInfo[];
   trials: Trial[];
+  flames?: Flame[];
   live?: Live;
 }
 

@@ -145,8 +145,10 @@ class Drawing {
     const part = parts().findIndex((one) => one.contains(document.activeElement));
     const focused = controls(parts()[part]).findIndex((control) => control === document.activeElement);
     const open = details().map((one) => one.open);
-    const first = parts().findIndex((one) => one.getBoundingClientRect().bottom > 0);
     const top = (index: number) => parts()[index]?.getBoundingClientRect().top ?? 0;
+    // One that begins in the window: what is above it may grow. A long one has the whole window.
+    const begins = parts().findIndex((one, index) => one.clientHeight > 0 && top(index) >= 0 && top(index) < innerHeight);
+    const first = begins >= 0 ? begins : parts().findIndex((one) => one.getBoundingClientRect().bottom > 0);
     const before = top(first);
     hold(data);
     this.begin();
@@ -176,7 +178,7 @@ class Bar {
     this.element = h(
       "aside",
       { id: "live", "aria-label": "the run" },
-      h("div", { class: "now" }, h("span", { role: "status" }, this.#what), this.#figures, this.#left, this.#progress),
+      h("div", { class: "now" }, h("div", { role: "status" }, this.#what), this.#figures, h("div", {}, this.#progress, this.#left)),
       h("div", { class: "buttons" }, this.#pause, live.stop !== undefined && this.#stop, h("a", { href: live.library }, "All results")),
       this.#warning,
     );
@@ -241,13 +243,17 @@ class Bar {
   /** Says that nothing more will come. */
   ended(isWhole: boolean): void {
     this.#what.textContent = "The run has ended";
-    this.#figures.textContent = isWhole
-      ? "This page keeps what it shows; its address is gone with the run. `rumba serve` shows the results again."
-      : "How it came out was not heard any more; `rumba serve` shows the results.";
+    this.#figures.textContent = !isWhole
+      ? "How it came out was not heard any more; `rumba serve` shows the results."
+      : this.live.events === undefined
+        ? "This is its whole result."
+        : "This page keeps what it shows; its address is gone with the run. `rumba serve` shows the results again.";
     this.#left.textContent = "";
     this.#progress.hidden = true;
     this.element.classList.add("ended");
-    for (const control of this.element.querySelectorAll("button, a")) control.remove();
+    for (const control of this.element.querySelectorAll("button")) control.remove();
+    // What it leads to has gone with the run.
+    if (this.live.events !== undefined) this.element.querySelector("a")?.remove();
   }
 
   async #askToStop(): Promise<void> {

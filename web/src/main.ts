@@ -8,6 +8,7 @@ import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
 import { choice, h, section } from "./dom";
 import { headerSection, problemsSection } from "./header";
+import { flameSection } from "./flame";
 import { latencySection } from "./latency";
 import { follow } from "./live";
 import { sample } from "./look";
@@ -71,6 +72,7 @@ const PARTS: Part[] = [
   { needs: ["clients", "time"], render: latencySection },
   { needs: ["clients", "baseline"], render: loadSection },
   { needs: ["clients"], render: promisesSection },
+  { needs: ["clients", "baseline"], render: flameSection },
   { needs: ["clients"], render: conditionsSection },
 ];
 

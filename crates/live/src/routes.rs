@@ -161,7 +161,8 @@ async fn result(State(served): State<Arc<Served>>, Path(name): Path<String>) -> 
         }
         let results = store::read(&directory)?;
         let summary = rumba_statistics::summarise(&results);
-        Ok(Html(rumba_report::html(&results, &summary)).into_response())
+        let profiles = store::profiles(&directory, None);
+        Ok(Html(rumba_report::html_with(&results, &summary, &profiles)).into_response())
     })
     .await
 }
@@ -263,9 +264,12 @@ async fn compare(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> R
 async fn beside(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> Response {
     apart(move || {
         let pair = read_two(&served, two)?.ok_or(Refused::Missing)?;
+        let directories = pair.iter().filter_map(|(name, _)| Some((name.clone(), served.library.directory(name)?)));
+        let profiles: Vec<_> =
+            directories.flat_map(|(name, directory)| store::profiles(&directory, Some(&name))).collect();
         let merged = store::merge(pair.into()).ok_or(Refused::Missing)?;
         let summary = rumba_statistics::summarise(&merged);
-        Ok(Html(rumba_report::html(&merged, &summary)).into_response())
+        Ok(Html(rumba_report::html_with(&merged, &summary, &profiles)).into_response())
     })
     .await
 }

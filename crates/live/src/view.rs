@@ -1,11 +1,11 @@
 //! A run that goes on, as the page shows it: made of what its files hold by now, when somebody asks for it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rumba_core::comparison::Summary;
-use rumba_lab::store::{Following, ReadError};
+use rumba_lab::store::{self, Following, ReadError};
 use rumba_report::LivePage;
 
 /// Making it anew may take this share of one core; the rest is of those that are measured.
@@ -24,8 +24,10 @@ pub struct Data {
 
 /// A run that goes on.
 pub struct View {
+    directory: PathBuf,
     following: Following,
     summary: Summary,
+    profiles: Vec<store::Profile>,
     made: Option<(Arc<str>, Instant)>,
 }
 
@@ -37,12 +39,13 @@ impl View {
     pub fn open(directory: &Path) -> Result<Self, ReadError> {
         let following = Following::open(directory)?;
         let summary = rumba_statistics::summarise(following.results());
-        Ok(Self { following, summary, made: None })
+        let (directory, profiles) = (directory.to_owned(), store::profiles(directory, None));
+        Ok(Self { directory, following, summary, profiles, made: None })
     }
 
     /// The page, with what was read last.
     pub fn page(&self, live: &LivePage<'_>) -> String {
-        rumba_report::live_html(self.following.results(), &self.summary, live)
+        rumba_report::live_html(self.following.results(), &self.summary, &self.profiles, live)
     }
 
     /// What the page shows; anew if that is due, or to be had `at_once` because the run has ended.
@@ -59,8 +62,10 @@ impl View {
         }
         if self.following.refresh()? {
             self.summary = rumba_statistics::summarise(self.following.results());
+            self.profiles = store::profiles(&self.directory, None);
         }
-        let json: Arc<str> = rumba_report::page_data(self.following.results(), &self.summary, Some(live)).into();
+        let results = self.following.results();
+        let json: Arc<str> = rumba_report::page_data(results, &self.summary, &self.profiles, Some(live)).into();
         let now = Instant::now();
         let newer_in = LEAST_PAUSE.max((now - began).mul_f64(1.0 / SHARE));
         self.made = Some((json.clone(), now + newer_in));

@@ -10,6 +10,7 @@ use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
 use serde::Serialize;
 
+use crate::flame::{Flame, Profile, flames};
 use crate::server::in_server;
 use crate::tables::{ending, repeats_from};
 use crate::timeline::{Timeline, round, timeline};
@@ -41,6 +42,8 @@ struct PageData<'a> {
     repeats_from: String,
     metrics: Vec<MetricData<'a>>,
     trials: Vec<TrialData<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flames: Vec<Flame<'a>>,
     /// Where the page of a run that goes on hears of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<&'a LivePage<'a>>,
@@ -112,16 +115,21 @@ struct PhaseData<'a> {
 
 /// Results as one self-contained page: no network, no other file.
 pub fn html(results: &Results, summary: &Summary) -> String {
-    page(&results.name, &page_data(results, summary, None))
+    html_with(results, summary, &[])
+}
+
+/// The same with where the CPU of its trials went, of those that were sampled.
+pub fn html_with(results: &Results, summary: &Summary, profiles: &[Profile]) -> String {
+    page(&results.name, &page_data(results, summary, profiles, None))
 }
 
 /// The page of a run that goes on: it fetches what comes from where `live` says.
-pub fn live_html(results: &Results, summary: &Summary, live: &LivePage<'_>) -> String {
-    page(&results.name, &page_data(results, summary, Some(live)))
+pub fn live_html(results: &Results, summary: &Summary, profiles: &[Profile], live: &LivePage<'_>) -> String {
+    page(&results.name, &page_data(results, summary, profiles, Some(live)))
 }
 
 /// What the page shows, as JSON. While the run goes on (`live`), a trial that has no end yet is none that was cut off.
-pub fn page_data(results: &Results, summary: &Summary, live: Option<&LivePage<'_>>) -> String {
+pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], live: Option<&LivePage<'_>>) -> String {
     let mut data = PageData {
         name: &results.name,
         source: results.source.as_deref(),
@@ -138,6 +146,7 @@ pub fn page_data(results: &Results, summary: &Summary, live: Option<&LivePage<'_
         repeats_from: repeats_from(summary),
         metrics: metrics_data(summary),
         trials: trials_data(results, summary),
+        flames: flames(profiles),
         live,
     };
     if live.is_some() {

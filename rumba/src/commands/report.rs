@@ -24,7 +24,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
     summary.claims.extend(rumba_statistics::claims::judge(&asked, &summary.rows));
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
-        write_page(&results, &summary, page)?;
+        write_page(&results, &summary, &profiles(&args.directories), page)?;
         tell(&format!("page: {}", page.display()));
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
@@ -124,6 +124,13 @@ fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem
         .ok_or_else(|| Problem::mistake("no directory is named", "name one"))
 }
 
+/// What was sampled in these runs.
+fn profiles(directories: &[PathBuf]) -> Vec<store::Profile> {
+    let is_several = directories.len() > 1;
+    let runs = names(directories).into_iter().zip(directories);
+    runs.flat_map(|(name, directory)| store::profiles(directory, is_several.then_some(name.as_str()))).collect()
+}
+
 /// The tables, relative to an engine if one is named.
 pub fn as_tables(
     results: &Results,
@@ -140,8 +147,8 @@ pub fn as_tables(
 }
 
 /// Writes the page; one that was there stands until the new one is whole.
-fn write_page(results: &Results, summary: &Summary, page: &Path) -> Result<(), Problem> {
-    let html = rumba_report::html(results, summary);
+fn write_page(results: &Results, summary: &Summary, profiles: &[store::Profile], page: &Path) -> Result<(), Problem> {
+    let html = rumba_report::html_with(results, summary, profiles);
     store::replace_named(page, &html).map_err(|error| no_page(page, &error))
 }
 

@@ -13,13 +13,14 @@ use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
 use rumba_lab::{plan, provision};
 
-use super::run::{clean_leftovers, conduct, show, versions};
+use super::run::{can_profile, clean_leftovers, conduct, show, versions};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
 
 /// Reads what there is, runs what is left, shows all results.
 pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
+    can_profile(&args.options)?;
     let listener = super::live::listen(&args.options)?;
     let (results, mut resume) = ResultsDir::reopen(directory).map_err(|error| {
         let remedy = match error {

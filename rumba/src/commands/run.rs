@@ -12,6 +12,7 @@ use rumba_core::event::Event;
 use rumba_core::record::{Record, TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_core::warning::Warning;
+use rumba_lab::conduct::profile::{self, NoProfile};
 use rumba_lab::conduct::{Conduct, Forecast, Outcome, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;
@@ -60,6 +61,7 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     if args.dry_run {
         return dry_run(experiment, args, registry);
     }
+    can_profile(args)?;
     // A port that cannot be had refuses the run before anything is made.
     let listener = super::live::listen(args)?;
     let claim = match &args.out {
@@ -84,6 +86,25 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
     let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed, listener)?;
     show(args, &results, outcome)
+}
+
+/// Refuses to sample where nothing can be.
+pub fn can_profile(args: &RunOptions) -> Result<(), Problem> {
+    if !args.profile {
+        return Ok(());
+    }
+    profile::can_profile().map_err(|error| {
+        let remedy = match error {
+            NoProfile::Missing => {
+                "install it: apt-get install linux-perf (Debian), linux-tools-common (Ubuntu), perf (Fedora)"
+            }
+            NoProfile::Refused { .. } => {
+                "let users sample their own processes, `sysctl kernel.perf_event_paranoid=2`, or run as root"
+            }
+            NoProfile::Io(_) => "leave out --profile, or report this",
+        };
+        Problem::mistake(error.to_string(), remedy)
+    })
 }
 
 /// Admits an experiment whose results go to this directory; says what the user must know before the first trial.
@@ -160,6 +181,7 @@ pub fn conduct(
         child: &|| super::own("trial"),
         harness: &harness.unwrap_or_default(),
         stops: &stops,
+        profiles: args.profile,
     };
     let outcome = conduct.run(kept_loads, &mut watching);
     watching.progress.finish();
@@ -235,7 +257,8 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     let read = super::report::read(out)?;
     let summary = rumba_statistics::summarise(&read);
     // Told last: a page that cannot be written keeps nobody from the tables.
-    let page = results.summarise("report.html", &rumba_report::html(&read, &summary));
+    let page = rumba_report::html_with(&read, &summary, &store::profiles(out, None));
+    let page = results.summarise("report.html", &page);
     let comparison = super::ab::comparison(&read);
     if args.json {
         super::print_json(&rumba_report::json(&read, &summary, comparison.as_ref()))?;

@@ -7,6 +7,7 @@ mod floor;
 mod harness;
 mod kept;
 mod linkbench;
+mod live;
 mod measure;
 mod page;
 mod postgresql;
@@ -69,6 +70,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("tpcc-rocksdb", tpcc::rocksdb),
     ("tpcc-terminals", tpcc::terminals),
     ("verdicts", verdicts::verdicts),
+    ("library", live::library),
+    ("live", live::live),
 ];
 
 /// A measurement that something kept from being taken; its goal counts as missed.
