@@ -19,6 +19,7 @@ Start here:
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba ab before.toml after.toml            two experiments in turns, and how they differ
   rumba report results/DIR --html page.html
+  rumba run linkbench --live                 a page of the run while it goes on
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
 command or the experiment; 3 a claim does not hold, is undecided or seen once (--check), or
@@ -43,6 +44,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare a run against a base, engine by engine, or the two sides of one run
     Compare(CompareArgs),
+    /// Serve past results to a browser on this host: list, search, compare, tags and notes
+    Serve(ServeArgs),
     /// List the engines: version, what is missing, the command that installs it; install servers
     Engines(EnginesArgs),
     /// List the workloads and their settings
@@ -174,6 +177,15 @@ pub struct RunOptions {
     /// Print the trials that would run, or why they would not, and run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Serve a page of the run while it goes on, with its stop button and past results; prints the address
+    #[arg(long)]
+    pub live: bool,
+    /// With --live: the port on 127.0.0.1 [default: any that is free]
+    #[arg(long, value_name = "PORT", requires = "live")]
+    pub port: Option<u16>,
+    /// Sample with perf where server or trial spend their CPU in the loops; the page draws it as flame graphs
+    #[arg(long)]
+    pub profile: bool,
     /// Print the results as JSON instead of tables
     #[arg(long)]
     pub json: bool,
@@ -240,6 +252,26 @@ pub struct CompareArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `serve`.
+#[derive(Args)]
+#[command(after_help = "\
+In a browser:
+  rumba serve                           results/: list, search, compare, tags and notes
+  rumba serve /mnt/runs --port 8080     another directory, at a port of your choice
+  rumba run linkbench --live            the same, with the page of the run that goes on
+
+The printed address holds a secret: who has it sees everything, and nobody else is answered. From
+another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends it. Tags and notes are
+kept in library.json beside the results. docs/live.md has the rest, Prometheus too.")]
+pub struct ServeArgs {
+    /// The directory with the results, one directory each
+    #[arg(value_name = "DIR", default_value = "results")]
+    pub directory: PathBuf,
+    /// The port on 127.0.0.1 [default: any that is free]
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
 }
 
 /// Arguments of `engines`.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => commands::reproduce::run(&args, &registry),
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Serve(args) => commands::serve::run(&args),
         Command::Engines(args) => commands::engines::run(&args, &registry),
         Command::Workloads(args) => commands::workloads::run(&args, &registry),
         Command::Doctor(args) => commands::doctor::run(&args),

@@ -1,7 +1,7 @@
 //! Progress: bars on a terminal, a line per phase elsewhere.
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rumba_core::acid::{Outcome, Recovery};
@@ -9,7 +9,7 @@ use rumba_core::event::Event;
 use rumba_core::printable::printable;
 use rumba_core::record::{PhaseKind, PhaseRecord, Record, Status, TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
-use rumba_lab::conduct::Watch;
+use rumba_lab::conduct::{Forecast, Watch};
 
 /// Shows how an experiment goes, on standard error.
 pub struct Progress {
@@ -20,11 +20,12 @@ pub struct Progress {
     expected_rows: u64,
     seconds: f64,
     passed_s: f64,
+    forecast: Forecast,
 }
 
 impl Progress {
     /// Bars if standard error is a terminal, lines otherwise, nothing if quiet.
-    pub fn new(quiet: bool) -> Self {
+    pub fn new(quiet: bool, forecast: Forecast) -> Self {
         let on_terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = ProgressBar::new(1000);
         bar.set_draw_target(if on_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() });
@@ -34,7 +35,7 @@ impl Progress {
         if on_terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar, quiet, phase: None, rows: 0, expected_rows: 0, seconds: 0.0, passed_s: 0.0 }
+        Self { bar, quiet, phase: None, rows: 0, expected_rows: 0, seconds: 0.0, passed_s: 0.0, forecast }
     }
 
     /// Removes the bar.
@@ -47,6 +48,12 @@ impl Progress {
             return;
         }
         if self.bar.is_hidden() { tell(text) } else { self.bar.println(printable(text)) }
+    }
+
+    /// When the run will end, behind other words; nothing while nothing is known.
+    fn left(&self) -> String {
+        let words = self.forecast.left(Instant::now()).words(&jiff::Zoned::now());
+        if words.is_empty() { words } else { format!("; {words}") }
     }
 
     fn phase_started(&mut self, phase: PhaseKind, seconds: Option<f64>, rows: Option<u64>) {
@@ -76,7 +83,7 @@ impl Progress {
             (_, Some(p99_ms)) => format!("{rate:.0} ops/s, p99 {:.1} µs", p99_ms * 1e3),
             _ => format!("{:.0} s", self.passed_s),
         };
-        self.bar.set_message(message);
+        self.bar.set_message(format!("{message}{}", self.left()));
     }
 }
 
@@ -129,7 +136,8 @@ impl Watch for Progress {
                 format!("{clients}, repeat {}, from the data of trial {load}", trial.repeat)
             }
         };
-        self.line(&format!("[{}/{of}] {}, {what}", trial.number, trial.engine.name));
+        self.forecast.begins(trial, Instant::now());
+        self.line(&format!("[{}/{of}] {}, {what}{}", trial.number, trial.engine.name, self.left()));
     }
 
     fn copies(&mut self, trial: &TrialPlan, bytes: u64) {
@@ -138,6 +146,7 @@ impl Watch for Progress {
     }
 
     fn event(&mut self, _trial: &TrialPlan, event: &Event) {
+        self.forecast.event(event, Instant::now());
         match event {
             Event::PhaseStarted { phase, seconds, rows } => self.phase_started(*phase, *seconds, *rows),
             Event::Interval(interval) => self.interval(interval.ops, interval.seconds, interval.p99_ms.value()),
@@ -148,6 +157,7 @@ impl Watch for Progress {
     }
 
     fn ended(&mut self, record: &Record) {
+        self.forecast.ended(record, Instant::now());
         self.bar.set_prefix("");
         self.bar.set_message("");
         match &record.status {

@@ -186,6 +186,25 @@ export interface Trial {
   timeline: Timeline;
 }
 
+/** A frame: its name, how many samples passed through it, and what it called. */
+export type Frame = [name: string, samples: number, callees: Frame[]];
+
+/** Where the CPU of an engine went, over all repeats that were sampled. */
+export interface Flame {
+  engine: string;
+  clients: number;
+  samples: number;
+  threads: Frame[];
+}
+
+/** Addresses from which the page of a run that goes on is kept up to date, relative to its own. */
+export interface Live {
+  data: string;
+  events?: string;
+  stop?: string;
+  library: string;
+}
+
 export interface PageData {
   name: string;
   source: string | null;
@@ -212,10 +231,20 @@ export interface PageData {
   repeats_from?: string;
   metrics: MetricInfo[];
   trials: Trial[];
+  flames?: Flame[];
+  live?: Live;
 }
 
-/** The data island of this page. */
+let newer: PageData | null = null;
+
+/** Puts newer data in the place of the island's. */
+export function hold(data: PageData): void {
+  newer = data;
+}
+
+/** The data of this page: of its island, or what has come since. */
 export function readData(): PageData {
+  if (newer) return newer;
   const island = document.getElementById("data");
   return JSON.parse(island?.textContent ?? "null") as PageData;
 }

@@ -8,13 +8,15 @@ import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
 import { choice, h, section } from "./dom";
 import { headerSection, problemsSection } from "./header";
+import { flameSection } from "./flame";
 import { latencySection } from "./latency";
+import { follow } from "./live";
 import { sample } from "./look";
 import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
 import { scalingSection } from "./scaling";
 import { opNames, spectrumSection } from "./spectrum";
-import { type Key, begin, choose, current, onChange } from "./state";
+import { type Key, begin, choose, current, lasting, onChange } from "./state";
 import { type Column, figureTable, spreadTable } from "./table";
 import { timelineSection } from "./timeline";
 
@@ -70,6 +72,7 @@ const PARTS: Part[] = [
   { needs: ["clients", "time"], render: latencySection },
   { needs: ["clients", "baseline"], render: loadSection },
   { needs: ["clients"], render: promisesSection },
+  { needs: ["clients", "baseline"], render: flameSection },
   { needs: ["clients"], render: conditionsSection },
 ];
 
@@ -179,10 +182,11 @@ function start(): void {
     holder.replaceChildren(...(drawn ? [drawn] : []));
     refocus(holder, focused);
   };
+  dispose(page);
   page.replaceChildren(...holders.map(({ holder }) => holder));
   holders.forEach(draw);
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());
 }
 
 /** Where the keyboard's focus is among a part's controls, so that redrawing does not lose it. */
@@ -197,3 +201,4 @@ function refocus(holder: HTMLElement, index: number): void {
 }
 
 start();
+follow(start);

@@ -15,17 +15,38 @@ export type Key = keyof State;
 type Listener = (changed: Set<Key>) => void;
 
 let state: State;
-const listeners: Listener[] = [];
+let listeners: Listener[] = [];
+let drawing = new AbortController();
+/** What is shown until the reader chooses, rather than the defaults. */
+let suggested: Partial<State> = {};
 
 export function current(): Readonly<State> {
   return state;
 }
 
-/** Reads the hash over the defaults; `accepts` drops what these results do not have. */
+/** Reads the hash over the defaults; `accepts` drops what these results do not have. Begun anew, with newer data, nobody
+ * listens any more who did before. */
 export function begin(defaults: State, accepts: (wanted: State) => State): void {
-  const read = () => accepts(parse(location.hash, defaults));
+  drawing.abort();
+  drawing = new AbortController();
+  listeners = [];
+  const read = () => accepts(parse(location.hash, { ...defaults, ...suggested }));
+  reread = read;
   state = read();
-  addEventListener("hashchange", () => apply(read()));
+  addEventListener("hashchange", () => apply(read()), lasting());
+}
+
+let reread: () => State = () => state;
+
+/** Shows something for as long as the reader has chosen nothing. */
+export function suggest(change: Partial<State>): void {
+  suggested = { ...suggested, ...change };
+  apply(reread());
+}
+
+/** How to listen until the page is begun anew. */
+export function lasting(): { signal: AbortSignal } {
+  return { signal: drawing.signal };
 }
 
 export function choose(change: Partial<State>): void {
@@ -52,7 +73,7 @@ function parse(hash: string, defaults: State): State {
     clients: Number(wanted.get("clients") ?? defaults.clients),
     op: wanted.get("op") ?? defaults.op,
     time: wanted.get("time") === "service" ? "service" : "response",
-    part: wanted.get("part") === "load" ? "load" : "run",
+    part: (wanted.get("part") ?? defaults.part) === "load" ? "load" : "run",
     hidden: wanted.get("hidden") ?? defaults.hidden,
   };
 }

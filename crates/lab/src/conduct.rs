@@ -3,6 +3,8 @@
 
 mod acid;
 mod events;
+mod forecast;
+pub mod profile;
 mod start;
 
 use std::io::Write;
@@ -30,6 +32,8 @@ use crate::store::{ResultsDir, TrialWriter};
 use crate::trial::Act;
 use crate::trial::child::Order;
 use events::{Unreadable, events_of};
+pub use forecast::{Forecast, Left as TimeLeft};
+use profile::Sampler;
 use start::{Left, Start};
 
 /// How often a trial is looked at, whatever it tells.
@@ -69,6 +73,8 @@ pub struct Conduct<'a> {
     pub harness: &'a Harness,
     /// How often the user has asked to stop: once lets the trial save, twice ends its process.
     pub stops: &'a AtomicUsize,
+    /// Whether it is sampled where the CPU goes.
+    pub profiles: bool,
 }
 
 /// How the trials of an experiment ended.
@@ -170,9 +176,10 @@ impl Conduct<'_> {
         let (state, journal, act) = (start.state().cloned(), data.journal(), Act::Measure);
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state, act, journal };
         let log = writer.directory().join(LOG);
+        let mut sampler = self.profiles.then(|| Sampler::new(writer.directory()));
         let left = match copied {
             Ok(()) => {
-                let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, watch);
+                let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, &mut sampler, watch);
                 self.kill_and_look(&order, left.as_ref(), &data.mark(), &mut limited, &mut writer, watch);
                 left
             }
@@ -190,6 +197,9 @@ impl Conduct<'_> {
             return Ok(Attempt::NotStarted(start::cause_of(writer.status())));
         }
         writer.condition("data", start.words());
+        if let Some(words) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
+            writer.condition(profile::CONDITION, words);
+        }
         let mut engine_files = EngineFiles::of(&order.data_dir);
         let provisioned = match (trial.part, writer.status(), left) {
             // Data that took longer to load than was measured is whole all the same.
@@ -227,6 +237,7 @@ impl Conduct<'_> {
         mark: &str,
         limited: &mut Enforcement,
         writer: &mut TrialWriter,
+        sampler: &mut Option<Sampler>,
         watch: &mut dyn Watch,
     ) -> Option<State> {
         let (trial, log) = (&order.plan, writer.directory().join(LOG));
@@ -239,6 +250,9 @@ impl Conduct<'_> {
                 Some(event) => stall.take(event),
                 None => stall.look(child, &order.data_dir, limited)?,
             };
+            if let (Some(sampler), Some(event)) = (&mut *sampler, &told) {
+                sampler.hear(event, child.id());
+            }
             match &told {
                 Some(Event::Interval(_)) => process_bytes = process_bytes.max(held_by_processes(limited)),
                 // A verification is not measured, and reads all data: at a throttle's rate it would take minutes.

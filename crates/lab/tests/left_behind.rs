@@ -229,6 +229,7 @@ impl Place {
             child,
             harness: &Harness::default(),
             stops: &AtomicUsize::new(0),
+            profiles: false,
         };
         let outcome = conduct.run(KeptLoads::default(), &mut Deaf).unwrap();
         assert_eq!((outcome.failed, outcome.done), (1, 0));

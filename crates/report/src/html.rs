@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use rumba_core::comparison::{CHARGED, Row, Summary, metrics_by_rule};
 use rumba_core::metric::{Better, METRICS, MetricInfo};
-use rumba_core::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, TrialPart};
+use rumba_core::record::{Interval, OpStats, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
 use serde::Serialize;
 
+use crate::flame::{Flame, Profile, flames};
 use crate::server::in_server;
 use crate::tables::{ending, repeats_from};
 use crate::timeline::{Timeline, round, timeline};
@@ -41,6 +42,26 @@ struct PageData<'a> {
     repeats_from: String,
     metrics: Vec<MetricData<'a>>,
     trials: Vec<TrialData<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flames: Vec<Flame<'a>>,
+    /// Where the page of a run that goes on hears of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<&'a LivePage<'a>>,
+}
+
+/// Addresses, relative to the page's own, from which the page of a run that goes on is kept up to date.
+#[derive(Serialize)]
+pub struct LivePage<'a> {
+    /// Gives [`page_data`] anew.
+    pub data: &'a str,
+    /// Tells what happens, as server-sent events; without it, `data` is asked for again and again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<&'a str>,
+    /// Stops the run when it is posted to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<&'a str>,
+    /// The list of past results.
+    pub library: &'a str,
 }
 
 #[derive(Serialize)]
@@ -94,7 +115,22 @@ struct PhaseData<'a> {
 
 /// Results as one self-contained page: no network, no other file.
 pub fn html(results: &Results, summary: &Summary) -> String {
-    let data = PageData {
+    html_with(results, summary, &[])
+}
+
+/// The same with where the CPU of its trials went, of those that were sampled.
+pub fn html_with(results: &Results, summary: &Summary, profiles: &[Profile]) -> String {
+    page(&results.name, &page_data(results, summary, profiles, None))
+}
+
+/// The page of a run that goes on: it fetches what comes from where `live` says.
+pub fn live_html(results: &Results, summary: &Summary, profiles: &[Profile], live: &LivePage<'_>) -> String {
+    page(&results.name, &page_data(results, summary, profiles, Some(live)))
+}
+
+/// What the page shows, as JSON. While the run goes on (`live`), a trial that has no end yet is none that was cut off.
+pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], live: Option<&LivePage<'_>>) -> String {
+    let mut data = PageData {
         name: &results.name,
         source: results.source.as_deref(),
         started: &results.started,
@@ -110,10 +146,22 @@ pub fn html(results: &Results, summary: &Summary) -> String {
         repeats_from: repeats_from(summary),
         metrics: metrics_data(summary),
         trials: trials_data(results, summary),
+        flames: flames(profiles),
+        live,
     };
-    let data = serde_json::to_string(&data).expect("plain values with text keys always serialise");
-    let title = format!("<title>{} – rumba</title>", escape_text(&results.name));
-    TEMPLATE.replacen(TITLE, &title, 1).replacen(DATA, &escape_island(&data), 1)
+    if live.is_some() {
+        let goes_on = |number: u32| {
+            let mut trials = results.trials.iter().map(|trial| &trial.record);
+            trials.any(|record| record.plan.number == number && record.status == Status::Running)
+        };
+        data.trials.iter_mut().filter(|trial| goes_on(trial.number)).for_each(|trial| trial.ended = None);
+    }
+    serde_json::to_string(&data).expect("plain values with text keys always serialise")
+}
+
+fn page(name: &str, data: &str) -> String {
+    let title = format!("<title>{} – rumba</title>", escape_text(name));
+    TEMPLATE.replacen(TITLE, &title, 1).replacen(DATA, &escape_island(data), 1)
 }
 
 fn keep_nothing(summary: &Summary) -> Vec<&str> {
@@ -178,7 +226,7 @@ fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<
 fn trial_data(trial: &Trial) -> TrialData<'_> {
     let record = &trial.record;
     let (plan, engine) = (&record.plan, &record.plan.engine);
-    let done = record.status == rumba_core::record::Status::Done;
+    let done = record.status == Status::Done;
     TrialData {
         number: plan.number,
         engine: &engine.name,

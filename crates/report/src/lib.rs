@@ -3,6 +3,7 @@
 //! an engine.
 #![deny(missing_docs)]
 
+mod flame;
 mod format;
 mod html;
 mod json;
@@ -12,7 +13,8 @@ mod timeline;
 mod verdict;
 mod written;
 
-pub use html::html;
+pub use flame::Profile;
+pub use html::{LivePage, html, html_with, live_html, page_data};
 pub use json::{Document, json, schema};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};

@@ -25,4 +25,4 @@ pub use gate::{Found, Gate, GateError, Gated};
 pub use ratios::{LEAST_REPEATS, Tested, test};
 pub use rumba_core::comparison::Summary;
 pub use sides::compare_sides;
-pub use summary::summarise;
+pub use summary::{rows, summarise};

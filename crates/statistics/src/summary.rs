@@ -28,9 +28,33 @@ use crate::trial_name::trial_name;
 /// measurement was suspended.
 pub fn summarise(results: &Results) -> Summary {
     let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
+    let rows = rows_of(&records);
+    let claims = judge(&results.claims, &rows);
+    let went_on = results.trials.iter().filter(|trial| trial.record.suspended_run().is_none());
+    let steadiness: Vec<Steadiness> = went_on.filter_map(steady::steadiness).collect();
+    let unsteady = steadiness.iter().flat_map(steady::remarks);
+    // An open loop's rate is what was asked for.
+    let is_closed = records.iter().all(|record| record.plan.run.rate.is_none());
+    let scaling = if is_closed { scaling::remarks(&rows) } else { Vec::new() };
+    Summary {
+        claims,
+        relative: relative(&rows),
+        rows,
+        unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
+        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),
+        steadiness,
+    }
+}
+
+/// The rows of a summary alone: every repeat's figures and their medians, without what is said of them.
+pub fn rows(results: &Results) -> Vec<Row> {
+    rows_of(&results.trials.iter().map(|trial| &trial.record).collect::<Vec<_>>())
+}
+
+fn rows_of(records: &[&Record]) -> Vec<Row> {
     let mut keys: Vec<(u32, &str)> = Vec::new();
     let is_load = |record: &Record| record.plan.part == TrialPart::Load;
-    for record in &records {
+    for record in records {
         let engine = record.plan.engine.name.as_str();
         let key = (record.plan.clients, engine);
         // A load has a row of its own only while no trial has started from it.
@@ -55,22 +79,7 @@ pub fn summarise(results: &Results) -> Summary {
         };
         row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
     });
-    let rows: Vec<Row> = rows.collect();
-    let claims = judge(&results.claims, &rows);
-    let went_on = results.trials.iter().filter(|trial| trial.record.suspended_run().is_none());
-    let steadiness: Vec<Steadiness> = went_on.filter_map(steady::steadiness).collect();
-    let unsteady = steadiness.iter().flat_map(steady::remarks);
-    // An open loop's rate is what was asked for.
-    let is_closed = records.iter().all(|record| record.plan.run.rate.is_none());
-    let scaling = if is_closed { scaling::remarks(&rows) } else { Vec::new() };
-    Summary {
-        claims,
-        relative: relative(&rows),
-        rows,
-        unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
-        remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),
-        steadiness,
-    }
+    rows.collect()
 }
 
 fn unfinished(record: &Record) -> Option<Unfinished> {

@@ -45,6 +45,8 @@ pub enum Need {
     Valgrind,
     /// The program node.
     Node,
+    /// The program perf, which may sample processes of this user.
+    Perf,
     /// Other people's scripts for sysbench, in a directory that somebody has named.
     SysbenchScripts,
 }
@@ -97,6 +99,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::Sysbench => probe::program("sysbench", "sysbench"),
         Need::Valgrind => probe::program("valgrind", "valgrind"),
         Need::Node => probe::program("node", "nodejs"),
+        Need::Perf => probe::perf(),
         Need::SysbenchScripts => probe::directory_of("RUMBA_SYSBENCH_SCRIPTS", "docs/sysbench.md says what goes there"),
     }
 }

@@ -29,6 +29,19 @@ pub fn program(name: &str, package: &str) -> Found {
     Err(format!("there is no {name}; apt-get install {package}"))
 }
 
+/// That it is there, and may sample.
+pub fn perf() -> Found {
+    program("perf", "linux-perf")?;
+    let output =
+        Command::new("perf").args(["record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "--", "true"]).output();
+    let output = output.map_err(|error| format!("perf: {error}"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err("perf may not sample; sysctl kernel.perf_event_paranoid=2".to_owned())
+    }
+}
+
 pub fn file(path: &str, package: &str) -> Found {
     if Path::new(path).exists() { Ok(()) } else { Err(format!("there is no {path}; apt-get install {package}")) }
 }

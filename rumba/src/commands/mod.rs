@@ -12,11 +12,13 @@ pub mod ab;
 pub mod compare;
 pub mod doctor;
 pub mod engines;
+mod live;
 pub mod null_server;
 pub mod report;
 pub mod reproduce;
 pub mod resume;
 pub mod run;
+pub mod serve;
 pub mod sysbench;
 pub mod workloads;
 

@@ -8,8 +8,8 @@ use rumba_core::claim::{Claim, Judgement, Verdict};
 use rumba_core::comparison::Summary;
 use rumba_core::record::Status;
 use rumba_core::results::Results;
+use rumba_lab::store;
 use rumba_lab::store::ReadError;
-use rumba_lab::{spec, store};
 use rumba_report::{TableOptions, tables};
 
 use crate::cli::ReportArgs;
@@ -24,7 +24,7 @@ pub fn run(args: &ReportArgs) -> super::Result {
     summary.claims.extend(rumba_statistics::claims::judge(&asked, &summary.rows));
     let baseline = args.baseline.as_deref();
     if let Some(page) = &args.html {
-        write_page(&results, &summary, page)?;
+        write_page(&results, &summary, &profiles(&args.directories), page)?;
         tell(&format!("page: {}", page.display()));
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
@@ -118,37 +118,17 @@ fn names(directories: &[PathBuf]) -> Vec<String> {
 
 /// Several runs as one: engines and conditions that differ carry the run's name.
 fn merge(names: Vec<String>, directories: &[PathBuf]) -> Result<Results, Problem> {
-    let mut runs = names.into_iter().zip(directories).map(|(name, directory)| Ok((name, read(directory)?)));
+    let runs = names.into_iter().zip(directories).map(|(name, directory)| Ok((name, read(directory)?)));
     // clap requires at least one directory.
-    let Some(first) = runs.next() else { return Err(Problem::mistake("no directory is named", "name one")) };
-    let (first_name, mut merged) = first?;
-    let rest = runs.collect::<Result<Vec<_>, Problem>>()?;
-    if rest.is_empty() {
-        return Ok(merged);
-    }
-    rename(&mut merged, &first_name);
-    // They speak of engines by the names that these had in their own run.
-    merged.experiment = spec::without_claims(&merged.experiment);
-    merged.claims.clear();
-    for (name, mut results) in rest {
-        rename(&mut results, &name);
-        merged.name = format!("{} + {}", merged.name, results.name);
-        for (condition, value) in results.conditions {
-            if merged.conditions.get(&condition) != Some(&value) {
-                merged.conditions.insert(format!("{condition} ({name})"), value);
-            }
-        }
-        merged.trials.extend(results.trials);
-        merged.warnings.extend(results.warnings);
-        merged.missing.extend(results.missing);
-    }
-    Ok(merged)
+    store::merge(runs.collect::<Result<_, Problem>>()?)
+        .ok_or_else(|| Problem::mistake("no directory is named", "name one"))
 }
 
-fn rename(results: &mut Results, run: &str) {
-    for trial in &mut results.trials {
-        trial.record.plan.engine.name = format!("{}@{run}", trial.record.plan.engine.name);
-    }
+/// What was sampled in these runs.
+fn profiles(directories: &[PathBuf]) -> Vec<store::Profile> {
+    let is_several = directories.len() > 1;
+    let runs = names(directories).into_iter().zip(directories);
+    runs.flat_map(|(name, directory)| store::profiles(directory, is_several.then_some(name.as_str()))).collect()
 }
 
 /// The tables, relative to an engine if one is named.
@@ -167,8 +147,8 @@ pub fn as_tables(
 }
 
 /// Writes the page; one that was there stands until the new one is whole.
-fn write_page(results: &Results, summary: &Summary, page: &Path) -> Result<(), Problem> {
-    let html = rumba_report::html(results, summary);
+fn write_page(results: &Results, summary: &Summary, profiles: &[store::Profile], page: &Path) -> Result<(), Problem> {
+    let html = rumba_report::html_with(results, summary, profiles);
     store::replace_named(page, &html).map_err(|error| no_page(page, &error))
 }
 

@@ -13,13 +13,15 @@ use rumba_lab::spec::{self, Overrides};
 use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
 use rumba_lab::{plan, provision};
 
-use super::run::{clean_leftovers, conduct, show, versions};
+use super::run::{can_profile, clean_leftovers, conduct, show, versions};
 use crate::cli::RunArgs;
 use crate::problem::Problem;
 use crate::progress::tell;
 
 /// Reads what there is, runs what is left, shows all results.
 pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::Result {
+    can_profile(&args.options)?;
+    let listener = super::live::listen(&args.options)?;
     let (results, mut resume) = ResultsDir::reopen(directory).map_err(|error| {
         let remedy = match error {
             ClaimError::NoRoom { .. } => "make room there",
@@ -56,7 +58,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
             Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
         })?;
     }
-    let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed)?;
+    let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed, listener)?;
     show(&args.options, &results, outcome)
 }
 

@@ -1,16 +1,19 @@
 //! `rumba run`.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine::EngineConfig;
-use rumba_core::record::{TrialPart, TrialPlan};
+use rumba_core::event::Event;
+use rumba_core::record::{Record, TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_core::warning::Warning;
-use rumba_lab::conduct::{Conduct, Outcome};
+use rumba_lab::conduct::profile::{self, NoProfile};
+use rumba_lab::conduct::{Conduct, Forecast, Outcome, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;
 use rumba_lab::prepare::{Admitted, Allowed, Prepared, TIMES_DATA};
@@ -18,10 +21,11 @@ use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{Claim, ResultsDir, Resume};
 use rumba_lab::trial::child::stop_signals;
-use rumba_lab::{leftovers, plan, provision};
+use rumba_lab::{leftovers, plan, provision, store};
 use rumba_report::TableOptions;
 use signal_hook::consts::SIGQUIT;
 
+use super::live::LivePage;
 use crate::cli::{RunArgs, RunOptions};
 use crate::problem::Problem;
 use crate::progress::{Progress, tell};
@@ -57,6 +61,9 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     if args.dry_run {
         return dry_run(experiment, args, registry);
     }
+    can_profile(args)?;
+    // A port that cannot be had refuses the run before anything is made.
+    let listener = super::live::listen(args)?;
     let claim = match &args.out {
         Some(out) => Claim::new(out)?,
         None => Claim::named(Path::new("results"), &experiment.name)?,
@@ -77,8 +84,27 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     };
     let noted = results.note(&resume);
     noted.map_err(|error| Problem::failure(format!("{}: {error}", out.display()), "choose another --out"))?;
-    let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed)?;
+    let outcome = conduct(args, &prepared, &resume, &results, KeptLoads::default(), &managed, listener)?;
     show(args, &results, outcome)
+}
+
+/// Refuses to sample where nothing can be.
+pub fn can_profile(args: &RunOptions) -> Result<(), Problem> {
+    if !args.profile {
+        return Ok(());
+    }
+    profile::can_profile().map_err(|error| {
+        let remedy = match error {
+            NoProfile::Missing => {
+                "install it: apt-get install linux-perf (Debian), linux-tools-common (Ubuntu), perf (Fedora)"
+            }
+            NoProfile::Refused { .. } => {
+                "let users sample their own processes, `sysctl kernel.perf_event_paranoid=2`, or run as root"
+            }
+            NoProfile::Io(_) => "leave out --profile, or report this",
+        };
+        Problem::mistake(error.to_string(), remedy)
+    })
 }
 
 /// Admits an experiment whose results go to this directory; says what the user must know before the first trial.
@@ -129,7 +155,8 @@ pub fn clean_leftovers(managed: &provision::Ledger) {
     }
 }
 
-/// Runs prepared trials; `kept_loads` is the data of earlier loads that they start from.
+/// Runs prepared trials; `kept_loads` is the data of earlier loads that they start from, `listener` where the live page
+/// is asked for.
 pub fn conduct(
     args: &RunOptions,
     prepared: &Prepared,
@@ -137,26 +164,71 @@ pub fn conduct(
     results: &ResultsDir,
     kept_loads: KeptLoads,
     managed: &provision::Ledger,
+    listener: Option<TcpListener>,
 ) -> Result<Outcome, Problem> {
     let stops = count_stops()?;
+    let planned = resume.plans.len();
+    let forecast = forecast(prepared, results);
+    let live = listener.map(|listener| LivePage::start(listener, results.path(), planned, forecast.clone()));
+    let live = live.transpose()?;
     let harness = prepared.trials().first().map(|first| Harness::measure(&|| super::own("harness"), first));
-    let mut progress = Progress::new(args.quiet);
+    let mut watching = Watching { progress: Progress::new(args.quiet, forecast), live: live.as_ref() };
     let conduct = Conduct {
         prepared,
-        planned: resume.plans.len(),
+        planned,
         results,
         managed,
         child: &|| super::own("trial"),
         harness: &harness.unwrap_or_default(),
         stops: &stops,
+        profiles: args.profile,
     };
-    let outcome = conduct.run(kept_loads, &mut progress);
-    progress.finish();
+    let outcome = conduct.run(kept_loads, &mut watching);
+    watching.progress.finish();
+    if let Some(live) = live {
+        live.end(outcome.as_ref().ok());
+    }
     outcome.map_err(|error| {
         let kept = results.path().display();
         let go_on = format!("what was measured until then is in {kept}; `rumba run --resume {kept}` goes on");
         Problem::failure(error.to_string(), go_on)
     })
+}
+
+/// When the run will end, as far as its trials and those that have ended before say.
+fn forecast(prepared: &Prepared, results: &ResultsDir) -> Forecast {
+    let mut forecast = Forecast::new(prepared.trials());
+    let before = store::read_records(results.path());
+    before.iter().flat_map(|read| &read.trials).for_each(|trial| forecast.learn(&trial.record));
+    forecast
+}
+
+/// Whoever watches a run: the terminal, and the live page if there is one.
+struct Watching<'a> {
+    progress: Progress,
+    live: Option<&'a LivePage>,
+}
+
+impl Watch for Watching<'_> {
+    fn begins(&mut self, trial: &TrialPlan, of: usize) {
+        self.live.into_iter().for_each(|live| live.watch().begins(trial, of));
+        self.progress.begins(trial, of);
+    }
+
+    fn copies(&mut self, trial: &TrialPlan, bytes: u64) {
+        self.live.into_iter().for_each(|live| live.watch().copies(trial, bytes));
+        self.progress.copies(trial, bytes);
+    }
+
+    fn event(&mut self, trial: &TrialPlan, event: &Event) {
+        self.live.into_iter().for_each(|live| live.watch().event(trial, event));
+        self.progress.event(trial, event);
+    }
+
+    fn ended(&mut self, record: &Record) {
+        self.live.into_iter().for_each(|live| live.watch().ended(record));
+        self.progress.ended(record);
+    }
 }
 
 /// Counts interrupts: the first lets the trial save what it has, the second ends it. A quit (Ctrl-\) is two.
@@ -185,7 +257,8 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
     let read = super::report::read(out)?;
     let summary = rumba_statistics::summarise(&read);
     // Told last: a page that cannot be written keeps nobody from the tables.
-    let page = results.summarise("report.html", &rumba_report::html(&read, &summary));
+    let page = rumba_report::html_with(&read, &summary, &store::profiles(out, None));
+    let page = results.summarise("report.html", &page);
     let comparison = super::ab::comparison(&read);
     if args.json {
         super::print_json(&rumba_report::json(&read, &summary, comparison.as_ref()))?;

@@ -26,6 +26,7 @@ impl Bench {
         let examples = [&["--bin", "rumba"][..], &names.map(|name| ["--example", name]).concat()].concat();
         bench.cargo(&[&["build", "--release", "-p", "rumba"], &examples[..]].concat())?;
         bench.cargo(&["build", "--release", "-p", "rumba-lab", "--example", "record_cost"])?;
+        bench.cargo(&["build", "--release", "-p", "rumba-live", "--example", "library_cost"])?;
         let sessions = ["point_select", "point_select_postgresql"].map(|name| ["--example", name]).concat();
         let of = ["-p", "rumba-protocol-mysql", "-p", "rumba-protocol-postgresql"];
         bench.cargo(&[&["build", "--release"], &of[..], &sessions[..]].concat())?;

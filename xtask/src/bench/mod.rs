@@ -7,6 +7,7 @@ mod floor;
 mod harness;
 mod kept;
 mod linkbench;
+mod live;
 mod measure;
 mod page;
 mod postgresql;
@@ -71,6 +72,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("tpcc-terminals", tpcc::terminals),
     ("tpcc-peers", tpcc_peers::peers),
     ("verdicts", verdicts::verdicts),
+    ("library", live::library),
+    ("live", live::live),
 ];
 
 /// A measurement that something kept from being taken; its goal counts as missed.

@@ -16,6 +16,8 @@ enum Room {
     /// From records to verdicts.
     Statistics,
     Report,
+    /// Results as a browser sees them, also while they come.
+    Live,
     /// The way to a server, whatever its protocol.
     Transport,
     /// What speaks the protocol of a family of servers: a client, a null server.
@@ -49,6 +51,7 @@ impl Room {
             ("crates", Some("lab")) => Room::Lab,
             ("crates", Some("statistics")) => Room::Statistics,
             ("crates", Some("report")) => Room::Report,
+            ("crates", Some("live")) => Room::Live,
             ("crates", Some("testkit")) => Room::Testkit,
             ("crates", Some("faults")) => Room::Faults,
             ("crates", Some("transport")) => Room::Transport,
@@ -89,6 +92,8 @@ impl Room {
             // What they count and draw, they count and draw as scripts do.
             Room::SysbenchTests => matches!(other, Room::Core | Room::Sysbench | Room::Workload),
             Room::Statistics | Room::Report | Room::Transport | Room::WorkloadKit => other == Room::Core,
+            // It watches a run and shows results: it knows neither engines nor workloads.
+            Room::Live => matches!(other, Room::Core | Room::Lab | Room::Statistics | Room::Report),
             // What it knows of rumba is what the program prints.
             Room::Faults => other == Room::Protocol,
             Room::Binary | Room::Chores => true,
@@ -101,6 +106,7 @@ impl Room {
             Room::Lab => "lab depends on core and statistics alone: it knows engines and workloads as traits",
             Room::Statistics => "statistics depends on core alone: records in, verdicts out",
             Room::Report => "report depends on core alone: it reads records; its tests may use the statistics",
+            Room::Live => "the live page depends on core, lab, statistics and report alone: it knows no engine",
             Room::Transport => "the transport depends on core alone",
             Room::Protocol => "a protocol depends on core and the transport alone; its tests may use another",
             Room::Engine => {

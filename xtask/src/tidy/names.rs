@@ -8,7 +8,8 @@ use super::code::lines_of_code;
 use super::{Finding, Text};
 
 /// The crates that know engines and workloads as traits or records alone.
-const GENERIC: [&str; 4] = ["crates/core/src", "crates/lab/src", "crates/report/src", "crates/statistics/src"];
+const GENERIC: [&str; 5] =
+    ["crates/core/src", "crates/lab/src", "crates/live/src", "crates/report/src", "crates/statistics/src"];
 
 /// A dialect is called like the engine whose it is; it is a language, and this file lists them.
 const DIALECTS: &str = "crates/core/src/sql.rs";

@@ -29,7 +29,7 @@ impl Conduct<'_> {
             }
             writer.goes_on();
             let order = Order { act, state: Some(state.clone()), ..measured.clone() };
-            self.follow(&order, mark, limited, writer, watch);
+            self.follow(&order, mark, limited, writer, &mut None, watch);
         }
     }
 }

@@ -176,6 +176,13 @@ fn make_above(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(missing)
 }
 
+/// Whether a run writes its results to this directory now. On another host of a shared disk that is not seen.
+pub fn is_being_written(path: &Path) -> bool {
+    let Ok(directory) = File::open(path) else { return false };
+    // Others that look at the same moment do not keep each other out.
+    flock(&directory, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
 /// Locks a directory for as long as the file is open; `None` when it is not there, or not any more.
 fn lock(path: &Path) -> Result<Option<File>, ClaimError> {
     let directory = match OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path) {

@@ -3,11 +3,14 @@
 
 mod append;
 mod claim;
+mod follow;
+mod merge;
+mod profile;
 mod read;
 mod resume;
 mod room;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
 use std::collections::BTreeMap;
@@ -20,8 +23,11 @@ use rumba_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 pub use append::replace_named;
-pub use claim::{Claim, ClaimError};
-pub use read::{ReadError, read};
+pub use claim::{Claim, ClaimError, is_being_written};
+pub use follow::Following;
+pub use merge::merge;
+pub use profile::{Profile, STACKS, profiles};
+pub use read::{Head, ReadError, read, read_head, read_records};
 pub use resume::Resume;
 pub use room::lacked_room;
 pub use write::TrialWriter;

@@ -43,9 +43,39 @@ pub enum ReadError {
 /// # Errors
 /// When the directory as a whole is no results directory.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
+    read_with(path, read_intervals)
+}
+
+/// The same without the seconds, which are most of it.
+///
+/// # Errors
+/// When the directory as a whole is no results directory.
+pub fn read_records(path: &Path) -> Result<Results, ReadError> {
+    read_with(path, |_, _, _| Vec::new())
+}
+
+/// Reads the intervals of a file of a trial, and says what of it is damaged.
+type ReadIntervals = fn(&Path, &str, &mut Vec<String>) -> Vec<Interval>;
+
+fn read_with(path: &Path, intervals: ReadIntervals) -> Result<Results, ReadError> {
+    let (mut results, directories) = read_experiment(path)?;
+    for directory in directories {
+        match read_trial(path, &directory, &results.started, intervals, &mut results.missing) {
+            Ok((record, intervals)) => results.trials.push(Trial { directory, record, intervals }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                results.missing.push(format!("{directory}: was not run"));
+            }
+            Err(error) => results.missing.push(format!("{directory}: record.json cannot be read: {error}")),
+        }
+    }
+    Ok(results)
+}
+
+/// All of it but its trials, and the directories of these.
+pub(super) fn read_experiment(path: &Path) -> Result<(Results, Vec<String>), ReadError> {
     let (meta, mut missing) = read_meta(path)?;
-    let experiment = read_experiment(path, &mut missing);
-    let mut results = Results {
+    let experiment = read_toml(path, &mut missing);
+    let results = Results {
         name: meta.name,
         source: meta.source,
         claims: claims_of(&experiment),
@@ -57,16 +87,31 @@ pub fn read(path: &Path) -> Result<Results, ReadError> {
         trials: Vec::new(),
         missing,
     };
-    for directory in meta.trials {
-        match read_trial(path, &directory, &results.started, &mut results.missing) {
-            Ok((record, intervals)) => results.trials.push(Trial { directory, record, intervals }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                results.missing.push(format!("{directory}: was not run"));
-            }
-            Err(error) => results.missing.push(format!("{directory}: record.json cannot be read: {error}")),
-        }
-    }
-    Ok(results)
+    Ok((results, meta.trials))
+}
+
+/// What is known of results before any record of them is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Head {
+    /// The experiment's name.
+    pub name: String,
+    /// Where it was published, if it reproduces something.
+    pub source: Option<String>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The version of rumba that ran it.
+    pub rumba: String,
+    /// The directories of all planned trials below `trials/`.
+    pub trials: Vec<String>,
+}
+
+/// Reads no more than what is known before any record is read.
+///
+/// # Errors
+/// When the directory as a whole is no results directory.
+pub fn read_head(path: &Path) -> Result<Head, ReadError> {
+    let (Meta { name, source, started, rumba, trials, .. }, _) = read_meta(path)?;
+    Ok(Head { name, source, started, rumba, trials })
 }
 
 /// What `experiment.json` holds, and what of it is damaged.
@@ -88,7 +133,7 @@ pub(super) fn read_meta(path: &Path) -> Result<(Meta, Vec<String>), ReadError> {
 }
 
 /// The experiment as run; empty when it cannot be read.
-fn read_experiment(path: &Path, missing: &mut Vec<String>) -> String {
+fn read_toml(path: &Path, missing: &mut Vec<String>) -> String {
     let text = text_of(&path.join("experiment.toml"), "experiment.toml", missing).unwrap_or_else(|error| {
         missing.push(format!("experiment.toml cannot be read, and its claims are not judged: {error}"));
         String::new()
@@ -105,6 +150,7 @@ fn read_trial(
     results: &Path,
     name: &str,
     started: &str,
+    intervals: ReadIntervals,
     missing: &mut Vec<String>,
 ) -> io::Result<(Record, Vec<Interval>)> {
     let directory = results.join("trials").join(name);
@@ -116,10 +162,10 @@ fn read_trial(
     if record.status == Status::Running && !is_left {
         missing.push(format!("{name}: still running, or cut off before its end"));
     }
-    Ok((record, read_intervals(&directory.join("intervals.ndjson"), name, missing)))
+    Ok((record, intervals(&directory.join("intervals.ndjson"), name, missing)))
 }
 
-fn read_record(file: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
+pub(super) fn read_record(file: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
     Ok(serde_json::from_str(&text_of(file, &format!("{name}: record.json"), missing)?)?)
 }
 

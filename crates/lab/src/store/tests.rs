@@ -13,7 +13,8 @@ use rumba_core::setting::Settings;
 use super::append::Append;
 use super::*;
 
-fn trial_plan() -> TrialPlan {
+/// A trial of an engine that keeps nothing: one loop of a second.
+pub(crate) fn trial_plan() -> TrialPlan {
     TrialPlan {
         number: 1,
         engine: EngineConfig {
@@ -330,4 +331,48 @@ fn a_directory_without_results_is_named_as_that() {
     assert!(matches!(read(dir.path()), Err(ReadError::NoResults { .. })));
     fs::write(dir.path().join("experiment.json"), "{\"format\":99}").unwrap();
     assert!(matches!(read(dir.path()), Err(ReadError::Format { found: 99, .. })));
+}
+
+#[test]
+fn who_follows_results_reads_what_has_come_and_nothing_twice() {
+    // A page of an hour's run read all of its seconds again for each that had come.
+    let written = Written::new(1);
+    let path = written.dir.path();
+    let name = fs::read_dir(path.join("trials")).unwrap().next().unwrap().unwrap().file_name();
+    let trial = path.join("trials").join(name);
+    let file = trial.join("intervals.ndjson");
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().count();
+    let mut following = Following::open(path).unwrap();
+    let seconds = |following: &Following| following.results().trials[0].intervals.len();
+    assert_eq!(seconds(&following), lines);
+    assert_eq!(following.results().trials, read(path).unwrap().trials);
+    assert!(!following.refresh().unwrap(), "nothing has come");
+    let (line, mut grown) = (text.lines().next().unwrap(), fs::OpenOptions::new().append(true).open(&file).unwrap());
+    use std::io::Write;
+    grown.write_all(&line.as_bytes()[..20]).unwrap();
+    assert!(!following.refresh().unwrap());
+    assert_eq!(seconds(&following), lines, "half a second is none");
+    grown.write_all(format!("{}\n", &line[20..]).as_bytes()).unwrap();
+    assert!(!following.refresh().unwrap(), "its record is as it was");
+    assert_eq!(seconds(&following), lines + 1);
+    // A trial that is run again has other files in the place of these.
+    let (other, record) = (trial.join("other"), trial.join("record.json"));
+    fs::write(&other, format!("{line}\n")).unwrap();
+    fs::rename(&other, &file).unwrap();
+    fs::write(&other, fs::read(&record).unwrap()).unwrap();
+    fs::rename(&other, &record).unwrap();
+    assert!(following.refresh().unwrap());
+    assert_eq!(seconds(&following), 1);
+}
+
+#[test]
+fn a_directory_that_a_run_writes_is_known_from_one_that_it_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let claim = Claim::new(&dir.path().join("a")).unwrap();
+    let path = claim.path().to_owned();
+    assert!(is_being_written(&path));
+    fs::write(path.join("file"), "").unwrap();
+    drop(claim);
+    assert!(!is_being_written(&path) && !is_being_written(&dir.path().join("gone")));
 }

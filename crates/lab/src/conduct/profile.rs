@@ -1,0 +1,210 @@
+//! Where the CPU goes during the loops: `perf` samples the server, or the trial's process, and what it saw is kept beside
+//! the record as folded stacks. It samples by the clock of the CPU, which every machine has, a virtual one too.
+
+mod fold;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rumba_core::event::Event;
+use rumba_core::record::PhaseKind;
+
+use crate::store::STACKS;
+
+/// Samples of each CPU and second: few enough not to be seen in the figures of a server, and no divisor of a timer's rate.
+const RATE: &str = "49";
+/// Stacks are unwound by the tables that every library has; frame pointers most of them do not. Bytes of stack per sample.
+const UNWIND: &str = "dwarf,8192";
+/// When so much has been sampled, no more is: some minutes of a busy host.
+const MOST: &str = "128M";
+/// The condition that says what was sampled.
+pub const CONDITION: &str = "profile";
+/// How long it may take to end and to name what it saw.
+const PATIENCE: Duration = Duration::from_secs(180);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Why nothing can be sampled.
+#[derive(Debug, thiserror::Error)]
+pub enum NoProfile {
+    /// There is no perf.
+    #[error("--profile needs the program perf, which is not here")]
+    Missing,
+    /// It may not, or cannot.
+    #[error("perf cannot sample here: {words}")]
+    Refused {
+        /// Its own words.
+        words: String,
+    },
+    /// It cannot be asked.
+    #[error("perf cannot be asked: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Whether perf can sample a process of this user, by sampling one.
+///
+/// # Errors
+/// Why not.
+pub fn can_profile() -> Result<(), NoProfile> {
+    let dir = tempfile::tempdir()?;
+    let mut command = record(&dir.path().join("perf.data"));
+    let output = command.args(["--", "true"]).stdout(Stdio::null()).stderr(Stdio::piped()).output();
+    match output {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(NoProfile::Missing),
+        Err(error) => Err(error.into()),
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let words = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>();
+            Err(NoProfile::Refused { words: words.join(" ") })
+        }
+    }
+}
+
+/// `perf record` as every profile is made.
+fn record(file: &Path) -> Command {
+    let mut command = Command::new("perf");
+    command.args(["record", "-q", "-e", "cpu-clock", "-F", RATE, "--call-graph", UNWIND, "--max-size", MOST, "-o"]);
+    command.arg(file).stdin(Stdio::null());
+    command
+}
+
+/// Samples one trial.
+pub(super) struct Sampler {
+    directory: PathBuf,
+    /// Where perf writes: not beside what is measured, if there is another place.
+    scratch: io::Result<tempfile::TempDir>,
+    perf: Option<Child>,
+    /// What is sampled, for a person.
+    whom: &'static str,
+    trouble: Option<String>,
+}
+
+impl Sampler {
+    /// Of the trial whose results go to this directory.
+    pub fn new(directory: &Path) -> Self {
+        let scratch = tempfile::tempdir();
+        Self { directory: directory.to_owned(), scratch, perf: None, whom: "", trouble: None }
+    }
+
+    fn data(&self) -> Option<PathBuf> {
+        self.scratch.as_ref().ok().map(|dir| dir.path().join("perf.data"))
+    }
+
+    /// Begins with the first loop of the trial in this process, and ends with the last.
+    pub fn hear(&mut self, event: &Event, process: u32) {
+        match event {
+            Event::PhaseStarted { phase: PhaseKind::Loop(1), .. } => self.begin(process),
+            Event::PhaseStarted { phase: PhaseKind::Drain, .. } => self.interrupt(),
+            Event::PhaseEnded(phase) if phase.phase == PhaseKind::Loops => self.interrupt(),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, process: u32) {
+        let Some(data) = self.data() else {
+            self.trouble = Some("none: there is no directory for temporary files".to_owned());
+            return;
+        };
+        let servers = descendants(process);
+        self.whom = if servers.is_empty() { "the clients' process" } else { "the server's processes" };
+        let pids = if servers.is_empty() { vec![process] } else { servers };
+        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+        let mut command = record(&data);
+        command.args(["-p", &pids.join(",")]).stdout(Stdio::null()).stderr(Stdio::null());
+        // SAFETY: what is called between fork and exec is one system call, and allocates nothing.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                Ok(())
+            });
+        }
+        match command.spawn() {
+            Ok(perf) => self.perf = Some(perf),
+            Err(error) => self.trouble = Some(format!("none: perf could not be started: {error}")),
+        }
+    }
+
+    /// Asks perf to end; that it has is waited for when the trial is over.
+    fn interrupt(&self) {
+        if let Some(perf) = &self.perf {
+            super::signal(perf, rustix::process::Signal::INT);
+        }
+    }
+
+    /// Keeps what was seen as folded stacks, and says in words what that is; nothing of a trial without loops.
+    pub fn finish(mut self, stops: &AtomicUsize) -> Option<String> {
+        self.interrupt();
+        let perf = self.perf.take();
+        if let Some(trouble) = self.trouble.take() {
+            return Some(trouble);
+        }
+        let mut perf = perf?;
+        let data = self.data()?;
+        let until = Instant::now() + PATIENCE;
+        let kept = wait(&mut perf, until, stops)
+            .and_then(|()| folded(&data, until, stops))
+            .and_then(|stacks| fs::write(self.directory.join(STACKS), fold::text(&stacks)));
+        Some(match kept {
+            Ok(()) => format!(
+                "perf, cpu-clock, {RATE} samples of each CPU a second during the loops, of {}; what that costs is in the \
+                 figures",
+                self.whom
+            ),
+            Err(error) => format!("none: {error}"),
+        })
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        if let Some(perf) = &mut self.perf {
+            let _ = perf.kill().and_then(|()| perf.wait());
+        }
+    }
+}
+
+/// Waits for a process; one that takes too long, or whose user has no patience, is ended.
+fn wait(child: &mut Child, until: Instant, stops: &AtomicUsize) -> io::Result<()> {
+    while child.try_wait()?.is_none() {
+        if Instant::now() > until || stops.load(Relaxed) > 1 {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::other("perf took too long"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    // How it ended does not matter: it was interrupted.
+    Ok(())
+}
+
+/// The stacks of what perf has seen, with how often each was.
+fn folded(data: &Path, until: Instant, stops: &AtomicUsize) -> io::Result<BTreeMap<String, u64>> {
+    let text = data.with_extension("txt");
+    let script = || {
+        let mut command = Command::new("perf");
+        command.args(["script", "--no-inline", "-F", "comm,ip,sym", "-i"]).arg(data).stdin(Stdio::null());
+        command.stdout(fs::File::create(&text)?).stderr(Stdio::null()).spawn()
+    };
+    wait(&mut script()?, until, stops)?;
+    let stacks = fold::fold(io::BufReader::new(fs::File::open(&text)?))?;
+    if stacks.is_empty() {
+        return Err(io::Error::other("perf has seen nothing run"));
+    }
+    Ok(stacks)
+}
+
+/// All processes below this one.
+fn descendants(process: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let children: Vec<u32> =
+        lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let below = children.iter().flat_map(|child| descendants(*child)).collect::<Vec<_>>();
+    children.into_iter().chain(below).collect()
+}

@@ -1,0 +1,126 @@
+//! Follows results that grow: what has come is read, and what was read before is not read again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rumba_core::record::Interval;
+use rumba_core::results::{Results, Trial};
+
+use super::read::{ReadError, read_experiment, read_record};
+
+/// What tells a file from what it was before: its inode, its length, its time of change.
+type Stamp = (u64, u64, i64, i64);
+
+fn stamp(of: &Metadata) -> Stamp {
+    (of.ino(), of.len(), of.mtime(), of.mtime_nsec())
+}
+
+/// How far a trial was read.
+#[derive(Default)]
+struct Seen {
+    record: Stamp,
+    /// The inode of the intervals' file: a trial that is run again has another.
+    intervals: u64,
+    bytes: u64,
+}
+
+/// Results as far as they were read. Trials that were not begun are in none of its lists.
+pub struct Following {
+    path: PathBuf,
+    experiment: Stamp,
+    directories: Vec<String>,
+    seen: BTreeMap<String, Seen>,
+    results: Results,
+}
+
+impl Following {
+    /// Reads what there is of a directory.
+    ///
+    /// # Errors
+    /// When it is no results directory.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let (results, directories) = read_experiment(path)?;
+        let experiment = fs::metadata(path.join("experiment.json")).map(|of| stamp(&of)).unwrap_or_default();
+        let seen = BTreeMap::new();
+        let mut following = Self { path: path.to_owned(), experiment, directories, seen, results };
+        following.read_trials();
+        Ok(following)
+    }
+
+    /// What was read until now.
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Reads what has come since; says whether a record is another than before, and not the seconds alone.
+    ///
+    /// # Errors
+    /// When it is no results directory any more.
+    pub fn refresh(&mut self) -> Result<bool, ReadError> {
+        let experiment = fs::metadata(self.path.join("experiment.json")).map(|of| stamp(&of)).unwrap_or_default();
+        if experiment != self.experiment {
+            // A run that was interrupted goes on, with other trials than were planned.
+            *self = Self::open(&self.path)?;
+            return Ok(true);
+        }
+        Ok(self.read_trials())
+    }
+
+    fn read_trials(&mut self) -> bool {
+        let mut changed = false;
+        for place in 0..self.directories.len() {
+            let name = self.directories[place].clone();
+            let directory = self.path.join("trials").join(&name);
+            changed |= self.read_record_of(&name, &directory);
+            if let Some(trial) = self.results.trials.iter_mut().find(|trial| trial.directory == name) {
+                let seen = self.seen.entry(name).or_default();
+                // Half a line that is not whole yet is read with the next look.
+                let _ = read_on(&directory.join("intervals.ndjson"), seen, &mut trial.intervals);
+            }
+        }
+        changed
+    }
+
+    /// Reads a trial's record if it is another than before.
+    fn read_record_of(&mut self, name: &str, directory: &Path) -> bool {
+        let file = directory.join("record.json");
+        let Ok(now) = fs::metadata(&file).map(|of| stamp(&of)) else { return false };
+        if self.seen.get(name).is_some_and(|seen| seen.record == now) {
+            return false;
+        }
+        // What is damaged is told when the results are read as a whole; here the next look may find it mended.
+        let Ok(record) = read_record(&file, name, &mut Vec::new()) else { return false };
+        self.seen.entry(name.to_owned()).or_default().record = now;
+        match self.results.trials.iter_mut().find(|trial| trial.directory == name) {
+            Some(trial) => trial.record = record,
+            None => self.results.trials.push(Trial { directory: name.to_owned(), record, intervals: Vec::new() }),
+        }
+        // In the order of running: which of them were there first is a matter of luck.
+        self.results.trials.sort_by_key(|trial| trial.record.plan.number);
+        true
+    }
+}
+
+/// Reads the lines that a file of intervals has more than before; of another file all.
+fn read_on(file: &Path, seen: &mut Seen, intervals: &mut Vec<Interval>) -> io::Result<()> {
+    let mut file = File::open(file)?;
+    let now = file.metadata()?;
+    if now.ino() != seen.intervals || now.len() < seen.bytes {
+        (seen.intervals, seen.bytes) = (now.ino(), 0);
+        intervals.clear();
+    }
+    if now.len() == seen.bytes {
+        return Ok(());
+    }
+    let mut more = Vec::new();
+    file.seek(SeekFrom::Start(seen.bytes))?;
+    file.read_to_end(&mut more)?;
+    let whole = more.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let lines = more[..whole].split(|byte| *byte == b'\n');
+    intervals.extend(lines.filter_map(|line| serde_json::from_slice::<Interval>(line).ok()));
+    seen.bytes += whole as u64;
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! One of the results, as a list has it.
+
+use std::path::Path;
+
+use rumba_core::comparison::Row;
+use rumba_core::record::Status;
+use rumba_lab::store;
+use serde::{Deserialize, Serialize};
+
+use super::cache::Kept;
+use super::notes::Note;
+
+/// A line of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The name of its directory.
+    pub name: String,
+    /// The experiment's name.
+    pub experiment: String,
+    /// What it reproduces, if anything.
+    pub source: Option<String>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The version of rumba that ran it.
+    pub rumba: String,
+    /// How many trials were planned.
+    pub planned: usize,
+    /// Why nothing more is known of it.
+    pub problem: Option<String>,
+    /// What its records say; `None` until they were read.
+    pub details: Option<Details>,
+    /// What users have noted of it.
+    pub note: Note,
+    /// Whether a run writes it now.
+    pub is_running: bool,
+}
+
+impl Entry {
+    pub(super) fn new(name: &str, kept: &Kept, note: Note, is_running: bool) -> Self {
+        let Kept { experiment, source, started, rumba, trials, problem, details, .. } = kept.clone();
+        Self {
+            name: name.to_owned(),
+            experiment,
+            source,
+            started,
+            rumba,
+            planned: trials.len(),
+            problem,
+            details,
+            note,
+            is_running,
+        }
+    }
+
+    /// How its trials ended, in words.
+    pub fn ending(&self) -> String {
+        let Some(details) = &self.details else { return "not read yet".to_owned() };
+        let counts = [
+            (details.done, "done"),
+            (details.failed, "failed"),
+            (details.suspended, "suspended"),
+            (details.interrupted, "interrupted"),
+            (details.cut_off, if self.is_running { "running" } else { "cut off" }),
+            (self.planned.saturating_sub(details.trials()), if self.is_running { "to come" } else { "not run" }),
+        ];
+        let told = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        told.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What the records of results say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    /// Its workload.
+    pub workload: String,
+    /// Trials that ended as planned.
+    pub done: usize,
+    /// Trials that failed.
+    pub failed: usize,
+    /// Trials whose measurement was suspended.
+    pub suspended: usize,
+    /// Trials that were stopped by their user.
+    pub interrupted: usize,
+    /// Trials without an end: they run, or were cut off.
+    pub cut_off: usize,
+    /// Whether all that were planned have ended.
+    all_ended: bool,
+    /// Every engine with every number of clients.
+    pub figures: Vec<EntryFigure>,
+    /// Why they cannot be read.
+    pub problem: Option<String>,
+}
+
+/// One engine with one number of clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EntryFigure {
+    /// The engine's name in the experiment.
+    pub engine: String,
+    /// How many clients.
+    pub clients: u32,
+    /// Median operations per second over the repeats, as the report has it.
+    pub ops_per_s: Option<f64>,
+}
+
+impl Details {
+    /// Reads the records of a directory.
+    pub(super) fn read(directory: &Path) -> Self {
+        let results = match store::read_records(directory) {
+            Ok(results) => results,
+            Err(error) => return Self { problem: Some(error.to_string()), all_ended: true, ..Self::default() },
+        };
+        let mut details = Self::default();
+        for record in results.trials.iter().map(|trial| &trial.record) {
+            *match record.status {
+                Status::Running => &mut details.cut_off,
+                Status::Done => &mut details.done,
+                Status::Failed { .. } => &mut details.failed,
+                Status::Interrupted => &mut details.interrupted,
+                Status::Suspended { .. } => &mut details.suspended,
+            } += 1;
+        }
+        details.workload = results.trials.first().map(|trial| trial.record.plan.workload.clone()).unwrap_or_default();
+        details.figures = rumba_statistics::rows(&results).into_iter().map(figure).collect();
+        // A trial without a record is named as missing.
+        details.all_ended = details.cut_off == 0 && results.missing.is_empty();
+        details
+    }
+
+    fn trials(&self) -> usize {
+        self.done + self.failed + self.suspended + self.interrupted + self.cut_off
+    }
+
+    /// Whether nothing will be added to it, unless somebody goes on with it.
+    pub fn is_settled(&self) -> bool {
+        self.all_ended
+    }
+}
+
+fn figure(row: Row) -> EntryFigure {
+    let ops_per_s = row.run.as_ref().and_then(|run| run.median("ops_per_s").value());
+    EntryFigure { engine: row.engine, clients: row.clients, ops_per_s }
+}

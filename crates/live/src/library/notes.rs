@@ -1,0 +1,101 @@
+//! What users note of results: tags and a text. It stands in a file of its own beside the results; what was measured is
+//! never touched.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use rumba_lab::store;
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "library.json";
+const FORMAT: u32 = 1;
+/// Longer ones are no words to search by, characters.
+const LONGEST_TAG: usize = 40;
+const LONGEST_TEXT: usize = 10_000;
+
+/// What was noted of one of the results.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// Words to find it by, small letters.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Whatever is to be said.
+    #[serde(default)]
+    pub note: String,
+}
+
+impl Note {
+    /// Tags are parted by spaces or commas, each once.
+    pub fn new(tags: &str, text: &str) -> Self {
+        let mut seen: Vec<String> = Vec::new();
+        for tag in tags.split([',', ' ', '\n', '\t']).map(|tag| tag.trim_start_matches('#')) {
+            let tag: String = tag.to_lowercase().chars().take(LONGEST_TAG).collect();
+            if !tag.is_empty() && !seen.contains(&tag) {
+                seen.push(tag);
+            }
+        }
+        Self { tags: seen, note: text.trim().chars().take(LONGEST_TEXT).collect() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tags.is_empty() && self.note.is_empty()
+    }
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct File {
+    format: u32,
+    results: BTreeMap<String, Note>,
+}
+
+/// The file of a directory of results.
+pub struct Notes {
+    path: PathBuf,
+    /// One change at a time.
+    changing: Mutex<()>,
+}
+
+impl Notes {
+    /// Beside these results.
+    pub fn new(base: &Path) -> Self {
+        Self { path: base.join(FILE), changing: Mutex::new(()) }
+    }
+
+    /// All that was noted, by the names of the results' directories.
+    ///
+    /// # Errors
+    /// When there is a file and it cannot be read: it is not overwritten then.
+    pub fn read(&self) -> io::Result<BTreeMap<String, Note>> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            text => text.map_err(|error| self.named(error))?,
+        };
+        let file: File = serde_json::from_str(&text).map_err(|error| self.named(error.into()))?;
+        if file.format != FORMAT {
+            let what = format!("it was written in format {}; this version reads format {FORMAT}", file.format);
+            return Err(self.named(io::Error::other(what)));
+        }
+        Ok(file.results)
+    }
+
+    /// Notes something, in the place of what was noted before.
+    ///
+    /// # Errors
+    /// When what was noted cannot be read, or not be written.
+    pub fn set(&self, name: &str, note: Note) -> io::Result<()> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = self.read()?;
+        match note.is_empty() {
+            true => results.remove(name),
+            false => results.insert(name.to_owned(), note),
+        };
+        let text = serde_json::to_string_pretty(&File { format: FORMAT, results })?;
+        store::replace_named(&self.path, &text).map_err(|error| self.named(error))
+    }
+
+    fn named(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
+}

@@ -1,0 +1,247 @@
+//! A run under way: what it tells is kept for those who look, and passed on to them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use rumba_core::event::Event;
+use rumba_core::record::{Interval, PhaseRecord, Record, Status, TrialPlan};
+use rumba_lab::conduct::{Forecast, Outcome, TimeLeft, Watch};
+use rumba_lab::store::ReadError;
+use rumba_report::LivePage;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::metrics::Gauges;
+use crate::told::{Happening, Told};
+use crate::view::{Data, View};
+
+/// Where its page hears of it.
+pub const PAGE: LivePage<'static> =
+    LivePage { data: "live/data", events: Some("live/events"), stop: Some("live/stop"), library: "./" };
+
+/// A run under way.
+pub struct Live {
+    directory: PathBuf,
+    state: Mutex<State>,
+    view: Mutex<View>,
+    /// The last thing that was told.
+    news: watch::Sender<u64>,
+}
+
+struct State {
+    told: Told,
+    gauges: Gauges,
+    forecast: Forecast,
+    has_ended: bool,
+    /// How many hear what happens.
+    listeners: usize,
+    /// How many were given the data after the end.
+    had_the_end: usize,
+}
+
+impl Live {
+    /// Of a run whose results go to this directory. `forecast` knows its trials, and those that have ended before.
+    ///
+    /// # Errors
+    /// When the results are not begun.
+    pub fn new(directory: &Path, planned: usize, forecast: Forecast) -> Result<Self, ReadError> {
+        let view = View::open(directory)?;
+        let state = State {
+            told: Told::default(),
+            gauges: Gauges::new(directory, planned),
+            forecast,
+            has_ended: false,
+            listeners: 0,
+            had_the_end: 0,
+        };
+        let (news, _) = watch::channel(0);
+        Ok(Self { directory: directory.to_owned(), state: Mutex::new(state), view: Mutex::new(view), news })
+    }
+
+    /// Where its results go.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change is whole by itself.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its page.
+    pub(crate) fn page(&self) -> String {
+        self.view().page(&PAGE)
+    }
+
+    /// What its page shows by now.
+    pub(crate) fn data(&self) -> Result<Data, ReadError> {
+        let has_ended = self.has_ended();
+        let data = self.view().data(&PAGE, has_ended)?;
+        if has_ended {
+            self.state().had_the_end += 1;
+        }
+        Ok(data)
+    }
+
+    /// The text for a scraper.
+    pub(crate) fn metrics(&self) -> String {
+        let state = self.state();
+        state.gauges.text(state.forecast.left(Instant::now()))
+    }
+
+    /// The first thing that was told after this one; nothing yet, or nothing any more (`true`).
+    pub(crate) fn after(&self, id: u64) -> Result<Happening, bool> {
+        let state = self.state();
+        state.told.after(id).cloned().ok_or(state.has_ended)
+    }
+
+    /// Hears of news; until it is dropped, the end waits for it for a moment.
+    pub(crate) fn listen(self: &std::sync::Arc<Self>) -> Listener {
+        self.state().listeners += 1;
+        Listener { live: self.clone(), news: self.news.subscribe() }
+    }
+
+    /// Whether the run is over.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state().has_ended
+    }
+
+    /// Whether all that listened when the run ended have seen how.
+    pub(crate) fn was_seen(&self) -> bool {
+        let state = self.state();
+        state.had_the_end >= state.listeners
+    }
+
+    /// Says that the run was asked to stop.
+    pub(crate) fn stopping(&self) {
+        self.tell("stopping", json!({}));
+    }
+
+    /// Says that the run is over.
+    pub fn end(&self, outcome: Option<Outcome>) {
+        let mut state = self.state();
+        let what = outcome.map_or(Value::Null, |outcome| {
+            json!({
+                "done": outcome.done, "failed": outcome.failed, "suspended": outcome.suspended,
+                "not_begun": outcome.not_begun, "interrupted": outcome.interrupted,
+            })
+        });
+        state.has_ended = true;
+        let id = state.told.step("end", what);
+        drop(state);
+        self.news.send_replace(id);
+    }
+
+    fn tell(&self, kind: &'static str, what: Value) {
+        let id = self.state().told.step(kind, what);
+        self.news.send_replace(id);
+    }
+}
+
+/// Somebody who hears what happens.
+pub struct Listener {
+    pub(crate) live: std::sync::Arc<Live>,
+    /// Changes with each thing that is told.
+    pub(crate) news: watch::Receiver<u64>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // One that has heard the end and is gone still asks for the data.
+        if !self.live.has_ended() {
+            self.live.state().listeners -= 1;
+        }
+    }
+}
+
+impl Watch for &Live {
+    fn begins(&mut self, trial: &TrialPlan, of: usize) {
+        let mut state = self.state();
+        state.forecast.begins(trial, Instant::now());
+        state.gauges.begins(trial);
+        let left = left(state.forecast.left(Instant::now()));
+        drop(state);
+        let part = serde_json::to_value(trial.part).unwrap_or_default();
+        self.tell(
+            "trial",
+            json!({
+                "number": trial.number, "of": of, "engine": trial.engine.name, "clients": trial.clients,
+                "repeat": trial.repeat, "part": part, "left": left,
+            }),
+        );
+    }
+
+    fn copies(&mut self, trial: &TrialPlan, bytes: u64) {
+        self.tell("copy", json!({ "trial": trial.number, "bytes": bytes }));
+    }
+
+    fn event(&mut self, trial: &TrialPlan, event: &Event) {
+        let mut state = self.state();
+        state.forecast.event(event, Instant::now());
+        state.gauges.event(event);
+        let left = left(state.forecast.left(Instant::now()));
+        let id = match event {
+            Event::PhaseStarted { phase, seconds, rows } => state.told.step(
+                "phase",
+                json!({ "trial": trial.number, "phase": phase, "seconds": seconds, "rows": rows, "left": left }),
+            ),
+            Event::Interval(interval) => state.told.second(of_interval(trial, interval, &left)),
+            Event::PhaseEnded(phase) => state.told.step("phase-ended", of_phase(trial, phase)),
+            Event::Warning(warning) => state.told.step(
+                "warning",
+                json!({ "trial": trial.number, "code": warning.code, "message": warning.message, "remedy": warning.remedy }),
+            ),
+            _ => return,
+        };
+        drop(state);
+        self.news.send_replace(id);
+    }
+
+    fn ended(&mut self, record: &Record) {
+        let mut state = self.state();
+        state.forecast.ended(record, Instant::now());
+        state.gauges.ended(&record.status);
+        let left = left(state.forecast.left(Instant::now()));
+        drop(state);
+        let (status, cause) = ending(&record.status);
+        self.tell(
+            "trial-ended",
+            json!({ "trial": record.plan.number, "status": status, "cause": cause, "left": left }),
+        );
+    }
+}
+
+fn left(left: TimeLeft) -> Value {
+    json!({ "seconds": left.seconds.round(), "is_whole": left.is_whole, "words": left.words(&jiff::Zoned::now()) })
+}
+
+fn of_interval(trial: &TrialPlan, interval: &Interval, left: &Value) -> Value {
+    json!({
+        "trial": trial.number, "phase": interval.phase, "start_s": interval.start_s, "seconds": interval.seconds,
+        "ops": interval.ops, "errors": interval.errors, "p50_ms": interval.p50_ms.value(),
+        "p99_ms": interval.p99_ms.value(), "left": left,
+    })
+}
+
+fn of_phase(trial: &TrialPlan, phase: &PhaseRecord) -> Value {
+    json!({
+        "trial": trial.number, "phase": phase.phase, "seconds": phase.seconds, "complete": phase.complete,
+        "ops": phase.ops, "ops_per_s": phase.metrics.ops_per_s.value(),
+    })
+}
+
+/// How a trial ended, in a word and with its cause.
+pub fn ending(status: &Status) -> (&'static str, Option<&str>) {
+    match status {
+        Status::Running => ("running", None),
+        Status::Done => ("done", None),
+        Status::Failed { cause, .. } => ("failed", Some(cause)),
+        Status::Interrupted => ("interrupted", None),
+        Status::Suspended { cause, .. } => ("suspended", Some(cause)),
+    }
+}

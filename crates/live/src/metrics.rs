@@ -1,0 +1,220 @@
+//! The run as a scraper reads it: the text format of Prometheus, version 0.0.4.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use rumba_core::event::Event;
+use rumba_core::record::{Interval, PhaseKind, Status, TrialPlan};
+use rumba_lab::conduct::TimeLeft;
+
+use crate::live::ending;
+
+/// How a scraper is told what it reads.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What is known of a run by now.
+pub struct Gauges {
+    directory: String,
+    planned: usize,
+    ended: BTreeMap<&'static str, u64>,
+    trial: Option<Trial>,
+}
+
+/// The trial that is under way.
+struct Trial {
+    number: u32,
+    engine: String,
+    clients: u32,
+    repeat: u32,
+    phase: PhaseKind,
+    ops: u64,
+    errors: u64,
+    written_bytes: f64,
+    read_bytes: f64,
+    cpu_s: f64,
+    last: Option<Last>,
+}
+
+/// The last second.
+struct Last {
+    ops_per_s: f64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+impl Gauges {
+    /// Of a run of so many trials.
+    pub fn new(directory: &Path, planned: usize) -> Self {
+        Self { directory: directory.display().to_string(), planned, ended: BTreeMap::new(), trial: None }
+    }
+
+    /// A trial begins.
+    pub fn begins(&mut self, plan: &TrialPlan) {
+        self.trial = Some(Trial {
+            number: plan.number,
+            engine: plan.engine.name.clone(),
+            clients: plan.clients,
+            repeat: plan.repeat,
+            phase: PhaseKind::Provision,
+            ops: 0,
+            errors: 0,
+            written_bytes: 0.0,
+            read_bytes: 0.0,
+            cpu_s: 0.0,
+            last: None,
+        });
+    }
+
+    /// It tells something.
+    pub fn event(&mut self, event: &Event) {
+        let Some(trial) = &mut self.trial else { return };
+        match event {
+            // Its counters are the phase's: rows of a load and operations of a loop do not add up.
+            Event::PhaseStarted { phase, .. } => {
+                (trial.phase, trial.ops, trial.errors, trial.last) = (*phase, 0, 0, None);
+            }
+            Event::Interval(interval) => trial.passes(interval),
+            _ => {}
+        }
+    }
+
+    /// It has ended.
+    pub fn ended(&mut self, status: &Status) {
+        *self.ended.entry(ending(status).0).or_default() += 1;
+        self.trial = None;
+    }
+
+    /// All of it.
+    pub fn text(&self, left: TimeLeft) -> String {
+        let mut text = Text::default();
+        text.family("rumba_info", "gauge", "The version of rumba.");
+        text.line("rumba_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+        text.family("rumba_run_info", "gauge", "The run under way: where its results go.");
+        text.line("rumba_run_info", &[("results", &self.directory)], 1.0);
+        text.one("rumba_trials_planned", "gauge", "Trials of the run.", self.planned as f64);
+        text.family("rumba_trials_ended_total", "counter", "Trials of this process that have ended, by how they did.");
+        for status in ["done", "failed", "interrupted", "suspended"] {
+            let ended = self.ended.get(status).copied().unwrap_or(0);
+            text.line("rumba_trials_ended_total", &[("status", status)], ended as f64);
+        }
+        text.one("rumba_time_left_seconds", "gauge", "Time that the run will take yet, as far as known.", left.seconds);
+        let is_whole = f64::from(u8::from(left.is_whole));
+        let help = "1 when nothing unknown comes on top of rumba_time_left_seconds.";
+        text.one("rumba_time_left_is_whole", "gauge", help, is_whole);
+        if let Some(trial) = &self.trial {
+            trial.write(&mut text);
+        }
+        text.0
+    }
+}
+
+impl Trial {
+    fn passes(&mut self, interval: &Interval) {
+        let spent = &interval.spent;
+        let [written, read, cpu] =
+            [&spent.device_write_bytes, &spent.device_read_bytes, &spent.cpu_s].map(|of| of.value().unwrap_or(0.0));
+        self.ops += interval.ops;
+        self.errors += interval.errors;
+        self.written_bytes += written;
+        self.read_bytes += read;
+        self.cpu_s += cpu;
+        self.last = Some(Last {
+            ops_per_s: interval.ops as f64 / interval.seconds.max(f64::MIN_POSITIVE),
+            p50_ms: interval.p50_ms.value(),
+            p99_ms: interval.p99_ms.value(),
+        });
+    }
+
+    fn write(&self, text: &mut Text) {
+        let (number, clients) = (self.number.to_string(), self.clients.to_string());
+        let (repeat, phase) = (self.repeat.to_string(), self.phase.to_string());
+        let trial = [("trial", number.as_str()), ("engine", &self.engine), ("clients", &clients), ("repeat", &repeat)];
+        let in_phase: Vec<(&str, &str)> = trial.into_iter().chain([("phase", phase.as_str())]).collect();
+        let totals = [
+            ("rumba_written_bytes_total", "Bytes that the device has written during the trial.", self.written_bytes),
+            ("rumba_read_bytes_total", "Bytes that the device has read during the trial.", self.read_bytes),
+            ("rumba_cpu_seconds_total", "CPU of clients and engine during the trial.", self.cpu_s),
+        ];
+        for (name, help, value) in totals {
+            text.family(name, "counter", help);
+            text.line(name, &trial, value);
+        }
+        let of_phase = [
+            ("rumba_ops_total", "Operations of the phase under way; rows of a load.", self.ops as f64),
+            ("rumba_errors_total", "Operations given up in the phase under way.", self.errors as f64),
+        ];
+        for (name, help, value) in of_phase {
+            text.family(name, "counter", help);
+            text.line(name, &in_phase, value);
+        }
+        let Some(last) = &self.last else { return };
+        text.family("rumba_ops_per_second", "gauge", "Operations per second of the last interval.");
+        text.line("rumba_ops_per_second", &in_phase, last.ops_per_s);
+        let quantiles = [("0.5", last.p50_ms), ("0.99", last.p99_ms)];
+        if quantiles.iter().any(|(_, ms)| ms.is_some()) {
+            text.family("rumba_response_seconds", "gauge", "Response times of the last interval, all types together.");
+        }
+        for (quantile, ms) in quantiles {
+            let labels: Vec<(&str, &str)> = in_phase.iter().copied().chain([("quantile", quantile)]).collect();
+            // What was not measured has no line.
+            ms.iter().for_each(|ms| text.line("rumba_response_seconds", &labels, ms / 1e3));
+        }
+    }
+}
+
+/// The text of a server that no run belongs to.
+pub fn of_library(results: usize, running: usize) -> String {
+    let mut text = Text::default();
+    text.family("rumba_info", "gauge", "The version of rumba.");
+    text.line("rumba_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+    text.one("rumba_results", "gauge", "Results in the library.", results as f64);
+    text.one("rumba_results_running", "gauge", "Those that a run writes now.", running as f64);
+    text.0
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing into a String cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+        self.family(name, kind, help);
+        self.line(name, &[], value);
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_can_neither_end_its_label_nor_its_line() {
+        let mut text = Text::default();
+        text.line("m", &[("engine", "a\"} 1\n\\")], 2.0);
+        assert_eq!(text.0, "m{engine=\"a\\\"} 1\\n\\\\\"} 2\n");
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_line() {
+        let gauges = Gauges::new(Path::new("results/x"), 3);
+        let text = gauges.text(TimeLeft { seconds: 12.0, is_whole: false });
+        assert!(text.contains("rumba_trials_planned 3\n") && text.contains("rumba_time_left_is_whole 0\n"), "{text}");
+        assert!(!text.contains("rumba_ops") && !text.contains("NaN"), "{text}");
+    }
+}

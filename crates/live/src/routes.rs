@@ -1,0 +1,341 @@
+//! What is answered where. Everything lies below the secret; what does not is not found.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Form, Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use futures_util::stream::{self, Stream};
+use rumba_lab::store;
+use rumba_report::LivePage;
+use serde::Deserialize;
+
+use crate::guard::{Names, guard};
+use crate::library::Library;
+use crate::live::{Listener, Live};
+use crate::server::{Content, Stop};
+use crate::view::{Data, View};
+use crate::{metrics, pages};
+
+/// How long the library rests when it has read everything.
+const REST: Duration = Duration::from_secs(5);
+
+/// What answers need.
+pub struct Served {
+    pub library: Library,
+    live: Option<(Arc<Live>, Stop)>,
+    /// Results that other processes write, and somebody looks at.
+    views: Mutex<BTreeMap<PathBuf, View>>,
+}
+
+type Answer = Result<Response, Refused>;
+
+impl Served {
+    /// Nothing is answered yet.
+    pub fn new(content: Content) -> Self {
+        Self { library: content.library, live: content.live, views: Mutex::default() }
+    }
+
+    /// Reads what the list has to say of results, one after the other; it does not end. Beside a run, nothing is read:
+    /// the host is measured.
+    pub async fn read_library(self: &Arc<Self>) {
+        if self.live.is_some() {
+            return std::future::pending().await;
+        }
+        loop {
+            let served = self.clone();
+            let more = tokio::task::spawn_blocking(move || served.library.read_next()).await;
+            if !more.unwrap_or(false) {
+                tokio::time::sleep(REST).await;
+            }
+        }
+    }
+
+    fn live(&self) -> Result<&Arc<Live>, Refused> {
+        self.live.as_ref().map(|(live, _)| live).ok_or(Refused::Missing)
+    }
+
+    /// The name of the run under way in the library, if it is in it.
+    fn live_name(&self) -> Option<String> {
+        let (live, _) = self.live.as_ref()?;
+        Some(live.directory().file_name()?.to_string_lossy().into_owned())
+    }
+}
+
+/// Why a request gets nothing.
+enum Refused {
+    /// There is no such thing.
+    Missing,
+    /// It is there and cannot be shown: why.
+    Failed(String),
+}
+
+impl From<store::ReadError> for Refused {
+    fn from(error: store::ReadError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        match self {
+            Refused::Missing => StatusCode::NOT_FOUND.into_response(),
+            Refused::Failed(why) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, Html(pages::failed(&why).into_string())).into_response()
+            }
+        }
+    }
+}
+
+/// Everything, below this secret.
+pub fn router(secret: &str, served: Arc<Served>, names: Names) -> Router {
+    let below = Router::new()
+        .route("/", get(list))
+        .route("/results/{name}", get(result))
+        .route("/results/{name}/data", get(result_data))
+        .route("/results/{name}/report.json", get(result_json))
+        .route("/note", get(note).post(save_note))
+        .route("/compare", get(compare))
+        .route("/beside", get(beside))
+        .route("/live", get(live_page))
+        .route("/live/data", get(live_data))
+        .route("/live/events", get(live_events))
+        .route("/live/stop", post(live_stop))
+        .route("/metrics", get(scrape))
+        .with_state(served);
+    Router::new().nest(&format!("/{secret}/"), below).layer(from_fn_with_state(Arc::new(names), guard))
+}
+
+/// Work that reads and makes pages, away from the thread that answers.
+async fn apart(work: impl FnOnce() -> Answer + Send + 'static) -> Response {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(answer) => answer.into_response(),
+        Err(error) => Refused::Failed(error.to_string()).into_response(),
+    }
+}
+
+fn page(markup: maud::Markup) -> Response {
+    Html(markup.into_string()).into_response()
+}
+
+fn json(text: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    q: String,
+}
+
+async fn list(State(served): State<Arc<Served>>, Query(asked): Query<Asked>) -> Response {
+    apart(move || {
+        let entries = served.library.list()?;
+        Ok(page(pages::list(&entries, &asked.q, served.live_name().as_deref())))
+    })
+    .await
+}
+
+/// One result's page; of one that another process writes, a page that grows.
+async fn result(State(served): State<Arc<Served>>, Path(name): Path<String>) -> Response {
+    apart(move || {
+        let directory = served.library.directory(&name).ok_or(Refused::Missing)?;
+        if store::is_being_written(&directory) {
+            let data = format!("{name}/data");
+            let live = LivePage { data: &data, events: None, stop: None, library: "../" };
+            return Ok(Html(View::open(&directory)?.page(&live)).into_response());
+        }
+        let results = store::read(&directory)?;
+        let summary = rumba_statistics::summarise(&results);
+        let profiles = store::profiles(&directory, None);
+        Ok(Html(rumba_report::html_with(&results, &summary, &profiles)).into_response())
+    })
+    .await
+}
+
+async fn result_data(State(served): State<Arc<Served>>, Path(name): Path<String>) -> Response {
+    apart(move || {
+        let directory = served.library.directory(&name).ok_or(Refused::Missing)?;
+        let goes_on = store::is_being_written(&directory);
+        let mut views = served.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = match views.remove(&directory) {
+            Some(view) => view,
+            None => View::open(&directory)?,
+        };
+        let data = format!("{name}/data");
+        let live = LivePage { data: &data, events: None, stop: None, library: "../" };
+        let made = view.data(&live, !goes_on)?;
+        // Of one that has ended nobody asks again.
+        goes_on.then(|| views.insert(directory, view));
+        Ok(growing(&made, goes_on))
+    })
+    .await
+}
+
+/// Data of a page that grows: when there will be more, and whether there will.
+fn growing(made: &Data, goes_on: bool) -> Response {
+    let newer_in_ms = made.newer_in.as_millis();
+    json(format!("{{\"goes_on\":{goes_on},\"newer_in_ms\":{newer_in_ms},\"data\":{}}}", made.json))
+}
+
+async fn result_json(State(served): State<Arc<Served>>, Path(name): Path<String>) -> Response {
+    apart(move || {
+        let results = store::read(&served.library.directory(&name).ok_or(Refused::Missing)?)?;
+        let summary = rumba_statistics::summarise(&results);
+        Ok(json(rumba_report::json(&results, &summary, None).to_string()))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+async fn note(State(served): State<Arc<Served>>, Query(asked): Query<Named>) -> Response {
+    apart(move || {
+        served.library.directory(&asked.name).ok_or(Refused::Missing)?;
+        Ok(page(pages::note(&asked.name, &served.library.note(&asked.name)?)))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Noted {
+    name: String,
+    #[serde(default)]
+    tags: String,
+    #[serde(default)]
+    note: String,
+}
+
+async fn save_note(State(served): State<Arc<Served>>, Form(noted): Form<Noted>) -> Response {
+    apart(move || {
+        served.library.directory(&noted.name).ok_or(Refused::Missing)?;
+        served.library.set_note(&noted.name, &noted.tags, &noted.note)?;
+        Ok(Redirect::to("./").into_response())
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Two {
+    base: Option<String>,
+    other: Option<String>,
+}
+
+/// Two results: their names, and what was read of them.
+type Pair = [(String, rumba_core::results::Results); 2];
+
+fn read_two(served: &Served, two: Two) -> Result<Option<Pair>, Refused> {
+    let (Some(base), Some(other)) = (two.base, two.other) else { return Ok(None) };
+    let read = |name: String| {
+        let directory = served.library.directory(&name).ok_or(Refused::Missing)?;
+        let results = store::read(&directory)?;
+        Ok::<_, Refused>((name, results))
+    };
+    Ok(Some([read(base)?, read(other)?]))
+}
+
+async fn compare(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> Response {
+    apart(move || {
+        let Some([base, other]) = read_two(&served, two)? else { return Ok(page(pages::choose_two())) };
+        let comparison = rumba_statistics::compare(&base.1, &other.1);
+        Ok(page(pages::compare(&base.0, &other.0, &comparison)))
+    })
+    .await
+}
+
+/// Two results on one page, engines named after both.
+async fn beside(State(served): State<Arc<Served>>, Query(two): Query<Two>) -> Response {
+    apart(move || {
+        let pair = read_two(&served, two)?.ok_or(Refused::Missing)?;
+        let directories = pair.iter().filter_map(|(name, _)| Some((name.clone(), served.library.directory(name)?)));
+        let profiles: Vec<_> =
+            directories.flat_map(|(name, directory)| store::profiles(&directory, Some(&name))).collect();
+        let merged = store::merge(pair.into()).ok_or(Refused::Missing)?;
+        let summary = rumba_statistics::summarise(&merged);
+        Ok(Html(rumba_report::html_with(&merged, &summary, &profiles)).into_response())
+    })
+    .await
+}
+
+async fn live_page(State(served): State<Arc<Served>>) -> Response {
+    apart(move || Ok(Html(served.live()?.page()).into_response())).await
+}
+
+async fn live_data(State(served): State<Arc<Served>>) -> Response {
+    apart(move || {
+        let live = served.live()?;
+        let goes_on = !live.has_ended();
+        Ok(growing(&live.data()?, goes_on))
+    })
+    .await
+}
+
+async fn live_events(State(served): State<Arc<Served>>, headers: HeaderMap) -> Response {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    match served.live() {
+        Ok(live) => Sse::new(events(live.listen(), last.unwrap_or(0))).keep_alive(KeepAlive::default()).into_response(),
+        Err(refused) => refused.into_response(),
+    }
+}
+
+/// What has happened since this one, then each thing as it comes, to the end of the run.
+fn events(listener: Listener, after: u64) -> impl Stream<Item = Result<Event, Infallible>> {
+    stream::unfold((listener, after), |(mut listener, id)| async move {
+        loop {
+            // Before it is looked: what comes in between is news again.
+            listener.news.mark_unchanged();
+            match listener.live.after(id) {
+                Ok(next) => {
+                    let event = Event::default().id(next.id.to_string()).event(next.kind).data(next.what.to_string());
+                    return Some((Ok(event), (listener, next.id)));
+                }
+                Err(true) => return None,
+                Err(false) => listener.news.changed().await.ok()?,
+            }
+        }
+    })
+}
+
+async fn live_stop(State(served): State<Arc<Served>>) -> Response {
+    match &served.live {
+        Some((live, stop)) if !live.has_ended() => {
+            stop();
+            live.stopping();
+            StatusCode::ACCEPTED.into_response()
+        }
+        Some(_) => StatusCode::GONE.into_response(),
+        None => Refused::Missing.into_response(),
+    }
+}
+
+async fn scrape(State(served): State<Arc<Served>>) -> Response {
+    let as_text = |text: String| {
+        ([(header::CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE))], text).into_response()
+    };
+    if let Some((live, _)) = &served.live {
+        return as_text(live.metrics());
+    }
+    apart(move || {
+        let entries = served.library.list()?;
+        let running = entries.iter().filter(|entry| entry.is_running).count();
+        Ok(as_text(metrics::of_library(entries.len(), running)))
+    })
+    .await
+}

@@ -1,0 +1,93 @@
+//! Flame graphs: folded stacks of the repeats of an engine, as one tree.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What was sampled of a trial: its engine, how many clients, and folded stacks, `thread;outermost;…;innermost COUNT`.
+pub type Profile = (String, u32, String);
+
+/// What less than this share of all samples passed through cannot be seen.
+const LEAST_SHARE: f64 = 0.001;
+
+/// Where the CPU of an engine went, over all repeats that were sampled.
+#[derive(Serialize)]
+pub struct Flame<'a> {
+    engine: &'a str,
+    clients: u32,
+    samples: u64,
+    /// The threads.
+    threads: Vec<Frame<'a>>,
+}
+
+/// A frame: its name, how many samples passed through it, and what it called.
+#[derive(Serialize)]
+struct Frame<'a>(&'a str, u64, Vec<Frame<'a>>);
+
+#[derive(Default)]
+struct Tree<'a> {
+    samples: u64,
+    callees: BTreeMap<&'a str, Tree<'a>>,
+}
+
+/// One flame graph for each engine with each number of clients, in the order in which they come.
+pub fn flames(profiles: &[Profile]) -> Vec<Flame<'_>> {
+    let mut keys: Vec<(&str, u32)> = Vec::new();
+    for (engine, clients, _) in profiles {
+        let key = (engine.as_str(), *clients);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys.into_iter().filter_map(|(engine, clients)| flame_of(engine, clients, profiles)).collect()
+}
+
+fn flame_of<'a>(engine: &'a str, clients: u32, profiles: &'a [Profile]) -> Option<Flame<'a>> {
+    let mut root = Tree::default();
+    for (_, _, stacks) in profiles.iter().filter(|(name, of, _)| name == engine && *of == clients) {
+        stacks.lines().for_each(|line| add(&mut root, line));
+    }
+    let least = root.samples as f64 * LEAST_SHARE;
+    let samples = root.samples;
+    (samples > 0).then(|| Flame { engine, clients, samples, threads: frames(root, least) })
+}
+
+/// Adds a folded stack; a line that is none is left out.
+fn add<'a>(root: &mut Tree<'a>, line: &'a str) {
+    let Some((stack, Ok(count))) = line.rsplit_once(' ').map(|(stack, count)| (stack, count.parse::<u64>())) else {
+        return;
+    };
+    root.samples += count;
+    let mut at = root;
+    for (depth, name) in stack.split(';').enumerate() {
+        // Threads that differ in their number alone do the same.
+        let name = if depth == 0 { name.trim_end_matches(|c: char| c.is_ascii_digit()) } else { name };
+        at = at.callees.entry(name).or_default();
+        at.samples += count;
+    }
+}
+
+fn frames(tree: Tree<'_>, least: f64) -> Vec<Frame<'_>> {
+    let seen = tree.callees.into_iter().filter(|(_, callee)| callee.samples as f64 >= least);
+    seen.map(|(name, callee)| Frame(name, callee.samples, frames(callee, least))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn repeats_and_numbered_threads_are_one_tree_and_what_cannot_be_seen_is_left_out() {
+        let of = |engine: &str, stacks: &str| (engine.to_owned(), 2, stacks.to_owned());
+        let profiles = [
+            of("a", "client 1;main;get 600\nclient 2;main;get 300\nclient 2;main 99\nrare 0\nno count\n"),
+            of("b", "x 1\n"),
+            of("a", "client 7;main;put 2000\nseldom;f 1\n"),
+        ];
+        let json = serde_json::to_value(flames(&profiles)).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), 2);
+        let tree = serde_json::json!([["client ", 2999, [["main", 2999, [["get", 900, []], ["put", 2000, []]]]]]]);
+        assert_eq!((&json[0]["samples"], &json[0]["threads"]), (&3000.into(), &tree));
+    }
+}

@@ -1,0 +1,64 @@
+//! The live page of a run: started before its first trial, ended after its last.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+
+use rumba_lab::conduct::{Forecast, Outcome, Watch};
+use rumba_live::{Content, Library, Live, Server, StartError};
+
+use crate::cli::RunOptions;
+use crate::problem::Problem;
+use crate::progress::tell;
+
+/// Takes the port if there is to be a page.
+pub fn listen(args: &RunOptions) -> Result<Option<TcpListener>, Problem> {
+    if !args.live || args.dry_run {
+        return Ok(None);
+    }
+    rumba_live::listen(args.port.unwrap_or(0)).map(Some).map_err(not_served)
+}
+
+/// A page that is served.
+pub struct LivePage {
+    server: Server,
+    live: Arc<Live>,
+}
+
+impl LivePage {
+    /// Serves the page of the run whose results go to this directory, with past results beside it.
+    pub fn start(listener: TcpListener, results: &Path, planned: usize, forecast: Forecast) -> Result<Self, Problem> {
+        let unreadable = |error: rumba_lab::store::ReadError| Problem::failure(error.to_string(), "see who removes it");
+        let live = Arc::new(Live::new(results, planned, forecast).map_err(unreadable)?);
+        let base = results.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let content = Content { library: Library::new(base), live: Some((live.clone(), Box::new(interrupt))) };
+        let server = Server::start(listener, content).map_err(not_served)?;
+        tell(&format!("live page: {}live", server.address()));
+        Ok(Self { server, live })
+    }
+
+    /// Hears what the run tells.
+    pub fn watch(&self) -> impl Watch {
+        &*self.live
+    }
+
+    /// Tells those who look on how the run ended, and ends.
+    pub fn end(self, outcome: Option<&Outcome>) {
+        self.live.end(outcome.copied());
+        self.server.end();
+    }
+}
+
+/// What Ctrl-C does.
+fn interrupt() {
+    // Nobody but the process itself could keep it from that.
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+}
+
+/// That nothing can be served.
+pub fn not_served(error: StartError) -> Problem {
+    match error {
+        StartError::Port { .. } => Problem::mistake(error.to_string(), "choose another --port, or leave it out"),
+        StartError::Io(_) => Problem::failure(error.to_string(), "run without the page, or report this"),
+    }
+}

@@ -1,0 +1,29 @@
+//! `rumba serve`.
+
+use std::process::ExitCode;
+
+use rumba_lab::trial::child::stop_signals;
+use rumba_live::{Content, Library, Server};
+
+use super::live::not_served;
+use crate::cli::ServeArgs;
+use crate::problem::Problem;
+use crate::progress::tell;
+
+/// Serves past results until it is interrupted.
+pub fn run(args: &ServeArgs) -> super::Result {
+    if !args.directory.is_dir() {
+        let message = format!("{} is no directory", args.directory.display());
+        return Err(Problem::mistake(message, "name the directory that holds results; `rumba run` makes results/"));
+    }
+    let mut signals = signal_hook::iterator::Signals::new(stop_signals())
+        .map_err(|error| Problem::failure(format!("signals cannot be caught: {error}"), "report this"))?;
+    let listener = rumba_live::listen(args.port.unwrap_or(0)).map_err(not_served)?;
+    let content = Content { library: Library::new(&args.directory), live: None };
+    let server = Server::start(listener, content).map_err(not_served)?;
+    super::print(server.address())?;
+    tell("Ctrl-C ends it");
+    signals.forever().next();
+    server.end();
+    Ok(ExitCode::SUCCESS)
+}

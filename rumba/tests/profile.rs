@@ -1,0 +1,51 @@
+//! What `--profile` samples of real runs, and what it says where nothing can be sampled.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use common::{Place, text};
+
+/// Runs an engine, and gives what was sampled and how the record calls it.
+fn sampled(place: &Place, engine: &str) -> (String, String) {
+    let output = place.short_run(engine, &["--profile", "--set", "loop=2s", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let trial = place.path(&format!("out/trials/001-{engine}-c2-r1"));
+    let words = place.report()["trials"][0]["conditions"]["profile"].as_str().unwrap().to_owned();
+    let stacks = std::fs::read_to_string(trial.join("stacks.folded"));
+    (stacks.unwrap_or_else(|error| panic!("{words}: {error}")), words)
+}
+
+#[test]
+#[needs(Perf)]
+fn an_engine_in_the_process_is_sampled_with_its_clients_and_the_page_draws_it() {
+    let place = Place::new();
+    let (stacks, words) = sampled(&place, "lmdb");
+    let samples: u64 = stacks.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+    assert!(samples > 0 && words.contains("of the clients' process"), "{words}");
+    assert!(stacks.contains(";mdb_"), "LMDB's functions have names: {stacks}");
+    let page = std::fs::read_to_string(place.path("out/report.html")).unwrap();
+    assert!(page.contains("\"flames\":[{\"engine\":\"lmdb\",\"clients\":2"));
+    assert!(place.is_clean());
+}
+
+#[test]
+#[needs(Perf, MariaDb)]
+fn of_an_engine_in_a_server_the_server_is_sampled() {
+    let place = Place::new();
+    let (stacks, words) = sampled(&place, "innodb");
+    assert!(words.contains("of the server's processes"), "{words}");
+    assert!(!stacks.contains("rumba"), "the clients are not among them: {stacks}");
+}
+
+#[test]
+fn where_perf_is_missing_the_run_is_refused_with_the_remedy_before_anything_is_made() {
+    let place = Place::new();
+    let output = place.short_run("null", &["--profile"]).env("PATH", "/nowhere").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("apt-get install linux-perf"), "{}", text(&output));
+    assert!(!place.path("out").exists());
+}

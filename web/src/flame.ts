@@ -1,0 +1,164 @@
+// Flame graphs: where the CPU of an engine went, and how that differs from the baseline's.
+
+import type { Context } from "./context";
+import type { Flame, Frame } from "./data";
+import { choice, h, scrolling, section } from "./dom";
+import { percent } from "./format";
+import { current } from "./state";
+
+/** Frames that are narrower, of the whole width, are not drawn. */
+const LEAST_WIDTH = 0.002;
+const ROW_PX = 18;
+/** So many functions are listed. */
+const LISTED = 15;
+/** A difference of so much of all samples has the strongest colour. */
+const STRONG = 0.1;
+
+/** The engine that is shown, until the reader chooses another; and the path of the frame that has the whole width. */
+let chosen = "";
+let zoomed: string[] = [];
+
+export function flameSection(context: Context): HTMLElement | null {
+  const { clients, baseline } = current();
+  const flames = (context.data.flames ?? []).filter((flame) => flame.clients === clients);
+  const flame = flames.find(({ engine }) => engine === chosen) ?? flames.find(({ engine }) => engine !== baseline) ?? flames[0];
+  if (!flame) return null;
+  const base = flames.find(({ engine }) => engine === baseline && engine !== flame.engine);
+  const holder = h("div", {});
+  const draw = () => holder.replaceChildren(graph(flame, base, draw), hottest(flame, base));
+  draw();
+  const chooser = choice(
+    "engine",
+    flames.map(({ engine }) => ({ value: engine, text: engine })),
+    flame.engine,
+    (engine) => {
+      [chosen, zoomed] = [engine, []];
+      const anew = flameSection(context);
+      if (anew) holder.closest("section")?.replaceWith(anew);
+      anew?.querySelector("select")?.focus({ preventScroll: true });
+    },
+  );
+  const compared = base
+    ? ` Orange frames have a larger share of the CPU than in ${base.engine}, blue ones a smaller.`
+    : "";
+  return section(
+    "flame",
+    "Where the CPU goes",
+    `Sampled with perf during the loops: a frame is as wide as the CPU time that was spent in it and in what it called, ${flame.samples.toLocaleString("en")} samples in all.${compared} Click a frame to give it the whole width.`,
+    flames.length > 1 && chooser,
+    holder,
+  );
+}
+
+/** The shares of a flame's frames, by their paths. */
+function shares(flame: Flame): Map<string, number> {
+  const all = new Map<string, number>();
+  const walk = (frames: Frame[], above: string) => {
+    for (const [name, samples, callees] of frames) {
+      const path = `${above};${name}`;
+      all.set(path, samples / flame.samples);
+      walk(callees, path);
+    }
+  };
+  walk(flame.threads, "");
+  return all;
+}
+
+function graph(flame: Flame, base: Flame | undefined, draw: () => void): HTMLElement {
+  const before = base && shares(base);
+  const root: Frame = ["all", flame.samples, flame.threads];
+  const way = wayTo(root, zoomed);
+  const frames: HTMLElement[] = [];
+  let deepest = 0;
+  const add = ([name, samples]: Frame, left: number, width: number, depth: number, path: string[]) => {
+    const share = samples / flame.samples;
+    const changed = before ? share - (before.get(`;${path.join(";")}`) ?? 0) : 0;
+    const difference = before && path.length > 0 ? `, ${changed >= 0 ? "+" : "−"}${percent(Math.abs(changed))} over ${base?.engine}` : "";
+    frames.push(
+      h(
+        "div",
+        {
+          class: "frame",
+          style: `left: ${left * 100}%; width: ${width * 100}%; top: ${depth * ROW_PX}px; background: ${colour(before ? changed : null)}`,
+          title: `${name}: ${percent(share)} of the samples${difference}`,
+          click: () => {
+            zoomed = path;
+            draw();
+          },
+        },
+        width > 0.03 ? name : "",
+      ),
+    );
+    deepest = Math.max(deepest, depth);
+  };
+  const walk = (of: Frame, left: number, width: number, depth: number, path: string[]) => {
+    add(of, left, width, depth, path);
+    let at = left;
+    for (const callee of of[2]) {
+      const own = (callee[1] / of[1]) * width;
+      if (own >= LEAST_WIDTH) walk(callee, at, own, depth + 1, [...path, callee[0]]);
+      at += own;
+    }
+  };
+  way.slice(0, -1).forEach((frame, depth) => add(frame, 0, 1, depth, zoomed.slice(0, depth)));
+  const shown = way.at(-1) ?? root;
+  walk(shown, 0, 1, way.length - 1, zoomed.slice(0, way.length - 1));
+  const label = `flame graph of ${flame.engine}; the table below has the hottest functions`;
+  return h("div", { class: "flame", role: "img", "aria-label": label, style: `height: ${(deepest + 1) * ROW_PX}px` }, ...frames);
+}
+
+/** The frames from the root to a path's end, as far as they are there. */
+function wayTo(root: Frame, path: string[]): Frame[] {
+  const way = [root];
+  for (const name of path) {
+    const next = way.at(-1)?.[2].find(([own]) => own === name);
+    if (!next) break;
+    way.push(next);
+  }
+  return way;
+}
+
+/** By how much of all samples a frame differs; without a baseline they are all alike. */
+function colour(changed: number | null): string {
+  if (changed === null) return "color-mix(in srgb, var(--alarm) 22%, var(--paper))";
+  const strength = Math.round(Math.min(1, Math.abs(changed) / STRONG) * 60);
+  return `color-mix(in srgb, var(${changed > 0 ? "--alarm" : "--accent"}) ${strength}%, var(--card))`;
+}
+
+/** What functions took themselves, without what they called. */
+function own(flame: Flame): Map<string, number> {
+  const all = new Map<string, number>();
+  const walk = ([name, samples, callees]: Frame) => {
+    const rest = samples - callees.reduce((sum, [, of]) => sum + of, 0);
+    all.set(name, (all.get(name) ?? 0) + rest / flame.samples);
+    callees.forEach(walk);
+  };
+  // Threads run nothing themselves.
+  flame.threads.forEach(([, , callees]) => callees.forEach(walk));
+  return all;
+}
+
+function hottest(flame: Flame, base: Flame | undefined): HTMLElement {
+  const [mine, theirs] = [own(flame), base && own(base)];
+  const names = [...mine].sort((a, b) => b[1] - a[1]).slice(0, LISTED);
+  const row = ([name, share]: [string, number]) => {
+    const other = theirs?.get(name) ?? 0;
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, name),
+      h("td", {}, percent(share)),
+      theirs ? h("td", {}, percent(other)) : null,
+      theirs ? h("td", {}, `${share >= other ? "+" : "−"}${percent(Math.abs(share - other))}`) : null,
+    );
+  };
+  const head = h(
+    "tr",
+    {},
+    h("th", { scope: "col" }, "hottest functions, of themselves"),
+    h("th", { scope: "col" }, flame.engine),
+    base ? h("th", { scope: "col" }, base.engine) : null,
+    base ? h("th", { scope: "col" }, "difference") : null,
+  );
+  return scrolling("the hottest functions", h("table", { class: "hottest" }, h("thead", {}, head), h("tbody", {}, ...names.map(row))));
+}

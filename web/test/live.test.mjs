@@ -1,0 +1,163 @@
+// The live page during a real run, in a real browser: it fills as seconds come, and its stop button ends the run. Needs
+// the program (RUMBA_BIN=FILE), and skips without; `make web` gives it.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
+import { launch } from "../scripts/browser.mjs";
+
+const program = process.env.RUMBA_BIN;
+const skip = program ? false : "no program: RUMBA_BIN=FILE, the rumba to run";
+
+let browser;
+let place;
+const children = [];
+before(async () => {
+  if (skip) return;
+  browser = await launch();
+  place = mkdtempSync(join(tmpdir(), "rumba-live-"));
+});
+after(async () => {
+  for (const child of children) if (child.exitCode === null) child.kill("SIGINT");
+  await browser?.close();
+  if (place) rmSync(place, { recursive: true, force: true });
+});
+
+/** A run of minutes, or a server: its address, and its exit code once it has one. */
+function start(args, channel) {
+  const child = spawn(program, args, { cwd: place, env: { ...process.env, XDG_STATE_HOME: join(place, "state") } });
+  children.push(child);
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  const address = new Promise((resolve, reject) => {
+    const said = [];
+    for (const name of ["stdout", "stderr"]) {
+      createInterface({ input: child[name] }).on("line", (line) => {
+        said.push(line);
+        const found = /http:\/\/\S+/.exec(line);
+        if (name === channel && found) resolve(found[0]);
+      });
+    }
+    ended.then((code) => reject(new Error(`it ended with ${code}: ${said.join("\n")}`)));
+  });
+  return { child, address, ended };
+}
+
+const sets = ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m"].flatMap((set) => ["--set", set]);
+const run = (out) => start(["run", "linkbench", "--engine", "lmdb", "--out", `results/${out}`, "--live", ...sets], "stderr");
+
+/** A tab whose script's errors and requests to elsewhere fail the test that reads them. */
+async function open(address, options = {}) {
+  const context = await browser.newContext(options);
+  const tab = await context.newPage();
+  const problems = [];
+  tab.on("pageerror", (error) => problems.push(error.message));
+  tab.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  const { origin } = new URL(address);
+  tab.on("request", (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) problems.push(`fetched ${request.url()}`);
+  });
+  await tab.goto(address);
+  return { tab, problems };
+}
+
+/** How many seconds the timeline has drawn, as the page's own data has it. */
+const charts = (tab) => tab.locator("#timeline canvas").count();
+
+test("the live page fills during a run, and its stop button ends the run", { skip }, async () => {
+  const { address, ended } = run("stopped");
+  const { tab, problems } = await open(await address);
+  await tab.locator("#live", { hasText: "loop 1" }).waitFor();
+  await tab.locator("#live", { hasText: "operations per second" }).waitFor();
+  assert.match(await tab.locator("#live").innerText(), /Trial 1 of 1: lmdb, 2 clients, repeat 1/);
+  assert.match(await tab.locator("#live .left").innerText(), /left, until \d\d:\d\d/);
+  // The run's part of the timeline is drawn as soon as there are seconds of it.
+  await tab.waitForFunction(() => document.querySelectorAll("#timeline canvas").length >= 4);
+  assert.ok((await charts(tab)) >= 4);
+  const rows = tab.locator("#load .figures tbody tr");
+  assert.equal(await rows.count(), 1, "the load's figures are there while its trial runs");
+  assert.equal(await tab.locator("#problems").count(), 0, "a trial that runs has not failed");
+  tab.once("dialog", (dialog) => dialog.accept());
+  await tab.locator("#live .stop").click();
+  assert.equal(await ended, 130);
+  await tab.locator("#live.ended", { hasText: "The run has ended" }).waitFor();
+  assert.match(await tab.locator("#problems").innerText(), /interrupted by its user/);
+  assert.equal(await tab.locator("#live button").count(), 0);
+  assert.deepEqual(problems, []);
+  const record = JSON.parse(readFileSync(join(place, "results/stopped/trials/001-lmdb-c2-r1/record.json"), "utf8"));
+  assert.equal(record.status.state, "interrupted");
+});
+
+test("redrawing takes neither the focus nor the place nor what was opened, and can be paused", { skip }, async () => {
+  const { address, child, ended } = run("redrawn");
+  const { tab, problems } = await open(await address, { colorScheme: "dark", viewport: { width: 375, height: 800 } });
+  await tab.locator("#load .figures").waitFor();
+  await tab.locator("#conditions summary").first().click();
+  await tab.locator("#timeline .switch button").first().focus();
+  const top = () => tab.evaluate(() => Math.round(document.querySelector("#timeline").getBoundingClientRect().top));
+  await tab.evaluate(() => {
+    document.querySelector("#timeline").scrollIntoView();
+    document.querySelector("#conditions").dataset.old = "";
+  });
+  const before = await top();
+  await tab.waitForFunction(() => document.querySelector("#conditions")?.dataset.old === undefined);
+  const kept = await tab.evaluate(() => ({
+    focus: document.activeElement?.closest("#timeline .switch") !== null,
+    open: document.querySelector("#conditions details")?.open,
+    wide: document.documentElement.scrollWidth - innerWidth,
+  }));
+  assert.deepEqual(kept, { focus: true, open: true, wide: 0 });
+  assert.ok(Math.abs((await top()) - before) <= 1, `${await top()} where it was at ${before}`);
+  await tab.locator("#live button", { hasText: "Pause" }).click();
+  const grown = tab.waitForResponse((response) => response.url().endsWith("/live/data"), { timeout: 4000 });
+  assert.equal(await grown.then(() => "asked", () => "not asked"), "not asked");
+  child.kill("SIGINT");
+  assert.equal(await ended, 130);
+  assert.deepEqual(problems, []);
+});
+
+test("past results are searched, noted and compared by keyboard alone", { skip }, async () => {
+  const { address, child, ended } = start(["serve"], "stdout");
+  const { tab, problems } = await open(await address);
+  await tab.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await tab.keyboard.type("stopped");
+  await tab.keyboard.press("Enter");
+  await tab.locator("p", { hasText: "1 of 2 results" }).waitFor();
+  await tab.locator("a", { hasText: "note" }).first().focus();
+  await tab.keyboard.press("Enter");
+  await tab.locator("input[name=tags]").waitFor();
+  await tab.keyboard.type("upgrade");
+  await tab.keyboard.press("Enter");
+  await tab.locator("a.tag", { hasText: "#upgrade" }).waitFor();
+  await tab.locator("input[name=base]").first().focus();
+  await tab.keyboard.press("Space");
+  await tab.locator("input[name=other]").last().focus();
+  await tab.keyboard.press("Space");
+  await tab.keyboard.press("Enter");
+  await tab.locator("h1", { hasText: "Compared" }).waitFor();
+  child.kill("SIGINT");
+  assert.equal(await ended, 0);
+  assert.deepEqual(problems, []);
+});
+
+test("what was sampled is a flame graph that a click enlarges", { skip }, async () => {
+  const stacks = "client 1;main;get 60\nclient 2;main;put;write 30\nidle;wait 10\n";
+  writeFileSync(join(place, "results/stopped/trials/001-lmdb-c2-r1/stacks.folded"), stacks);
+  const { address, child, ended } = start(["serve"], "stdout");
+  const { tab, problems } = await open(`${await address}results/stopped`);
+  const frame = (name) => tab.locator("#flame .frame", { hasText: new RegExp(`^${name}$`) });
+  await frame("put").waitFor();
+  const width = async (name) => (await frame(name).boundingBox()).width / (await tab.locator(".flame").boundingBox()).width;
+  assert.ok(Math.abs((await width("put")) - 0.3) < 0.01, `${await width("put")}`);
+  await frame("put").click();
+  assert.ok(Math.abs((await width("write")) - 1) < 0.01);
+  assert.equal(await frame("get").count(), 0);
+  await frame("all").click();
+  assert.equal(await frame("get").count(), 1);
+  assert.match(await tab.locator("#flame .hottest tbody tr").first().innerText(), /get\s+60%/);
+  child.kill("SIGINT");
+  assert.equal(await ended, 0);
+  assert.deepEqual(problems, []);
+});
