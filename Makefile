@@ -101,6 +101,8 @@ web: setup-web ## Build the page from web/, compare it with the one in the binar
 	@echo "web: driving a page of made-up figures in chromium"
 	@mkdir -p $(dir $(PAGE))
 	$(call program,examples/sample,-p rumba-report --example sample) $(PAGE) >/dev/null
+	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))ladder.html ladder >/dev/null
+	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))hour.html hour
 	RUMBA_PAGE=$(PAGE) RUMBA_PAGE_TOLD=$(PAGE_TOLD) npm --prefix web test
 
 # Where a browser or Node.js is missing, each test of the page is skipped by name, as those of crates are.

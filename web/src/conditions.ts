@@ -47,6 +47,23 @@ export function warningList(context: Context): HTMLElement | null {
   return h("ul", { class: "warnings" }, ...items);
 }
 
+/** The warnings that change how these metrics are to be read, beside the picture of them: by kind, with whom. */
+export function warningsAbout(context: Context, metrics: string[]): HTMLElement | null {
+  const kinds = new Map<string, { message: string; who: Set<string> }>();
+  const add = (warning: Warning, who: string) => {
+    if (!(warning.undermines ?? []).some((metric) => metrics.includes(metric))) return;
+    const kind = kinds.get(warning.code) ?? { message: warning.message, who: new Set() };
+    kind.who.add(who);
+    kinds.set(warning.code, kind);
+  };
+  for (const warning of context.data.warnings) add(warning, "all");
+  const { clients } = current();
+  for (const remark of context.data.summary.remarks) if (remark.clients === clients) add(remark, remark.engine);
+  if (kinds.size === 0) return null;
+  const items = [...kinds].map(([code, { message, who }]) => h("li", {}, h("code", {}, code), ` ${[...who].join(", ")}: ${message}`));
+  return h("details", { class: "concerns" }, h("summary", {}, `Read with ${counted(kinds.size, "warning")}: ${[...kinds.keys()].join(", ")}`), h("ul", {}, ...items));
+}
+
 /** A row of the parity table: its name, and one value per engine. */
 interface Trait {
   name: string;

@@ -7,6 +7,7 @@ import type { Trial } from "./data";
 import { h, section } from "./dom";
 import { seconds, significant, tick } from "./format";
 import { sample } from "./look";
+import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
 interface Panel {
@@ -18,9 +19,9 @@ interface Panel {
 }
 
 const RUN: Panel[] = [
-  { series: "ops_per_s", title: "Operations", unit: "per second", height: 190 },
-  { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic", height: 170, logarithmic: true },
-  { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic", height: 140, logarithmic: true },
+  { series: "ops_per_s", title: "Operations", unit: "per second, more is better", height: 190 },
+  { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic, less is better", height: 170, logarithmic: true },
+  { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic, less is better", height: 140, logarithmic: true },
   { series: "write_mb_s", title: "Written to the device", unit: "MB/s", height: 140 },
   { series: "read_mb_s", title: "Read from the device", unit: "MB/s", height: 140 },
   { series: "cpu_cores", title: "CPU of clients and engine", unit: "cores busy", height: 140 },
@@ -36,10 +37,10 @@ const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((pane
 type Span = [name: string, start: number, end: number];
 
 /** Whether a phase is of the data's making, which is shown apart from what is measured on it. */
-const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
+export const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
 
 /** The phases of a part, counted from its start. */
-function spans(trial: Trial): Span[] {
+export function spans(trial: Trial): Span[] {
   const load = current().part === "load";
   const of = trial.timeline.phases.filter(([name]) => {
     const before = precedes(name);
@@ -85,7 +86,7 @@ function loadEnds(context: Context): uPlot.Hooks.Arrays {
           if (!load) continue;
           const at = plot.valToPos(load[2], "x", true);
           const size = 5 * devicePixelRatio;
-          ctx.fillStyle = context.look(trial.engine).colour;
+          ctx.fillStyle = ink(context.look(trial.engine).ink);
           ctx.beginPath();
           ctx.moveTo(at, bbox.top - 1);
           ctx.lineTo(at - size, bbox.top - 1.7 * size);
@@ -116,7 +117,7 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
         for (const { at, engine } of marks) {
           const x = plot.valToPos(at, "x", true);
           if (x < bbox.left || x > bbox.left + bbox.width) continue;
-          ctx.strokeStyle = context.look(engine).colour;
+          ctx.strokeStyle = ink(context.look(engine).ink);
           ctx.beginPath();
           ctx.moveTo(x, bbox.top);
           ctx.lineTo(x, bbox.top + bbox.height);
@@ -212,7 +213,7 @@ function readout(context: Context, holder: HTMLElement, shown: Line[]): (plot: u
 
 function panel(context: Context, shown: Panel, first: boolean, last: boolean, phases: Span[]): HTMLElement {
   const reading = h("div", { class: "readings" });
-  const head = h("div", { class: "panel-head" }, h("h3", {}, shown.title, h("span", { class: "unit" }, shown.unit)), reading);
+  const head = h("div", { class: "panel-head" }, h("h3", {}, shown.title, h("span", { class: "unit" }, shown.unit)), reading, saveButtons(context, `timeline-${shown.series}`, shown.title));
   const found = lines(context, shown);
   if (found.length === 0) {
     if (context.trials().length === 0) return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, "Every engine is hidden."));
@@ -241,10 +242,10 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
 }
 
 /** Seconds between ticks. */
-const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
+export const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
 
 /** Minutes and seconds once seconds get long. */
-function clock(at: number): string {
+export function clock(at: number): string {
   if (at < 600) return `${tick(at)} s`;
   const rest = Math.round(at % 60);
   return rest ? `${Math.floor(at / 60)}:${String(rest).padStart(2, "0")}` : `${Math.floor(at / 60)} min`;

@@ -4,8 +4,10 @@
 #![deny(missing_docs)]
 
 mod format;
+mod gauges;
 mod html;
 mod json;
+mod opening;
 mod server;
 mod tables;
 mod timeline;
@@ -14,5 +16,6 @@ mod written;
 
 pub use html::html;
 pub use json::{Document, json, schema};
+pub use opening::{Opening, opening};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};
