@@ -42,9 +42,18 @@ export interface Axes {
   sync?: string;
 }
 
+/** What the variables are now: asking the browser at each stroke would lay the page out anew each time. */
+const inks = new Map<string, string>();
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => inks.clear());
+
 /** uPlot draws on a canvas, which knows no CSS variables. */
 export function ink(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const known = inks.get(name);
+  if (known !== undefined) return known;
+  const found = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  inks.set(name, found);
+  return found;
 }
 
 /** A chart as it stands, for whoever wants a picture of it. */
@@ -74,10 +83,12 @@ const PAPER_WIDTH = 660;
 
 addEventListener("beforeprint", () => {
   document.documentElement.toggleAttribute("data-print", true);
+  inks.clear();
   for (const { plot } of charts.values()) plot.setSize({ width: PAPER_WIDTH, height: plot.height });
 });
 addEventListener("afterprint", () => {
   document.documentElement.toggleAttribute("data-print", false);
+  inks.clear();
   for (const [holder, { plot }] of charts) plot.setSize({ width: holder.clientWidth, height: plot.height });
 });
 
@@ -224,10 +235,26 @@ function yRange(logarithmic: boolean): uPlot.Scale.Range {
   };
 }
 
-/** A chart of these lines in `holder`, which must be in the page. */
+/** Charts that are yet to be made, in the next frame. */
+let asked: { context: Context; holder: HTMLElement; lines: Line[]; axes: Axes }[] = [];
+
+/**
+ * A chart of these lines in `holder`, which must be in the page by the next frame. All of a frame are made together:
+ * their widths are asked for before the first of them changes the page, which is then laid out once.
+ */
 export function chart(context: Context, holder: HTMLElement, lines: Line[], axes: Axes): void {
+  if (asked.length === 0) requestAnimationFrame(makeAsked);
+  asked.push({ context, holder, lines, axes });
+}
+
+function makeAsked(): void {
   // The reader may have chosen something else before this frame came.
-  if (!holder.isConnected) return;
+  const wanted = asked.filter(({ holder }) => holder.isConnected).map((one) => ({ ...one, width: one.holder.clientWidth }));
+  asked = [];
+  for (const { context, holder, lines, axes, width } of wanted) make(context, holder, lines, axes, width);
+}
+
+function make(context: Context, holder: HTMLElement, lines: Line[], axes: Axes, room: number): void {
   const logarithmic = axes.logarithmic ?? false;
   const data = aligned(lines);
   const [first, last] = [data[0][0] ?? 0, data[0].at(-1) ?? 0];
@@ -238,7 +265,7 @@ export function chart(context: Context, holder: HTMLElement, lines: Line[], axes
     ticks: { stroke: () => ink("--rule"), width: 1, size: 4 },
   };
   const options: uPlot.Options = {
-    width: Math.max(240, Math.floor(holder.clientWidth)),
+    width: Math.max(240, Math.floor(room)),
     height: axes.height,
     legend: { show: false },
     padding: [axes.above ?? 8, 16, 0, 0],

@@ -110,7 +110,11 @@ function oneEach(context: Context): Trial[] {
 function parityTable(context: Context): HTMLElement {
   const trials = oneEach(context);
   const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)));
-  const body = traits(trials).map((trait) => {
+  // The engine and its version first, then what differs unfairly, then what is compared, then what is the same.
+  const rank = (trait: Trait) => (trait.parity && differs(trait) ? 0 : differs(trait) ? 1 : 2);
+  const [engine, version, ...rest] = traits(trials);
+  const ordered = [engine, version, ...rest.sort((a, b) => rank(a) - rank(b))].filter((trait) => trait !== undefined);
+  const body = ordered.map((trait) => {
     const unfair = trait.parity && differs(trait);
     return h(
       "tr",
@@ -198,6 +202,6 @@ export function conditionsSection(context: Context): HTMLElement {
     parityTable(context),
     h("div", { class: "columns" }, h("div", {}, h("h3", {}, "Run"), pairs(howItRan(context))), h("div", {}, h("h3", {}, "Host"), pairs(Object.entries(data.conditions)))),
     ...inForce(context),
-    details("The experiment as run", h("pre", {}, data.experiment)),
+    details("The experiment as run", h("pre", { tabindex: "0", role: "region", "aria-label": "the experiment as run" }, data.experiment)),
   );
 }

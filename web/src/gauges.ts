@@ -51,16 +51,14 @@ export function gaugesSection(context: Context): HTMLElement | null {
   const unit = `${isBytes ? "MB" : "as the engine counts it"}${isRate ? " per second" : ""}`;
   const holder = h("div", { class: "chart", style: "height: 200px" });
   const end = Math.max(...found.flatMap(({ x }) => x), 1);
-  requestAnimationFrame(() =>
-    chart(context, holder, found, {
-      height: 200,
-      points: true,
-      x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map(clock) },
-      y: { values: (_: uPlot, splits: number[]) => splits.map((split) => (isBytes && split >= 10_000 ? bytes(split * MIB) : tick(split))), size: 64 },
-      xRange: [0, end],
-      sync: "timeline",
-    }),
-  );
+  chart(context, holder, found, {
+    height: 200,
+    points: true,
+    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map(clock) },
+    y: { values: (_: uPlot, splits: number[]) => splits.map((split) => (isBytes && split >= 10_000 ? bytes(split * MIB) : tick(split))), size: 64 },
+    xRange: [0, end],
+    sync: "timeline",
+  });
   const title = gauge === "size_bytes" ? "Size on disk" : gauge;
   const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, unit)), saveButtons(context, `gauge-${gauge}`, title));
   return section("gauges", "The engines' own counters", about, picker, h("div", { class: "panel" }, head, holder));

@@ -4,7 +4,7 @@ import type { Context } from "./context";
 import { type Change, type Ratio, alone, value } from "./data";
 import { choice, h, scrolling, section } from "./dom";
 import { counted, ratio as shown } from "./format";
-import { marker } from "./look";
+import { lookOf, marker } from "./look";
 import { metricName, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
@@ -12,7 +12,7 @@ import { choose, current } from "./state";
 /** A factor of eight has the full colour. */
 const FULL = 3;
 
-export interface Line {
+interface Line {
   head: string;
   unit: string;
   test: string | undefined;
@@ -84,7 +84,10 @@ export function matrixSection(context: Context): HTMLElement | null {
     });
     return h("tr", {}, h("th", { scope: "row" }, line.head, line.unit !== "" && h("span", { class: "unit" }, line.unit)), ...cells);
   });
-  const heads = engines.map((engine) => h("th", { scope: "col" }, h("span", { class: "engine" }, marker(context.look(context.engines.find((name) => name === engine || name.startsWith(`${engine}/`)) ?? engine)), engine)));
+  const isSuite = lines.some(({ test }) => test !== undefined);
+  // An engine looks alike in every test.
+  const look = (engine: string) => (isSuite ? lookOf(engines.indexOf(engine)) : context.look(engine));
+  const heads = engines.map((engine) => h("th", { scope: "col" }, h("span", { class: "engine" }, marker(look(engine)), engine)));
   const overMetrics = combinations(context).length > 1;
   const table = h("table", { class: "matrix" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, overMetrics ? metricName(metric) : "metric", overMetrics && h("span", { class: "unit" }, unitAndDirection(context, metric))), ...heads)), h("tbody", {}, ...body));
   const picker = overMetrics && choice("metric", metrics.map((name) => ({ value: name, text: metricName(name) })), metric, (chosen) => choose({ metric: chosen }));

@@ -36,7 +36,13 @@ export function isBytes(context: Context, metric: string): boolean {
 export function unitAndDirection(context: Context, metric: string): string {
   const unit = metric.endsWith(".p99_ms") ? "ms" : context.unit(metric);
   const better = metric.endsWith(".p99_ms") ? "less" : context.better(metric);
-  return better === "neither" ? unit : `${unit}, ${better} is better`;
+  // Sizes stand with their own unit.
+  const words = [unit === "B" ? "" : unit, better === "neither" ? "" : `${better} is better`];
+  return words.filter(Boolean).join(", ");
 }
 
-export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+/** As a heading: words begin with a capital, stable names stay as they are. */
+export function metricTitle(metric: string): string {
+  const name = metricName(metric);
+  return name === metric ? name : name.charAt(0).toUpperCase() + name.slice(1);
+}

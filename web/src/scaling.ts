@@ -8,7 +8,7 @@ import { alone, clientCounts, numbers, value } from "./data";
 import { choice, h, section } from "./dom";
 import { whole } from "./format";
 import { lookOf } from "./look";
-import { capital, metricName, unitAndDirection } from "./names";
+import { metricName, metricTitle, unitAndDirection } from "./names";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
@@ -55,20 +55,18 @@ function panel(context: Context, counts: number[], test: string | undefined, met
   const found = lines(context, metric, test);
   if (found.length === 0) return [];
   const holder = h("div", { class: "chart", style: `height: ${height}px` });
-  requestAnimationFrame(() =>
-    chart(context, holder, found, {
-      height,
-      points: true,
-      x: {
-        splits: () => counts.map(place),
-        values: (plot: uPlot, splits: number[]) => labels(plot, splits, counts),
-      },
-      xRange: [place(counts[0] ?? 1), place(counts.at(-1) ?? 2)],
-    }),
-  );
-  const title = capital(metricName(metric));
+  chart(context, holder, found, {
+    height,
+    points: true,
+    x: {
+      splits: () => counts.map(place),
+      values: (plot: uPlot, splits: number[]) => labels(plot, splits, counts),
+    },
+    xRange: [place(counts[0] ?? 1), place(counts.at(-1) ?? 2)],
+  });
+  const title = metricTitle(metric);
   const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, unitAndDirection(context, metric))), saveButtons(context, `ladder-${metric}`, title));
-  return [h("div", { class: "panel" }, head, holder, h("p", { class: "axis" }, "clients, each step doubles them →"))];
+  return [h("div", { class: "panel" }, head, holder, h("p", { class: "axis" }, "clients, logarithmic →"))];
 }
 
 /** As many numbers of clients as have room. */

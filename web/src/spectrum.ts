@@ -101,17 +101,15 @@ export function spectrumSection(context: Context): HTMLElement | null {
   }
   const holder = h("div", { class: "chart", style: "height: 320px" });
   const end = Math.max(...found.flatMap((line) => line.x.at(-1) ?? 0));
-  requestAnimationFrame(() =>
-    chart(context, holder, found, {
-      height: 320,
-      x: {
-        splits: () => NAMED.map(nines).filter((split) => split <= end + 0.01),
-        values: labels,
-      },
-      y: { label: "response time, ms", labelSize: 20, labelFont: "11px sans-serif" },
-      xRange: [0, end],
-      logarithmic: true,
-    }),
-  );
+  chart(context, holder, found, {
+    height: 320,
+    x: {
+      splits: () => NAMED.map(nines).filter((split) => split <= end + 0.01),
+      values: labels,
+    },
+    y: { label: "response time, ms", labelSize: 20, labelFont: "11px sans-serif" },
+    xRange: [0, end],
+    logarithmic: true,
+  });
   return section("spectrum", "Response times", about, warningsAbout(context, ["p99_ms"]), operation, cutOff(context, current().op), h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, current().op, h("span", { class: "unit" }, "response time, less is better")), saveButtons(context, `spectrum-${current().op}`, "the spectrum")), holder, h("p", { class: "axis" }, "share of the operations that took no longer →")));
 }

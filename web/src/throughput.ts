@@ -51,14 +51,12 @@ export function throughputSection(context: Context): HTMLElement | null {
     if (found.length === 0) return [];
     const holder = h("div", { class: "chart", style: "height: 230px" });
     const most = Math.max(...found.flatMap(({ x }) => x));
-    requestAnimationFrame(() =>
-      chart(context, holder, found, {
-        height: 230,
-        x: { values: (_, splits) => splits.map((split) => tick(split)) },
-        xRange: [0, most * 1.12],
-        logarithmic: true,
-      }),
-    );
+    chart(context, holder, found, {
+      height: 230,
+      x: { values: (_, splits) => splits.map((split) => tick(split)) },
+      xRange: [0, most * 1.12],
+      logarithmic: true,
+    });
     const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, "ms, logarithmic, less is better")), saveButtons(context, `throughput-${name}`, title));
     return [h("div", { class: "panel" }, head, holder, h("p", { class: "axis" }, "operations per second, all types; more is better →"))];
   });

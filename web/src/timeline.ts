@@ -129,6 +129,36 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
   };
 }
 
+/** Seconds of warmup and loops in which nothing ended though nobody was suspended: a mark on the axis, in the engine's colour. */
+function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
+  const marks = found.flatMap(({ trial, main, x, y }) => {
+    const serving = spans(trial).filter(([name]) => name === "warmup" || name.startsWith("loop"));
+    const origin = trial.timeline.phases.find(([name]) => !precedes(name))?.[1] ?? 0;
+    const suspended = trial.timeline.suspended ?? [];
+    const isStall = (at: number) =>
+      serving.some(([, from, until]) => at >= from && at < until - 1) && !suspended.some(([from, until]) => at + origin >= from - 1 && at + origin < until);
+    return main ? x.filter((at, index) => y[index] === 0 && isStall(at)).map((at) => ({ at, ink: context.look(trial.engine).ink })) : [];
+  });
+  return (plot) => {
+    const { ctx, bbox } = plot;
+    const [size, bottom] = [4 * devicePixelRatio, bbox.top + bbox.height];
+    ctx.save();
+    for (const { at, ink: name } of marks) {
+      const x = plot.valToPos(at, "x", true);
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.fillStyle = ink(name);
+      ctx.beginPath();
+      ctx.moveTo(x, bottom - 2 * size);
+      ctx.lineTo(x - size, bottom);
+      ctx.lineTo(x + size, bottom);
+      ctx.fill();
+    }
+    ctx.restore();
+  };
+}
+
+const STALLS = " A triangle on the first chart's axis is a second in which no operation ended.";
+
 /** Where a trial was suspended: a band of warning, named once where there is room. */
 function suspensions(context: Context): (plot: uPlot) => void {
   const stretches = context.trials().flatMap(({ trial }) => {
@@ -223,21 +253,19 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   }
   const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
   const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};
-  if (current().part === "run") hooks.draw = changePoints(context, shown.series).draw ?? [];
+  if (current().part === "run") hooks.draw = [...(changePoints(context, shown.series).draw ?? []), ...(first ? [stalls(context, found)] : [])];
   hooks.drawClear = [...(hooks.drawClear ?? []), suspensions(context)];
   hooks.setCursor = [readout(context, reading, found)];
   const end = Math.max(...phases.map(([, , to]) => to), 1);
-  requestAnimationFrame(() =>
-    chart(context, holder, found, {
-      height: shown.height,
-      above: first ? 22 : 8,
-      x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split) : "")), size: last ? 26 : 10 },
-      xRange: [0, end],
-      logarithmic: shown.logarithmic ?? false,
-      hooks,
-      sync: "timeline",
-    }),
-  );
+  chart(context, holder, found, {
+    height: shown.height,
+    above: first ? 22 : 8,
+    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split) : "")), size: last ? 26 : 10 },
+    xRange: [0, end],
+    logarithmic: shown.logarithmic ?? false,
+    hooks,
+    sync: "timeline",
+  });
   return h("div", { class: "panel", "data-series": shown.series }, head, holder);
 }
 
@@ -279,7 +307,7 @@ export function timelineSection(context: Context): HTMLElement {
   return section(
     "timeline",
     "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended} Drag to zoom, double-click to zoom out.`,
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
   );

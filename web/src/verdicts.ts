@@ -69,7 +69,7 @@ export function verdictsSection(context: Context): HTMLElement | null {
     ["engine", "", true],
     ["metric", "", true],
     [baseline, "median", false],
-    ["engine", "median", false],
+    ["the engine", "median", false],
     ["change", "95% interval", false],
     ["verdict", "", true],
     ["noise", "largest over smallest", false],

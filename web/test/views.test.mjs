@@ -4,13 +4,14 @@ import assert from "node:assert/strict";
 import { readFile, stat } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { beside, opener } from "./open.mjs";
+import { beside, opener, page } from "./open.mjs";
 
 const { start, stop, open } = opener();
 before(start);
 after(stop);
 
 const { file: ladder, skip } = beside("ladder");
+const { file: suite, skip: noSuite } = beside("suite");
 const { file: hour, skip: noHour } = beside("hour");
 const axe = fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url));
 const VIEWS = ["cost", "bytes", "matrix", "verdicts", "rum", "scaling", "throughput", "contention", "timeline", "spectrum", "latency", "load", "conditions"];
@@ -87,6 +88,31 @@ test("verdicts have their interval, noise, counts and what would decide; all met
   if (first.change === "undecided") assert.ok(line.includes("not decided"), line);
 });
 
+test("of a suite the matrix has a line for each test, grey where nothing is decided", { skip: noSuite }, async () => {
+  const { tab, problems } = await open({}, "", suite);
+  assert.deepEqual(await tab.locator("#matrix tbody th").allTextContents(), ["distinct-pk", "point-query", "read-only-100"]);
+  const kinds = await tab.locator("#matrix tbody td:nth-child(3)").evaluateAll((all) => all.map(({ className }) => className));
+  assert.deepEqual(kinds, ["ratio-cell undecided", "ratio-cell better", "ratio-cell worse"]);
+  assert.match(await tab.locator(".opening p").first().textContent(), /in 1 of 3 tests, fewer in 1/);
+  assert.deepEqual(problems, []);
+});
+
+test("the ladder begins with the rate that the workload's specification reports", { skip }, async () => {
+  const { tab } = await open({}, "", ladder);
+  const changed = await tab.evaluate(() => {
+    const island = document.getElementById("data");
+    const data = JSON.parse(island.textContent);
+    data.metrics.push({ name: "tpmC", unit: "1/min", better: "more", help: "" });
+    for (const { run } of data.summary.rows) run.metrics.tpmC = run.metrics.ops_per_s;
+    return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
+  });
+  await tab.goto("about:blank");
+  await tab.setContent(changed);
+  await tab.waitForSelector("#scaling canvas");
+  assert.equal(await tab.locator("#scaling h3").first().textContent(), "tpmC1/min, more is better");
+  assert.deepEqual((await tab.locator("#scaling select option").allTextContents()).slice(0, 2), ["tpmC", "operations per second"]);
+});
+
 test("waits stand over the clients, and the ladder shows what is chosen", { skip }, async () => {
   const { tab, problems } = await open({}, "", ladder);
   const heads = await tab.locator("#contention tbody th").allTextContents();
@@ -130,20 +156,25 @@ test("on a phone each engine has a card, and no figure is cut off", { skip }, as
   assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
 });
 
-test("axe finds no serious fault of accessibility, in both schemes, wide and narrow", { skip }, async () => {
-  for (const colorScheme of ["light", "dark"]) {
-    for (const width of [1280, 390]) {
-      const { tab } = await open({ colorScheme, viewport: { width, height: 900 } }, "", ladder);
-      await tab.locator("details").evaluateAll((all) => all.forEach((one) => one.toggleAttribute("open", true)));
-      await tab.addScriptTag({ path: axe });
-      const faults = await tab.evaluate(async () => {
-        const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
-        return violations
-          .filter(({ impact }) => impact === "serious" || impact === "critical")
-          .map(({ id, nodes }) => `${id}: ${nodes.length} × ${nodes[0].html.slice(0, 160)} ${nodes[0].failureSummary}`);
-      });
-      assert.deepEqual(faults, [], `${colorScheme}, ${width} pixels`);
-    }
+test("axe finds no serious fault of accessibility, in both schemes, wide and narrow", { skip: skip || noSuite }, async () => {
+  for (const [file, colorScheme, width] of [
+    [ladder, "light", 1280],
+    [ladder, "dark", 390],
+    [page, "dark", 1280],
+    [page, "light", 390],
+    [suite, "light", 390],
+    [suite, "dark", 1280],
+  ]) {
+    const { tab } = await open({ colorScheme, viewport: { width, height: 900 } }, "", file);
+    await tab.locator("details").evaluateAll((all) => all.forEach((one) => one.toggleAttribute("open", true)));
+    await tab.addScriptTag({ path: axe });
+    const faults = await tab.evaluate(async () => {
+      const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
+      return violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.length} × ${nodes[0].html.slice(0, 160)} ${nodes[0].failureSummary}`);
+    });
+    assert.deepEqual(faults, [], `${file}, ${colorScheme}, ${width} pixels`);
   }
 });
 

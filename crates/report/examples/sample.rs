@@ -1,13 +1,13 @@
 //! Writes a page (first argument) from synthetic results and prints its tables:
 //! for the development of the report only. No figure in it was measured.
-//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers; `hour` is the largest page
+//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers, `suite` tests of a suite; `hour` is the largest page
 //! that must open at once, of which it tells how long it took to make.
 #[path = "../tests/report/support/mod.rs"]
 mod support;
 
 use std::time::Instant;
 
-use support::ladder::{hour, ladder};
+use support::ladder::{hour, ladder, suite};
 use support::synthetic::{sample, servers};
 
 fn main() -> std::io::Result<()> {
@@ -16,6 +16,7 @@ fn main() -> std::io::Result<()> {
     let which = arguments.next();
     let results = match which.as_deref() {
         Some("servers") => servers(),
+        Some("suite") => suite(),
         Some("hour") => hour(),
         Some(_) => ladder(),
         None => sample(),

@@ -10,6 +10,7 @@ use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
 use serde::Serialize;
 
+use crate::compact::compact;
 use crate::gauges::{Gauges, gauges};
 use crate::opening::{Opening, opening};
 use crate::server::in_server;
@@ -120,7 +121,7 @@ pub fn html(results: &Results, summary: &Summary) -> String {
         metrics: metrics_data(summary),
         trials: trials_data(results, summary),
     };
-    let data = serde_json::to_string(&data).expect("plain values with text keys always serialise");
+    let data = compact(&data).expect("plain values with text keys always serialise");
     let title = format!("<title>{} – rumba</title>", escape_text(&results.name));
     TEMPLATE.replacen(TITLE, &title, 1).replacen(DATA, &escape_island(&data), 1)
 }
@@ -227,13 +228,18 @@ fn shown(settings: &rumba_core::setting::Settings) -> BTreeMap<&str, String> {
     settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect()
 }
 
+/// Debts are those of all loops together and of the drain: of single loops the gauges have them.
 fn phase_data(phase: &PhaseRecord) -> PhaseData<'_> {
+    let (debt_start, debt_end) = match phase.phase {
+        PhaseKind::Loop(_) => ([].as_slice(), [].as_slice()),
+        _ => (phase.debt_start.as_slice(), phase.debt_end.as_slice()),
+    };
     PhaseData {
         phase: phase.phase,
         seconds: round(phase.seconds),
         ops: phase.ops,
-        debt_start: &phase.debt_start,
-        debt_end: &phase.debt_end,
+        debt_start,
+        debt_end,
         checks: &phase.checks,
         promises: &phase.promises,
         recovery: phase.recovery.as_ref(),

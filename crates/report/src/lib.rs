@@ -3,6 +3,7 @@
 //! an engine.
 #![deny(missing_docs)]
 
+mod compact;
 mod format;
 mod gauges;
 mod html;

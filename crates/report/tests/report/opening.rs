@@ -1,6 +1,7 @@
 //! What a reader is told first says what the verdicts say, and no more.
 
 use crate::support::compare::summarise;
+use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
 use rumba_core::ratio::Change;
 use rumba_core::record::Status;
@@ -57,6 +58,16 @@ fn nothing_is_called_sure_that_no_verdict_decides() {
         let found = opening(&results, &summary).found;
         assert_eq!(found.ends_with(": sure."), decided > 0, "{repeats} repeats: {found}");
     }
+}
+
+#[test]
+fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
+    let Opening { found, .. } = told(&suite());
+    assert_eq!(
+        found,
+        "With 16 clients: innodb.other does more operations per second than innodb in 1 of 3 tests, fewer in 1, the same \
+         within 1% in 0; 1 is not decided."
+    );
 }
 
 #[test]

@@ -41,6 +41,31 @@ pub fn ladder() -> Results {
     results
 }
 
+/// Two engines in three tests of a suite: the second is faster in one of them, slower in another.
+pub fn suite() -> Results {
+    let plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 20 };
+    let tests = [("point-query", 1.3), ("distinct-pk", 1.0), ("read-only-100", 0.8)];
+    let mut all: Option<Results> = None;
+    for (test, factor) in tests {
+        let faster = Shape { ops_per_s: SERVER_BTREE.ops_per_s * factor, name: "innodb.other", ..SERVER_BTREE };
+        let mut own = results(&[SERVER_BTREE, faster], plan);
+        for trial in &mut own.trials {
+            let name = &mut trial.record.plan.engine.name;
+            *name = format!("{name}/{test}");
+            trial.record.plan.test = Some(test.to_owned());
+        }
+        match &mut all {
+            None => all = Some(own),
+            Some(all) => all.trials.extend(own.trials),
+        }
+    }
+    let mut all = all.unwrap_or_else(ladder);
+    for (number, trial) in (1..).zip(&mut all.trials) {
+        trial.record.plan.number = number;
+    }
+    all
+}
+
 /// An hour of loops of eight engines at eleven numbers of clients, an interval each second.
 pub fn hour() -> Results {
     let plan = Plan { clients: &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024], repeats: 1, loops: 12, loop_s: 300 };
