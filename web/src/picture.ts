@@ -174,6 +174,9 @@ function elementShapes(context: Context, element: Element, left: number, top: nu
   const { colour, alpha } = plain(style.backgroundColor);
   const frame = { x: box.left - left, y: box.top - top, width: box.width, height: box.height };
   if (alpha > 0) shapes.push(shape("rect", { ...frame, fill: colour, "fill-opacity": alpha, opacity: style.opacity }));
+  if (parseFloat(style.borderLeftWidth) > 0 && style.borderLeftStyle !== "none") {
+    shapes.push(shape("rect", { ...frame, width: parseFloat(style.borderLeftWidth), fill: plain(style.borderLeftColor).colour }));
+  }
   if (parseFloat(style.borderBottomWidth) > 0 && style.borderBottomStyle !== "none") {
     shapes.push(shape("rect", { ...frame, y: frame.y + frame.height - 1, height: 1, fill: plain(style.borderBottomColor).colour }));
   }
@@ -203,7 +206,9 @@ function key(context: Context, width: number): { shapes: SVGElement[]; height: n
 /** An element of the page with the key above it and, below, what it is of. */
 export function pictureOf(context: Context, element: Element): SVGElement {
   const box = element.getBoundingClientRect();
-  const [width, body] = [Math.ceil(box.width), Math.ceil(box.height)];
+  // A table that scrolls is shown whole.
+  const tables = [...element.querySelectorAll(".scroll")].map((frame) => frame.scrollWidth);
+  const [width, body] = [Math.ceil(Math.max(box.width, ...tables)), Math.ceil(box.height)];
   const engines = key(context, width);
   const footer = `${context.data.name} · ${context.data.started.slice(0, 10)} · rumba ${context.data.rumba}`;
   const [wide, high] = [width + 2 * MARGIN, body + engines.height + 24 + 2 * MARGIN];

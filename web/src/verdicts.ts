@@ -28,12 +28,15 @@ function figureOf(row: Row | undefined, metric: string): Figure | undefined {
   return op === undefined ? row?.run?.metrics[metric] : row?.run?.op_types[op]?.response["p99_ms"];
 }
 
+/** A cell that a narrow screen names by its column. */
+const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", { "data-head": head }, ...content);
+
 function line(context: Context, base: Row, row: Row, judged: Ratio, first: boolean, lines: number): HTMLElement {
   const figures = [figureOf(base, judged.metric), figureOf(row, judged.metric)];
   const show = (number: number) => (judged.metric.endsWith(".p99_ms") ? milliseconds(number) : isBytes(context, judged.metric) ? bytes(number) : measured(number));
-  const medians = figures.map((figure) => {
+  const medians = figures.map((figure, index) => {
     const median = value(figure?.median);
-    return h("td", {}, median === null ? "–" : show(median));
+    return named([base.engine, row.engine][index] ?? "", median === null ? "–" : show(median));
   });
   const [factor, low, high] = [value(judged.ratio), value(judged.low), value(judged.high)];
   const noise = figures.flatMap((figure) => (figure?.spread ? [figure.spread.range] : []));
@@ -44,11 +47,11 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
     first && h("th", { scope: "rowgroup", rowspan: String(lines), class: "op" }, h("span", { class: "engine" }, marker(context.look(row.engine)), row.engine)),
     h("th", { scope: "row", class: "of" }, metricName(judged.metric), h("span", { class: "unit" }, unitAndDirection(context, judged.metric))),
     ...medians,
-    h("td", {}, factor === null ? "–" : changed(factor), low !== null && high !== null && h("span", { class: "unit" }, `${changed(low)} to ${changed(high)}`)),
-    h("td", { class: `text change-${judged.change}` }, WORDS[judged.change], !judged.headline && h("span", { class: "unit" }, "not a headline")),
-    h("td", {}, noise.length > 0 ? percent(Math.max(...noise)) : "–"),
-    h("td", {}, counts.join(" and ")),
-    h("td", {}, judged.change === "undecided" ? (judged.more_repeats === null ? "no number would" : String(judged.more_repeats)) : judged.change === "seen-once" ? "not known" : "–"),
+    named("change", factor === null ? "–" : changed(factor), low !== null && high !== null && h("span", { class: "unit" }, `${changed(low)} to ${changed(high)}`)),
+    h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, WORDS[judged.change], !judged.headline && h("span", { class: "unit" }, "not a headline")),
+    named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
+    named("repeats", counts.join(" and ")),
+    named("more repeats would decide", judged.change === "undecided" ? (judged.more_repeats === null ? "no number would" : String(judged.more_repeats)) : judged.change === "seen-once" ? "not known" : "–"),
   );
 }
 

@@ -153,7 +153,19 @@ test("on a phone each engine has a card, and no figure is cut off", { skip }, as
   assert.ok(tops.length === 3 && tops.every((top, index) => index === 0 || top > tops[index - 1] + 200), `${tops}`);
   const head = await tab.locator("#cost .figures tbody td").first().evaluate((cell) => getComputedStyle(cell, "::before").content);
   assert.equal(head, '"operations, per s"');
+  const verdicts = await tab.locator("#verdicts tbody td, #verdicts tbody th").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
+  assert.equal(verdicts, 0, "nor is a verdict");
   assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+});
+
+test("a saved table is whole though the screen shows a part of it", { skip }, async () => {
+  const { tab } = await open({ acceptDownloads: true, viewport: { width: 900, height: 900 } }, "", ladder);
+  const waiting = tab.waitForEvent("download");
+  await tab.locator("#cost .save button", { hasText: "SVG" }).first().click();
+  const svg = (await readFile(await (await waiting).path())).toString();
+  const width = Number(/^<svg [^>]*?width="(\d+)"/.exec(svg)?.[1]);
+  const last = Math.max(...[...svg.matchAll(/<text x="([\d.]+)"/g)].map(([, x]) => Number(x)));
+  assert.ok(svg.includes("of memory") && last < width && width > 1000, `${last} of ${width}`);
 });
 
 test("axe finds no serious fault of accessibility, in both schemes, wide and narrow", { skip: skip || noSuite }, async () => {
