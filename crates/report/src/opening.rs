@@ -3,8 +3,8 @@
 
 use rumba_core::comparison::{Row, Summary};
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
-use rumba_core::record::Status;
-use rumba_core::results::Results;
+use rumba_core::record::{Status, TrialPart};
+use rumba_core::results::{Results, Trial};
 use rumba_core::units::show_bytes;
 use rumba_core::warning::{Rank, WARNINGS, Warning};
 use serde::Serialize;
@@ -13,8 +13,9 @@ use crate::format::{RESOLUTION, counted, percent, ratio};
 use crate::tables::repeats_from;
 use crate::verdict::{default_baseline, keeps_nothing};
 
-/// A warning's text is cut behind so many characters: the whole stands below.
+/// A warning's text is cut behind so many characters, and of failed data sooner: the whole stands below.
 const LONGEST: usize = 240;
+const LONGEST_OF_DATA: usize = 120;
 
 /// Three sentences and a line of conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,7 +39,7 @@ impl Opening {
 
 /// What the results say at their largest number of clients, which is what the page shows first.
 pub fn opening(results: &Results, summary: &Summary) -> Opening {
-    let against = Against::of(summary);
+    let against = Against::of(results, summary);
     Opening {
         found: against.as_ref().map_or_else(|| alone(summary), Against::found),
         undecided: against.as_ref().map_or_else(|| spread_alone(summary), Against::undecided),
@@ -64,11 +65,13 @@ struct Judged<'a> {
     base: &'a Row,
     ratio: &'a Ratio,
     value: f64,
+    /// Whether both had the same memory, storage, cache and durability: what is found is then the engines' own.
+    alike: bool,
 }
 
 impl<'a> Against<'a> {
     /// Nothing where there are no two engines to compare.
-    fn of(summary: &'a Summary) -> Option<Self> {
+    fn of(results: &Results, summary: &'a Summary) -> Option<Self> {
         let clients = summary.clients().last().copied()?;
         let baseline = default_baseline(summary)?;
         let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
@@ -76,13 +79,14 @@ impl<'a> Against<'a> {
         for against in relative.rows.iter().filter(|row| row.clients == clients) {
             let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
             let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
+            let alike = had_alike(results, &row.engine, &base.engine);
             let told = against.metrics.iter().filter(|ratio| HEADLINE_RUN.contains(&ratio.metric.as_str()));
             judged.extend(told.filter_map(|ratio| {
                 let value = ratio.ratio.value().filter(|value| *value > 0.0)?;
                 let is_measurable =
                     |row: &Row| row.run.as_ref()?.median(&ratio.metric).value().filter(|median| *median >= RESOLUTION);
                 is_measurable(row).and(is_measurable(base))?;
-                Some(Judged { row, base, ratio, value })
+                Some(Judged { row, base, ratio, value, alike })
             }));
         }
         let suite = judged.iter().any(|judged| judged.row.test.is_some());
@@ -119,16 +123,16 @@ impl<'a> Against<'a> {
         }
     }
 
-    /// The finding that lies farthest from one, and another of a different metric: of the same engine where it has one.
+    /// The finding that lies farthest from one, of engines that had the same where there are such, and another of the
+    /// same engine in a different metric.
     fn strongest(&self, changes: &[Change]) -> Option<(Judged<'a>, Option<Judged<'a>>)> {
         let far = |judged: &&Judged<'a>| judged.value.ln().abs();
         let among = || self.judged.iter().filter(|judged| changes.contains(&judged.ratio.change));
-        let first = *among().max_by(|a, b| far(a).total_cmp(&far(b)))?;
+        let farthest = |a: &&Judged<'a>, b: &&Judged<'a>| far(a).total_cmp(&far(b));
+        let first = *among().filter(|judged| judged.alike).max_by(farthest).or_else(|| among().max_by(farthest))?;
         let others = || among().filter(|judged| judged.ratio.metric != first.ratio.metric);
         let rate = others().find(|judged| judged.row.engine == first.row.engine && judged.ratio.metric == "ops_per_s");
-        let second = rate.or_else(|| {
-            others().filter(|judged| judged.row.engine == first.row.engine).max_by(|a, b| far(a).total_cmp(&far(b)))
-        });
+        let second = rate.or_else(|| others().filter(|judged| judged.row.engine == first.row.engine).max_by(farthest));
         Some((first, second.copied()))
     }
 
@@ -222,6 +226,21 @@ impl<'a> Against<'a> {
     }
 }
 
+/// Whether two engines were given the same of the host and promise the same.
+fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
+    let had = |name: &str| {
+        let trial = loops_of(results).find(|trial| trial.record.plan.engine.name == name)?;
+        let engine = &trial.record.plan.engine;
+        Some((&engine.limits, engine.cache, engine.durability.name()))
+    };
+    had(engine) == had(other)
+}
+
+/// The trials that run the mix: one that only loads may be spared the limits.
+fn loops_of(results: &Results) -> impl Iterator<Item = &Trial> {
+    results.trials.iter().filter(|trial| trial.record.plan.part != TrialPart::Load)
+}
+
 fn repeats_of(row: &Row) -> Option<usize> {
     row.run.as_ref().map(|run| run.trials.len())
 }
@@ -284,7 +303,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
     let failed = results.trials.iter().filter(|trial| matches!(trial.record.status, Status::Failed { .. })).count();
     let mut told = Vec::new();
     if let Some(unsound) = unsound {
-        told.push(format!("{unsound}; it is in no figure"));
+        told.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
     }
     if failed > 0 {
         told.push(format!(
@@ -301,7 +320,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
                 1 => " (1 other kind of warning below)".to_owned(),
                 more => format!(" ({more} other kinds of warnings below)"),
             };
-            told.push(format!("{engine}{}{more}", shortened(&warning.message)));
+            told.push(format!("{engine}{}{more}", shortened(&warning.message, LONGEST)));
         }
         None if told.is_empty() => return "No warning changes what a figure means.".to_owned(),
         None => {}
@@ -321,9 +340,9 @@ fn warnings<'a>(results: &'a Results, summary: &'a Summary) -> (Option<(&'a Warn
     (worst, worth.len())
 }
 
-fn shortened(text: &str) -> String {
+fn shortened(text: &str, longest: usize) -> String {
     let text = text.trim_end_matches('.');
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(longest) {
         None => text.to_owned(),
         Some((end, _)) => format!("{} …", text[..end].rsplit_once(' ').map_or(&text[..end], |(kept, _)| kept)),
     }
@@ -333,7 +352,7 @@ fn shortened(text: &str) -> String {
 fn conditions(results: &Results) -> String {
     let distinct = |of: &dyn Fn(&rumba_core::engine::EngineConfig) -> String| {
         let mut values: Vec<String> = Vec::new();
-        for trial in &results.trials {
+        for trial in loops_of(results) {
             let value = of(&trial.record.plan.engine);
             if !values.contains(&value) {
                 values.push(value);

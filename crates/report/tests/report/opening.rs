@@ -60,6 +60,26 @@ fn nothing_is_called_sure_that_no_verdict_decides() {
     }
 }
 
+/// Slow storage makes a difference that is not the engine's.
+#[test]
+fn engines_that_had_the_same_go_before_one_that_had_not() {
+    const FAR: Shape = Shape { name: "lmdb.slow", wkb_per_op: 900.0, ..COPY_ON_WRITE };
+    let with_memory_of_far = |mib: u64| {
+        let mut results = results(&[BTREE, LSM, FAR], FOUR);
+        for trial in &mut results.trials {
+            let engine = &mut trial.record.plan.engine;
+            engine.durability = rumba_core::engine::Durability::NoSync;
+            engine.limits.memory_bytes = Some(if engine.name == FAR.name { mib << 20 } else { 512 << 20 });
+        }
+        told(&results)
+    };
+    let found = with_memory_of_far(512).found;
+    assert!(found.starts_with("lmdb.slow writes "), "{found}");
+    let Opening { found, conditions, .. } = with_memory_of_far(64);
+    assert!(found.starts_with("rocksdb.none writes "), "{found}");
+    assert!(conditions.starts_with("memory 512.0 MiB / 64.0 MiB · "), "{conditions}");
+}
+
 #[test]
 fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
     let Opening { found, .. } = told(&suite());
