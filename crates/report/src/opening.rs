@@ -344,7 +344,10 @@ fn shortened(text: &str, longest: usize) -> String {
     let text = text.trim_end_matches('.');
     match text.char_indices().nth(longest) {
         None => text.to_owned(),
-        Some((end, _)) => format!("{} …", text[..end].rsplit_once(' ').map_or(&text[..end], |(kept, _)| kept)),
+        Some((end, _)) => {
+            let kept = text[..end].rsplit_once(' ').map_or(&text[..end], |(kept, _)| kept);
+            format!("{} …", kept.trim_end_matches([';', ',', ':']))
+        }
     }
 }
 

@@ -104,6 +104,19 @@ fn what_failed_is_said_before_the_worst_warning() {
 }
 
 #[test]
+fn a_long_warning_is_cut_at_a_word_and_not_behind_a_comma() {
+    let mut long = results(&[BTREE, LSM], FOUR);
+    let text = "so many words, ".repeat(40);
+    long.warnings = vec![Warning::new("verification-failed", text.as_str(), "look at it")];
+    let careful = told(&long).careful;
+    assert!(
+        careful.contains("so many words … (") || careful.contains("words, so … (") || careful.contains("so many … ("),
+        "{careful}"
+    );
+    assert!(careful.chars().count() < 400, "{careful}");
+}
+
+#[test]
 fn one_engine_alone_and_none_are_told_of_as_such() {
     let Opening { found, undecided, conditions, .. } = told(&results(&[LSM], FOUR));
     assert!(found.starts_with("rocksdb.none did ") && found.contains("the median of 4 repeats"), "{found}");
