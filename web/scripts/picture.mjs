@@ -21,7 +21,7 @@ try {
     const timeline = document.querySelector("#timeline");
     timeline.style.padding = "12px 16px 16px";
     for (const panel of timeline.querySelectorAll(".panel")) if (!shown.includes(panel.dataset.series)) panel.remove();
-    for (const gone of timeline.querySelectorAll(".switch, .about")) gone.remove();
+    for (const gone of timeline.querySelectorAll(".switch, .about, .save")) gone.remove();
     const key = document.querySelector(".toolbar .key");
     if (key) timeline.querySelector(".panel").before(key);
   }, wanted);

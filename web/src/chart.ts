@@ -15,6 +15,13 @@ export interface Line {
   y: (number | null)[];
   /** Points that no line joins. */
   apart?: boolean;
+  /** Joined in the order of the points, which may go back along the axis. */
+  joined?: boolean;
+  /** Of joined points: which are hollow, and what stands beside each. */
+  hollow?: boolean[];
+  names?: string[];
+  /** The band around the line at each of its positions: from and to. */
+  band?: ([number, number] | null)[];
   /** Other than its trial's engine's. */
   look?: Look;
 }
@@ -35,18 +42,38 @@ export interface Axes {
   sync?: string;
 }
 
+/** What the variables are now: asking the browser at each stroke would lay the page out anew each time. */
+const inks = new Map<string, string>();
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => inks.clear());
+
 /** uPlot draws on a canvas, which knows no CSS variables. */
 export function ink(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const known = inks.get(name);
+  if (known !== undefined) return known;
+  const found = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  inks.set(name, found);
+  return found;
 }
 
-const charts = new Map<HTMLElement, uPlot>();
+/** A chart as it stands, for whoever wants a picture of it. */
+export interface Drawn {
+  plot: uPlot;
+  lines: Line[];
+  axes: Axes;
+}
+
+const charts = new Map<HTMLElement, Drawn>();
+
+export function drawnIn(holder: Element): Drawn | undefined {
+  return charts.get(holder as HTMLElement);
+}
 
 const resizing = new ResizeObserver((entries) => {
   for (const { target, contentRect } of entries) {
-    const chart = charts.get(target as HTMLElement);
-    if (chart && contentRect.width > 0 && Math.abs(contentRect.width - chart.width) > 1) {
-      chart.setSize({ width: Math.floor(contentRect.width), height: chart.height });
+    const plot = charts.get(target as HTMLElement)?.plot;
+    if (plot && contentRect.width > 0 && Math.abs(contentRect.width - plot.width) > 1) {
+      plot.setSize({ width: Math.floor(contentRect.width), height: plot.height });
     }
   }
 });
@@ -56,19 +83,21 @@ const PAPER_WIDTH = 660;
 
 addEventListener("beforeprint", () => {
   document.documentElement.toggleAttribute("data-print", true);
-  for (const chart of charts.values()) chart.setSize({ width: PAPER_WIDTH, height: chart.height });
+  inks.clear();
+  for (const { plot } of charts.values()) plot.setSize({ width: PAPER_WIDTH, height: plot.height });
 });
 addEventListener("afterprint", () => {
   document.documentElement.toggleAttribute("data-print", false);
-  for (const [holder, chart] of charts) chart.setSize({ width: holder.clientWidth, height: chart.height });
+  inks.clear();
+  for (const [holder, { plot }] of charts) plot.setSize({ width: holder.clientWidth, height: plot.height });
 });
 
 /** Forgets the charts below an element that is about to be replaced. */
 export function dispose(root: HTMLElement): void {
-  for (const [holder, chart] of charts) {
+  for (const [holder, { plot }] of charts) {
     if (root.contains(holder)) {
       resizing.unobserve(holder);
-      chart.destroy();
+      plot.destroy();
       charts.delete(holder);
     }
   }
@@ -87,23 +116,102 @@ function aligned(lines: Line[]): uPlot.AlignedData {
   return [all, ...columns] as uPlot.AlignedData;
 }
 
-function stroke(context: Context, line: Line, points: boolean): uPlot.Series {
-  const look = line.look ?? context.look(line.trial.engine);
+export function lookOfLine(context: Context, line: Line): Look {
+  return line.look ?? context.look(line.trial.engine);
+}
+
+/** How much of a faint line is seen: on dark ground more. */
+export function faintness(line: Line): number {
+  return line.main ? 1 : Number(ink(line.apart ? "--faint-points" : "--faint"));
+}
+
+function series(context: Context, line: Line, points: boolean): uPlot.Series {
+  const look = lookOfLine(context, line);
+  // Asked at each drawing: paper has other colours than a dark screen.
+  const colour = () => ink(look.ink);
+  const label = `${line.trial.engine} ${line.trial.repeat}`;
+  if (line.joined) return { paths: () => null, points: { show: false }, label };
   if (line.apart) {
-    return {
-      paths: () => null,
-      alpha: 0.45,
-      points: { show: true, size: 4, fill: look.colour, stroke: look.colour },
-      label: `${line.trial.engine} ${line.trial.repeat}`,
-    };
+    return { paths: () => null, alpha: faintness(line), points: { show: true, size: 4, fill: colour, stroke: colour }, label };
   }
   return {
-    stroke: look.colour,
+    stroke: colour,
     width: line.main ? 1.6 : 1,
-    alpha: line.main ? 1 : 0.28,
+    alpha: faintness(line),
     dash: line.main ? look.dash : [],
-    points: { show: points, size: 6, fill: look.colour, stroke: look.colour },
-    label: `${line.trial.engine} ${line.trial.repeat}`,
+    points: { show: points, size: 6, fill: colour, stroke: colour },
+    label,
+  };
+}
+
+/** Bands below the lines. */
+function bands(context: Context, lines: Line[]): (plot: uPlot) => void {
+  return (plot) => {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const line of lines) {
+      const outline = bandOutline(line).map(([x, y]) => [plot.valToPos(x, "x", true), plot.valToPos(y, "y", true)] as const);
+      if (outline.length < 4) continue;
+      ctx.globalAlpha = Number(ink("--band-of-line"));
+      ctx.fillStyle = ink(lookOfLine(context, line).ink);
+      ctx.beginPath();
+      for (const [x, y] of outline) ctx.lineTo(x, y);
+      ctx.fill();
+    }
+    ctx.restore();
+  };
+}
+
+/** The band's corners: along its upper side and back along its lower. */
+export function bandOutline(line: Line): [number, number][] {
+  const known = (line.band ?? []).flatMap((ends, index) => (ends ? [{ x: line.x[index] ?? 0, ends }] : []));
+  const upper = known.map(({ x, ends }): [number, number] => [x, ends[1]]);
+  const lower = known.map(({ x, ends }): [number, number] => [x, ends[0]]);
+  return [...upper, ...lower.reverse()];
+}
+
+/** The points of a joined line that have a value, in their order. */
+export function joinedPoints(line: Line): { x: number; y: number; hollow: boolean; name: string }[] {
+  if (!line.joined) return [];
+  return line.x.flatMap((x, index) => {
+    const y = line.y[index];
+    return typeof y === "number" ? [{ x, y, hollow: line.hollow?.[index] ?? false, name: line.names?.[index] ?? "" }] : [];
+  });
+}
+
+/** Lines that uPlot cannot draw, because they go back along the axis. */
+function joined(context: Context, lines: Line[]): (plot: uPlot) => void {
+  return (plot) => {
+    const { ctx } = plot;
+    const scale = devicePixelRatio;
+    ctx.save();
+    ctx.font = `${11 * scale}px ${ink("--sans")}`;
+    ctx.textAlign = "left";
+    ctx.textBaseline = "bottom";
+    for (const line of lines) {
+      const look = lookOfLine(context, line);
+      const places = joinedPoints(line).map((point) => ({ ...point, x: plot.valToPos(point.x, "x", true), y: plot.valToPos(point.y, "y", true) }));
+      ctx.strokeStyle = ink(look.ink);
+      ctx.lineWidth = 1.6 * scale;
+      ctx.setLineDash(look.dash.map((length) => length * scale));
+      ctx.beginPath();
+      for (const { x, y } of places) ctx.lineTo(x, y);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      for (const { x, y, hollow, name } of places) {
+        ctx.beginPath();
+        ctx.arc(x, y, 3.4 * scale, 0, 2 * Math.PI);
+        ctx.fillStyle = ink(hollow ? "--paper" : look.ink);
+        ctx.fill();
+        ctx.stroke();
+        ctx.fillStyle = ink("--muted");
+        ctx.fillText(name, x + 5 * scale, y - 3 * scale);
+      }
+    }
+    ctx.restore();
   };
 }
 
@@ -127,10 +235,26 @@ function yRange(logarithmic: boolean): uPlot.Scale.Range {
   };
 }
 
-/** A chart of these lines in `holder`, which must be in the page. */
+/** Charts that are yet to be made, in the next frame. */
+let asked: { context: Context; holder: HTMLElement; lines: Line[]; axes: Axes }[] = [];
+
+/**
+ * A chart of these lines in `holder`, which must be in the page by the next frame. All of a frame are made together:
+ * their widths are asked for before the first of them changes the page, which is then laid out once.
+ */
 export function chart(context: Context, holder: HTMLElement, lines: Line[], axes: Axes): void {
+  if (asked.length === 0) requestAnimationFrame(makeAsked);
+  asked.push({ context, holder, lines, axes });
+}
+
+function makeAsked(): void {
   // The reader may have chosen something else before this frame came.
-  if (!holder.isConnected) return;
+  const wanted = asked.filter(({ holder }) => holder.isConnected).map((one) => ({ ...one, width: one.holder.clientWidth }));
+  asked = [];
+  for (const { context, holder, lines, axes, width } of wanted) make(context, holder, lines, axes, width);
+}
+
+function make(context: Context, holder: HTMLElement, lines: Line[], axes: Axes, room: number): void {
   const logarithmic = axes.logarithmic ?? false;
   const data = aligned(lines);
   const [first, last] = [data[0][0] ?? 0, data[0].at(-1) ?? 0];
@@ -141,7 +265,7 @@ export function chart(context: Context, holder: HTMLElement, lines: Line[], axes
     ticks: { stroke: () => ink("--rule"), width: 1, size: 4 },
   };
   const options: uPlot.Options = {
-    width: Math.max(240, Math.floor(holder.clientWidth)),
+    width: Math.max(240, Math.floor(room)),
     height: axes.height,
     legend: { show: false },
     padding: [axes.above ?? 8, 16, 0, 0],
@@ -154,10 +278,14 @@ export function chart(context: Context, holder: HTMLElement, lines: Line[], axes
       { ...axis, size: 26, gap: 3, ...axes.x },
       { ...axis, size: 50, gap: 4, space: logarithmic ? 18 : 28, values: ticks(logarithmic), ...axes.y },
     ],
-    series: [{}, ...lines.map((line) => stroke(context, line, axes.points ?? false))],
-    hooks: axes.hooks ?? {},
+    series: [{}, ...lines.map((line) => series(context, line, axes.points ?? false))],
+    hooks: {
+      ...axes.hooks,
+      drawClear: [...(axes.hooks?.drawClear ?? []), bands(context, lines)],
+      draw: [...(axes.hooks?.draw ?? []), joined(context, lines)],
+    },
   };
-  charts.set(holder, new uPlot(options, data, holder));
+  charts.set(holder, { plot: new uPlot(options, data, holder), lines, axes });
   resizing.observe(holder);
 }
 

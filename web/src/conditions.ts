@@ -47,6 +47,23 @@ export function warningList(context: Context): HTMLElement | null {
   return h("ul", { class: "warnings" }, ...items);
 }
 
+/** The warnings that change how these metrics are to be read, beside the picture of them: by kind, with whom. */
+export function warningsAbout(context: Context, metrics: string[]): HTMLElement | null {
+  const kinds = new Map<string, { message: string; who: Set<string> }>();
+  const add = (warning: Warning, who: string) => {
+    if (!(warning.undermines ?? []).some((metric) => metrics.includes(metric))) return;
+    const kind = kinds.get(warning.code) ?? { message: warning.message, who: new Set() };
+    kind.who.add(who);
+    kinds.set(warning.code, kind);
+  };
+  for (const warning of context.data.warnings) add(warning, "all");
+  const { clients } = current();
+  for (const remark of context.data.summary.remarks) if (remark.clients === clients) add(remark, remark.engine);
+  if (kinds.size === 0) return null;
+  const items = [...kinds].map(([code, { message, who }]) => h("li", {}, h("code", {}, code), ` ${[...who].join(", ")}: ${message}`));
+  return h("details", { class: "concerns" }, h("summary", {}, `Read with ${counted(kinds.size, "warning")}: ${[...kinds.keys()].join(", ")}`), h("ul", {}, ...items));
+}
+
 /** A row of the parity table: its name, and one value per engine. */
 interface Trait {
   name: string;
@@ -93,7 +110,11 @@ function oneEach(context: Context): Trial[] {
 function parityTable(context: Context): HTMLElement {
   const trials = oneEach(context);
   const heads = trials.map((trial) => h("th", { scope: "col", class: "text" }, h("span", { class: "engine" }, marker(context.look(trial.engine)), trial.engine)));
-  const body = traits(trials).map((trait) => {
+  // The engine and its version first, then what differs unfairly, then what is compared, then what is the same.
+  const rank = (trait: Trait) => (trait.parity && differs(trait) ? 0 : differs(trait) ? 1 : 2);
+  const [engine, version, ...rest] = traits(trials);
+  const ordered = [engine, version, ...rest.sort((a, b) => rank(a) - rank(b))].filter((trait) => trait !== undefined);
+  const body = ordered.map((trait) => {
     const unfair = trait.parity && differs(trait);
     return h(
       "tr",
@@ -181,6 +202,6 @@ export function conditionsSection(context: Context): HTMLElement {
     parityTable(context),
     h("div", { class: "columns" }, h("div", {}, h("h3", {}, "Run"), pairs(howItRan(context))), h("div", {}, h("h3", {}, "Host"), pairs(Object.entries(data.conditions)))),
     ...inForce(context),
-    details("The experiment as run", h("pre", {}, data.experiment)),
+    details("The experiment as run", h("pre", { tabindex: "0", role: "region", "aria-label": "the experiment as run" }, data.experiment)),
   );
 }

@@ -53,9 +53,13 @@ export class Context {
 
   /** One engine's loops over another's, at the chosen number of clients. */
   over(baseline: Row, of: Row, metric: string): Ratio | undefined {
-    const { clients } = current();
-    const against = (this.data.summary.relative ?? []).find((relative) => relative.baseline === alone(baseline));
-    const row = against?.rows.find((other) => other.engine === of.engine && other.clients === clients);
+    return this.ratio(alone(baseline), of.engine, current().clients, metric);
+  }
+
+  /** The loops of an engine, with its test, over those of the baseline. */
+  ratio(baseline: string, engine: string, clients: number, metric: string): Ratio | undefined {
+    const against = (this.data.summary.relative ?? []).find((relative) => relative.baseline === baseline);
+    const row = against?.rows.find((other) => other.engine === engine && other.clients === clients);
     return row?.metrics.find((ratio) => ratio.metric === metric);
   }
 

@@ -183,7 +183,11 @@ export interface Trial {
   run: { load_clients: number; warmup_s: number; loops: number; loop_s: number; rate: number | null; seed: number };
   phases: Phase[];
   spectrum: Record<string, [percentile: number, ms: number][]>;
+  /** Types whose spectrum ends where so many operations had not ended. */
+  censored?: Record<string, number>;
   timeline: Timeline;
+  /** What stood, or grew each second, at the ends of phases. */
+  gauges?: { at_s: number[]; levels: Record<string, (number | null)[]>; rates: Record<string, (number | null)[]> };
 }
 
 /** A frame: its name, how many samples passed through it, and what it called. */
@@ -227,6 +231,8 @@ export interface PageData {
   /** Engines that keep no data: no measure for the others, and not drawn until asked for. */
   keep_nothing: string[];
   verdicts: Verdict[];
+  /** What is said before anything is shown. */
+  opening?: { found: string; undecided: string; careful: string; conditions: string };
   /** What the repeats started from, behind their number: what verdicts generalise over. */
   repeats_from?: string;
   metrics: MetricInfo[];

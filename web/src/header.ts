@@ -45,6 +45,14 @@ function verdict(context: Context): HTMLElement | null {
   return h("div", {}, h("dl", { class: "verdicts" }, ...cells), out.length > 0 && h("p", { class: "about" }, `Left out: ${out.join("; ")}.`));
 }
 
+/** What was found, how sure that is, and what to be careful of: made from the verdicts by the report itself. */
+function opening(context: Context): HTMLElement | null {
+  const told = context.data.opening;
+  if (!told) return null;
+  const sentences = [told.found, told.undecided, told.careful].map((sentence) => h("p", {}, sentence));
+  return h("div", { class: "opening" }, ...sentences, told.conditions !== "" && h("p", { class: "about" }, told.conditions));
+}
+
 export function headerSection(context: Context): HTMLElement {
   const { data } = context;
   const began = new Date(data.started);
@@ -56,6 +64,7 @@ export function headerSection(context: Context): HTMLElement {
     h("h1", {}, data.name),
     h("p", { class: "ran" }, whatRan(context)),
     data.source !== null && h("p", { class: "about" }, `Reproduces: ${data.source}`),
+    opening(context),
     verdict(context),
   );
 }

@@ -1,15 +1,19 @@
-// How engines are told apart: a colour (Okabe and Ito, safe for the colour-blind
-// and readable on both schemes), a dash and a marker, never by colour alone.
+// How engines are told apart: a colour (after Okabe and Ito, safe for the colour-blind;
+// style.css has it for light and for dark ground), a dash and a marker, never by colour alone.
 
 import { constant } from "./dom";
 
 export interface Look {
+  /** The colour as elements take it. */
   colour: string;
+  /** The name of its CSS variable, for a canvas. */
+  ink: string;
   dash: number[];
   marker: string;
 }
 
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a"];
+/** So many `--e…` are in style.css. */
+export const COLOURS = 7;
 const DASHES = [[], [7, 3], [2, 2.5], [9, 3, 2, 3], [12, 4], [5, 2, 1, 2, 1, 2], [1, 3]];
 const MARKERS = [
   '<circle cx="6" cy="6" r="4.2"/>',
@@ -23,10 +27,12 @@ const MARKERS = [
 
 /** The look of the engine at this place of the experiment's order. */
 export function lookOf(index: number): Look {
-  const turn = Math.floor(index / COLOURS.length);
+  const turn = Math.floor(index / COLOURS);
   const at = (list: unknown[], shift: number) => (index + shift) % list.length;
+  const ink = `--e${index % COLOURS}`;
   return {
-    colour: COLOURS[at(COLOURS, 0)] ?? "#8a8a8a",
+    colour: `var(${ink})`,
+    ink,
     dash: DASHES[at(DASHES, turn)] ?? [],
     marker: MARKERS[at(MARKERS, turn)] ?? "",
   };
@@ -34,13 +40,13 @@ export function lookOf(index: number): Look {
 
 /** The engine's marker; `hollow` for figures that are not of whole trials. */
 export function marker(look: Look, hollow = false): Element {
-  const paint = hollow ? `fill="none" stroke="${look.colour}" stroke-width="1.5"` : `fill="${look.colour}"`;
-  return constant(`<svg class="marker" viewBox="0 0 12 12" aria-hidden="true" ${paint}>${look.marker}</svg>`);
+  const paint = hollow ? `fill: none; stroke: ${look.colour}; stroke-width: 1.5` : `fill: ${look.colour}`;
+  return constant(`<svg class="marker" viewBox="0 0 12 12" aria-hidden="true" style="${paint}">${look.marker}</svg>`);
 }
 
 /** A piece of the engine's line with its marker. */
 export function sample(look: Look): Element {
-  const line = `<path d="M0 6H30" fill="none" stroke="${look.colour}" stroke-width="2" stroke-dasharray="${look.dash}"/>`;
-  const mark = `<g transform="translate(9 0)" fill="${look.colour}">${look.marker}</g>`;
+  const line = `<path d="M0 6H30" fill="none" style="stroke: ${look.colour}" stroke-width="2" stroke-dasharray="${look.dash}"/>`;
+  const mark = `<g transform="translate(9 0)" style="fill: ${look.colour}">${look.marker}</g>`;
   return constant(`<svg class="sample" viewBox="0 0 30 12" aria-hidden="true">${line}${mark}</svg>`);
 }

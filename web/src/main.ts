@@ -2,23 +2,30 @@
 
 import "./style.css";
 import { dispose } from "./chart";
+import { bytesSection } from "./bytes";
 import { claimsSection } from "./claims";
-import { conditionsSection, debtTable } from "./conditions";
+import { conditionsSection, debtTable, warningsAbout } from "./conditions";
+import { contentionSection } from "./contention";
 import { Context } from "./context";
 import { clientCounts, readData, value } from "./data";
 import { choice, h, section } from "./dom";
+import { gaugeNames, gaugesSection } from "./gauges";
 import { headerSection, problemsSection } from "./header";
 import { flameSection } from "./flame";
 import { latencySection } from "./latency";
 import { follow } from "./live";
 import { sample } from "./look";
+import { comparedMetrics, matrixSection } from "./matrix";
+import { saveButtons } from "./picture";
 import { promisesSection } from "./promises";
 import { rumSection } from "./rum";
-import { scalingSection } from "./scaling";
+import { ladderMetrics, scalingSection } from "./scaling";
 import { opNames, spectrumSection } from "./spectrum";
-import { type Key, begin, choose, current, lasting, onChange } from "./state";
+import { type Key, type State, begin, choose, current, lasting, onChange } from "./state";
 import { type Column, figureTable, spreadTable } from "./table";
+import { throughputSection } from "./throughput";
 import { timelineSection } from "./timeline";
+import { verdictsSection } from "./verdicts";
 
 const COST: Column[] = [
   { head: "operations", metric: "ops_per_s", unit: "per s" },
@@ -29,7 +36,9 @@ const COST: Column[] = [
   { head: "with drain", metric: "wkb_per_op_with_drain", unit: "KB/op" },
   { head: "CPU", metric: "cpu_us_per_op", unit: "µs/op" },
   { head: "with drain", metric: "cpu_us_per_op_with_drain", unit: "µs/op" },
-  { head: "host CPU", metric: "host_cpu_us_per_op", unit: "µs/op" },
+  { head: "of server", metric: "server_cpu_us_per_op", unit: "µs/op", share: true },
+  { head: "of client", metric: "client_cpu_us_per_op", unit: "µs/op", share: true },
+  { head: "of host", metric: "host_cpu_us_per_op", unit: "µs/op" },
   { head: "size", metric: "size_bytes", unit: "on disk" },
   { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
   { head: "resident", metric: "rss_bytes", unit: "of memory" },
@@ -45,6 +54,8 @@ const LOAD: Column[] = [
   { head: "size", metric: "size_bytes", unit: "on disk" },
   { head: "of it logs", metric: "log_bytes", unit: "on disk", share: true },
   { head: "resident", metric: "rss_bytes", unit: "of memory" },
+  { head: "of server", metric: "server_cpu_us_per_op", unit: "µs/op", share: true },
+  { head: "of client", metric: "client_cpu_us_per_op", unit: "µs/op", share: true },
   { head: "host CPU", metric: "host_cpu_percent", unit: "% of all cores" },
 ];
 
@@ -65,9 +76,15 @@ const PARTS: Part[] = [
   { needs: [], render: claimsSection },
   { needs: ["clients", "baseline", "hidden"], render: toolbar },
   { needs: ["clients", "baseline"], render: costSection },
+  { needs: ["clients", "hidden"], render: bytesSection },
+  { needs: ["baseline", "clients", "metric"], render: matrixSection },
+  { needs: ["baseline", "clients", "judged"], render: verdictsSection },
   { needs: ["clients", "hidden"], render: rumSection },
-  { needs: ["hidden"], render: scalingSection },
+  { needs: ["clients", "hidden", "ladder"], render: scalingSection },
+  { needs: ["clients", "hidden", "op"], render: throughputSection },
+  { needs: ["hidden"], render: contentionSection },
   { needs: ["clients", "part", "hidden"], render: timelineSection },
+  { needs: ["clients", "part", "hidden", "gauge"], render: gaugesSection },
   { needs: ["clients", "op", "hidden"], render: spectrumSection },
   { needs: ["clients", "time"], render: latencySection },
   { needs: ["clients", "baseline"], render: loadSection },
@@ -111,12 +128,20 @@ function costSection(context: Context): HTMLElement {
     "Cost per operation",
     `Medians of all loops; below each, its ratio to ${current().baseline} and what the repeats say of it: a 95% interval once it is decided. Bold is what every other engine is found worse than. Choose another engine to compare with it. "With drain" charges the work that was put off: (warmup + loops + drain) / operations of warmup and loops.`,
     rates(context),
-    figureTable(context, "cost", COST, (row) => row.run),
+    warningsAbout(context, COST.map(({ metric }) => metric)),
+    saveButtons(context, "cost", "the table"),
+    figureTable(context, "cost", costColumns(context), (row) => row.run),
     notes.length > 0 && h("p", { class: "about" }, notes.join(" ")),
     spreadTable(context, COST, (row) => row.run),
     writtenTable(context),
     debtTable(context),
   );
+}
+
+/** The parts of the CPU stand apart where an engine runs in a server: else the clients' is the whole. */
+function costColumns(context: Context): Column[] {
+  const isServer = context.rows().some((row) => value(row.run?.metrics["server_cpu_us_per_op"]?.median) !== null);
+  return COST.filter(({ metric }) => isServer || !/^(server|client)_cpu/.test(metric));
 }
 
 /** How often the verdicts below the ratios err, where there are any. */
@@ -157,22 +182,58 @@ function loadSection(context: Context): HTMLElement {
   );
 }
 
+/** What can be chosen of these results, the first of each as the page opens. */
+function choicesOf(context: Context): { baseline: string[]; clients: number[]; op: string[]; ladder: string[]; metric: string[]; gauge: string[] } {
+  return {
+    baseline: context.alone,
+    // The most first: that is where engines differ.
+    clients: clientCounts(context.data).reverse(),
+    op: opNames(context),
+    ladder: ladderMetrics(context),
+    metric: comparedMetrics(context),
+    gauge: gaugeNames(context),
+  };
+}
+
+function defaults(context: Context): State {
+  const { data } = context;
+  const { clients, op, ladder, metric, gauge } = choicesOf(context);
+  const nothingElse = data.keep_nothing.length === context.engines.length;
+  return {
+    baseline: data.baseline ?? "",
+    clients: clients[0] ?? 1,
+    op: op[0] ?? "",
+    ladder: ladder[0] ?? "ops_per_s",
+    metric: metric[0] ?? "ops_per_s",
+    gauge: gauge[0] ?? "",
+    time: "response",
+    part: "run",
+    judged: "headline",
+    hidden: nothingElse ? "" : data.keep_nothing.join(","),
+  };
+}
+
+/** A link may come from other results: what these do not have falls back. */
+function accepted(context: Context, wanted: State): State {
+  const [has, first] = [choicesOf(context), defaults(context)];
+  const kept = <K extends keyof typeof has>(key: K): State[K] => ((has[key] as State[K][]).includes(wanted[key]) ? wanted[key] : first[key]);
+  return {
+    ...wanted,
+    baseline: kept("baseline"),
+    clients: kept("clients"),
+    op: kept("op"),
+    ladder: kept("ladder"),
+    metric: kept("metric"),
+    gauge: kept("gauge"),
+  };
+}
+
 function start(): void {
   const page = document.getElementById("page");
   const data = readData();
   if (!page || !data) return;
   const context = new Context(data);
-  const counts = clientCounts(data);
-  const ops = opNames(context);
-  const first = { baseline: data.baseline ?? "", clients: counts.at(-1) ?? 1, op: ops[0] ?? "" };
-  const nothingElse = data.keep_nothing.length === context.engines.length;
-  const hidden = nothingElse ? "" : data.keep_nothing.join(",");
-  begin({ ...first, time: "response", part: "run", hidden }, (wanted) => ({
-    ...wanted,
-    baseline: context.alone.includes(wanted.baseline) ? wanted.baseline : first.baseline,
-    clients: counts.includes(wanted.clients) ? wanted.clients : first.clients,
-    op: ops.includes(wanted.op) ? wanted.op : first.op,
-  }));
+  begin(defaults(context), (wanted) => accepted(context, wanted));
 
   const holders = PARTS.map((part) => ({ part, holder: h("div", { class: "part" }) }));
   const draw = ({ part, holder }: (typeof holders)[number]) => {
@@ -185,6 +246,8 @@ function start(): void {
   dispose(page);
   page.replaceChildren(...holders.map(({ holder }) => holder));
   holders.forEach(draw);
+  // Charts are drawn in the next frame; behind that the page answers.
+  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("drawn")));
   onChange((changed) => holders.filter(({ part }) => part.needs.some((key) => changed.has(key))).forEach(draw));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => holders.forEach(draw), lasting());
 }

@@ -6,6 +6,8 @@ import { h, section } from "./dom";
 import { Footnotes } from "./footnotes";
 import { RESOLUTION, measured, significant, tick } from "./format";
 import { marker } from "./look";
+import { saveButtons } from "./picture";
+import { niceStep } from "./stack";
 
 interface Strip {
   letter: string;
@@ -21,13 +23,6 @@ const STRIPS: Strip[] = [
   { letter: "Memory", title: "space amplification: bytes on disk per byte of data", metric: "space_amp", pick: (row) => row.run ?? row.load },
 ];
 
-/** The smallest of 1, 2, 2.5, 5 times a power of ten that makes at most `most` steps. */
-function step(largest: number, most: number): number {
-  const rough = largest / most;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return ([1, 2, 2.5, 5, 10].find((lead) => lead * power >= rough) ?? 10) * power;
-}
-
 /** Of a suite one row has the load and others have the runs: each is shown where it has figures, or should have. */
 function concerns(context: Context, shown: Strip, row: Row): boolean {
   const isSuite = context.data.summary.rows.some((other) => other.test !== undefined);
@@ -39,7 +34,7 @@ function strip(context: Context, shown: Strip, footnotes: Footnotes): HTMLElemen
   const all = rows.flatMap((row) => numbers(shown.pick(row)?.metrics[shown.metric]));
   // What cannot be told from zero must not fill the axis.
   const largest = Math.max(...all, 5 * RESOLUTION);
-  const by = step(largest, 4);
+  const by = niceStep(largest, 4);
   const end = Math.max(by, Math.ceil((largest * 1.02) / by) * by);
   const place = (number: number) => `${((100 * number) / end).toFixed(2)}%`;
   const lines = rows.map((row) => {
@@ -74,6 +69,7 @@ export function rumSection(context: Context): HTMLElement {
     "rum",
     "Read, update, memory",
     "What each engine pays with. One mark per repeat, the line ends at the median, axes begin at zero: shorter is cheaper.",
+    saveButtons(context, "rum", "read, update, memory"),
     h("div", { class: "strips" }, ...STRIPS.map((shown) => strip(context, shown, footnotes))),
     footnotes.list(),
   );

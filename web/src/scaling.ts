@@ -1,18 +1,28 @@
-// Figures over the number of clients, where the experiment has several.
+// The load ladder: figures over the number of clients, where the experiment has several.
 
 import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
+import { warningsAbout } from "./conditions";
 import type { Context } from "./context";
-import { alone, clientCounts, value } from "./data";
-import { h, section } from "./dom";
+import { alone, clientCounts, numbers, value } from "./data";
+import { choice, h, section } from "./dom";
 import { whole } from "./format";
 import { lookOf } from "./look";
+import { metricName, metricTitle, unitAndDirection } from "./names";
+import { saveButtons } from "./picture";
+import { choose, current } from "./state";
 
-const PANELS = [
-  { metric: "ops_per_s", title: "Operations", unit: "per second" },
-  { metric: "cpu_us_per_op", title: "CPU", unit: "µs per operation" },
-  { metric: "wkb_per_op_with_drain", title: "Written, with the drain", unit: "KB per operation" },
-];
+/** What stands below the ladder: what a rung costs. */
+const COSTS = ["cpu_us_per_op", "wkb_per_op_with_drain"];
+/** What the ladder can show beside the rates that a workload reports. */
+const OTHERS = ["ops_per_s", "retries_per_op", "reads_per_op", "host_cpu_percent"];
+
+/** The rates that the workload's specification reports, `tpmC`, then what every workload has. */
+export function ladderMetrics(context: Context): string[] {
+  const present = new Set(context.data.summary.rows.flatMap(({ run }) => Object.entries(run?.metrics ?? {}).flatMap(([name, figure]) => (value(figure.median) === null ? [] : [name]))));
+  const rates = [...present].filter((name) => /^tpm[A-Za-z0-9]+(_percent)?$/.test(name)).sort();
+  return [...rates, ...OTHERS.filter((name) => present.has(name))];
+}
 
 /** Doubling the clients is one step. */
 const place = (clients: number) => Math.round(Math.log2(clients) * 1000) / 1000;
@@ -33,38 +43,61 @@ function lines(context: Context, metric: string, test: string | undefined): Line
     const single = Array.from({ length: repeats > 1 ? repeats : 0 }, (_, repeat) => ({
       trial, look, x, main: false, apart: true, y: figures.map(({ figure }) => value(figure?.values[repeat])),
     }));
-    return [...single, { trial, look, x, main: true, y: figures.map(({ figure }) => value(figure?.median)) }];
+    const band = figures.map(({ figure }): [number, number] | null => {
+      const known = numbers(figure);
+      return known.length > 1 ? [Math.min(...known), Math.max(...known)] : null;
+    });
+    return [...single, { trial, look, x, main: true, band, y: figures.map(({ figure }) => value(figure?.median)) }];
   });
 }
 
-function panels(context: Context, counts: number[], test: string | undefined): HTMLElement[] {
-  return PANELS.flatMap(({ metric, title, unit }) => {
-    const found = lines(context, metric, test);
-    if (found.length === 0) return [];
-    const holder = h("div", { class: "chart", style: "height: 200px" });
-    requestAnimationFrame(() =>
-      chart(context, holder, found, {
-        height: 200,
-        points: true,
-        x: {
-          splits: () => counts.map(place),
-          values: (_: uPlot, splits: number[]) => splits.map((_, index) => whole(counts[index] ?? 0)),
-        },
-        xRange: [place(counts[0] ?? 1), place(counts.at(-1) ?? 2)],
-      }),
-    );
-    return [h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, unit))), holder)];
+function panel(context: Context, counts: number[], test: string | undefined, metric: string, height: number): HTMLElement[] {
+  const found = lines(context, metric, test);
+  if (found.length === 0) return [];
+  const holder = h("div", { class: "chart", style: `height: ${height}px` });
+  chart(context, holder, found, {
+    height,
+    points: true,
+    x: {
+      splits: () => counts.map(place),
+      values: (plot: uPlot, splits: number[]) => labels(plot, splits, counts),
+    },
+    xRange: [place(counts[0] ?? 1), place(counts.at(-1) ?? 2)],
+  });
+  const title = metricTitle(metric);
+  const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, unitAndDirection(context, metric))), saveButtons(context, `ladder-${metric}`, title));
+  return [h("div", { class: "panel" }, head, holder, h("p", { class: "axis" }, "clients, logarithmic →"))];
+}
+
+/** As many numbers of clients as have room. */
+function labels(plot: uPlot, splits: number[], counts: number[]): string[] {
+  let free = -Infinity;
+  return splits.map((split, index) => {
+    const [at, name] = [plot.valToPos(split, "x"), whole(counts[index] ?? 0)];
+    const half = name.length * 3.4 + 3;
+    if (at - half < free) return "";
+    free = at + half;
+    return name;
   });
 }
 
 export function scalingSection(context: Context): HTMLElement | null {
   const counts = clientCounts(context.data);
   if (counts.length < 2) return null;
+  const metrics = ladderMetrics(context);
   const tests = [...new Set(context.data.summary.rows.filter((row) => row.run !== null).map((row) => row.test))];
   const groups = tests.map((test) => {
-    const thirds = h("div", { class: "thirds" }, ...panels(context, counts, test));
-    return test === undefined ? thirds : h("div", {}, h("h3", {}, test), thirds);
+    const ladder = panel(context, counts, test, current().ladder, test === undefined ? 320 : 220);
+    const costs = h("div", { class: "thirds" }, ...COSTS.flatMap((metric) => panel(context, counts, test, metric, 200)));
+    return h("div", {}, test !== undefined && h("h3", {}, test), ...ladder, costs);
   });
-  const words = "Lines join the medians of the repeats, which are the points around them; the axis of clients is logarithmic.";
-  return section("scaling", "Over the number of clients", words, ...groups);
+  const picker = choice("metric", metrics.map((name) => ({ value: name, text: metricName(name) })), current().ladder, (ladder) => choose({ ladder }));
+  return section(
+    "scaling",
+    "Load ladder",
+    "How far it scales: lines join the medians of the repeats, which are the points around them; the band reaches from the smallest repeat to the largest. The axis of clients is logarithmic, the other begins at zero.",
+    warningsAbout(context, [current().ladder]),
+    metrics.length > 1 && picker,
+    ...groups,
+  );
 }

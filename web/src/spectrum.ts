@@ -2,8 +2,12 @@
 
 import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
+import { warningsAbout } from "./conditions";
 import type { Context } from "./context";
+import { value } from "./data";
 import { choice, h, section } from "./dom";
+import { counted } from "./format";
+import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
 /** Nines: 90% is 1, 99% is 2; the middle of the scale is where the tail begins. */
@@ -45,6 +49,36 @@ function lines(context: Context, op: string): Line[] {
   });
 }
 
+const SERVICE = [
+  ["p50_ms", 50],
+  ["p95_ms", 95],
+  ["p99_ms", 99],
+  ["p999_ms", 99.9],
+] as const;
+
+/** The service times that are known of each engine: hollow points, a dotted line. */
+function serviceLines(context: Context, op: string): Line[] {
+  return context.rows().filter((row) => context.shown(row.engine)).flatMap((row) => {
+    const trial = context.data.trials.find(({ engine }) => engine === row.engine);
+    const points = SERVICE.flatMap(([name, percentile]) => {
+      const ms = value(row.run?.op_types[op]?.service[name]?.median);
+      return ms !== null && ms > 0 ? [{ x: nines(percentile), y: ms }] : [];
+    });
+    if (!trial || points.length === 0) return [];
+    const look = { ...context.look(row.engine), dash: [1.5, 3] };
+    return [{ trial, main: true, joined: true, look, x: points.map(({ x }) => x), y: points.map(({ y }) => y), hollow: points.map(() => true) }];
+  });
+}
+
+/** Where a spectrum ends early because operations had not ended. */
+function cutOff(context: Context, op: string): HTMLElement | null {
+  const found = context.trials().flatMap(({ trial }) => {
+    const count = trial.censored?.[op];
+    return count === undefined ? [] : [`${trial.engine}, repeat ${trial.repeat}: ${counted(count, "operation")}`];
+  });
+  return found.length > 0 ? h("p", { class: "about" }, `Cut off where operations had not ended when the time was up: ${found.join("; ")}.`) : null;
+}
+
 export function opNames(context: Context): string[] {
   return [...new Set(context.data.trials.flatMap((trial) => Object.keys(trial.spectrum)))].sort();
 }
@@ -52,31 +86,30 @@ export function opNames(context: Context): string[] {
 export function spectrumSection(context: Context): HTMLElement | null {
   const names = opNames(context);
   if (names.length === 0) return null;
-  const found = lines(context, current().op);
+  const response = lines(context, current().op);
+  const found = [...response, ...serviceLines(context, current().op)];
   const about =
-    "Response time that a share of the operations stayed below: to the right the rare and slow ones. Both axes are logarithmic.";
+    "Response time that a share of the operations stayed below: to the right the rare and slow ones. It ends where fewer than 10 operations lie beyond, or where some had not ended. Hollow points are the service time, which counts from when an operation began. Both axes are logarithmic.";
   const operation = choice(
     "operation",
     names.map((name) => ({ value: name, text: name })),
     current().op,
     (op) => choose({ op }),
   );
-  if (found.length === 0) {
+  if (response.length === 0) {
     return section("spectrum", "Response times", about, operation, h("p", { class: "nothing" }, "No loop of these trials has a spectrum of this operation."));
   }
   const holder = h("div", { class: "chart", style: "height: 320px" });
   const end = Math.max(...found.flatMap((line) => line.x.at(-1) ?? 0));
-  requestAnimationFrame(() =>
-    chart(context, holder, found, {
-      height: 320,
-      x: {
-        splits: () => NAMED.map(nines).filter((split) => split <= end + 0.01),
-        values: labels,
-      },
-      y: { label: "response time, ms", labelSize: 20, labelFont: "11px sans-serif" },
-      xRange: [0, end],
-      logarithmic: true,
-    }),
-  );
-  return section("spectrum", "Response times", about, operation, h("div", { class: "panel" }, holder));
+  chart(context, holder, found, {
+    height: 320,
+    x: {
+      splits: () => NAMED.map(nines).filter((split) => split <= end + 0.01),
+      values: labels,
+    },
+    y: { label: "response time, ms", labelSize: 20, labelFont: "11px sans-serif" },
+    xRange: [0, end],
+    logarithmic: true,
+  });
+  return section("spectrum", "Response times", about, warningsAbout(context, ["p99_ms"]), operation, cutOff(context, current().op), h("div", { class: "panel" }, h("div", { class: "panel-head" }, h("h3", {}, current().op, h("span", { class: "unit" }, "response time, less is better")), saveButtons(context, `spectrum-${current().op}`, "the spectrum")), holder, h("p", { class: "axis" }, "share of the operations that took no longer →")));
 }

@@ -7,6 +7,13 @@ export interface State {
   op: string;
   time: "response" | "service";
   part: "run" | "load";
+  /** What the ladder and the matrix show. */
+  ladder: string;
+  metric: string;
+  /** Which verdicts are listed. */
+  judged: "headline" | "all";
+  /** What of the engines' own the timeline shows: `size_bytes`, a debt, a counter. */
+  gauge: string;
   /** Engines that the charts leave out, joined by commas. */
   hidden: string;
 }
@@ -74,6 +81,10 @@ function parse(hash: string, defaults: State): State {
     op: wanted.get("op") ?? defaults.op,
     time: wanted.get("time") === "service" ? "service" : "response",
     part: (wanted.get("part") ?? defaults.part) === "load" ? "load" : "run",
+    ladder: wanted.get("ladder") ?? defaults.ladder,
+    metric: wanted.get("metric") ?? defaults.metric,
+    judged: wanted.get("judged") === "all" ? "all" : "headline",
+    gauge: wanted.get("gauge") ?? defaults.gauge,
     hidden: wanted.get("hidden") ?? defaults.hidden,
   };
 }

@@ -66,7 +66,9 @@ export function figureTable(
       const judged = pick(row) === row.run && base && !column.share ? context.over(base, row, column.metric) : undefined;
       const best = pick(row) === row.run && isBest(context, peers, row, column);
       const relative = column.share ? null : base && median(base, column);
-      return figureCell(footnotes, figure, { shown, whole: isSize(column) ? bytes : significant, base: relative, judged, largest, best });
+      const unit = column.unit ?? context.unit(column.metric);
+      const head = `${column.head}, ${isSize(column) ? `${size.name} ${unit}` : unit}`;
+      return figureCell(footnotes, head, figure, { shown, whole: isSize(column) ? bytes : significant, base: relative, judged, largest, best });
     });
     const attributes = { class: alone(row) === current().baseline ? "baseline" : "" };
     return h("tr", { ...attributes, click: () => choose({ baseline: alone(row) }) }, engineHead(context, row, group), ...cells);
@@ -119,16 +121,17 @@ interface Cell {
   best: boolean;
 }
 
-function figureCell(footnotes: Footnotes, figure: Figure | undefined, { shown, whole, base, judged, largest, best }: Cell): HTMLElement {
+/** `head` names it where a narrow screen shows each engine as a card of its own. */
+function figureCell(footnotes: Footnotes, head: string, figure: Figure | undefined, { shown, whole, base, judged, largest, best }: Cell): HTMLElement {
   const median = value(figure?.median);
-  if (median === null) return h("td", {}, footnotes.dash(reason(figure?.median)));
+  if (median === null) return h("td", { "data-head": head }, footnotes.dash(reason(figure?.median)));
   const repeats = numbers(figure).map(whole);
   const spread = figure?.spread ? `; repeats: ${repeats.join(", ")}; largest over smallest less one: ${percent(figure.spread.range)}` : "";
   const share = largest >= RESOLUTION ? Math.min(100, (100 * median) / largest) : 0;
   const relative = base && base >= RESOLUTION ? ratio(median / base) : null;
   return h(
     "td",
-    { class: best ? "best" : "", title: `${whole(median)}${spread}` },
+    { class: best ? "best" : "", "data-head": head, title: `${whole(median)}${spread}` },
     h("span", { class: "value" }, shown(median)),
     h("span", { class: "ratio" }, ...(relative === null ? ["\u00a0"] : [relative, h("span", { class: "times" }, "×")])),
     relative !== null && conclusion(judged),

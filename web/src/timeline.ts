@@ -7,6 +7,7 @@ import type { Trial } from "./data";
 import { h, section } from "./dom";
 import { seconds, significant, tick } from "./format";
 import { sample } from "./look";
+import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
 interface Panel {
@@ -18,9 +19,9 @@ interface Panel {
 }
 
 const RUN: Panel[] = [
-  { series: "ops_per_s", title: "Operations", unit: "per second", height: 190 },
-  { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic", height: 170, logarithmic: true },
-  { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic", height: 140, logarithmic: true },
+  { series: "ops_per_s", title: "Operations", unit: "per second, more is better", height: 190 },
+  { series: "p99_ms", title: "99th percentile of the response time", unit: "ms, logarithmic, less is better", height: 170, logarithmic: true },
+  { series: "wkb_per_op", title: "Written per operation, the last 15 s together", unit: "KB, logarithmic, less is better", height: 140, logarithmic: true },
   { series: "write_mb_s", title: "Written to the device", unit: "MB/s", height: 140 },
   { series: "read_mb_s", title: "Read from the device", unit: "MB/s", height: 140 },
   { series: "cpu_cores", title: "CPU of clients and engine", unit: "cores busy", height: 140 },
@@ -36,10 +37,10 @@ const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((pane
 type Span = [name: string, start: number, end: number];
 
 /** Whether a phase is of the data's making, which is shown apart from what is measured on it. */
-const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
+export const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
 
 /** The phases of a part, counted from its start. */
-function spans(trial: Trial): Span[] {
+export function spans(trial: Trial): Span[] {
   const load = current().part === "load";
   const of = trial.timeline.phases.filter(([name]) => {
     const before = precedes(name);
@@ -85,7 +86,7 @@ function loadEnds(context: Context): uPlot.Hooks.Arrays {
           if (!load) continue;
           const at = plot.valToPos(load[2], "x", true);
           const size = 5 * devicePixelRatio;
-          ctx.fillStyle = context.look(trial.engine).colour;
+          ctx.fillStyle = ink(context.look(trial.engine).ink);
           ctx.beginPath();
           ctx.moveTo(at, bbox.top - 1);
           ctx.lineTo(at - size, bbox.top - 1.7 * size);
@@ -116,7 +117,7 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
         for (const { at, engine } of marks) {
           const x = plot.valToPos(at, "x", true);
           if (x < bbox.left || x > bbox.left + bbox.width) continue;
-          ctx.strokeStyle = context.look(engine).colour;
+          ctx.strokeStyle = ink(context.look(engine).ink);
           ctx.beginPath();
           ctx.moveTo(x, bbox.top);
           ctx.lineTo(x, bbox.top + bbox.height);
@@ -127,6 +128,36 @@ function changePoints(context: Context, series: string): uPlot.Hooks.Arrays {
     ],
   };
 }
+
+/** Seconds of warmup and loops in which nothing ended though nobody was suspended: a mark on the axis, in the engine's colour. */
+function stalls(context: Context, found: Line[]): (plot: uPlot) => void {
+  const marks = found.flatMap(({ trial, main, x, y }) => {
+    const serving = spans(trial).filter(([name]) => name === "warmup" || name.startsWith("loop"));
+    const origin = trial.timeline.phases.find(([name]) => !precedes(name))?.[1] ?? 0;
+    const suspended = trial.timeline.suspended ?? [];
+    const isStall = (at: number) =>
+      serving.some(([, from, until]) => at >= from && at < until - 1) && !suspended.some(([from, until]) => at + origin >= from - 1 && at + origin < until);
+    return main ? x.filter((at, index) => y[index] === 0 && isStall(at)).map((at) => ({ at, ink: context.look(trial.engine).ink })) : [];
+  });
+  return (plot) => {
+    const { ctx, bbox } = plot;
+    const [size, bottom] = [4 * devicePixelRatio, bbox.top + bbox.height];
+    ctx.save();
+    for (const { at, ink: name } of marks) {
+      const x = plot.valToPos(at, "x", true);
+      if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.fillStyle = ink(name);
+      ctx.beginPath();
+      ctx.moveTo(x, bottom - 2 * size);
+      ctx.lineTo(x - size, bottom);
+      ctx.lineTo(x + size, bottom);
+      ctx.fill();
+    }
+    ctx.restore();
+  };
+}
+
+const STALLS = " A triangle on the first chart's axis is a second in which no operation ended.";
 
 /** Where a trial was suspended: a band of warning, named once where there is room. */
 function suspensions(context: Context): (plot: uPlot) => void {
@@ -212,7 +243,7 @@ function readout(context: Context, holder: HTMLElement, shown: Line[]): (plot: u
 
 function panel(context: Context, shown: Panel, first: boolean, last: boolean, phases: Span[]): HTMLElement {
   const reading = h("div", { class: "readings" });
-  const head = h("div", { class: "panel-head" }, h("h3", {}, shown.title, h("span", { class: "unit" }, shown.unit)), reading);
+  const head = h("div", { class: "panel-head" }, h("h3", {}, shown.title, h("span", { class: "unit" }, shown.unit)), reading, saveButtons(context, `timeline-${shown.series}`, shown.title));
   const found = lines(context, shown);
   if (found.length === 0) {
     if (context.trials().length === 0) return h("div", { class: "panel", "data-series": shown.series }, head, h("p", { class: "nothing" }, "Every engine is hidden."));
@@ -222,29 +253,27 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   }
   const holder = h("div", { class: "chart", style: `height: ${shown.height}px` });
   const hooks = current().part === "run" ? phaseBands(phases, first) : first ? loadEnds(context) : {};
-  if (current().part === "run") hooks.draw = changePoints(context, shown.series).draw ?? [];
+  if (current().part === "run") hooks.draw = [...(changePoints(context, shown.series).draw ?? []), ...(first ? [stalls(context, found)] : [])];
   hooks.drawClear = [...(hooks.drawClear ?? []), suspensions(context)];
   hooks.setCursor = [readout(context, reading, found)];
   const end = Math.max(...phases.map(([, , to]) => to), 1);
-  requestAnimationFrame(() =>
-    chart(context, holder, found, {
-      height: shown.height,
-      above: first ? 22 : 8,
-      x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split) : "")), size: last ? 26 : 10 },
-      xRange: [0, end],
-      logarithmic: shown.logarithmic ?? false,
-      hooks,
-      sync: "timeline",
-    }),
-  );
+  chart(context, holder, found, {
+    height: shown.height,
+    above: first ? 22 : 8,
+    x: { incrs: TIMES, values: (_: uPlot, splits: number[]) => splits.map((split) => (last ? clock(split) : "")), size: last ? 26 : 10 },
+    xRange: [0, end],
+    logarithmic: shown.logarithmic ?? false,
+    hooks,
+    sync: "timeline",
+  });
   return h("div", { class: "panel", "data-series": shown.series }, head, holder);
 }
 
 /** Seconds between ticks. */
-const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
+export const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
 
 /** Minutes and seconds once seconds get long. */
-function clock(at: number): string {
+export function clock(at: number): string {
   if (at < 600) return `${tick(at)} s`;
   const rest = Math.round(at % 60);
   return rest ? `${Math.floor(at / 60)}:${String(rest).padStart(2, "0")}` : `${Math.floor(at / 60)} min`;
@@ -278,7 +307,7 @@ export function timelineSection(context: Context): HTMLElement {
   return section(
     "timeline",
     "Timeline",
-    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended} Drag to zoom, double-click to zoom out.`,
+    `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Drag to zoom, double-click to zoom out.`,
     switcher,
     ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
   );

@@ -1,35 +1,11 @@
-// The page in a real browser: a reader's clicks, both colour schemes, a phone,
-// paper. Needs a page (RUMBA_PAGE=FILE, from
-// `cargo run -p rumba-report --example sample -- FILE`), and skips without; `make web` makes one.
+// The page in a real browser: a reader's clicks, both colour schemes, a phone, paper.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { launch } from "../scripts/browser.mjs";
+import { opener, skip } from "./open.mjs";
 
-const page = process.env.RUMBA_PAGE;
-const skip = page ? false : "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE";
-
-let browser;
-before(async () => {
-  if (skip) return;
-  browser = await launch();
-});
-after(() => browser?.close());
-
-/** A page opened from disk, offline; errors of its script and requests fail the test that reads them. */
-async function open(options = {}, hash = "") {
-  const context = await browser.newContext({ offline: true, ...options });
-  const tab = await context.newPage();
-  const problems = [];
-  tab.on("pageerror", (error) => problems.push(error.message));
-  tab.on("request", (request) => {
-    if (!/^(file|data):/.test(request.url())) problems.push(`fetched ${request.url()}`);
-  });
-  await tab.goto(pathToFileURL(page).href + hash);
-  await tab.waitForSelector("#cost .figures");
-  await tab.waitForSelector("#timeline canvas");
-  return { tab, problems };
-}
+const { start, stop, open } = opener();
+before(start);
+after(stop);
 
 /** Charts are drawn in the frame after a choice; this waits for as many as there must be. */
 const charts = (tab, count) =>

@@ -1,26 +1,45 @@
 //! Writes a page (first argument) from synthetic results and prints its tables:
 //! for the development of the report only. No figure in it was measured.
-//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers.
+//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers, `suite` tests of a suite; `hour` is the largest page
+//! that must open at once, of which it tells how long it took to make.
 #[path = "../tests/report/support/mod.rs"]
 mod support;
 
-use support::synthetic::{BTREE, LSM, LSM_ZSTD, Plan, results, sample, servers};
+use std::time::Instant;
+
+use support::ladder::{hour, ladder, suite};
+use support::synthetic::{sample, servers};
 
 fn main() -> std::io::Result<()> {
-    let mut arguments = std::env::args_os().skip(1);
+    let mut arguments = std::env::args().skip(1);
     let file = arguments.next();
-    let results = match arguments.next() {
-        Some(which) if which == "servers" => servers(),
-        Some(_) => {
-            let plan = Plan { clients: &[1, 4, 16, 64], repeats: 2, loops: 12, loop_s: 120 };
-            results(&[LSM, LSM_ZSTD, BTREE], plan)
-        }
+    let which = arguments.next();
+    let results = match which.as_deref() {
+        Some("servers") => servers(),
+        Some("suite") => suite(),
+        Some("hour") => hour(),
+        Some(_) => ladder(),
         None => sample(),
     };
+    let began = Instant::now();
     let summary = support::compare::summarise(&results);
-    print!("{}", rumba_report::tables(&results, &summary, &rumba_report::TableOptions::default()));
+    let summarised = began.elapsed();
+    let page = rumba_report::html(&results, &summary);
+    let made = began.elapsed();
+    if which.as_deref() == Some("hour") {
+        println!(
+            "{} trials, {} intervals: summarised in {:.2} s, with the page {:.2} s, {:.2} MB",
+            results.trials.len(),
+            results.trials.iter().map(|trial| trial.intervals.len()).sum::<usize>(),
+            summarised.as_secs_f64(),
+            made.as_secs_f64(),
+            page.len() as f64 / 1e6
+        );
+    } else {
+        print!("{}", rumba_report::tables(&results, &summary, &rumba_report::TableOptions::default()));
+    }
     if let Some(file) = file {
-        std::fs::write(file, rumba_report::html(&results, &summary))?;
+        std::fs::write(file, page)?;
     }
     Ok(())
 }

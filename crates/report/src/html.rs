@@ -11,6 +11,9 @@ use rumba_core::warning::Warning;
 use serde::Serialize;
 
 use crate::flame::{Flame, Profile, flames};
+use crate::compact::compact;
+use crate::gauges::{Gauges, gauges};
+use crate::opening::{Opening, opening};
 use crate::server::in_server;
 use crate::tables::{ending, repeats_from};
 use crate::timeline::{Timeline, round, timeline};
@@ -38,6 +41,8 @@ struct PageData<'a> {
     /// Engines that keep no data: no measure for the others, and not drawn until asked for.
     keep_nothing: Vec<&'a str>,
     verdicts: Vec<Verdict>,
+    /// What the page says before it shows anything.
+    opening: Opening,
     /// What the repeats started from, behind their number: ` from one load of each engine`.
     repeats_from: String,
     metrics: Vec<MetricData<'a>>,
@@ -96,7 +101,11 @@ struct TrialData<'a> {
     run: &'a rumba_core::record::RunPlan,
     phases: Vec<PhaseData<'a>>,
     spectrum: BTreeMap<&'a str, Vec<(f64, f64)>>,
+    /// Types of operation whose spectrum ends where operations had not ended: how many.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    censored: BTreeMap<&'a str, u64>,
     timeline: Timeline,
+    gauges: Gauges,
 }
 
 #[derive(Serialize)]
@@ -143,6 +152,7 @@ pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], liv
         baseline: default_baseline(summary),
         keep_nothing: keep_nothing(summary),
         verdicts: verdicts(summary),
+        opening: opening(results, summary),
         repeats_from: repeats_from(summary),
         metrics: metrics_data(summary),
         trials: trials_data(results, summary),
@@ -156,7 +166,7 @@ pub fn page_data(results: &Results, summary: &Summary, profiles: &[Profile], liv
         };
         data.trials.iter_mut().filter(|trial| goes_on(trial.number)).for_each(|trial| trial.ended = None);
     }
-    serde_json::to_string(&data).expect("plain values with text keys always serialise")
+    compact(&data).expect("plain values with text keys always serialise")
 }
 
 fn page(name: &str, data: &str) -> String {
@@ -248,7 +258,9 @@ fn trial_data(trial: &Trial) -> TrialData<'_> {
         run: &plan.run,
         phases: record.phases.iter().map(phase_data).collect(),
         spectrum: spectrum(record),
+        censored: censored(record),
         timeline: timeline(&shown_intervals(trial)),
+        gauges: gauges(record),
     }
 }
 
@@ -264,24 +276,56 @@ fn shown(settings: &rumba_core::setting::Settings) -> BTreeMap<&str, String> {
     settings.0.iter().map(|(name, value)| (name.as_str(), value.to_string())).collect()
 }
 
+/// Debts are those of all loops together and of the drain: of single loops the gauges have them.
 fn phase_data(phase: &PhaseRecord) -> PhaseData<'_> {
+    let (debt_start, debt_end) = match phase.phase {
+        PhaseKind::Loop(_) => ([].as_slice(), [].as_slice()),
+        _ => (phase.debt_start.as_slice(), phase.debt_end.as_slice()),
+    };
     PhaseData {
         phase: phase.phase,
         seconds: round(phase.seconds),
         ops: phase.ops,
-        debt_start: &phase.debt_start,
-        debt_end: &phase.debt_end,
+        debt_start,
+        debt_end,
         checks: &phase.checks,
         promises: &phase.promises,
         recovery: phase.recovery.as_ref(),
     }
 }
 
-/// Per type of operation the spectrum over all loops, or of the last loop of a partial trial.
+/// Fewer operations beyond a percentile say nothing of it.
+const BEYOND: u64 = 10;
+
+/// All loops together, or the last loop of a partial trial.
+fn loops(record: &Record) -> Option<&PhaseRecord> {
+    record.phase(PhaseKind::Loops).or_else(|| record.loops().last())
+}
+
+/// Per type of operation the spectrum, as far as there are enough operations beyond a percentile, and none of them had
+/// not ended: what comes then was cut off.
 fn spectrum(record: &Record) -> BTreeMap<&str, Vec<(f64, f64)>> {
-    let Some(run) = record.phase(PhaseKind::Loops).or_else(|| record.loops().last()) else { return BTreeMap::new() };
-    let points = |op: &OpStats| op.spectrum.iter().map(|(percentile, ms)| (*percentile, round(*ms))).collect();
+    let Some(run) = loops(record) else { return BTreeMap::new() };
+    let points = |op: &OpStats| {
+        let least = BEYOND.max(not_ended(run, op)) as f64;
+        let timed = (op.count + op.errors + op.ended_late + op.open) as f64;
+        let is_known = |percentile: f64| (1.0 - percentile / 100.0) * timed >= least;
+        let known = op.spectrum.iter().filter(|(percentile, _)| is_known(*percentile));
+        known.map(|(percentile, ms)| (*percentile, round(*ms))).collect()
+    };
     run.op_types.iter().map(|(name, op)| (name.as_str(), points(op))).collect()
+}
+
+/// The types of which more had not ended than are asked for beyond a percentile.
+fn censored(record: &Record) -> BTreeMap<&str, u64> {
+    let Some(run) = loops(record) else { return BTreeMap::new() };
+    let of = run.op_types.iter().map(|(name, op)| (name.as_str(), not_ended(run, op)));
+    of.filter(|(_, count)| *count > BEYOND).collect()
+}
+
+/// Operations of a type that were open when the time was up, and arrivals that may have become one.
+fn not_ended(run: &PhaseRecord, op: &OpStats) -> u64 {
+    op.open + run.backlog.as_ref().map_or(0, |backlog| backlog.not_begun)
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 //! an engine.
 #![deny(missing_docs)]
 
+mod compact;
 mod flame;
 mod format;
+mod gauges;
 mod html;
 mod json;
+mod opening;
 mod server;
 mod tables;
 mod timeline;
@@ -16,5 +19,6 @@ mod written;
 pub use flame::Profile;
 pub use html::{LivePage, html, html_with, live_html, page_data};
 pub use json::{Document, json, schema};
+pub use opening::{Opening, opening};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};

@@ -21,6 +21,7 @@ use self::grid::{Footnotes, Grid};
 pub(crate) use self::notes::ending;
 use self::warnings::Warnings;
 use crate::format::{percent, several};
+use crate::opening::opening;
 use crate::verdict::{keeps_nothing, verdict_line};
 
 /// What can be chosen about the tables.
@@ -155,6 +156,12 @@ fn heading(results: &Results, summary: &Summary) -> String {
             _ => format!("medians of {fewest} to {most} repeats{}", repeats_from(summary)),
         };
         let _ = writeln!(text, "{repeats}");
+    }
+    if summary.rows.iter().any(|row| row.run.is_some()) {
+        let opening = opening(results, summary);
+        for line in opening.sentences().into_iter().chain([opening.conditions.as_str()]) {
+            let _ = writeln!(text, "{line}");
+        }
     }
     let line = verdict_line(summary);
     if !line.is_empty() {

@@ -3,5 +3,6 @@
 
 mod html;
 mod json;
+mod opening;
 mod support;
 mod tables;

@@ -1,4 +1,5 @@
 //! What the tests share: synthetic results, and the statistics over them.
 
 pub use rumba_statistics as compare;
+pub mod ladder;
 pub mod synthetic;

@@ -1,0 +1,398 @@
+//! What a reader is told first: what was found and how sure that is, what was not decided, and what to be careful of.
+//! It is made of the verdicts, and never says more than they do.
+
+use rumba_core::comparison::{Row, Summary};
+use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
+use rumba_core::record::{Status, TrialPart};
+use rumba_core::results::{Results, Trial};
+use rumba_core::units::show_bytes;
+use rumba_core::warning::{Rank, WARNINGS, Warning};
+use serde::Serialize;
+
+use crate::format::{RESOLUTION, counted, percent, ratio};
+use crate::tables::repeats_from;
+use crate::verdict::{default_baseline, keeps_nothing};
+
+/// A warning's text is cut behind so many characters, and of failed data sooner: the whole stands below.
+const LONGEST: usize = 240;
+const LONGEST_OF_DATA: usize = 120;
+
+/// Three sentences and a line of conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Opening {
+    /// What was found, and how sure that is.
+    pub found: String,
+    /// What was not decided, and what would decide it.
+    pub undecided: String,
+    /// What changes most how the figures are to be read.
+    pub careful: String,
+    /// Memory, storage and cache.
+    pub conditions: String,
+}
+
+impl Opening {
+    /// The sentences in their order.
+    pub fn sentences(&self) -> [&str; 3] {
+        [&self.found, &self.undecided, &self.careful]
+    }
+}
+
+/// What the results say at their largest number of clients, which is what the page shows first.
+pub fn opening(results: &Results, summary: &Summary) -> Opening {
+    let against = Against::of(results, summary);
+    Opening {
+        found: against.as_ref().map_or_else(|| alone(summary), Against::found),
+        undecided: against.as_ref().map_or_else(|| spread_alone(summary), Against::undecided),
+        careful: careful(results, summary),
+        conditions: conditions(results),
+    }
+}
+
+/// The engines over the baseline, at the largest number of clients.
+struct Against<'a> {
+    summary: &'a Summary,
+    baseline: &'a str,
+    clients: u32,
+    /// Every headline that can be told in a sentence.
+    judged: Vec<Judged<'a>>,
+    suite: bool,
+}
+
+/// One engine over the baseline in one metric.
+#[derive(Clone, Copy)]
+struct Judged<'a> {
+    row: &'a Row,
+    base: &'a Row,
+    ratio: &'a Ratio,
+    value: f64,
+    /// Whether both had the same memory, storage, cache and durability: what is found is then the engines' own.
+    alike: bool,
+}
+
+impl<'a> Against<'a> {
+    /// Nothing where there are no two engines to compare.
+    fn of(results: &Results, summary: &'a Summary) -> Option<Self> {
+        let clients = summary.clients().last().copied()?;
+        let baseline = default_baseline(summary)?;
+        let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
+        let mut judged = Vec::new();
+        for against in relative.rows.iter().filter(|row| row.clients == clients) {
+            let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
+            let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
+            let alike = had_alike(results, &row.engine, &base.engine);
+            let told = against.metrics.iter().filter(|ratio| HEADLINE_RUN.contains(&ratio.metric.as_str()));
+            judged.extend(told.filter_map(|ratio| {
+                let value = ratio.ratio.value().filter(|value| *value > 0.0)?;
+                let is_measurable =
+                    |row: &Row| row.run.as_ref()?.median(&ratio.metric).value().filter(|median| *median >= RESOLUTION);
+                is_measurable(row).and(is_measurable(base))?;
+                Some(Judged { row, base, ratio, value, alike })
+            }));
+        }
+        let suite = judged.iter().any(|judged| judged.row.test.is_some());
+        (!judged.is_empty()).then_some(Self { summary, baseline, clients, judged, suite })
+    }
+
+    fn found(&self) -> String {
+        let of = |changes: &[Change]| self.strongest(changes);
+        let repeats = self.repeats();
+        if self.suite {
+            return self.found_in_suite();
+        }
+        if let Some((first, second)) = of(&[Change::Better, Change::Worse]) {
+            return format!("{} ({repeats}): sure.", self.sentence(first, second));
+        }
+        if let Some((first, second)) = of(&[Change::SeenOnce]) {
+            return format!("Seen once, which decides nothing: {}.", self.sentence(first, second));
+        }
+        let same = self.judged.iter().find(|judged| judged.ratio.change == Change::Same);
+        match same {
+            Some(same) => format!(
+                "{} and {} are the same within 1% in {}, with {} ({repeats}): sure.",
+                same.row.engine,
+                self.baseline,
+                quantity(&same.ratio.metric),
+                self.with_clients()
+            ),
+            None => format!(
+                "Nothing is decided between {} and {}, with {} ({repeats}).",
+                self.baseline,
+                listed(self.engines()),
+                self.with_clients()
+            ),
+        }
+    }
+
+    /// The finding that lies farthest from one, of engines that had the same where there are such, and another of the
+    /// same engine in a different metric.
+    fn strongest(&self, changes: &[Change]) -> Option<(Judged<'a>, Option<Judged<'a>>)> {
+        let far = |judged: &&Judged<'a>| judged.value.ln().abs();
+        let among = || self.judged.iter().filter(|judged| changes.contains(&judged.ratio.change));
+        let farthest = |a: &&Judged<'a>, b: &&Judged<'a>| far(a).total_cmp(&far(b));
+        let first = *among().filter(|judged| judged.alike).max_by(farthest).or_else(|| among().max_by(farthest))?;
+        let others = || among().filter(|judged| judged.ratio.metric != first.ratio.metric);
+        let rate = others().find(|judged| judged.row.engine == first.row.engine && judged.ratio.metric == "ops_per_s");
+        let second = rate.or_else(|| others().filter(|judged| judged.row.engine == first.row.engine).max_by(farthest));
+        Some((first, second.copied()))
+    }
+
+    fn sentence(&self, first: Judged<'_>, second: Option<Judged<'_>>) -> String {
+        let engine = &first.row.engine;
+        let mut text = format!("{engine} {}", predicate(&first.ratio.metric, first.value, self.baseline));
+        if let Some(second) = second {
+            text += &format!(" and {}", predicate(&second.ratio.metric, second.value, "it"));
+        }
+        format!("{text}, with {}", self.with_clients())
+    }
+
+    /// Of a suite how many tests are faster or slower: one of them alone would be chosen for being extreme.
+    fn found_in_suite(&self) -> String {
+        let rates: Vec<&Judged> = self.judged.iter().filter(|judged| judged.ratio.metric == "ops_per_s").collect();
+        let sentences = self.engines().into_iter().map(|engine| {
+            let own = || rates.iter().filter(|judged| judged.row.engine_alone() == engine);
+            let count = |changes: &[Change]| own().filter(|judged| changes.contains(&judged.ratio.change)).count();
+            let not_told = count(&[Change::Undecided, Change::SeenOnce]);
+            format!(
+                "{engine} does more operations per second than {} in {} of {}, fewer in {}, the same within 1% in {}; {} \
+                 not decided",
+                self.baseline,
+                count(&[Change::Better]),
+                counted(own().count(), "test"),
+                count(&[Change::Worse]),
+                count(&[Change::Same]),
+                if not_told == 1 { "1 is".to_owned() } else { format!("{not_told} are") },
+            )
+        });
+        format!("With {}: {}.", self.with_clients(), sentences.collect::<Vec<_>>().join("; "))
+    }
+
+    fn undecided(&self) -> String {
+        let open = || self.judged.iter().filter(|judged| judged.ratio.change == Change::Undecided);
+        let place = |judged: &&Judged<'_>| HEADLINE_RUN.iter().position(|metric| *metric == judged.ratio.metric);
+        let Some(first) = open().min_by_key(place) else {
+            return if self.judged.iter().any(|judged| judged.ratio.change == Change::SeenOnce) {
+                "How far the next repeat would lie from what was seen is not known.".to_owned()
+            } else {
+                format!(
+                    "Every headline is decided against {}; each such verdict is wrong in at most 5 of 100 cases.",
+                    self.baseline
+                )
+            };
+        };
+        let metric = &first.ratio.metric;
+        let among = open().filter(|judged| judged.ratio.metric == *metric);
+        let (range, engine) = among
+            .flat_map(|judged| [judged.row, judged.base])
+            .filter_map(|row| Some((row.run.as_ref()?.metrics.get(metric)?.spread?.range, row.engine.as_str())))
+            .fold((0.0, ""), |widest, one| if one.0 > widest.0 { one } else { widest });
+        let what = capital(quantity(metric));
+        let moved = if engine.is_empty() {
+            format!("{what}: not decided")
+        } else {
+            format!("{what} moved by {} between repeats of {engine}: not decided", percent(range))
+        };
+        let between = format!(" between {} and {}", first.row.engine, first.base.engine);
+        let more = match first.ratio.more_repeats {
+            Some(more) => format!("; {} of each would probably decide", counted(more as usize, "more repeat")),
+            None => String::new(),
+        };
+        let rest = match open().count() - 1 {
+            0 => String::new(),
+            1 => " (1 other headline is not decided either)".to_owned(),
+            rest => format!(" ({rest} other headlines are not decided either)"),
+        };
+        format!("{moved}{between}{more}{rest}.")
+    }
+
+    fn engines(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for judged in &self.judged {
+            if !names.contains(&judged.row.engine_alone()) {
+                names.push(judged.row.engine_alone());
+            }
+        }
+        names
+    }
+
+    fn repeats(&self) -> String {
+        let counts = || self.judged.iter().flat_map(|judged| [judged.row, judged.base]).filter_map(repeats_of);
+        let (fewest, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+        let number = if fewest == most { counted(most, "repeat") } else { format!("{fewest} to {most} repeats") };
+        format!("{number}{}", repeats_from(self.summary))
+    }
+
+    fn with_clients(&self) -> String {
+        counted(self.clients as usize, "client")
+    }
+}
+
+/// Whether two engines were given the same of the host and promise the same.
+fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
+    let had = |name: &str| {
+        let trial = loops_of(results).find(|trial| trial.record.plan.engine.name == name)?;
+        let engine = &trial.record.plan.engine;
+        Some((&engine.limits, engine.cache, engine.durability.name()))
+    };
+    had(engine) == had(other)
+}
+
+/// The trials that run the mix: one that only loads may be spared the limits.
+fn loops_of(results: &Results) -> impl Iterator<Item = &Trial> {
+    results.trials.iter().filter(|trial| trial.record.plan.part != TrialPart::Load)
+}
+
+fn repeats_of(row: &Row) -> Option<usize> {
+    row.run.as_ref().map(|run| run.trials.len())
+}
+
+/// What is compared, as the subject of a sentence.
+fn quantity(metric: &str) -> &'static str {
+    match metric {
+        "ops_per_s" => "operations per second",
+        "wkb_per_op_with_drain" => "KB written per operation",
+        "reads_per_op" => "reads per operation",
+        "cpu_us_per_op_with_drain" => "CPU per operation",
+        _ => "size on disk",
+    }
+}
+
+/// `writes 33 times less per operation than innodb`.
+fn predicate(metric: &str, over: f64, baseline: &str) -> String {
+    let (verb, much, less, what) = match metric {
+        "ops_per_s" => ("does", "many", "fewer", " operations per second"),
+        "wkb_per_op_with_drain" => ("writes", "much", "less", " per operation"),
+        "reads_per_op" => ("makes", "many", "fewer", " reads per operation"),
+        "cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU per operation"),
+        _ => ("takes", "much", "less", " room on disk"),
+    };
+    let (amount, than) = match over {
+        over if over >= 2.0 => (format!("{} times as {much}", ratio(over)), "as"),
+        over if over > 1.0 => (format!("{} more", percent(over - 1.0)), "than"),
+        over if over > 0.5 => (format!("{} {less}", percent(1.0 - over)), "than"),
+        over => (format!("{} times {less}", ratio(1.0 / over)), "than"),
+    };
+    format!("{verb} {amount}{what} {than} {baseline}")
+}
+
+/// Where nothing can be compared: what the one engine did.
+fn alone(summary: &Summary) -> String {
+    let best = summary.rows.iter().rev().find_map(|row| Some((row, row.run.as_ref()?.median("ops_per_s").value()?)));
+    match best {
+        Some((row, rate)) => format!(
+            "{} did {rate:.0} operations per second with {}, the median of {}{}.",
+            row.engine,
+            counted(row.clients as usize, "client"),
+            counted(repeats_of(row).unwrap_or(0), "repeat"),
+            repeats_from(summary)
+        ),
+        None => "No engine ended a loop: there is nothing to tell.".to_owned(),
+    }
+}
+
+fn spread_alone(summary: &Summary) -> String {
+    let spread = |row: &Row| row.run.as_ref()?.metrics.get("ops_per_s")?.spread.map(|spread| spread.range);
+    match summary.rows.iter().rev().find_map(spread) {
+        Some(range) => format!("Its repeats lie {} apart; there is no other engine to compare with.", percent(range)),
+        None => "There is nothing to compare it with.".to_owned(),
+    }
+}
+
+/// What failed, else the worst warning.
+fn careful(results: &Results, summary: &Summary) -> String {
+    let unsound = summary.rows.iter().find_map(Row::why_unsound);
+    let failed = results.trials.iter().filter(|trial| matches!(trial.record.status, Status::Failed { .. })).count();
+    let mut told = Vec::new();
+    if let Some(unsound) = unsound {
+        told.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
+    }
+    if failed > 0 {
+        told.push(format!(
+            "{failed} of {} failed; nothing stands in their place",
+            counted(results.trials.len(), "trial")
+        ));
+    }
+    let (worst, kinds) = warnings(results, summary);
+    match worst {
+        Some((warning, engine)) => {
+            let engine = engine.map_or(String::new(), |engine| format!("{engine}: "));
+            let more = match kinds - 1 {
+                0 => String::new(),
+                1 => " (1 other kind of warning below)".to_owned(),
+                more => format!(" ({more} other kinds of warnings below)"),
+            };
+            told.push(format!("{engine}{}{more}", shortened(&warning.message, LONGEST)));
+        }
+        None if told.is_empty() => return "No warning changes what a figure means.".to_owned(),
+        None => {}
+    }
+    format!("Be careful: {}.", told.join("; "))
+}
+
+/// The worst warning that changes what a figure means, whom it is about, and how many kinds there are.
+fn warnings<'a>(results: &'a Results, summary: &'a Summary) -> (Option<(&'a Warning, Option<&'a str>)>, usize) {
+    let named = summary.remarks.iter().map(|remark| (&remark.warning, Some(remark.name.engine.as_str())));
+    let all = results.warnings.iter().map(|warning| (warning, None)).chain(named);
+    let place = |code: &str| WARNINGS.iter().position(|kind| kind.code == code).unwrap_or(WARNINGS.len());
+    let mut worth: Vec<_> = all.filter(|(warning, _)| warning.rank() < Rank::Note).collect();
+    worth.sort_by_key(|(warning, _)| (warning.rank(), place(&warning.code)));
+    let worst = worth.first().copied();
+    worth.dedup_by(|a, b| a.0.code == b.0.code);
+    (worst, worth.len())
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    let text = text.trim_end_matches('.');
+    match text.char_indices().nth(longest) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let kept = text[..end].rsplit_once(' ').map_or(&text[..end], |(kept, _)| kept);
+            format!("{} …", kept.trim_end_matches([';', ',', ':']))
+        }
+    }
+}
+
+/// `memory 371.0 MiB · storage fast-ssd · cache 160.0 MiB · durability sync`; what differs between engines stands side by side.
+fn conditions(results: &Results) -> String {
+    let distinct = |of: &dyn Fn(&rumba_core::engine::EngineConfig) -> String| {
+        let mut values: Vec<String> = Vec::new();
+        for trial in loops_of(results) {
+            let value = of(&trial.record.plan.engine);
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values.join(" / ")
+    };
+    if results.trials.is_empty() {
+        return String::new();
+    }
+    let host = |name: &str| results.conditions.get(name).map_or(String::new(), |value| format!(" ({value})"));
+    let memory = distinct(&|engine| {
+        let limit = engine.limits.memory_bytes.map(|bytes| show_bytes(bytes as f64));
+        limit.unwrap_or_else(|| format!("the host's{}", host("memory")))
+    });
+    let storage = distinct(&|engine| match &engine.limits.storage {
+        None => format!("the host's{}", host("filesystem")),
+        Some(limit) => match (&limit.tier, limit.iops.or(limit.read_iops)) {
+            (Some(tier), _) => tier.clone(),
+            (None, Some(iops)) => format!("{iops} operations/s"),
+            (None, None) => "a volume, not throttled".to_owned(),
+        },
+    });
+    let cache = distinct(&|engine| show_bytes(engine.cache as f64));
+    let durability = distinct(&|engine| engine.durability.name().to_owned());
+    format!("memory {memory} · storage {storage} · cache {cache} · durability {durability}")
+}
+
+fn listed(names: Vec<&str>) -> String {
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,132 @@
+//! What a reader is told first says what the verdicts say, and no more.
+
+use crate::support::compare::summarise;
+use crate::support::ladder::suite;
+use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
+use rumba_core::ratio::Change;
+use rumba_core::record::Status;
+use rumba_core::results::Results;
+use rumba_core::warning::Warning;
+use rumba_report::{Opening, opening};
+
+const FOUR: Plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 10 };
+
+fn told(results: &Results) -> Opening {
+    opening(results, &summarise(results))
+}
+
+#[test]
+fn what_is_decided_is_called_sure_with_its_factor_and_its_repeats() {
+    let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], FOUR));
+    assert!(found.starts_with("rocksdb.none writes "), "{found}");
+    assert!(found.contains(" times less per operation than wiredtiger.snappy and does "), "{found}");
+    assert!(
+        found.ends_with(
+            "more operations per second than it, with 16 clients (4 repeats, each from its own load): sure."
+        ),
+        "{found}"
+    );
+    assert!(undecided.starts_with("Every headline is decided against wiredtiger.snappy"), "{undecided}");
+}
+
+#[test]
+fn what_was_seen_once_is_not_called_sure() {
+    let Opening { found, undecided, .. } = told(&results(&[BTREE, LSM], Plan { repeats: 1, ..FOUR }));
+    assert!(found.starts_with("Seen once, which decides nothing: rocksdb.none writes "), "{found}");
+    assert!(!found.contains("sure"), "{found}");
+    assert_eq!(undecided, "How far the next repeat would lie from what was seen is not known.");
+}
+
+#[test]
+fn of_two_engines_that_are_one_nothing_is_found_but_that() {
+    const TWIN: Shape = Shape { name: "rocksdb.twin", ..LSM };
+    let results = results(&[LSM, TWIN], FOUR);
+    let Opening { found, undecided, .. } = told(&results);
+    assert!(found.contains("are the same within 1% in ") && !found.contains(" less "), "{found}");
+    assert!(undecided.contains(" between repeats of rocksdb.") && undecided.contains("not decided"), "{undecided}");
+}
+
+/// The sentence of a finding takes back nothing and adds nothing when repeats are drawn anew.
+#[test]
+fn nothing_is_called_sure_that_no_verdict_decides() {
+    for repeats in 1..=5 {
+        let results = results(&[LSM, COPY_ON_WRITE], Plan { repeats, ..FOUR });
+        let summary = summarise(&results);
+        let decided = summary.relative(LSM.name, COPY_ON_WRITE.name, 16).unwrap().metrics.iter();
+        let decided =
+            decided.filter(|ratio| ratio.headline && matches!(ratio.change, Change::Better | Change::Worse)).count();
+        let found = opening(&results, &summary).found;
+        assert_eq!(found.ends_with(": sure."), decided > 0, "{repeats} repeats: {found}");
+    }
+}
+
+/// Slow storage makes a difference that is not the engine's.
+#[test]
+fn engines_that_had_the_same_go_before_one_that_had_not() {
+    const FAR: Shape = Shape { name: "lmdb.slow", wkb_per_op: 900.0, ..COPY_ON_WRITE };
+    let with_memory_of_far = |mib: u64| {
+        let mut results = results(&[BTREE, LSM, FAR], FOUR);
+        for trial in &mut results.trials {
+            let engine = &mut trial.record.plan.engine;
+            engine.durability = rumba_core::engine::Durability::NoSync;
+            engine.limits.memory_bytes = Some(if engine.name == FAR.name { mib << 20 } else { 512 << 20 });
+        }
+        told(&results)
+    };
+    let found = with_memory_of_far(512).found;
+    assert!(found.starts_with("lmdb.slow writes "), "{found}");
+    let Opening { found, conditions, .. } = with_memory_of_far(64);
+    assert!(found.starts_with("rocksdb.none writes "), "{found}");
+    assert!(conditions.starts_with("memory 512.0 MiB / 64.0 MiB · "), "{conditions}");
+}
+
+#[test]
+fn of_a_suite_tests_are_counted_and_none_is_picked_out() {
+    let Opening { found, .. } = told(&suite());
+    assert_eq!(
+        found,
+        "With 16 clients: innodb.other does more operations per second than innodb in 1 of 3 tests, fewer in 1, the same \
+         within 1% in 0; 1 is not decided."
+    );
+}
+
+#[test]
+fn what_failed_is_said_before_the_worst_warning() {
+    let careful = told(&sample()).careful;
+    assert!(careful.starts_with("Be careful: 1 of 16 trials failed; nothing stands in their place"), "{careful}");
+    let mut few = results(&[BTREE, LSM], FOUR);
+    few.warnings = vec![
+        Warning::new("turbo-on", "clocks differ", "switch it off"),
+        Warning::new("verification-failed", "the data was inconsistent", "look at it"),
+    ];
+    let careful = told(&few).careful;
+    assert!(careful.starts_with("Be careful: the data was inconsistent"), "{careful}");
+}
+
+#[test]
+fn a_long_warning_is_cut_at_a_word_and_not_behind_a_comma() {
+    let mut long = results(&[BTREE, LSM], FOUR);
+    let text = "so many words, ".repeat(40);
+    long.warnings = vec![Warning::new("verification-failed", text.as_str(), "look at it")];
+    let careful = told(&long).careful;
+    assert!(
+        careful.contains("so many words … (") || careful.contains("words, so … (") || careful.contains("so many … ("),
+        "{careful}"
+    );
+    assert!(careful.chars().count() < 400, "{careful}");
+}
+
+#[test]
+fn one_engine_alone_and_none_are_told_of_as_such() {
+    let Opening { found, undecided, conditions, .. } = told(&results(&[LSM], FOUR));
+    assert!(found.starts_with("rocksdb.none did ") && found.contains("the median of 4 repeats"), "{found}");
+    assert!(undecided.contains("no other engine to compare with"), "{undecided}");
+    assert_eq!(conditions, "memory the host's · storage the host's (ext4) · cache 160.0 MiB · durability no-sync");
+    let mut none = results(&[LSM], FOUR);
+    for trial in &mut none.trials {
+        trial.record.status = Status::Interrupted;
+        trial.record.phases.clear();
+        trial.intervals.clear();
+    }
+    assert_eq!(told(&none).found, "No engine ended a loop: there is nothing to tell.");
+}

@@ -1,0 +1,99 @@
+//! Made-up ladders of clients: with counters of what was written and waited for, and as long as an hour.
+#![allow(dead_code)]
+
+use rumba_core::engine::Gauge;
+use rumba_core::record::PhaseKind;
+use rumba_core::results::Results;
+
+use super::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, SERVER_LSM, Shape, results};
+
+/// A counter, and by how much it grows with each operation: KB, or microseconds at one client.
+type Grows = (&'static str, f64);
+
+const OF_BTREE: &[Grows] = &[
+    ("written_redo_bytes", 2.1 * 1024.0),
+    ("written_doublewrite_bytes", 4.4 * 1024.0),
+    ("written_pages_bytes", 4.6 * 1024.0),
+    ("written_binlog_bytes", 0.4 * 1024.0),
+    ("waited_row_locks_us", 18.0),
+    ("waited_index_us", 4.0),
+];
+const OF_LSM: &[Grows] = &[
+    ("written_wal_bytes", 0.16 * 1024.0),
+    ("written_flush_bytes", 0.14 * 1024.0),
+    ("written_compaction_bytes", 0.3 * 1024.0),
+    ("written_compaction_level1_bytes", 0.18 * 1024.0),
+    ("written_compaction_level2_bytes", 0.1 * 1024.0),
+    ("waited_stalls_us", 2.5),
+];
+
+const SEVENTH: Shape = Shape { name: "innodb.4k", ops_per_s: 15_200.0, wkb_per_op: 7.1, ..SERVER_BTREE };
+const EIGHTH: Shape = Shape { name: "myrocks.none", ops_per_s: 13_300.0, size: 1540.0 * 1024.0 * 1024.0, ..SERVER_LSM };
+
+/// Three engines, four repeats: one offered a rate that it does not reach with few clients.
+pub fn ladder() -> Results {
+    let plan = Plan { clients: &[1, 4, 16, 64], repeats: 4, loops: 3, loop_s: 40 };
+    let mut results = results(&[SERVER_BTREE, SERVER_LSM, COPY_ON_WRITE], plan);
+    count(&mut results);
+    for trial in results.trials.iter_mut().filter(|trial| trial.record.plan.engine.name == SERVER_LSM.name) {
+        trial.record.plan.run.rate = Some(9_000.0);
+    }
+    results
+}
+
+/// Two engines in three tests of a suite: the second is faster in one of them, slower in another.
+pub fn suite() -> Results {
+    let plan = Plan { clients: &[16], repeats: 4, loops: 2, loop_s: 20 };
+    let tests = [("point-query", 1.3), ("distinct-pk", 1.0), ("read-only-100", 0.8)];
+    let mut all: Option<Results> = None;
+    for (test, factor) in tests {
+        let faster = Shape { ops_per_s: SERVER_BTREE.ops_per_s * factor, name: "innodb.other", ..SERVER_BTREE };
+        let mut own = results(&[SERVER_BTREE, faster], plan);
+        for trial in &mut own.trials {
+            let name = &mut trial.record.plan.engine.name;
+            *name = format!("{name}/{test}");
+            trial.record.plan.test = Some(test.to_owned());
+        }
+        match &mut all {
+            None => all = Some(own),
+            Some(all) => all.trials.extend(own.trials),
+        }
+    }
+    let mut all = all.unwrap_or_else(ladder);
+    for (number, trial) in (1..).zip(&mut all.trials) {
+        trial.record.plan.number = number;
+    }
+    all
+}
+
+/// An hour of loops of eight engines at eleven numbers of clients, an interval each second.
+pub fn hour() -> Results {
+    let plan = Plan { clients: &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024], repeats: 1, loops: 12, loop_s: 300 };
+    let shapes = [LSM, LSM_ZSTD, BTREE, COPY_ON_WRITE, SERVER_BTREE, SERVER_LSM, SEVENTH, EIGHTH];
+    let mut results = results(&shapes, plan);
+    count(&mut results);
+    results
+}
+
+/// Counters that grow with the operations of each phase, and waits with the clients as well.
+fn count(results: &mut Results) {
+    for trial in &mut results.trials {
+        let grows = match trial.record.plan.engine.engine.as_str() {
+            "innodb" => OF_BTREE,
+            "rocksdb" | "myrocks" => OF_LSM,
+            _ => continue,
+        };
+        let clients = f64::from(trial.record.plan.clients);
+        let mut values = vec![0.0; grows.len()];
+        for phase in &mut trial.record.phases {
+            // All loops together are no further time.
+            if phase.phase != PhaseKind::Loops {
+                for (value, (name, per_op)) in values.iter_mut().zip(grows) {
+                    let factor = if name.starts_with("waited") { clients.sqrt() } else { 1.0 };
+                    *value += phase.ops as f64 * per_op * factor;
+                }
+            }
+            phase.counters = grows.iter().zip(&values).map(|((name, _), value)| Gauge::new(*name, *value)).collect();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+// Where the bytes went: what each engine says that it wrote for what, one bar for each.
+
+import { warningsAbout } from "./conditions";
+import type { Context } from "./context";
+import { type Row, value } from "./data";
+import { h, section } from "./dom";
+import { marker } from "./look";
+import { saveButtons } from "./picture";
+import { type Bar, type Segment, stack } from "./stack";
+
+/** Kinds that are a part of another without saying so in their name (docs/engines). */
+const PART_OF: Record<string, string> = {
+  checkpointer: "pages",
+  background_writer: "pages",
+  backends: "pages",
+  checkpoint: "blocks",
+};
+/** A rest below this share of its whole is rounding. */
+const ROUNDING = 0.01;
+const RULE = /^([a-z][a-z0-9_]*)_kb_per_op$/;
+
+/** The kind that this one is a part of, among those that were counted. */
+function whole(kind: string, kinds: string[]): string | undefined {
+  const named = kinds.filter((other) => other !== kind && kind.startsWith(`${other}_`)).sort((a, b) => b.length - a.length)[0];
+  const other = PART_OF[kind];
+  // `compaction_level2` is a level of `compaction`.
+  return named ?? (other !== undefined && kinds.includes(other) ? other : undefined);
+}
+
+export const words = (kind: string) => kind.replaceAll("_", " ").replace(/level(\d)/, "level $1");
+
+/** What was written, no byte twice: parts in place of their whole, and what the parts leave of it. */
+export function segments(row: Row): Segment[] {
+  const counted = Object.entries(row.run?.metrics ?? {}).flatMap(([metric, figure]) => {
+    const kind = RULE.exec(metric)?.[1];
+    const median = value(figure.median);
+    return kind !== undefined && median !== null && median > 0 ? [{ kind, value: median }] : [];
+  });
+  const kinds = counted.map(({ kind }) => kind);
+  return counted.flatMap(({ kind, value }) => {
+    const parts = counted.filter((other) => whole(other.kind, kinds) === kind);
+    if (parts.length === 0) return [{ kind: words(kind), value }];
+    const rest = value - parts.reduce((sum, part) => sum + part.value, 0);
+    return rest > value * ROUNDING ? [{ kind: `${words(kind)}, other`, value: rest }] : [];
+  });
+}
+
+export function bytesSection(context: Context): HTMLElement | null {
+  const rows = context.rows().filter((row) => row.run !== null && context.shown(row.engine));
+  const all = rows.map((row) => ({ row, parts: segments(row) }));
+  const counting = all.filter(({ parts }) => parts.length > 0);
+  if (counting.length === 0) return null;
+  const bars = counting.map(({ row, parts }): Bar => {
+    const device = value(row.run?.metrics["wkb_per_op_with_drain"]?.median);
+    return {
+      head: h("span", { class: "engine" }, marker(context.look(row.engine)), row.engine),
+      segments: parts,
+      mark: device === null ? undefined : { value: device, name: "the device wrote" },
+    };
+  });
+  const silent = all.filter(({ row, parts }) => parts.length === 0 && context.keepsData(row.engine)).map(({ row }) => row.engine);
+  return section(
+    "bytes",
+    "Where the bytes went",
+    "What each engine wrote for what, by its own counters, drain charged; the line across a bar is what the device wrote. A bar that ends before it leaves out what the engine does not count: the file system's journal, metadata, others' writes.",
+    warningsAbout(context, ["wkb_per_op_with_drain"]),
+    saveButtons(context, "bytes", "where the bytes went"),
+    stack("KB written per operation by what they were written for", "engine", "KB written per operation, less is better", bars),
+    silent.length > 0 && h("p", { class: "about" }, `Counts nothing of this: ${silent.join(", ")}.`),
+  );
+}

@@ -1,0 +1,54 @@
+// Contention: what clients waited for in the engines, over the number of clients.
+
+import type { Context } from "./context";
+import { type Row, value } from "./data";
+import { h, section } from "./dom";
+import { counted, percent, significant } from "./format";
+import { marker } from "./look";
+import { saveButtons } from "./picture";
+import { type Bar, stack } from "./stack";
+import { words } from "./bytes";
+
+const RULE = /^([a-z][a-z0-9_]*)_wait_us_per_op$/;
+
+function waits(row: Row): { kind: string; value: number }[] {
+  return Object.entries(row.run?.metrics ?? {}).flatMap(([metric, figure]) => {
+    const kind = RULE.exec(metric)?.[1];
+    const median = value(figure.median);
+    return kind !== undefined && median !== null && median > 0 ? [{ kind: words(kind), value: median }] : [];
+  });
+}
+
+/** How much of an operation's time was waited, and how many were tried again. */
+function note(row: Row, waited: number): string {
+  const rate = value(row.run?.metrics["ops_per_s"]?.median);
+  const retries = value(row.run?.metrics["retries_per_op"]?.median) ?? 0;
+  // In a closed loop each client is in an operation all the time.
+  const share = rate ? (waited * rate) / (row.clients * 1e6) : null;
+  const told = [share !== null && share >= 0.0005 && share <= 1 ? `${percent(share)} of the time` : "", retries > 0 ? `${significant(retries)} retries/op` : ""];
+  return told.filter(Boolean).join(", ");
+}
+
+export function contentionSection(context: Context): HTMLElement | null {
+  const rows = context.data.summary.rows.filter((row) => row.run !== null && context.shown(row.engine));
+  const waiting = rows.filter((row) => waits(row).length > 0 || (value(row.run?.metrics["retries_per_op"]?.median) ?? 0) > 0);
+  if (waiting.length === 0) return null;
+  const engines = context.engines.filter((engine) => waiting.some((row) => row.engine === engine));
+  const bars = engines.flatMap((engine) =>
+    rows.filter((row) => row.engine === engine).map((row): Bar => {
+      const parts = waits(row);
+      return {
+        head: h("span", { class: "engine" }, marker(context.look(engine)), `${engine}, ${counted(row.clients, "client")}`),
+        segments: parts,
+        note: note(row, parts.reduce((sum, part) => sum + part.value, 0)),
+      };
+    }),
+  );
+  return section(
+    "contention",
+    "What was waited for",
+    "Time that clients waited within the engine, by its own counters, all clients together. An engine that counts no waits shows its retries alone: transactions that were rolled back and tried again.",
+    saveButtons(context, "contention", "what was waited for"),
+    stack("microseconds waited per operation by what for", "engine, clients", "µs waited per operation, less is better", bars),
+  );
+}

@@ -1,0 +1,48 @@
+// Metrics in words, with their unit and which way is better.
+
+import type { Context } from "./context";
+
+const WORDS: Record<string, string> = {
+  ops_per_s: "operations per second",
+  wkb_per_op: "written per operation",
+  wkb_per_op_with_drain: "written per operation, with the drain",
+  proc_wkb_per_op: "written by the process per operation",
+  rkb_per_op: "read per operation",
+  reads_per_op: "reads per operation",
+  writes_per_op: "writes per operation",
+  cpu_us_per_op: "CPU per operation",
+  cpu_us_per_op_with_drain: "CPU per operation, with the drain",
+  host_cpu_us_per_op: "CPU of the host per operation",
+  server_cpu_us_per_op: "CPU of the server per operation",
+  client_cpu_us_per_op: "CPU of the clients per operation",
+  size_bytes: "size on disk",
+  rss_bytes: "resident memory",
+  retries_per_op: "retries per operation",
+  host_cpu_percent: "CPU of the host",
+};
+
+/** `99th percentile of get_node`, `KB written per operation`; other metrics by their stable name. */
+export function metricName(metric: string): string {
+  const percentile = /^(.+)\.p99_ms$/.exec(metric)?.[1];
+  if (percentile !== undefined) return `99th percentile of ${percentile}`;
+  return WORDS[metric] ?? metric;
+}
+
+export function isBytes(context: Context, metric: string): boolean {
+  return context.unit(metric) === "B";
+}
+
+/** `KB/op, less is better`. */
+export function unitAndDirection(context: Context, metric: string): string {
+  const unit = metric.endsWith(".p99_ms") ? "ms" : context.unit(metric);
+  const better = metric.endsWith(".p99_ms") ? "less" : context.better(metric);
+  // Sizes stand with their own unit.
+  const words = [unit === "B" ? "" : unit, better === "neither" ? "" : `${better} is better`];
+  return words.filter(Boolean).join(", ");
+}
+
+/** As a heading: words begin with a capital, stable names stay as they are. */
+export function metricTitle(metric: string): string {
+  const name = metricName(metric);
+  return name === metric ? name : name.charAt(0).toUpperCase() + name.slice(1);
+}

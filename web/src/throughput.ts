@@ -1,0 +1,73 @@
+// Throughput against latency: what a rate costs in time, and where more is offered than served.
+
+import { type Line, chart } from "./chart";
+import { warningsAbout } from "./conditions";
+import type { Context } from "./context";
+import { type Row, type Trial, value } from "./data";
+import { choice, h, section } from "./dom";
+import { tick } from "./format";
+import { saveButtons } from "./picture";
+import { choose, current } from "./state";
+
+const PERCENTILES = [
+  { name: "p50_ms", title: "Median" },
+  { name: "p99_ms", title: "99th percentile" },
+  { name: "p999_ms", title: "99.9th percentile" },
+] as const;
+
+/** Below this share of what was offered the rate was missed: as the warning `target-missed` has it. */
+const MISSED = 0.95;
+
+function missed(row: Row, trial: Trial | undefined, rate: number): boolean {
+  const offered = trial?.clients === row.clients ? trial.run.rate : null;
+  return offered !== null && offered !== undefined && rate < MISSED * offered;
+}
+
+/** One point for each number of clients, in their order. */
+function lines(context: Context, op: string, percentile: string): Line[] {
+  const rows = context.data.summary.rows.filter((row) => row.run !== null && context.shown(row.engine));
+  return [...new Set(rows.map(({ engine }) => engine))].flatMap((engine) => {
+    const trials = context.data.trials.filter((trial) => trial.engine === engine);
+    const [trial] = trials;
+    const points = rows.filter((row) => row.engine === engine).flatMap((row) => {
+      const rate = value(row.run?.metrics["ops_per_s"]?.median);
+      const time = value(row.run?.op_types[op]?.response[percentile]?.median);
+      if (rate === null || time === null || time <= 0) return [];
+      const hollow = missed(row, trials.find(({ clients }) => clients === row.clients), rate);
+      return [{ x: rate, y: time, hollow, name: String(row.clients) }];
+    });
+    if (!trial || points.length === 0) return [];
+    const column = <K extends keyof (typeof points)[number]>(key: K) => points.map((point) => point[key]);
+    return [{ trial, main: true, joined: true, x: column("x"), y: column("y"), hollow: column("hollow"), names: column("name") }];
+  });
+}
+
+export function throughputSection(context: Context): HTMLElement | null {
+  const ops = [...new Set(context.data.summary.rows.flatMap((row) => Object.keys(row.run?.op_types ?? {})))].sort();
+  if (ops.length === 0) return null;
+  const { op } = current();
+  const panels = PERCENTILES.flatMap(({ name, title }) => {
+    const found = lines(context, op, name);
+    if (found.length === 0) return [];
+    const holder = h("div", { class: "chart", style: "height: 230px" });
+    const most = Math.max(...found.flatMap(({ x }) => x));
+    chart(context, holder, found, {
+      height: 230,
+      x: { values: (_, splits) => splits.map((split) => tick(split)) },
+      xRange: [0, most * 1.12],
+      logarithmic: true,
+    });
+    const head = h("div", { class: "panel-head" }, h("h3", {}, title, h("span", { class: "unit" }, "ms, logarithmic, less is better")), saveButtons(context, `throughput-${name}`, title));
+    return [h("div", { class: "panel" }, head, holder, h("p", { class: "axis" }, "operations per second, all types; more is better →"))];
+  });
+  if (panels.length === 0) return null;
+  const operation = choice("operation", ops.map((name) => ({ value: name, text: name })), op, (chosen) => choose({ op: chosen }));
+  return section(
+    "throughput",
+    "Throughput and response time",
+    "Which rate is had at which response time: medians of the repeats, the number of clients beside each point, joined in the order of clients. A hollow point is one whose offered rate was missed by more than 5%: its times grow for as long as it runs.",
+    warningsAbout(context, ["p99_ms"]),
+    operation,
+    h("div", { class: "thirds" }, ...panels),
+  );
+}

@@ -1,0 +1,96 @@
+// The verdicts: the change with its interval over the repeats, the noise, and what would decide.
+
+import type { Context } from "./context";
+import { type Change, type Figure, type Ratio, type Row, alone, value } from "./data";
+import { h, scrolling, section } from "./dom";
+import { bytes, measured, milliseconds, percent, ratio as shown } from "./format";
+import { marker } from "./look";
+import { isBytes, metricName, unitAndDirection } from "./names";
+import { saveButtons } from "./picture";
+import { choose, current } from "./state";
+
+const WORDS: Record<Change, string> = { better: "better", worse: "worse", same: "the same", differs: "differs", undecided: "not decided", "seen-once": "seen once" };
+/** Beyond tenfold a factor is easier to read than a percentage. */
+const TENFOLD = 10;
+
+/** `+8.0%`, `−95.5%`, `×14.2`. */
+export function changed(factor: number): string {
+  if (factor >= TENFOLD) return `×${shown(factor)}`;
+  const share = (factor - 1) * 100;
+  const digits = Math.abs(share) < 100 ? 1 : 0;
+  const text = Math.abs(share).toFixed(digits);
+  if (Number(text) === 0) return `${(0).toFixed(digits)}%`;
+  return `${share < 0 ? "−" : "+"}${text}%`;
+}
+
+function figureOf(row: Row | undefined, metric: string): Figure | undefined {
+  const op = /^(.+)\.p99_ms$/.exec(metric)?.[1];
+  return op === undefined ? row?.run?.metrics[metric] : row?.run?.op_types[op]?.response["p99_ms"];
+}
+
+/** A cell that a narrow screen names by its column. */
+const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", { "data-head": head }, ...content);
+
+function line(context: Context, base: Row, row: Row, judged: Ratio, first: boolean, lines: number): HTMLElement {
+  const figures = [figureOf(base, judged.metric), figureOf(row, judged.metric)];
+  const show = (number: number) => (judged.metric.endsWith(".p99_ms") ? milliseconds(number) : isBytes(context, judged.metric) ? bytes(number) : measured(number));
+  const medians = figures.map((figure, index) => {
+    const median = value(figure?.median);
+    return named([base.engine, row.engine][index] ?? "", median === null ? "–" : show(median));
+  });
+  const [factor, low, high] = [value(judged.ratio), value(judged.low), value(judged.high)];
+  const noise = figures.flatMap((figure) => (figure?.spread ? [figure.spread.range] : []));
+  const counts = [base, row].map(({ run }) => run?.trials.length ?? 0);
+  return h(
+    "tr",
+    {},
+    first && h("th", { scope: "rowgroup", rowspan: String(lines), class: "op" }, h("span", { class: "engine" }, marker(context.look(row.engine)), row.engine)),
+    h("th", { scope: "row", class: "of" }, metricName(judged.metric), h("span", { class: "unit" }, unitAndDirection(context, judged.metric))),
+    ...medians,
+    named("change", factor === null ? "–" : changed(factor), low !== null && high !== null && h("span", { class: "unit" }, `${changed(low)} to ${changed(high)}`)),
+    h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, WORDS[judged.change], !judged.headline && h("span", { class: "unit" }, "not a headline")),
+    named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
+    named("repeats", counts.join(" and ")),
+    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, judged.change === "undecided" ? (judged.more_repeats === null ? "no number would" : String(judged.more_repeats)) : judged.change === "seen-once" ? "not known" : "–"),
+  );
+}
+
+export function verdictsSection(context: Context): HTMLElement | null {
+  const { baseline, clients, judged: which } = current();
+  const against = (context.data.summary.relative ?? []).find((relative) => relative.baseline === baseline);
+  const bodies = context.rows().filter((row) => alone(row) !== baseline).flatMap((row) => {
+    const found = against?.rows.find((other) => other.engine === row.engine && other.clients === clients);
+    const base = context.rows().find((other) => alone(other) === baseline && other.test === row.test);
+    const ratios = (found?.metrics ?? []).filter(({ headline }) => which === "all" || headline);
+    if (!base || ratios.length === 0) return [];
+    const why = found?.unsound;
+    const note = why ? [h("tr", {}, h("td", { class: "text alarm", colspan: "9" }, `Nothing is decided: ${why}`))] : [];
+    return [h("tbody", {}, ...ratios.map((ratio, index) => line(context, base, row, ratio, index === 0, ratios.length)), ...note)];
+  });
+  if (bodies.length === 0) return null;
+  const heads: [string, string, boolean][] = [
+    ["engine", "", true],
+    ["metric", "", true],
+    [baseline, "median", false],
+    ["the engine", "median", false],
+    ["change", "95% interval", false],
+    ["verdict", "", true],
+    ["noise", "largest over smallest", false],
+    ["repeats", "of both", false],
+    ["more repeats", "would decide", false],
+  ];
+  const head = h("tr", {}, ...heads.map(([text, unit, left]) => h("th", { scope: "col", class: left ? "text" : "" }, text, unit !== "" && h("span", { class: "unit" }, unit))));
+  const switcher = h(
+    "div",
+    { class: "switch", role: "group", "aria-label": "which verdicts" },
+    ...(["headline", "all"] as const).map((kind) => h("button", { type: "button", "aria-pressed": String(which === kind), click: () => choose({ judged: kind }) }, kind === "all" ? "all metrics" : "headlines")),
+  );
+  return section(
+    "verdicts",
+    "Verdicts",
+    `What the repeats say against ${baseline}, by an exact test. Each verdict of a headline is wrong in at most 5 of 100 cases; those of all other metrics bear a false discovery rate of 5% together. How many more repeats of each engine would decide is reckoned from the noise seen.`,
+    saveButtons(context, "verdicts", "the verdicts"),
+    switcher,
+    scrolling("verdicts", h("table", { class: "verdict-table latency" }, h("thead", {}, head), ...bodies)),
+  );
+}

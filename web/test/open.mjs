@@ -1,0 +1,42 @@
+// Opens pages for the tests. They need one (RUMBA_PAGE=FILE, from
+// `cargo run -p rumba-report --example sample -- FILE`), and skip without; `make web` makes it, and beside it
+// `ladder.html`, `suite.html` and `hour.html` (the same command with a second argument).
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { launch } from "../scripts/browser.mjs";
+
+export const page = process.env.RUMBA_PAGE;
+export const skip = page ? false : "no page: RUMBA_PAGE=FILE, from cargo run -p rumba-report --example sample -- FILE";
+
+/** A page of another kind, beside the first. */
+export function beside(kind) {
+  const file = join(dirname(page ?? ""), `${kind}.html`);
+  const missing = `no page: ${kind}.html beside RUMBA_PAGE, from cargo run -p rumba-report --example sample -- FILE ${kind}`;
+  return { file, skip: page && existsSync(file) ? false : missing };
+}
+
+/** One browser for the tests of a file. */
+export function opener() {
+  let browser;
+  return {
+    async start() {
+      if (!skip) browser = await launch();
+    },
+    stop: () => browser?.close(),
+    /** A page opened from disk, offline; errors of its script and requests fail the test that reads them. */
+    async open(options = {}, hash = "", file = page) {
+      const context = await browser.newContext({ offline: true, ...options });
+      const tab = await context.newPage();
+      const problems = [];
+      tab.on("pageerror", (error) => problems.push(error.message));
+      tab.on("request", (request) => {
+        if (!/^(file|data|blob):/.test(request.url())) problems.push(`fetched ${request.url()}`);
+      });
+      await tab.goto(pathToFileURL(file).href + hash);
+      await tab.waitForSelector("#cost .figures");
+      await tab.waitForSelector("#timeline canvas");
+      return { tab, problems };
+    },
+  };
+}
