@@ -136,7 +136,7 @@ fn a_warmup_that_ends_when_the_engine_is_steady_is_not_known_before_one_has_ende
 
 #[test]
 fn words_say_how_long_and_until_when() {
-    let now: jiff::Zoned = "2026-03-04T16:30:00+00:00[UTC]".parse().unwrap();
+    let now = "2026-03-04T16:30:00Z".parse::<jiff::Timestamp>().unwrap().to_zoned(jiff::tz::TimeZone::UTC);
     let words = |seconds, is_whole| Left { seconds, is_whole }.words(&now);
     assert_eq!(words(0.2, true), "");
     assert_eq!(words(719.0, true), "about 12m left, until 16:42");
