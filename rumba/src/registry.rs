@@ -14,6 +14,7 @@ pub fn engines() -> Vec<Box<dyn Engine>> {
         Box::new(rumba_engine_lmdb::Lmdb),
         Box::new(rumba_engine_sqlite::Sqlite),
         Box::new(rumba_engine_bf_tree::BfTree),
+        Box::new(rumba_engine_fractal_tree::FractalTree),
         Box::new(rumba_engine_mysql::MySqlEngine::INNODB),
         Box::new(rumba_engine_mysql::MySqlEngine::MYROCKS),
         Box::new(rumba_engine_mysql::MySqlEngine::TOKUDB),

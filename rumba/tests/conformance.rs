@@ -3,6 +3,10 @@
 //! the catalogue.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 #[path = "common/conforms.rs"]
 mod conforms;
 #[allow(dead_code)] // Of it, the engines alone are wanted here.
@@ -10,15 +14,36 @@ mod conforms;
 mod registry;
 
 use conforms::{config, conforms};
-use rumba_core::engine::{Asked, Durability, Form};
+use rumba_core::engine::{Asked, Durability, Engine, Form};
+
+/// Those whose library somebody has to bring, each with a test of its own.
+const BROUGHT: [&str; 1] = ["fractal-tree"];
+
+/// The engines that keep their data and run in the process, of those for which `which` holds by name.
+fn engines(which: impl Fn(&str) -> bool) -> Vec<Box<dyn Engine>> {
+    let mut engines = registry::engines();
+    engines.retain(|engine| {
+        let info = engine.info();
+        info.keeps_data && info.form != Form::Server && which(info.name)
+    });
+    engines
+}
 
 #[test]
 fn every_engine_conforms() {
-    let mut engines = registry::engines();
-    engines.retain(|engine| engine.info().keeps_data && engine.info().form != Form::Server);
+    conform(&engines(|name| !BROUGHT.contains(&name)));
+}
+
+#[test]
+#[needs(FractalTree)]
+fn the_fractal_tree_conforms() {
+    conform(&engines(|name| name == BROUGHT[0]));
+}
+
+fn conform(engines: &[Box<dyn Engine>]) {
     assert!(!engines.is_empty());
     std::thread::scope(|scope| {
-        for engine in &engines {
+        for engine in engines {
             scope.spawn(|| {
                 let availability = engine.availability(Asked::default());
                 assert!(availability.missing.is_none(), "{}: {:?}", engine.info().name, availability.missing);

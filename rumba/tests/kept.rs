@@ -64,6 +64,12 @@ fn repeats_of_embedded_engines_start_from_one_load_and_verify() {
 }
 
 #[test]
+#[needs(FractalTree)]
+fn repeats_of_the_fractal_tree_start_from_one_load_and_verify() {
+    assert_repeats_from_one_load(&Place::new(), &["fractal-tree"], &[]);
+}
+
+#[test]
 #[needs(MariaDb, MyRocks)]
 fn repeats_of_servers_start_from_one_load_and_verify() {
     assert_repeats_from_one_load(&Place::new(), &["innodb", "myrocks"], &["server=mariadb@10.11"]);

@@ -110,6 +110,13 @@ fn tpcc_runs_over_keys_and_values() {
     assert_eq!(runs("lmdb", None, "plain"), ["i9 phantom"]);
 }
 
+/// As WiredTiger: a transaction has a snapshot; an order status is none.
+#[test]
+#[needs(FractalTree)]
+fn tpcc_runs_over_the_fractal_tree() {
+    assert_eq!(runs("fractal-tree", None, "plain"), ["i9 phantom"]);
+}
+
 #[test]
 fn tpcc_runs_over_sqlite() {
     assert_eq!(runs_over("sqlite", None), [""; 0], "one transaction at a time");

@@ -93,6 +93,12 @@ fn the_core_workloads_run_over_bf_tree() {
 }
 
 #[test]
+#[needs(FractalTree)]
+fn the_core_workloads_run_over_the_fractal_tree() {
+    runs("fractal-tree", None);
+}
+
+#[test]
 fn the_core_workloads_run_over_sqlite() {
     runs("sqlite", None);
 }

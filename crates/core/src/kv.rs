@@ -1,6 +1,7 @@
 //! The key-value session family: ordered byte strings in key spaces, with
 //! transactions. The calls block; they are meant for embedded engines.
 
+use crate::delta::Delta;
 use crate::error::EngineError;
 
 /// A table or index of a workload, as an engine sees it: a column family, a
@@ -142,6 +143,16 @@ pub trait KvSession: Send {
     /// # Errors
     /// [`EngineError::Conflict`] when another transaction stands in the way.
     fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError>;
+
+    /// Within a transaction, changes a value without reading it: a write that an engine may put off until somebody
+    /// reads. False if the engine does not put writes off, and nothing was done: the caller reads and writes then, and
+    /// need not ask again, for a session always says the same.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] when another transaction stands in the way.
+    fn update(&mut self, _space: SpaceId, _key: &[u8], _delta: &Delta) -> Result<bool, EngineError> {
+        Ok(false)
+    }
 
     /// Commits with the instance's durability.
     ///

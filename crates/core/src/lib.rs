@@ -12,6 +12,7 @@ pub mod claim;
 pub mod comparison;
 pub mod conflict;
 pub mod counted;
+pub mod delta;
 pub mod document;
 pub mod engine;
 pub mod error;

@@ -33,6 +33,8 @@ pub enum Need {
     MyRocks,
     /// The programs of Debian's package postgresql-15.
     PostgreSql,
+    /// The library of PerconaFT, which somebody has built and named.
+    FractalTree,
     /// The server SecantusDB, in the build's tools, where `scripts/setup test` puts it.
     SecantusDb,
     /// A server of the catalogue: `Server("mysql@9.7")`. For tests of the crate rumba alone, whose program is asked.
@@ -93,6 +95,7 @@ fn probe_for(need: Need) -> Result<(), String> {
         Need::MariaDbClient => probe::program("mariadb", "mariadb-client"),
         Need::MyRocks => probe::file("/usr/lib/mysql/plugin/ha_rocksdb.so", "mariadb-plugin-rocksdb"),
         Need::PostgreSql => probe::file("/usr/lib/postgresql/15/bin/postgres", "postgresql-15"),
+        Need::FractalTree => probe::file_of("RUMBA_FRACTAL_TREE", "docs/engines/fractal-tree.md says how it is built"),
         Need::SecantusDb => probe::built(&crate::secantusdb::program()),
         Need::Server(name) => probe::server(RUMBA.get().copied().flatten(), name),
         Need::Openssl => probe::program("openssl", "openssl"),

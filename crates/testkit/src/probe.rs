@@ -51,6 +51,15 @@ pub fn built(path: &Path) -> Found {
     if path.exists() { Ok(()) } else { Err(format!("there is no {}; scripts/setup test installs it", path.display())) }
 }
 
+/// A file that a variable names.
+pub fn file_of(variable: &str, remedy: &str) -> Found {
+    match std::env::var_os(variable) {
+        Some(file) if Path::new(&file).is_file() => Ok(()),
+        Some(file) => Err(format!("{variable} names no file: {}; {remedy}", Path::new(&file).display())),
+        None => Err(format!("{variable} names no file; {remedy}")),
+    }
+}
+
 /// A directory that a variable names.
 pub fn directory_of(variable: &str, remedy: &str) -> Found {
     match std::env::var_os(variable) {

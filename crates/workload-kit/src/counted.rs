@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
+use rumba_core::delta::Delta;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
@@ -80,6 +81,13 @@ impl KvSession for CountedKv {
     fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
         self.statements.writes += 1;
         self.session.delete(space, key)
+    }
+
+    #[inline]
+    fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<bool, EngineError> {
+        let updated = self.session.update(space, key, delta)?;
+        self.statements.writes += u32::from(updated);
+        Ok(updated)
     }
 
     #[inline]

@@ -32,6 +32,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "charset",
     "io-bound-point-select",
     "table-size",
+    "table-size-embedded",
     "versions",
     "tpcc-scale",
     "tpcc-settings",

@@ -4,6 +4,7 @@
 //! Values start with a fixed-width little-endian head, in which zeros are valid
 //! (the `null` engine answers with zeros), and end with the payload.
 
+use rumba_core::delta::Delta;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{KeySpace, SpaceId};
 
@@ -211,6 +212,15 @@ pub fn count_value(count: &LinkCount) -> [u8; 24] {
     bytes[8..16].copy_from_slice(&count.time.to_le_bytes());
     bytes[16..].copy_from_slice(&count.version.to_le_bytes());
     bytes
+}
+
+/// A change of a count that is not read: `change` has what is added, its time, and its version where there is none yet.
+#[inline]
+pub fn put_count_change(delta: &mut Delta, change: &LinkCount) {
+    delta.begin(Some(&count_value(change)));
+    delta.add(0, change.count);
+    delta.overwrite(8, &change.time.to_le_bytes());
+    delta.add(16, 1);
 }
 
 /// Reads a count's value.

@@ -3,6 +3,7 @@
 //! Locks are taken in one order everywhere: first the link, then its count;
 //! index entries belong to their link and need none of their own.
 
+use rumba_core::delta::Delta;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan};
 use rumba_core::worker::StatementCounts;
@@ -29,6 +30,9 @@ pub struct KvGraph {
     /// What is to be written.
     out: Vec<u8>,
     batch: Batch,
+    /// What becomes of a count where the engine changes values unread, which it does until it says that it does not.
+    delta: Delta,
+    counts_unread: bool,
 }
 
 /// How a transaction's body ended.
@@ -54,7 +58,16 @@ impl KvGraph {
         // Room for every payload but one in a thousand million (six deviations), so that none grows it.
         let buffer = || Vec::with_capacity((64 << 10) + 64);
         let session = CountedKv::new(session);
-        Self { session, ids, index_during_load, value: buffer(), out: buffer(), batch: Batch::default() }
+        Self {
+            session,
+            ids,
+            index_during_load,
+            value: buffer(),
+            out: buffer(),
+            batch: Batch::default(),
+            delta: Delta::default(),
+            counts_unread: true,
+        }
     }
 
     /// Runs a transaction and undoes it when it fails.
@@ -92,24 +105,37 @@ impl KvGraph {
         self.session.put(INDEX, &encoding::entry_key(&link.entry()), &self.out)?;
         let was_visible = old.is_some_and(|old| old.visible);
         let change = i64::from(link.visible) - i64::from(was_visible);
-        if (change != 0 || !there) && self.change_count(link.key, change, link.time)? {
-            written.growth = written.growth.map(|growth| growth + COUNT_BYTES as i64);
+        if change != 0 || !there {
+            match self.change_count(link.key, change, link.time)? {
+                Some(true) => written.growth = written.growth.map(|growth| growth + COUNT_BYTES as i64),
+                // The count of a link that was there is there as well.
+                None if !there => written.growth = None,
+                _ => {}
+            }
         }
         Ok(End::Commit(written))
     }
 
-    /// Adds to a count, which is inserted when it is missing: true then.
-    fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<bool, EngineError> {
+    /// Adds to a count, which is inserted when it is missing: whether it was, unless the engine does not look.
+    fn change_count(&mut self, link: LinkKey, change: i64, time: u64) -> Result<Option<bool>, EngineError> {
         let key = encoding::count_key(link.id1, link.link_type);
+        let new = LinkCount { id1: link.id1, link_type: link.link_type, count: change, time, version: 0 };
+        if self.counts_unread {
+            encoding::put_count_change(&mut self.delta, &new);
+            self.counts_unread = self.session.update(COUNTS, &key, &self.delta)?;
+            if self.counts_unread {
+                return Ok(None);
+            }
+        }
         let there = self.session.get_for_update(COUNTS, &key, &mut self.value)?;
         let count = if there {
             let old = encoding::count(link.id1, link.link_type, &self.value)?;
             LinkCount { count: old.count + change, version: old.version + 1, time, ..old }
         } else {
-            LinkCount { id1: link.id1, link_type: link.link_type, count: change, time, version: 0 }
+            new
         };
         self.session.put(COUNTS, &key, &encoding::count_value(&count))?;
-        Ok(!there)
+        Ok(Some(!there))
     }
 
     /// Hides a link within a transaction.

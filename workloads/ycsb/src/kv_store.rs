@@ -1,8 +1,10 @@
 //! The table over ordered keys and values: one space, a record the value of its key.
 //!
-//! A write to a part of a record is one transaction that reads it for update, so that writes to other fields are not lost.
+//! A write to a part of a record is one transaction that reads it for update, so that writes to other fields are not lost;
+//! over an engine that changes values unread it is a message to the record.
 //! It touches one key alone: an engine that has no transactions need keep others from that one record, and no more.
 
+use rumba_core::delta::Delta;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KeySpace, KvSession, Scan, SpaceId};
 use rumba_core::worker::StatementCounts;
@@ -29,6 +31,9 @@ pub struct KvStore {
     /// What is to be written.
     out: Vec<u8>,
     batch: Batch,
+    /// What an update is where the engine changes records unread, which it does until it says that it does not.
+    delta: Delta,
+    updates_unread: bool,
 }
 
 /// Remembers the first error that a visitor met; visitors cannot return one.
@@ -44,7 +49,15 @@ impl KvStore {
     /// A store of records of so many fields, of which no record is longer than so many bytes.
     pub fn new(session: Box<dyn KvSession>, fields: usize, longest: usize) -> Self {
         let buffer = || Vec::with_capacity(longest);
-        Self { session: CountedKv::new(session), fields, value: buffer(), out: buffer(), batch: Batch::default() }
+        Self {
+            session: CountedKv::new(session),
+            fields,
+            value: buffer(),
+            out: buffer(),
+            batch: Batch::default(),
+            delta: Delta::default(),
+            updates_unread: true,
+        }
     }
 
     /// Runs a transaction: commits it if the body says that it wrote something, undoes it if not or when it fails.
@@ -74,7 +87,19 @@ impl KvStore {
             visit(&record);
             let growth = Some(record.put_with(values, &mut store.out));
             store.session.put(TABLE, key.bytes(), &store.out)?;
-            Ok(Some(Written { found: true, growth }))
+            Ok(Some(Written { found: Some(true), growth }))
+        })
+    }
+
+    /// Writes some fields of a record without reading it, if the engine can; if not, it is not tried again.
+    fn change_unread(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+        self.delta.begin(None);
+        for field in values.fields() {
+            self.delta.set_field(field as u32, self.fields as u32, values.get(field).unwrap_or_default());
+        }
+        self.transact(|store| {
+            store.updates_unread = store.session.update(TABLE, key.bytes(), &store.delta)?;
+            Ok(store.updates_unread.then_some(Written::UNREAD))
         })
     }
 }
@@ -89,6 +114,12 @@ impl Store for KvStore {
     }
 
     async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+        if self.updates_unread {
+            let written = self.change_unread(key, values)?;
+            if self.updates_unread {
+                return Ok(written);
+            }
+        }
         self.change(key, values, |_| {})
     }
 
@@ -96,7 +127,7 @@ impl Store for KvStore {
         let put = |store: &mut Self| {
             record::put(&mut store.out, values);
             store.session.put(TABLE, key.bytes(), &store.out)?;
-            Ok(Some(Written { found: true, growth: None }))
+            Ok(Some(Written { found: Some(true), growth: None }))
         };
         self.transact(put).map(drop)
     }

@@ -34,7 +34,7 @@ impl Oracle {
             growth += new.len() as i64 - row[field].len() as i64;
             row[field] = new;
         }
-        Written { found: true, growth: Some(growth) }
+        Written { found: Some(true), growth: Some(growth) }
     }
 }
 

@@ -170,7 +170,7 @@ impl Store for SqlStore {
         let statement = one.or(self.update.all).ok_or_else(not_prepared)?;
         self.submit(statement, key, values, false)?;
         let answer = self.answer().await?;
-        Ok(Written { found: answer.matched > 0, growth: None })
+        Ok(Written { found: Some(answer.matched > 0), growth: None })
     }
 
     async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {

@@ -63,15 +63,18 @@ impl Values {
 /// What a write to a record came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Whether the record was there; if not, nothing was done.
-    pub found: bool,
+    /// Whether the record was there; if not, nothing was done. `None` where the store does not look.
+    pub found: Option<bool>,
     /// By how many bytes it grew, where the store learns it.
     pub growth: Option<i64>,
 }
 
 impl Written {
+    /// It was written without a look at what was there.
+    pub const UNREAD: Self = Self { found: None, growth: None };
+
     /// There was no such record.
-    pub const NOTHING: Self = Self { found: false, growth: Some(0) };
+    pub const NOTHING: Self = Self { found: Some(false), growth: Some(0) };
 }
 
 /// What is called with each field of a record that was read: its number and its content.

@@ -137,6 +137,8 @@ impl<S: Store> Stream<S> {
                 } else {
                     store.read_modify_write(key, *wanted, values, &mut |_, _| {}).await?
                 };
+                // Records are written that are known to be there; what is lost is found when all of them are read.
+                let found = found.unwrap_or(true);
                 if found {
                     // A store that does not learn the growth is taken to have replaced a value by one as long.
                     tally.wrote(growth.unwrap_or(0));
@@ -244,7 +246,7 @@ mod tests {
         }
 
         async fn update(&mut self, _: &Key, _: &Values) -> Result<Written, EngineError> {
-            Ok(Written { found: true, growth: None })
+            Ok(Written { found: Some(true), growth: None })
         }
 
         async fn insert(&mut self, _: &Key, _: &Values) -> Result<(), EngineError> {
@@ -268,7 +270,7 @@ mod tests {
             _: &Values,
             _: crate::store::VisitField<'_>,
         ) -> Result<Written, EngineError> {
-            Ok(Written { found: true, growth: None })
+            Ok(Written { found: Some(true), growth: None })
         }
 
         fn statements(&mut self) -> StatementCounts {

@@ -33,7 +33,8 @@ impl Bench {
         Ok(bench)
     }
 
-    fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
+    /// Has cargo build something more.
+    pub fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
         let mut command = Command::new("cargo");
         // What `cargo run` tells this program makes build scripts run again that look at it (ring's does).
         for (name, _) in
@@ -53,6 +54,11 @@ impl Bench {
     /// The path of an example.
     pub fn example(&self, name: &str) -> PathBuf {
         self.release.join("examples").join(name)
+    }
+
+    /// A file of the repository.
+    pub fn source(&self, path: &str) -> PathBuf {
+        self.root.join(path)
     }
 
     /// A path for something of this run; it is removed with the run.

@@ -1,0 +1,97 @@
+//! An open environment: sessions, checkpoints, what it says of itself.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rumba_core::engine::{Gauge, Instance, Session};
+use rumba_core::error::EngineError;
+use rumba_core::kv::KeySpace;
+
+use crate::options::{Options, compression_name};
+use crate::raw::{Environment, Library, Lock, Transactions};
+use crate::session::FractalTreeSession;
+use crate::status::Status;
+
+/// An open instance.
+pub struct FractalTreeInstance {
+    env: Arc<Environment>,
+    options: Options,
+    locks: Arc<[Lock]>,
+}
+
+impl FractalTreeInstance {
+    /// Opens an environment with a tree for each key space, which are made if it is new.
+    ///
+    /// # Errors
+    /// The library's words.
+    pub fn open(
+        library: &Arc<Library>,
+        dir: &Path,
+        options: Options,
+        spaces: &[KeySpace],
+        is_new: bool,
+    ) -> Result<Self, EngineError> {
+        let names: Vec<&str> = spaces.iter().map(|space| space.name).collect();
+        let env = Environment::open(library, dir, &options.environment, &options.trees, &names, is_new)?;
+        let lock = |space: &KeySpace| if space.derived { Lock::Needless } else { Lock::Row };
+        Ok(Self { env: Arc::new(env), options, locks: spaces.iter().map(lock).collect() })
+    }
+
+    fn status(&self) -> Status {
+        Status::of(&self.env.status())
+    }
+}
+
+impl Instance for FractalTreeInstance {
+    fn session(&self) -> Result<Session, EngineError> {
+        let transactions = Transactions::open(&self.env)?;
+        Ok(Session::Kv(Box::new(FractalTreeSession::new(transactions, &self.locks, self.options.upserts))))
+    }
+
+    /// The state that a drain leaves, so that a run starts where it will end.
+    fn settle(&self) -> Result<(), EngineError> {
+        self.drain()
+    }
+
+    /// A checkpoint writes every node that is dirty. Messages stay where they are: waiting above the leaves is what this
+    /// tree does with them, and it brings them down by itself only to make room. `hot_optimize` makes them come down.
+    fn drain(&self) -> Result<(), EngineError> {
+        if self.options.optimizes {
+            self.env.optimize()?;
+        }
+        self.env.checkpoint()
+    }
+
+    fn debt(&self) -> Vec<Gauge> {
+        self.status().debt()
+    }
+
+    fn counters(&self) -> Vec<Gauge> {
+        self.status().counters()
+    }
+
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        let in_force = self.env.in_force().into_iter().map(|(name, value)| match name {
+            "compression_method" => (name.to_owned(), compression_name(value)),
+            "enable_partial_eviction" => (name.to_owned(), (value != 0).to_string()),
+            _ => (name.to_owned(), value.to_string()),
+        });
+        let Options { environment, upserts, optimizes, .. } = &self.options;
+        let own = [
+            ("commit", format!("{:?}", environment.commit)),
+            ("direct_io", environment.direct_io.to_string()),
+            ("redzone", environment.redzone_percent.to_string()),
+            ("upserts", upserts.to_string()),
+            ("hot_optimize", optimizes.to_string()),
+        ];
+        in_force.chain(own.into_iter().map(|(name, value)| (name.to_owned(), value))).collect()
+    }
+
+    fn is_log(&self, file: &Path) -> bool {
+        file.file_name().is_some_and(|name| name.to_string_lossy().contains(".tokulog"))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        self.env.close()
+    }
+}

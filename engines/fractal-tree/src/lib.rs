@@ -1,0 +1,117 @@
+//! The `fractal-tree` engine: PerconaFT's B-tree whose inner nodes hold buffers of messages, one tree per key space,
+//! behind the key-value session.
+//!
+//! The library is loaded at run time, from `library` or from what `RUMBA_FRACTAL_TREE` names; nothing of it is linked or
+//! copied. See `docs/engines/fractal-tree.md`.
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+#[cfg(test)]
+#[macro_use(test)]
+extern crate rumba_testkit;
+#[cfg(test)]
+rumba_testkit::main!();
+
+mod instance;
+mod options;
+#[allow(unsafe_code)]
+mod raw;
+mod session;
+mod status;
+
+use std::path::Path;
+
+use rumba_core::engine::{
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema,
+    require_database,
+};
+use rumba_core::error::EngineError;
+use rumba_core::parity::{Nature, Reads};
+use rumba_core::setting::SettingError;
+
+use crate::instance::FractalTreeInstance;
+use crate::options::{COMPRESSIONS, Options, SETTINGS};
+use crate::raw::{INSTALL, Library};
+
+/// The engine `fractal-tree`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FractalTree;
+
+static INFO: EngineInfo = EngineInfo {
+    name: "fractal-tree",
+    about: "PerconaFT: B-tree with buffers of messages in its inner nodes, TokuDB's engine (library brought by you)",
+    family: Family::KeyValue,
+    form: Form::Library,
+    keeps_data: true,
+    has_cache: true,
+    has_transactions: true,
+    compressions: COMPRESSIONS,
+    settings: SETTINGS,
+};
+
+impl Engine for FractalTree {
+    fn info(&self) -> &EngineInfo {
+        &INFO
+    }
+
+    /// A transaction reads what was committed when it began, but for rows that it locks, of which it reads the latest.
+    fn nature(&self, config: &EngineConfig) -> Nature {
+        let is_direct = config.settings.bool("direct_io") == Some(true);
+        let reads = if is_direct { Reads::Direct } else { Reads::Buffered };
+        Nature::new("REPEATABLE READ", config.durability != Durability::None, reads)
+    }
+
+    fn availability(&self, asked: Asked<'_>) -> Availability {
+        match Library::load(asked.library) {
+            Ok(library) => Availability {
+                version: Some(library.version().to_owned()),
+                source: library.path().display().to_string(),
+                missing: None,
+            },
+            Err(error) => Availability {
+                version: None,
+                source: Library::named(asked.library).display().to_string(),
+                missing: Some(Missing { what: error.to_string(), install: INSTALL.to_owned() }),
+            },
+        }
+    }
+
+    /// That the library is missing is for [`Engine::availability`] to say.
+    fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {
+        Options::of(config).map(drop)
+    }
+
+    fn open(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        opened(dir, config, schema, true)
+    }
+
+    /// Its log alone tells the library at which number transactions go on: without one they begin anew, and what later ones
+    /// have written before is not seen.
+    fn reopens(&self, config: &EngineConfig) -> bool {
+        config.durability != Durability::None
+    }
+
+    fn reopen(&self, dir: &Path, config: &EngineConfig, schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        if !self.reopens(config) {
+            return Err(EngineError::failed(
+                "reopen",
+                "without a log it cannot be opened again; set durability = \"no-sync\"",
+            ));
+        }
+        require_database(dir, "tokudb.environment")?;
+        opened(dir, config, schema, false)
+    }
+}
+
+fn opened(
+    dir: &Path,
+    config: &EngineConfig,
+    schema: Schema<'_>,
+    is_new: bool,
+) -> Result<Box<dyn Instance>, EngineError> {
+    let options = Options::of(config)
+        .map_err(|error| EngineError::failed("open", format!("{error}; {remedy}", remedy = error.remedy)))?;
+    let library = Library::load(config.library.as_deref())
+        .map_err(|error| EngineError::failed("dlopen", format!("{error}; {INSTALL}")))?;
+    Ok(Box::new(FractalTreeInstance::open(&library, dir, options, schema.key_spaces()?, is_new)?))
+}

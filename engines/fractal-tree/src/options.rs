@@ -1,0 +1,207 @@
+//! What an experiment asks for, as the library takes it.
+
+use rumba_core::engine::{Durability, EngineConfig};
+use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
+use rumba_core::units::show_bytes;
+
+use crate::raw::{Commit, EnvironmentOptions, TreeOptions};
+
+/// The compressions, each with the library's number for it.
+const METHODS: [(&str, i32); 5] = [("none", 0), ("snappy", 7), ("zlib", 8), ("quicklz", 9), ("lzma", 10)];
+
+/// Their names.
+pub const COMPRESSIONS: &[&str] = &[METHODS[0].0, METHODS[1].0, METHODS[2].0, METHODS[3].0, METHODS[4].0];
+
+/// What is taken where an experiment does not say: the default of TokuDB.
+const DEFAULT: &str = "zlib";
+
+/// The least that a cache can be: the library needs room for some nodes of which each may be as large as a page.
+const LEAST_CACHE: u64 = 1 << 20;
+
+const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { name, kind, default, help }
+}
+
+/// The settings, by the library's own names where it has one.
+pub const SETTINGS: &[SettingInfo] = &[
+    info("pagesize", Kind::Bytes, "4MiB", "bytes of a node before compression, as far as it grows: 4KiB to 1GiB"),
+    info("readpagesize", Kind::Bytes, "128KiB", "bytes of a part of a leaf that is read by itself: 4KiB to 1GiB"),
+    info("fanout", Kind::Int(2, 16 << 10), "16", "most children of an inner node; fewer leave more room for messages"),
+    info("checkpointing_period", Kind::Int(0, 86_400), "60", "seconds between checkpoints; 0 for none by itself"),
+    info("cleaner_period", Kind::Int(0, 86_400), "1", "seconds between rounds of the cleaner, which flushes messages"),
+    info("cleaner_iterations", Kind::Int(0, 1 << 20), "5", "nodes that a round of the cleaner flushes"),
+    info("enable_partial_eviction", Kind::Bool, "true", "parts of nodes leave the cache, not only whole ones"),
+    info("lock_timeout", Kind::Int(0, 3_600_000), "1000", "ms to wait for a row lock (MySQL's TokuDB: 4000)"),
+    info(
+        "lk_max_memory",
+        Kind::Bytes,
+        "the library's",
+        "memory for row locks, which become locks of ranges when it is full",
+    ),
+    info("lg_max", Kind::Bytes, "the library's", "bytes of a file of the log: 1MiB to 1GiB"),
+    info("redzone", Kind::Int(0, 50), "5", "percent of the device that stay free: below them writes are refused"),
+    info("direct_io", Kind::Bool, "false", "the trees are read and written past the page cache"),
+    info(
+        "upserts",
+        Kind::Bool,
+        "true",
+        "what need not be read is a message (DB->update); if not, rows are read and put",
+    ),
+    info(
+        "hot_optimize",
+        Kind::Bool,
+        "false",
+        "settle and drain bring every message to its leaf, through all of the data",
+    ),
+];
+
+/// The settings, taken.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub environment: EnvironmentOptions,
+    pub trees: TreeOptions,
+    pub upserts: bool,
+    pub optimizes: bool,
+}
+
+impl Options {
+    /// Takes a configuration.
+    ///
+    /// # Errors
+    /// The offending setting, and what would be accepted.
+    pub fn of(config: &EngineConfig) -> Result<Self, SettingError> {
+        config.settings.check(crate::INFO.name, SETTINGS)?;
+        let settings = &config.settings.with_defaults(SETTINGS);
+        if config.cache < LEAST_CACHE {
+            let problem = format!("{} are too few", show_bytes(config.cache as f64));
+            return Err(SettingError::new("cache", problem, "give 1MiB or more"));
+        }
+        let bound = |name, least, most| bytes(settings, name, least, most);
+        let number = |name| settings.int(name).unwrap_or_default();
+        let trees = TreeOptions {
+            pagesize: bound("pagesize", 4 << 10, 1 << 30)?,
+            readpagesize: bound("readpagesize", 4 << 10, 1 << 30)?,
+            fanout: u32::try_from(number("fanout")).ok(),
+            compression: method(config.compression.as_deref())?,
+        };
+        if trees.readpagesize > trees.pagesize {
+            let problem = "a part of a leaf cannot be larger than the leaf".to_owned();
+            return Err(SettingError::new("readpagesize", problem, "give pagesize or less"));
+        }
+        let environment = EnvironmentOptions {
+            cache: config.cache,
+            commit: match config.durability {
+                Durability::None => Commit::Nothing,
+                Durability::NoSync => Commit::Written,
+                Durability::Sync => Commit::Synced,
+            },
+            lock_timeout_ms: number("lock_timeout").unsigned_abs(),
+            lk_max_memory: settings.bytes("lk_max_memory"),
+            lg_max: bound("lg_max", 1 << 20, 1 << 30)?,
+            redzone_percent: number("redzone") as u8,
+            checkpointing_period_s: number("checkpointing_period") as u32,
+            cleaner_period_s: number("cleaner_period") as u32,
+            cleaner_iterations: number("cleaner_iterations") as u32,
+            partial_eviction: settings.bool("enable_partial_eviction") != Some(false),
+            direct_io: settings.bool("direct_io") == Some(true),
+        };
+        let is_on = |name| settings.bool(name) == Some(true);
+        Ok(Self { environment, trees, upserts: is_on("upserts"), optimizes: is_on("hot_optimize") })
+    }
+}
+
+/// A size between two bounds.
+fn bytes(settings: &Settings, name: &'static str, least: u64, most: u64) -> Result<Option<u32>, SettingError> {
+    let Some(given) = settings.bytes(name) else { return Ok(None) };
+    match u32::try_from(given) {
+        Ok(fits) if (least..=most).contains(&given) => Ok(Some(fits)),
+        _ => {
+            let problem = format!("{} does not fit", show_bytes(given as f64));
+            let bounds = format!("{} to {}", show_bytes(least as f64), show_bytes(most as f64));
+            Err(SettingError::new(name, problem, bounds))
+        }
+    }
+}
+
+/// The library's number for a compression.
+fn method(name: Option<&str>) -> Result<i32, SettingError> {
+    let name = name.unwrap_or(DEFAULT);
+    let found = METHODS.iter().find(|(known, _)| *known == name).map(|(_, method)| *method);
+    found.ok_or_else(|| {
+        let problem = format!("PerconaFT does not compress with {name}");
+        SettingError::new("compression", problem, format!("one of {}", COMPRESSIONS.join(", ")))
+    })
+}
+
+/// The name of a compression by the library's number.
+pub fn compression_name(method: u64) -> String {
+    let known = METHODS.iter().find(|(_, number)| u64::from(number.unsigned_abs()) == method);
+    known.map_or_else(|| method.to_string(), |(name, _)| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::setting::Value;
+
+    use super::*;
+
+    fn with(config: impl Fn(&mut EngineConfig), pairs: &[(&str, Value)]) -> Result<Options, SettingError> {
+        let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let mut whole = EngineConfig {
+            name: "fractal-tree".to_owned(),
+            engine: "fractal-tree".to_owned(),
+            cache: 3 << 30,
+            durability: Durability::NoSync,
+            compression: None,
+            library: None,
+            server: None,
+            limits: Default::default(),
+            settings: Settings(settings.collect()),
+        };
+        config(&mut whole);
+        Options::of(&whole)
+    }
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn what_is_not_given_is_the_default_that_is_listed() {
+        let Options { environment, trees, upserts, optimizes } = with(|_| {}, &[]).unwrap();
+        assert_eq!((environment.cache, environment.commit), (3 << 30, Commit::Written));
+        assert_eq!((environment.checkpointing_period_s, environment.lock_timeout_ms), (60, 1000));
+        assert_eq!((environment.lg_max, environment.lk_max_memory, trees.compression), (None, None, 8));
+        assert_eq!((trees.pagesize, trees.readpagesize, trees.fanout), (Some(4 << 20), Some(128 << 10), Some(16)));
+        assert!(upserts && !optimizes);
+    }
+
+    #[test]
+    fn a_compression_is_known_by_its_name() {
+        for (name, method) in METHODS {
+            let options = with(|config| config.compression = Some(name.to_owned()), &[]).unwrap();
+            assert_eq!(options.trees.compression, method);
+            assert_eq!(compression_name(u64::from(method.unsigned_abs())), name);
+        }
+        let error = with(|config| config.compression = Some("zstd".to_owned()), &[]).unwrap_err();
+        assert!(error.key == "compression" && error.remedy.contains("quicklz"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_name() {
+        for (name, value) in [
+            ("pagesize", text("1KiB")),
+            ("pagesize", text("8GiB")),
+            ("readpagesize", text("8MiB")),
+            ("fanout", Value::Int(1)),
+            ("lg_max", text("1KiB")),
+            ("redzone", Value::Int(100)),
+            ("upserts", text("yes")),
+            ("page_size", text("4MiB")),
+        ] {
+            assert_eq!(with(|_| {}, &[(name, value)]).unwrap_err().key, name);
+        }
+        assert_eq!(with(|config| config.cache = 4096, &[]).unwrap_err().key, "cache");
+    }
+}

@@ -1,0 +1,191 @@
+//! Finds and loads libtokufractaltree at run time.
+
+use std::ffi::{CStr, OsStr, c_int};
+use std::mem::ManuallyDrop;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{ffi, files, probe};
+
+/// The variable that names the library where an experiment does not.
+pub const VARIABLE: &str = "RUMBA_FRACTAL_TREE";
+/// What is tried where nothing is named.
+const USUAL_NAME: &str = "libtokufractaltree.so";
+/// What to do where it is missing: no distribution has a package of it.
+pub const INSTALL: &str = "build github.com/percona/PerconaFT (docs/engines/fractal-tree.md), then \
+                           export RUMBA_FRACTAL_TREE=/path/to/libtokufractaltree.so";
+
+/// The version whose layout `ffi` declares.
+const KNOWN: (c_int, c_int, c_int) = (4, 6, 119);
+
+/// Why the library cannot be used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It is not here.
+    #[error("the library {path} is not on this machine ({cause})", path = .path.display())]
+    Absent {
+        /// What was looked for.
+        path: PathBuf,
+        /// The loader's words.
+        cause: String,
+    },
+    /// It lacks a function.
+    #[error("{path} has no function {symbol}: it is not PerconaFT", path = .path.display())]
+    Symbol {
+        /// The file.
+        path: PathBuf,
+        /// The function.
+        symbol: &'static str,
+    },
+    /// It is of a version that is not known.
+    #[error("{path} is version {found}; only 4.6.119 is known here", path = .path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// What it says of itself.
+        found: String,
+    },
+    /// Its structures are not those that are declared here.
+    #[error("{path} has structures that are not known here: {what}", path = .path.display())]
+    Layout {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+    },
+}
+
+/// The loaded library.
+pub struct Library {
+    pub(super) env_create: ffi::EnvCreate,
+    pub(super) db_create: ffi::DbCreate,
+    pub(super) set_direct_io: ffi::SetDirectIo,
+    strerror: ffi::Strerror,
+    path: PathBuf,
+    version: String,
+    /// Never unloaded: its threads run this code.
+    handle: ManuallyDrop<libloading::Library>,
+}
+
+/// What was loaded, by the name that it was asked for by. The probe is made once.
+type Loaded = Vec<(PathBuf, Result<Arc<Library>, LoadError>)>;
+
+static LOADED: Mutex<Loaded> = Mutex::new(Vec::new());
+
+impl Library {
+    /// The file that is meant: what an experiment names, what the variable names, or the usual name.
+    pub fn named(path: Option<&Path>) -> PathBuf {
+        let of_variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+        path.map(Path::to_owned).or_else(of_variable).unwrap_or_else(|| USUAL_NAME.into())
+    }
+
+    /// Loads it, or gives what was loaded before.
+    ///
+    /// # Errors
+    /// It is absent, not PerconaFT, or another one than is known here.
+    pub fn load(path: Option<&Path>) -> Result<Arc<Self>, LoadError> {
+        let path = Self::named(path);
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = loaded.iter().find(|(of, _)| *of == path) {
+            return known.clone();
+        }
+        let library = Self::open(&path);
+        // What is missing may be put there while the program runs.
+        if !matches!(library, Err(LoadError::Absent { .. })) {
+            loaded.push((path, library.clone()));
+        }
+        library
+    }
+
+    fn open(path: &Path) -> Result<Arc<Self>, LoadError> {
+        // SAFETY: PerconaFT's initialisers set up its counters and locks; another file is the user's own choice.
+        let handle = unsafe { libloading::Library::new(path) }
+            .map_err(|cause| LoadError::Absent { path: path.to_owned(), cause: cause.to_string() })?;
+        // The version comes first: the other functions mean nothing without it.
+        let version: ffi::Version = symbol(&handle, path, "db_version")?;
+        let path = path_of(version as *const libc::c_void).unwrap_or_else(|| path.to_owned());
+        let found = version_of(version);
+        if found != KNOWN {
+            let (major, minor, patch) = found;
+            return Err(LoadError::Version { path, found: format!("{major}.{minor}.{patch}") });
+        }
+        let library = Self {
+            env_create: symbol(&handle, &path, "db_env_create")?,
+            db_create: symbol(&handle, &path, "db_create")?,
+            set_direct_io: symbol(&handle, &path, "db_env_set_direct_io")?,
+            strerror: symbol(&handle, &path, "db_strerror")?,
+            version: format!("{}.{}.{}", KNOWN.0, KNOWN.1, KNOWN.2),
+            path,
+            handle: ManuallyDrop::new(handle),
+        };
+        library.hook()?;
+        let is_ours = |address: usize| path_of(address as *const libc::c_void).as_deref() == Some(&library.path);
+        probe::environment(library.env_create, &is_ours)
+            .map_err(|what| LoadError::Layout { path: library.path.clone(), what })?;
+        Ok(Arc::new(library))
+    }
+
+    /// Has the library sync and write by [`files`].
+    fn hook(&self) -> Result<(), LoadError> {
+        let set_fsync: ffi::SetFsync = symbol(&self.handle, &self.path, "db_env_set_func_fsync")?;
+        let set_write: ffi::SetFullWrite = symbol(&self.handle, &self.path, "db_env_set_func_full_write")?;
+        let set_pwrite: ffi::SetFullPwrite = symbol(&self.handle, &self.path, "db_env_set_func_full_pwrite")?;
+        // SAFETY: no environment is open yet, and the functions live as long as the program.
+        unsafe {
+            set_fsync(files::sync);
+            set_write(files::write);
+            set_pwrite(files::write_at);
+        }
+        Ok(())
+    }
+
+    /// Its version, by which it does not tell its layout: `4.6.119`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The file it was loaded from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The library's words for a code.
+    pub(super) fn words(&self, code: c_int) -> String {
+        // SAFETY: returns a string that is static, or in a buffer that stays in place.
+        unsafe { CStr::from_ptr((self.strerror)(code)) }.to_string_lossy().into_owned()
+    }
+}
+
+fn version_of(version: ffi::Version) -> (c_int, c_int, c_int) {
+    let (mut major, mut minor, mut patch) = (0, 0, 0);
+    // SAFETY: it takes three places for integers, as Berkeley DB's function of this name does.
+    unsafe { version(&mut major, &mut minor, &mut patch) };
+    (major, minor, patch)
+}
+
+fn symbol<T: Copy>(handle: &libloading::Library, path: &Path, name: &'static str) -> Result<T, LoadError> {
+    // SAFETY: every caller asks for the type that db.h declares for this name. The copy outlives `handle`, because that
+    // is never unloaded once all is well.
+    unsafe { handle.get::<T>(name) }
+        .map(|symbol| *symbol)
+        .map_err(|_| LoadError::Symbol { path: path.to_owned(), symbol: name })
+}
+
+/// The file that holds an address, links resolved.
+fn path_of(address: *const libc::c_void) -> Option<PathBuf> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: dladdr only compares the address with the loaded objects and fills in the zeroed `info`, whose strings
+    // live as long as the object.
+    let name = unsafe {
+        if libc::dladdr(address, info.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let name = info.assume_init().dli_fname;
+        if name.is_null() {
+            return None;
+        }
+        CStr::from_ptr(name)
+    };
+    std::fs::canonicalize(OsStr::from_bytes(name.to_bytes())).ok()
+}

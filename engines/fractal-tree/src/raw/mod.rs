@@ -1,0 +1,14 @@
+//! The library behind safe handles. All `unsafe` of this crate is in this folder; callers deal in bytes, numbers and
+//! [`rumba_core::error::EngineError`]s.
+
+mod environment;
+mod ffi;
+mod files;
+mod library;
+mod probe;
+mod session;
+mod upsert;
+
+pub use environment::{Commit, Environment, EnvironmentOptions, TreeOptions};
+pub use library::{INSTALL, Library};
+pub use session::{Lock, Transactions};

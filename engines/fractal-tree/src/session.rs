@@ -1,0 +1,114 @@
+//! The key-value session over one pair of transactions.
+
+use std::sync::Arc;
+
+use rumba_core::delta::Delta;
+use rumba_core::error::EngineError;
+use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
+
+use crate::raw::{Lock, Transactions};
+
+/// One client's session.
+pub struct FractalTreeSession {
+    transactions: Transactions,
+    /// Of each key space, who keeps others from its keys.
+    locks: Arc<[Lock]>,
+    upserts: bool,
+}
+
+impl FractalTreeSession {
+    /// A session over these.
+    pub fn new(transactions: Transactions, locks: &Arc<[Lock]>, upserts: bool) -> Self {
+        Self { transactions, locks: locks.clone(), upserts }
+    }
+
+    /// Outside a transaction the library would commit each write by itself, which no caller means.
+    #[inline]
+    fn within(&self, call: &'static str) -> Result<(), EngineError> {
+        if self.transactions.is_writing() { Ok(()) } else { Err(outside(call)) }
+    }
+}
+
+#[cold]
+fn outside(call: &'static str) -> EngineError {
+    EngineError::failed(call, "only within a transaction; call begin first")
+}
+
+impl KvSession for FractalTreeSession {
+    fn get(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.transactions.get(space, key, value)
+    }
+
+    fn multi_get(
+        &mut self,
+        space: SpaceId,
+        keys: &[&[u8]],
+        scratch: &mut Vec<u8>,
+        visit: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        self.transactions.multi_get(space, keys, scratch, visit)
+    }
+
+    fn scan(
+        &mut self,
+        space: SpaceId,
+        scan: Scan<'_>,
+        visit: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<usize, EngineError> {
+        self.transactions.scan(space, scan, visit)
+    }
+
+    fn begin(&mut self) -> Result<(), EngineError> {
+        if self.transactions.is_writing() {
+            return Err(EngineError::failed("DB_ENV->txn_begin", "this session has a transaction open; end it first"));
+        }
+        self.transactions.begin()
+    }
+
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.within("DB->getf_set")?;
+        self.transactions.get_for_update(space, key, value)
+    }
+
+    fn put(&mut self, space: SpaceId, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.within("DB->put")?;
+        self.transactions.put(space, key, value, self.locks[space])
+    }
+
+    fn delete(&mut self, space: SpaceId, key: &[u8]) -> Result<(), EngineError> {
+        self.within("DB->del")?;
+        self.transactions.delete(space, key, self.locks[space])
+    }
+
+    /// A message to the key, which meets its value when somebody reads it or when it has come down to its leaf.
+    fn update(&mut self, space: SpaceId, key: &[u8], delta: &Delta) -> Result<bool, EngineError> {
+        if !self.upserts {
+            return Ok(false);
+        }
+        self.within("DB->update")?;
+        self.transactions.update(space, key, delta).map(|()| true)
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        self.within("DB_TXN->commit")?;
+        self.transactions.commit()
+    }
+
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        self.transactions.abort()
+    }
+
+    /// One transaction, without row locks, which nobody needs for rows that are nobody else's. Not the library's bulk
+    /// loader, which wants a tree to itself.
+    fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
+        self.begin()?;
+        let mut rows = batch.iter();
+        let put = rows.try_for_each(|(space, key, value)| self.transactions.put(space, key, value, Lock::Needless));
+        let loaded = put.and_then(|()| self.transactions.commit());
+        if loaded.is_err() {
+            // The first error says more than a second one could.
+            let _ = self.transactions.abort();
+        }
+        loaded
+    }
+}

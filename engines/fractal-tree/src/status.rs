@@ -1,0 +1,144 @@
+//! What the library says of itself (`engine status`), as counters and debt.
+
+use rumba_core::engine::Gauge;
+
+/// The messages that wait in the buffers of inner nodes.
+const MESSAGES: &str = "ft: bytes of messages currently in trees (estimate)";
+/// What the cache holds of nodes.
+const CACHED: &str = "cachetable: size current";
+/// What of it is being written.
+const WRITING: &str = "cachetable: size writing";
+
+/// What is counted, by the library's own words; much of what it says besides is of use to its authors alone.
+const COUNTED: &[&str] = &[
+    CACHED,
+    MESSAGES,
+    WRITING,
+    "cachetable: cleaner executions",
+    "cachetable: evictions",
+    "cachetable: long time waiting on cache pressure",
+    "cachetable: miss",
+    "cachetable: miss time",
+    "cachetable: number of waits on cache pressure",
+    "cachetable: prefetches",
+    "cachetable: size cachepressure",
+    "cachetable: size currently cloned data for checkpoint",
+    "cachetable: size leaf",
+    "cachetable: size limit",
+    "cachetable: size nonleaf",
+    "cachetable: size rollback",
+    "cachetable: time waiting on cache pressure",
+    "checkpoint: checkpoints taken",
+    "checkpoint: time spent during checkpoint (begin and end phases)",
+    "checkpoint: time spent during last checkpoint (begin and end phases)",
+    "dictionary deletes",
+    "dictionary inserts",
+    "dictionary updates",
+    "filesystem: ENOSPC redzone state",
+    "filesystem: fsync count",
+    "filesystem: fsync time",
+    "ft flusher: leaf node splits",
+    "ft flusher: nonleaf node splits",
+    "ft flusher: number of flushes that read something off disk",
+    "ft flusher: total number of flushes done by flusher threads or cleaner threads",
+    "ft: bytes of messages flushed from h1 nodes to leaves",
+    "ft: bytes of messages injected at root (all trees)",
+    "ft: leaf nodes flushed to disk (for checkpoint)",
+    "ft: leaf nodes flushed to disk (for checkpoint) (bytes)",
+    "ft: leaf nodes flushed to disk (not for checkpoint)",
+    "ft: leaf nodes flushed to disk (not for checkpoint) (bytes)",
+    "ft: messages injected at root",
+    "ft: nonleaf nodes flushed to disk (for checkpoint)",
+    "ft: nonleaf nodes flushed to disk (for checkpoint) (bytes)",
+    "ft: nonleaf nodes flushed to disk (not for checkpoint)",
+    "ft: nonleaf nodes flushed to disk (not for checkpoint) (bytes)",
+    "locktree: memory size",
+    "locktree: number of lock timeouts",
+    "locktree: number of times lock escalation ran",
+    "locktree: number of wait locks",
+    "locktree: time waiting for locks",
+    "locktree: time waiting on lock escalation",
+    "logger: writes",
+    "logger: writes (bytes)",
+    "txn: aborts",
+    "txn: begin",
+    "txn: successful commits",
+];
+
+/// Counters by the names that make metrics of them (`rumba_core::counted`), each the sum of some of the library's: bytes
+/// that were written for the log, checkpoints and evictions, and microseconds that clients waited.
+const SUMS: [(&str, &[&str]); 6] = [
+    ("written_log_bytes", &["logger: writes (bytes)"]),
+    (
+        "written_checkpoint_bytes",
+        &[
+            "ft: leaf nodes flushed to disk (for checkpoint) (bytes)",
+            "ft: nonleaf nodes flushed to disk (for checkpoint) (bytes)",
+        ],
+    ),
+    (
+        "written_eviction_bytes",
+        &[
+            "ft: leaf nodes flushed to disk (not for checkpoint) (bytes)",
+            "ft: nonleaf nodes flushed to disk (not for checkpoint) (bytes)",
+        ],
+    ),
+    ("waited_row_locks_us", &["locktree: time waiting for locks"]),
+    ("waited_cache_us", &["cachetable: time waiting on cache pressure"]),
+    ("waited_page_reads_us", &["cachetable: miss time"]),
+];
+
+/// A status, taken apart.
+pub struct Status(Vec<(String, f64)>);
+
+impl Status {
+    /// Takes the library's text apart: a name and a number on each line. The name itself has colons, and blanks at its end.
+    pub fn of(text: &str) -> Self {
+        let line = |line: &str| {
+            let (name, value) = line.rsplit_once(": ")?;
+            Some((name.trim().to_owned(), value.trim().parse().ok()?))
+        };
+        Self(text.lines().filter_map(line).collect())
+    }
+
+    fn value(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|(found, _)| found == name).map(|(_, value)| *value)
+    }
+
+    /// What is counted.
+    pub fn counters(&self) -> Vec<Gauge> {
+        let counted = COUNTED.iter().filter_map(|name| Some(Gauge::new(*name, self.value(name)?)));
+        let sums = SUMS.iter().filter_map(|(name, of)| {
+            let values = of.iter().map(|name| self.value(name));
+            Some(Gauge::new(*name, values.sum::<Option<f64>>()?))
+        });
+        counted.chain(sums).collect()
+    }
+
+    /// What is put off: messages that wait above the leaves, and nodes on their way to the device.
+    pub fn debt(&self) -> Vec<Gauge> {
+        let gauge = |name: &str, value: Option<f64>| value.map(|value| Gauge::new(name, value));
+        [gauge("messages_in_trees_bytes", self.value(MESSAGES)), gauge("writing_bytes", self.value(WRITING))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_have_colons_and_a_value_be_no_number() {
+        let status = Status::of(
+            "BUILD_ID = 0\ncheckpoint: checkpoints taken : 3\nft: bytes of messages currently in trees (estimate): 42\n\
+             checkpoint: last checkpoint began: Thu Jan  1 00:00:00 1970\nlogger: writes (bytes): 17\n",
+        );
+        assert_eq!(status.value("checkpoint: checkpoints taken"), Some(3.0));
+        assert_eq!(status.debt(), [Gauge::new("messages_in_trees_bytes", 42.0)]);
+        let counters = status.counters();
+        assert!(counters.contains(&Gauge::new("written_log_bytes", 17.0)), "{counters:?}");
+        assert_eq!(counters.len(), 4, "what is not told is left out: {counters:?}");
+    }
+}

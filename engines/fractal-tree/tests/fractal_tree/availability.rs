@@ -1,0 +1,71 @@
+//! Which library runs, and what is said where none does.
+
+use std::path::Path;
+
+use rumba_core::engine::{Asked, Durability, Engine, EngineConfig, Schema};
+use rumba_engine_fractal_tree::FractalTree;
+use rumba_testkit::key_value;
+
+use crate::{SPACES, config};
+
+fn missing(path: &str) -> String {
+    let asked = Asked { library: Some(Path::new(path)), ..Asked::default() };
+    let missing = FractalTree.availability(asked).missing.unwrap();
+    assert!(missing.install.contains("RUMBA_FRACTAL_TREE") && missing.install.contains("PerconaFT"), "{missing:?}");
+    missing.what
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named_with_what_to_do() {
+    assert!(missing("/nowhere/libtokufractaltree.so").contains("/nowhere/libtokufractaltree.so"));
+    let config = EngineConfig { library: Some("/nowhere/lib.so".into()), ..config(Durability::None, &[]) };
+    FractalTree.check(&config).unwrap();
+    let error = FractalTree.open(Path::new("/nowhere"), &config, Schema::KeyValue(SPACES)).err().unwrap();
+    assert!(error.to_string().contains("RUMBA_FRACTAL_TREE"), "{error}");
+}
+
+#[test]
+fn a_library_that_is_another_is_not_called() {
+    assert!(missing("libm.so.6").contains("no function db_version: it is not PerconaFT"));
+}
+
+#[test]
+#[needs(FractalTree)]
+fn the_library_that_is_named_says_what_it_is() {
+    let availability = FractalTree.availability(Asked::default());
+    assert_eq!((availability.version.as_deref(), availability.missing.is_none()), (Some("4.6.119"), true));
+    assert!(Path::new(&availability.source).is_file(), "{}", availability.source);
+}
+
+#[test]
+#[needs(FractalTree)]
+fn what_is_no_database_is_not_made_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Durability::NoSync, &[]);
+    let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).err().unwrap();
+    assert!(error.to_string().contains("tokudb.environment is missing"), "{error}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    let config = EngineConfig { durability: Durability::None, ..config };
+    assert!(!FractalTree.reopens(&config));
+    let error = FractalTree.reopen(dir.path(), &config, Schema::KeyValue(SPACES)).err().unwrap();
+    assert!(error.to_string().contains("without a log"), "{error}");
+}
+
+/// What could not be opened leaves nothing behind that keeps others out or ends the process.
+#[test]
+#[needs(FractalTree)]
+fn a_directory_that_is_not_there_or_in_use_is_an_error_and_harms_nobody() {
+    let config = config(Durability::NoSync, &[]);
+    let open = |dir: &Path| FractalTree.open(dir, &config, Schema::KeyValue(SPACES));
+    let error = open(Path::new("/nowhere/at/all")).err().unwrap();
+    assert!(error.to_string().contains("DB_ENV->open"), "{error}");
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path()).unwrap();
+    let error = open(dir.path()).err().unwrap();
+    assert!(error.to_string().contains("DB_ENV->open"), "{error}");
+    let mut session = key_value::session(&*first);
+    key_value::put(&mut *session, 0, b"a", b"1");
+    assert_eq!(key_value::get(&mut *session, 0, b"a").as_deref(), Some(&b"1"[..]));
+    drop(session);
+    first.close().unwrap();
+}

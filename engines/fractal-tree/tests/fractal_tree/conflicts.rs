@@ -1,0 +1,142 @@
+//! Two sessions that want the same row: one waits, or is told of a conflict; no update is lost.
+
+use std::time::Duration;
+
+use rumba_core::engine::Durability;
+use rumba_core::error::EngineError;
+use rumba_core::kv::KvSession;
+use rumba_core::setting::Value;
+
+use crate::{Database, config, get, put};
+
+fn impatient() -> Database {
+    Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(20))]))
+}
+
+fn is_conflict<T>(result: Result<T, EngineError>) -> bool {
+    result.is_err_and(|error| error.is_conflict())
+}
+
+#[test]
+#[needs(FractalTree)]
+fn a_row_that_another_has_written_or_read_for_update_is_a_conflict_after_the_timeout() {
+    let database = impatient();
+    let (mut one, mut two) = (database.session(), database.session());
+    let mut value = Vec::new();
+    put(&mut *one, b"a", b"0");
+    one.begin().unwrap();
+    one.put(0, b"a", b"1").unwrap();
+    assert!(one.get_for_update(0, b"b", &mut value).is_ok_and(|found| !found));
+    for key in [b"a", b"b"] {
+        two.begin().unwrap();
+        assert!(is_conflict(two.put(0, key, b"2")));
+        two.rollback().unwrap();
+        two.begin().unwrap();
+        assert!(is_conflict(two.delete(0, key)));
+        two.rollback().unwrap();
+        two.begin().unwrap();
+        assert!(is_conflict(two.get_for_update(0, key, &mut value)));
+        two.rollback().unwrap();
+    }
+    // Another row is nobody's.
+    put(&mut *two, b"c", b"2");
+    one.commit().unwrap();
+    put(&mut *two, b"a", b"2");
+    assert_eq!(get(&mut *one, b"a").as_deref(), Some(&b"2"[..]));
+    assert!(database.counter("locktree: number of lock timeouts") >= 6.0);
+}
+
+#[test]
+#[needs(FractalTree)]
+fn a_deadlock_is_a_conflict_at_once() {
+    let database = Database::open(&config(Durability::None, &[("lock_timeout", Value::Int(3_600_000))]));
+    let (mut one, mut two) = (database.session(), database.session());
+    one.begin().unwrap();
+    two.begin().unwrap();
+    one.put(0, b"a", b"1").unwrap();
+    two.put(0, b"b", b"2").unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            let put = one.put(0, b"b", b"1");
+            (put, one)
+        });
+        // Until it waits.
+        while database.counter("locktree: number of wait locks") == 0.0 && !waits.is_finished() {
+            std::thread::sleep(Duration::from_millis(1));
+            if is_conflict(two.put(0, b"a", b"2")) {
+                break;
+            }
+        }
+        two.rollback().unwrap();
+        let (put, mut one) = waits.join().unwrap();
+        if put.is_ok() {
+            one.commit().unwrap();
+        } else {
+            one.rollback().unwrap();
+        }
+    });
+}
+
+#[test]
+#[needs(FractalTree)]
+fn reads_wait_for_nobody_and_see_what_was_committed_when_their_transaction_began() {
+    let database = impatient();
+    let (mut writer, mut reader) = (database.session(), database.session());
+    put(&mut *writer, b"a", b"old");
+    writer.begin().unwrap();
+    writer.put(0, b"a", b"new").unwrap();
+    writer.put(0, b"b", b"new").unwrap();
+    assert_eq!(get(&mut *writer, b"a").as_deref(), Some(&b"new"[..]));
+    assert_eq!(get(&mut *reader, b"a").as_deref(), Some(&b"old"[..]));
+    assert_eq!(get(&mut *reader, b"b"), None);
+    reader.begin().unwrap();
+    writer.commit().unwrap();
+    assert_eq!(get(&mut *reader, b"a").as_deref(), Some(&b"old"[..]));
+    assert_eq!(get(&mut *reader, b"b"), None);
+    // What is to be written is read as it is now.
+    let mut value = Vec::new();
+    assert!(reader.get_for_update(0, b"a", &mut value).unwrap());
+    assert_eq!(value, b"new");
+    reader.rollback().unwrap();
+    assert_eq!(get(&mut *reader, b"b").as_deref(), Some(&b"new"[..]));
+}
+
+fn retried(session: &mut dyn KvSession, mut work: impl FnMut(&mut dyn KvSession) -> Result<(), EngineError>) {
+    loop {
+        session.begin().unwrap();
+        match work(session).and_then(|()| session.commit()) {
+            Ok(()) => return,
+            Err(error) => {
+                assert!(error.is_conflict(), "{error}");
+                session.rollback().unwrap();
+            }
+        }
+    }
+}
+
+/// The first increments of each key race to insert it.
+#[test]
+#[needs(FractalTree)]
+fn two_clients_that_count_to_n_reach_2n() {
+    const N: u64 = 2_000;
+    let database = Database::open(&config(Durability::None, &[]));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let mut session = database.session();
+            scope.spawn(move || {
+                let mut value = Vec::new();
+                for turn in 0..N {
+                    let key = [(turn % 50) as u8];
+                    retried(&mut *session, |session| {
+                        let found = session.get_for_update(0, &key, &mut value)?;
+                        let count = if found { u64::from_le_bytes(value[..].try_into().unwrap()) } else { 0 };
+                        session.put(0, &key, &(count + 1).to_le_bytes())
+                    });
+                }
+            });
+        }
+    });
+    let mut session = database.session();
+    let counts = (0..50u8).map(|key| u64::from_le_bytes(get(&mut *session, &[key]).unwrap().try_into().unwrap()));
+    assert_eq!(counts.sum::<u64>(), 2 * N);
+}

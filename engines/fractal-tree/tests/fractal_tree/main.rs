@@ -1,0 +1,97 @@
+//! The engine over the real library.
+
+#![allow(clippy::unwrap_used)]
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod availability;
+mod conflicts;
+mod crash;
+mod disk_full;
+mod session;
+mod settings;
+mod upkeep;
+mod upserts;
+
+use std::collections::BTreeMap;
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
+use rumba_core::kv::{Batch, KeySpace, KvSession};
+use rumba_core::setting::{Settings, Value};
+use rumba_engine_fractal_tree::FractalTree;
+use rumba_testkit::key_value;
+use tempfile::TempDir;
+
+const SPACES: &[KeySpace] = &[
+    KeySpace { name: "rows", scan_prefix: 0, derived: false },
+    KeySpace { name: "counts", scan_prefix: 0, derived: false },
+];
+
+fn config(durability: Durability, settings: &[(&str, Value)]) -> EngineConfig {
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    EngineConfig {
+        name: "fractal-tree".into(),
+        engine: "fractal-tree".into(),
+        cache: 32 << 20,
+        durability,
+        compression: None,
+        library: None,
+        server: None,
+        limits: Default::default(),
+        settings: Settings(settings.collect::<BTreeMap<_, _>>()),
+    }
+}
+
+/// Nodes that are small enough for a test to have inner ones.
+fn small_nodes() -> [(&'static str, Value); 2] {
+    [("pagesize", Value::Text("64KiB".into())), ("readpagesize", Value::Text("16KiB".into()))]
+}
+
+struct Database {
+    instance: Box<dyn Instance>,
+    dir: TempDir,
+}
+
+impl Database {
+    fn open(config: &EngineConfig) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        FractalTree.check(config).unwrap();
+        let instance = FractalTree.open(dir.path(), config, Schema::KeyValue(SPACES)).unwrap();
+        Self { instance, dir }
+    }
+
+    fn usual() -> Self {
+        Self::open(&config(Durability::NoSync, &[]))
+    }
+
+    fn session(&self) -> Box<dyn KvSession> {
+        key_value::session(&*self.instance)
+    }
+
+    fn counter(&self, name: &str) -> f64 {
+        let counters = self.instance.counters();
+        counters.iter().find(|gauge| gauge.name == name).unwrap_or_else(|| panic!("no {name} in {counters:?}")).value
+    }
+}
+
+/// Loads rows `key 00000000`, … in batches.
+fn load(session: &mut dyn KvSession, rows: usize) {
+    let mut batch = Batch::default();
+    for row in 0..rows {
+        batch.push(0, format!("key {row:08}").as_bytes(), format!("value {row:08} ").repeat(16).as_bytes());
+        if batch.len() == 1000 || row + 1 == rows {
+            session.load(&batch).unwrap();
+            batch.clear();
+        }
+    }
+}
+
+fn put(session: &mut dyn KvSession, key: &[u8], value: &[u8]) {
+    key_value::put(session, 0, key, value);
+}
+
+fn get(session: &mut dyn KvSession, key: &[u8]) -> Option<Vec<u8>> {
+    key_value::get(session, 0, key)
+}

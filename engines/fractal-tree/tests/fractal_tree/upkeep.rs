@@ -1,0 +1,76 @@
+//! What is put off, what a drain does about it, and what is counted.
+
+use rumba_core::engine::{Durability, Gauge};
+use rumba_core::setting::Value;
+
+use crate::{Database, config, load, small_nodes};
+
+fn debt(database: &Database) -> f64 {
+    let debt: Vec<Gauge> = database.instance.debt();
+    debt.iter().find(|gauge| gauge.name == "messages_in_trees_bytes").unwrap().value
+}
+
+/// Rewrites rows all over the table, so that messages wait in the buffers.
+fn rewrite(database: &Database) {
+    let mut session = database.session();
+    for row in 0..4000u64 {
+        let key = format!("key {:08}", row * 7919 % 20_000);
+        crate::put(&mut *session, key.as_bytes(), &[7; 50]);
+    }
+}
+
+#[test]
+#[needs(FractalTree)]
+fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
+    let database = Database::open(&config(Durability::None, &small_nodes()));
+    load(&mut *database.session(), 20_000);
+    database.instance.settle().unwrap();
+    let before = database.counter("written_checkpoint_bytes");
+    assert!(before > 0.0);
+    rewrite(&database);
+    let waiting = debt(&database);
+    database.instance.drain().unwrap();
+    assert!(database.counter("written_checkpoint_bytes") > before);
+    assert!(debt(&database) > 0.0 && waiting > 0.0, "{waiting} bytes of messages waited");
+}
+
+#[test]
+#[needs(FractalTree)]
+fn with_hot_optimize_a_drain_brings_them_down() {
+    let [page, part] = small_nodes();
+    let settings = [page, part, ("hot_optimize", Value::Bool(true))];
+    let database = Database::open(&config(Durability::None, &settings));
+    load(&mut *database.session(), 20_000);
+    database.instance.settle().unwrap();
+    rewrite(&database);
+    // The library counts for the process, so for the other tests as well: what only grows is enough here.
+    let flushed = || database.counter("ft: bytes of messages flushed from h1 nodes to leaves");
+    let before = flushed();
+    database.instance.drain().unwrap();
+    assert!(flushed() - before > 4000.0 * 62.0, "{before} bytes, then {}", flushed());
+}
+
+#[test]
+#[needs(FractalTree)]
+fn the_log_is_told_apart_and_counted() {
+    let database = Database::usual();
+    let mut session = database.session();
+    load(&mut *session, 2000);
+    let files = std::fs::read_dir(database.dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let (logs, others): (Vec<_>, Vec<_>) = files.partition(|path| database.instance.is_log(path));
+    assert!(!logs.is_empty() && !others.is_empty(), "{logs:?}, {others:?}");
+    assert!(others.iter().any(|path| path.to_string_lossy().ends_with(".tokudb")), "{others:?}");
+    let written: u64 = logs.iter().map(|path| path.metadata().unwrap().len()).sum();
+    let counted = database.counter("written_log_bytes");
+    assert!(counted > 500_000.0 && counted <= written as f64 * 1.1, "{counted} counted, {written} in the files");
+}
+
+#[test]
+#[needs(FractalTree)]
+fn without_a_log_none_is_written() {
+    let database = Database::open(&config(Durability::None, &[]));
+    load(&mut *database.session(), 2000);
+    let files = std::fs::read_dir(database.dir.path()).unwrap().map(|entry| entry.unwrap());
+    let logs = files.filter(|entry| database.instance.is_log(&entry.path()));
+    assert_eq!(logs.map(|entry| entry.metadata().unwrap().len()).sum::<u64>(), 0);
+}

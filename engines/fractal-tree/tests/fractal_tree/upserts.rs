@@ -1,0 +1,100 @@
+//! Messages: a write that is no read first.
+
+use rumba_core::delta::Delta;
+use rumba_core::engine::Durability;
+use rumba_core::setting::Value;
+use rumba_testkit::key_value;
+
+use crate::{Database, config, load, put, small_nodes};
+
+fn adds_one() -> Delta {
+    let mut delta = Delta::default();
+    delta.begin(Some(&1u64.to_le_bytes()));
+    delta.add(0, 1);
+    delta
+}
+
+#[test]
+#[needs(FractalTree)]
+fn a_message_is_applied_when_it_is_read_and_undone_with_its_transaction() {
+    let database = Database::usual();
+    let mut session = database.session();
+    let delta = adds_one();
+    let mut send = |commits: bool| {
+        session.begin().unwrap();
+        assert!(session.update(1, b"count", &delta).unwrap());
+        if commits {
+            session.commit().unwrap()
+        } else {
+            session.rollback().unwrap()
+        }
+        key_value::get(&mut *session, 1, b"count").map(|value| u64::from_le_bytes(value.try_into().unwrap()))
+    };
+    assert_eq!(send(false), None);
+    assert_eq!(send(true), Some(1));
+    assert_eq!(send(true), Some(2));
+    assert_eq!(send(false), Some(2));
+    assert_eq!(send(true), Some(3));
+}
+
+#[test]
+#[needs(FractalTree)]
+fn a_message_to_an_absent_row_that_has_no_value_for_it_does_nothing() {
+    let database = Database::usual();
+    let mut session = database.session();
+    let mut delta = Delta::default();
+    delta.begin(None);
+    delta.add(0, 1);
+    session.begin().unwrap();
+    assert!(session.update(1, b"absent", &delta).unwrap());
+    session.commit().unwrap();
+    assert_eq!(key_value::get(&mut *session, 1, b"absent"), None);
+    assert!(key_value::scan(&mut *session, 1, b"", b"z", 9).is_empty());
+}
+
+/// Messages of many transactions meet in buffers, come down, and are read from all of them.
+#[test]
+#[needs(FractalTree)]
+fn many_messages_to_many_rows_add_up_through_all_of_the_tree() {
+    let database = Database::open(&config(Durability::None, &small_nodes()));
+    let mut session = database.session();
+    load(&mut *session, 20_000);
+    let key = |row: u64| format!("key {:08}", row * 7919 % 20_000);
+    for row in 0..200 {
+        put(&mut *session, key(row).as_bytes(), &0u64.to_le_bytes());
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (mut session, delta) = (database.session(), adds_one());
+            scope.spawn(move || {
+                for turn in 0..4000 {
+                    loop {
+                        session.begin().unwrap();
+                        let sent = session.update(0, key(turn % 200).as_bytes(), &delta);
+                        match sent.and_then(|sent| session.commit().map(|()| sent)) {
+                            Ok(sent) => break assert!(sent),
+                            Err(error) if error.is_conflict() => session.rollback().unwrap(),
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    database.instance.drain().unwrap();
+    for row in 0..200 {
+        let value = crate::get(&mut *session, key(row).as_bytes()).unwrap();
+        assert_eq!(u64::from_le_bytes(value.try_into().unwrap()), 40, "row {row}");
+    }
+}
+
+#[test]
+#[needs(FractalTree)]
+fn a_setting_turns_them_off() {
+    let database = Database::open(&config(Durability::NoSync, &[("upserts", Value::Bool(false))]));
+    let mut session = database.session();
+    session.begin().unwrap();
+    assert!(!session.update(1, b"count", &adds_one()).unwrap());
+    session.commit().unwrap();
+    assert_eq!(key_value::get(&mut *session, 1, b"count"), None);
+}
