@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use append::replace_named;
 pub use claim::{Claim, ClaimError};
 pub use read::{ReadError, read};
-pub use resume::Resume;
+pub use resume::{Resume, data_base};
 pub use room::lacked_room;
 pub use write::TrialWriter;
 
