@@ -127,6 +127,23 @@ fn a_keeper_that_is_killed_takes_its_server_along_and_the_doctor_removes_the_res
     servers.assert_nothing_is_left(&server);
 }
 
+#[test]
+#[needs(MariaDb)]
+fn a_start_that_is_interrupted_leaves_nothing() {
+    let servers = Servers::new();
+    let mut start = servers.0.rumba(&["server", "start", "innodb"]);
+    let mut start = start.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while servers.list().is_empty() {
+        assert!(start.try_wait().unwrap().is_none(), "it is up already, or failed");
+    }
+    start.kill().unwrap();
+    start.wait().unwrap();
+    while !servers.list().is_empty() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(!servers.0.path("servers").exists());
+}
+
 /// Somebody shuts it down by its client: then nobody waits for a stop that would never come.
 #[test]
 #[needs(MariaDb)]

@@ -31,14 +31,14 @@ pub fn keep(ledger: &Ledger, holder: &dyn Fn() -> io::Result<Command>) -> io::Re
     // A signal that comes while the server starts is heard when it is up.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
     let order: Order = serde_json::from_reader(io::stdin().lock())?;
-    let made = match Made::begin(&order, ledger, holder) {
-        Ok((made, server)) => {
-            answer(&Answer::Up(Box::new(server)))?;
-            made
-        }
-        Err(why) => return answer(&Answer::Failed(why)),
-    };
-    made.until_asked(&mut signals)
+    match Made::begin(&order, ledger, holder) {
+        Ok((made, server)) => match answer(&Answer::Up(Box::new(server))) {
+            Ok(()) => made.until_asked(&mut signals),
+            // Who has ordered it is gone, interrupted while it started: nobody wants it any more.
+            Err(_) => made.end(),
+        },
+        Err(why) => answer(&Answer::Failed(why)),
+    }
 }
 
 /// What is made on the host for a server.
@@ -158,8 +158,7 @@ impl Made {
 /// Tells the answer, and lets go of whoever waits for it.
 fn answer(answer: &Answer) -> io::Result<()> {
     let line = format!("{}\n", serde_json::to_string(answer)?);
-    // Who has gone meanwhile finds the server in the list.
-    let _ = io::stdout().lock().write_all(line.as_bytes()).and_then(|()| io::stdout().flush());
+    io::stdout().lock().write_all(line.as_bytes())?;
     let nowhere = fs::OpenOptions::new().write(true).open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdout(nowhere)?)
 }
