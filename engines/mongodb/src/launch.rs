@@ -74,7 +74,7 @@ pub struct Running {
     /// Where it listens, and as whom to come.
     pub target: Target,
     /// How a person comes to it.
-    pub access: Access,
+    pub access: Box<Access>,
 }
 
 impl Drop for Running {
@@ -126,7 +126,7 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
     };
     let command = ["mongosh", "--host", "127.0.0.1", "--port"].map(str::to_owned).into_iter().chain([port.to_string()]);
     let access = Access { environment: Vec::new(), command: command.collect(), password_file: None };
-    let mut running = Running { watch, target, access };
+    let mut running = Running { watch, target, access: Box::new(access) };
     let admin = wait(&running, |_| true)?;
     if software.brand == Brand::MongoDb {
         make_own(&mut running, admin, plan.replicated, port)?;

@@ -90,7 +90,7 @@ pub struct Running {
     /// Where it listens, and as whom to come.
     pub target: Target,
     /// How a person comes to it.
-    pub access: Access,
+    pub access: Box<Access>,
     /// Keeps the short way to the socket open.
     _data: Option<OwnedFd>,
 }
@@ -161,7 +161,7 @@ impl Launch<'_> {
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
         let told = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
-        let mut running = Running { watch, target, access, _data: data };
+        let mut running = Running { watch, target, access: Box::new(access), _data: data };
         let answers = wait(&running);
         let removed = fs::remove_file(layout.first_statements());
         answers?;

@@ -215,7 +215,7 @@ impl Instance for ServerInstance {
 
     fn access(&self) -> Option<Access> {
         match &self.host {
-            Host::Own { running, .. } => Some(running.access.clone()),
+            Host::Own { running, .. } => Some(Access::clone(&running.access)),
             Host::Existing { .. } => None,
         }
     }

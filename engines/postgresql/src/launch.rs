@@ -86,7 +86,7 @@ pub struct Running {
     /// Where it listens, and as whom to come.
     pub target: Target,
     /// How a person comes to it.
-    pub access: Access,
+    pub access: Box<Access>,
     /// What it shares with nobody else, and may leave behind.
     memory: Mutex<SharedMemory>,
     /// Keeps the short way to the socket open.
@@ -154,7 +154,7 @@ impl Launch<'_> {
         let told = self.plan.lines.iter().map(|line| (line.name.clone(), line.value.clone()));
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
         let memory = Mutex::new(SharedMemory::of(watch.pid(), &data));
-        let access = self.access(data.display().to_string(), USUAL_PORT, Vec::new(), None);
+        let access = Box::new(self.access(data.display().to_string(), USUAL_PORT, Vec::new(), None));
         let mut running = Running { watch, target, access, memory, _data: held };
         let mut admin = wait(&running)?;
         running.memory = Mutex::new(SharedMemory::of(running.watch.pid(), &data));
@@ -171,9 +171,10 @@ impl Launch<'_> {
             let password = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
             let sql = format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'");
             admin.query(&sql).map_err(|error| failed("ALTER ROLE", &error))?;
-            running.access = self
+            let admitted = self
                 .admit(&password, port)
                 .map_err(|error| EngineError::failed("start of the server", format!("pgpass: {error}")))?;
+            *running.access = admitted;
             running.target.address = Address::Tcp { host: "127.0.0.1".into(), port };
             running.target.password = Secret::new(password);
         }
