@@ -75,7 +75,11 @@ pub fn stage(root: &Path, place: &Path) -> Result<(), Vec<String>> {
         made.and_then(|()| fs::write(&to, bytes)).map_err(|error| vec![format!("{}: {error}", to.display())])
     };
     for file in files {
-        let bytes = fs::read(root.join(&file)).map_err(|error| vec![format!("{}: {error}", file.display())])?;
+        let mut bytes = fs::read(root.join(&file)).map_err(|error| vec![format!("{}: {error}", file.display())])?;
+        if pages.contains(&file) {
+            // mdBook makes of it the book's first page, and does not follow its name in links that have a heading.
+            bytes = read(&file)?.replace("/README.md", "/index.html").into_bytes();
+        }
         put(&Path::new("src").join(&file), &bytes)?;
     }
     put(Path::new("src/SUMMARY.md"), from_root(&summary).as_bytes())?;
