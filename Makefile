@@ -5,10 +5,10 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench aa faults experiments build fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
+.PHONY: help setup demo test bench aa faults experiments build package book fmt lint tidy deny fuzz web setup-demo setup-test setup-bench setup-web
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 setup: setup-test ## Install what the other targets need (Debian 12), or say what is missing
 
@@ -44,6 +44,29 @@ experiments: setup-test setup-web ## Run the published experiments (four hours),
 build: setup-demo ## Build the release binary
 	@echo "build: target/release/rumba"
 	cargo build --release -p rumba
+
+# What is packed: of a release build, unless another binary is named.
+BINARY = $(TARGET)/release/rumba
+package: setup-demo ## Make a Debian package, a tarball and a wheel in target/package (BINARY=… packs that one)
+	@command -v cargo-deb >/dev/null || { echo "package: installing cargo-deb, about 120 CPU seconds"; \
+	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) cargo-deb; }
+	$(if $(filter file,$(origin BINARY)),cargo build --release -p rumba)
+	cargo run -q -p xtask -- package $(BINARY)
+
+.PHONY: package-test
+package-test: ## Install the packages in an empty Debian, answer a question with them, remove them (needs root)
+	@echo "package-test: in a root of its own, a quarter of an hour; docs/package.txt has what it took"
+	@scripts/package-test $(ARGS)
+
+book: ## Build the book in target/book, and follow its links; installs mdBook if needed
+	@command -v mdbook >/dev/null || { echo "book: installing mdBook, about 180 CPU seconds"; \
+	cargo install --quiet --locked --debug --config profile.dev.debug=false --root $(TOOLS) mdbook; }
+	cargo run -q -p xtask -- book
+
+.PHONY: book-test
+book-test: setup-test ## Run every command of the README and the tutorials, also those that take long (half an hour)
+	@echo "book-test: each page's commands in a directory of its own"
+	cargo test -q -p rumba --test documents -- --ignored
 
 fmt: ## Format the sources
 	cargo fmt --all

@@ -15,7 +15,8 @@ use crate::commands::null_server::NullServerArgs;
     after_help = "\
 Start here:
   rumba engines                              what can run on this machine
-  rumba run experiments/quickstart.toml      four engines in two minutes
+  rumba run quickstart                       four embedded engines in two minutes
+  rumba run innodb-or-myrocks                which engine of a server for this box
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba ab before.toml after.toml            two experiments in turns, and how they differ
   rumba report results/DIR --html page.html
@@ -61,9 +62,28 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Start a managed server to look into, also over what a run has kept, list and stop such servers
+    Server(ServerArgs),
+    /// Print the completions of a shell: `rumba completions bash > ~/.local/share/bash-completion/completions/rumba`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages of all commands into a directory (used by `make package`)
+    #[command(hide = true)]
+    Man {
+        /// The directory
+        directory: PathBuf,
+    },
     /// Run one trial ordered on standard input (used by `run`)
     #[command(hide = true)]
     Trial,
+    /// Keep the server ordered on standard input (used by `server start`)
+    #[command(hide = true)]
+    Keep,
+    /// Hold an instance open within its limits (used by `keep`)
+    #[command(hide = true)]
+    Hold,
     /// Say whether an engine can run the configuration on standard input (used by `run`)
     #[command(hide = true)]
     Probe,
@@ -93,7 +113,8 @@ Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mista
 command or the experiment, or --check without a claim to check; 3 with --check, a claim fails,
 is undecided or seen once; 130 interrupted, results kept.")]
 pub struct RunArgs {
-    /// An experiment's .toml file, - for standard input, or the name of a workload
+    /// An experiment's .toml file, - for standard input, or the name of a workload or of a recipe (quickstart,
+    /// innodb-or-myrocks)
     #[arg(required_unless_present = "resume")]
     pub experiment: Option<String>,
     /// Go on with an interrupted run: finished trials stay, the others run
@@ -294,6 +315,85 @@ pub enum EnginesCommand {
         /// The server, as `rumba engines` lists it
         server: String,
     },
+}
+
+/// Arguments of `server`.
+#[derive(Args)]
+#[command(after_help = "\
+What is started:
+  rumba server start mariadb@10.11 --engine myrocks   a release, an engine of it
+  rumba server start postgresql --set cache=256MiB    an engine, and its settings
+  rumba server start results/DIR                      a copy of kept data
+  rumba server list
+  rumba server stop myrocks
+
+It listens on loopback alone. A process in the background keeps it, within the
+limits that are asked for or that the trial had. When it is stopped, nothing of
+it is left, and what a run has kept (keep_data = true) is as it was.
+
+The page of a run that goes on is another thing: `rumba serve`.")]
+pub struct ServerArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub command: ServerCommand,
+}
+
+/// What `server` can do.
+#[derive(Subcommand)]
+pub enum ServerCommand {
+    /// Start a server, and print its client's command line
+    Start(ServerStartArgs),
+    /// Stop servers and remove all that was made for them
+    Stop(ServerStopArgs),
+    /// List the servers that are up
+    List(ServerListArgs),
+}
+
+/// Arguments of `server start`.
+#[derive(Args)]
+pub struct ServerStartArgs {
+    /// A release (mariadb@10.11), an engine (innodb, postgresql) or a results directory with kept data
+    pub what: String,
+    /// The engine of a release [default: its first]
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<String>,
+    /// Of a results directory: the trial whose data it is
+    #[arg(long, value_name = "TRIAL", conflicts_with_all = ["engine", "set"])]
+    pub trial: Option<String>,
+    /// Set a key, as `rumba run` takes it: cache=1GiB, memory=2GiB, storage=slow-ssd, or a variable of the server
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// What it is to be called [default: the engine or the trial]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Below which directory its own is made
+    #[arg(long, value_name = "DIR", default_value = "servers")]
+    pub data_dir: PathBuf,
+    /// Start it although a limit cannot be enforced here: it is left out
+    #[arg(long)]
+    pub allow_unlimited: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `server stop`.
+#[derive(Args)]
+pub struct ServerStopArgs {
+    /// Their names, as `rumba server list` has them
+    #[arg(required_unless_present = "all")]
+    pub names: Vec<String>,
+    /// Stop all of them
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
+}
+
+/// Arguments of `server list`.
+#[derive(Args)]
+pub struct ServerListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `workloads`, and of `engines` when it lists.

@@ -36,7 +36,12 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Sysbench { words } => return commands::sysbench::main(words),
         Command::NullServer(args) => commands::null_server::run(&args),
+        Command::Server(args) => commands::server::run(&args, &registry),
+        Command::Completions { shell } => commands::texts::completions(shell),
+        Command::Man { directory } => commands::texts::man(&directory),
         Command::Trial => commands::trial(&registry),
+        Command::Keep => commands::keep(),
+        Command::Hold => commands::hold(&registry),
         Command::Probe => commands::probe(&registry),
         Command::Harness => commands::harness(&registry),
     };

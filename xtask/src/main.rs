@@ -1,9 +1,12 @@
-//! The project's own chores: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- experiments`.
+//! The project's own chores: `cargo run -p xtask -- tidy`, `-- new`, `-- bench`, `-- simulate`, `-- experiments`,
+//! `-- package`, `-- book`.
 
 mod bench;
+mod book;
 mod experiments;
 mod memory_needs;
 mod new;
+mod package;
 mod simulate;
 mod tests_told;
 mod tidy;
@@ -18,6 +21,8 @@ const USAGE: &str = "usage: cargo run -p xtask -- tidy
        cargo run -p xtask -- memory-needs [--fit | BUILD...]
        cargo run --release -p xtask -- simulate [--write]
        cargo run -p xtask -- experiments [--write]
+       cargo run -p xtask -- package BINARY
+       cargo run -p xtask -- book
 
 tidy   fails when the house is not in order: an arrow between crates is wrong, a
        source file is too long, core is not documented, a link in a document is
@@ -41,7 +46,9 @@ simulate
        tables into docs/method.md. Fails when they err more often than they say
 experiments  fails when a measured table of docs/experiments.md or README.md is not that of the
        committed docs/experiments/NAME.json, and names those that have no such file yet;
-       --write puts the files' figures into the pages";
+       --write puts the files' figures into the pages
+package  makes a Debian package, a tarball and a wheel of a release binary, in target/package
+book   builds docs/SUMMARY.md's pages with mdBook in target/book, and fails when a link in them is dead";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -55,6 +62,8 @@ fn main() -> ExitCode {
         ["simulate", "--write"] => ended("simulate", simulate::run(root(), true)),
         ["experiments"] => experiments(false),
         ["experiments", "--write"] => experiments(true),
+        ["book"] => book(),
+        ["package", binary] => package(Path::new(binary)),
         ["bench", "--write", named @ ..] => bench(named, true),
         ["bench", named @ ..] if named.iter().all(|name| !name.starts_with('-')) => bench(named, false),
         _ => {
@@ -95,6 +104,32 @@ fn ended(what: &str, result: Result<bool, bench::Failure>) -> ExitCode {
         Err(error) => {
             eprintln!("{what}: {error}");
             ExitCode::from(2)
+        }
+    }
+}
+
+fn book() -> ExitCode {
+    match book::build(root()) {
+        Ok(first) => {
+            println!("book: {}", first.display());
+            ExitCode::SUCCESS
+        }
+        Err(problems) => {
+            problems.iter().for_each(|problem| eprintln!("book: {problem}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn package(binary: &Path) -> ExitCode {
+    match package::make(root(), binary) {
+        Ok(files) => {
+            files.iter().for_each(|file| println!("package: {}", file.display()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("package: {error}");
+            ExitCode::FAILURE
         }
     }
 }

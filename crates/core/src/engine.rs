@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Access;
 use crate::document::DocumentSession;
 use crate::error::EngineError;
 use crate::kv::{KeySpace, KvSession};
@@ -416,6 +417,12 @@ pub trait Instance: Send + Sync {
     /// Where it does its work.
     fn place(&self) -> Place {
         Place::Embedded
+    }
+
+    /// How a person comes to its server, with a client of the server's own; `None` where there is none that rumba runs.
+    /// Whatever file is named is in the instance's directory and goes with it.
+    fn access(&self) -> Option<Access> {
+        None
     }
 
     /// Kills its server without warning, all of its processes: nothing is flushed or told. What is embedded dies with

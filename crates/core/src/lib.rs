@@ -5,6 +5,7 @@
 //! the lab drives them through these traits; the report reads these records.
 #![deny(missing_docs)]
 
+pub mod access;
 pub mod acid;
 pub mod bson;
 pub mod check;

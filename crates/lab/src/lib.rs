@@ -9,6 +9,7 @@ pub mod conduct;
 mod engine_files;
 pub mod harness;
 pub mod host;
+pub mod keeper;
 pub mod kept;
 pub mod leftovers;
 pub mod limits;

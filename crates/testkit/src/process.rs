@@ -19,7 +19,10 @@ pub fn with_test(test: &str) -> Command {
 
 /// Starts a process that gets a signal when this one ends, however this one ends. The kernel watches the thread that
 /// started it, so that thread must never end.
-pub(crate) fn bound(mut command: Command, signal: Signal) -> Child {
+///
+/// # Panics
+/// It cannot be started.
+pub fn bound(mut command: Command, signal: Signal) -> Child {
     let name = command.get_program().to_string_lossy().into_owned();
     let (started, child) = mpsc::channel();
     thread::spawn(move || {

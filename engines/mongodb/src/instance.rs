@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rumba_core::access::Access;
 use rumba_core::bson::DocumentBuf;
 use rumba_core::engine::{Gauge, Instance, Place, Session};
 use rumba_core::error::EngineError;
@@ -157,6 +158,13 @@ impl Instance for ServerInstance {
                 Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
             Host::Existing { pid, data } => Place::Server { pid: *pid, data_dir: data.clone() },
+        }
+    }
+
+    fn access(&self) -> Option<Access> {
+        match &self.host {
+            Host::Own { running, .. } => Some(Access::clone(&running.access)),
+            Host::Existing { .. } => None,
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rumba_core::access::Access;
 use rumba_core::bson::DocumentBuf;
 use rumba_core::engine::KEPT;
 use rumba_core::error::EngineError;
@@ -72,6 +73,8 @@ pub struct Running {
     pub watch: Arc<Watch>,
     /// Where it listens, and as whom to come.
     pub target: Target,
+    /// How a person comes to it.
+    pub access: Box<Access>,
 }
 
 impl Drop for Running {
@@ -121,10 +124,19 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
         database: None,
         tls: Tls::Off,
     };
-    let mut running = Running { watch, target };
+    let command = ["mongosh", "--host", "127.0.0.1", "--port"].map(str::to_owned).into_iter().chain([port.to_string()]);
+    let access = Access { environment: Vec::new(), command: command.collect(), password_file: None };
+    let mut running = Running { watch, target, access: Box::new(access) };
     let admin = wait(&running, |_| true)?;
     if software.brand == Brand::MongoDb {
         make_own(&mut running, admin, plan.replicated, port)?;
+        // Its client asks for the password, and takes it from no file.
+        let file = layout.dir.join("password");
+        let secret = format!("{}\n", running.target.password.reveal());
+        write_private(&file, &secret).map_err(|error| on_disk("its password", error))?;
+        let whom = ["--username", RUMBA, "--authenticationDatabase", ADMIN];
+        running.access.command.extend(whom.map(str::to_owned));
+        running.access.password_file = Some(file);
     }
     Ok(running)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rumba_core::access::Access;
 use rumba_core::engine::{Gauge, Instance, MostClients, Place, Session};
 use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{SessionOptions, Target, WireCounts, WireSession};
@@ -193,6 +194,13 @@ impl Instance for ServerInstance {
                 Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
             Host::Existing { place: (pid, data_dir), .. } => Place::Server { pid: *pid, data_dir: data_dir.clone() },
+        }
+    }
+
+    fn access(&self) -> Option<Access> {
+        match &self.host {
+            Host::Own { running, .. } => Some(Access::clone(&running.access)),
+            Host::Existing { .. } => None,
         }
     }
 

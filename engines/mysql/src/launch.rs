@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rumba_core::access::Access;
 use rumba_core::engine::KEPT;
 use rumba_core::error::EngineError;
 use rumba_protocol_mysql::{Address, Admin, Secret, Target, Tls, WireError};
@@ -72,6 +73,11 @@ impl Layout {
     fn first_statements(&self) -> PathBuf {
         self.dir.join("first.sql")
     }
+
+    /// What a client reads: where the server is, and the password.
+    fn client(&self) -> PathBuf {
+        self.dir.join("client.cnf")
+    }
 }
 
 /// A line of the server's configuration; a switch has no value.
@@ -83,6 +89,8 @@ pub struct Running {
     pub watch: Arc<Watch>,
     /// Where it listens, and as whom to come.
     pub target: Target,
+    /// How a person comes to it.
+    pub access: Box<Access>,
     /// Keeps the short way to the socket open.
     _data: Option<OwnedFd>,
 }
@@ -136,10 +144,13 @@ impl Launch<'_> {
         };
         write_private(&layout.first_statements(), &self.first_statements(&password, port.is_some()))
             .map_err(|error| failed("first.sql", error))?;
+        let access = self.admit(&password, port).map_err(|error| failed("client.cnf", error))?;
         let configuration = self.configuration(port);
-        write_private(&layout.configuration(), &configuration).map_err(|error| failed("my.cnf", error))?;
         // It holds no password: that is in the first statements, which are removed below.
         fs::write(layout.kept().join("my.cnf"), &configuration).map_err(|error| failed("my.cnf", error))?;
+        let first =
+            format!("{configuration}init_file = {}\n", quoted(&layout.first_statements().display().to_string()));
+        write_private(&layout.configuration(), &first).map_err(|error| failed("my.cnf", error))?;
         let (socket, data) = short_socket(&layout.data(), SOCKET).map_err(|error| failed("its socket", error))?;
         let address = match port {
             Some(port) => Address::Tcp { host: "127.0.0.1".into(), port },
@@ -150,13 +161,29 @@ impl Launch<'_> {
         let process = self.spawn().map_err(|error| failed(&self.software.program.display().to_string(), error))?;
         let told = self.lines.iter().map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()));
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
-        let mut running = Running { watch, target, _data: data };
+        let mut running = Running { watch, target, access: Box::new(access), _data: data };
         let answers = wait(&running);
         let removed = fs::remove_file(layout.first_statements());
         answers?;
         removed.map_err(|error| failed("first.sql", error))?;
+        // What is left of it starts once more as it is: without the statements, which are done and gone.
+        write_private(&layout.configuration(), &configuration).map_err(|error| failed("my.cnf", error))?;
         running.target.database = Some(SCHEMA.into());
         Ok(running)
+    }
+
+    /// Writes what a client reads, and says how it is called. No option file of the user's is read with it: one that is
+    /// read later would count more.
+    fn admit(&self, password: &str, port: Option<u16>) -> io::Result<Access> {
+        let file = self.layout.client();
+        let place = match port {
+            Some(port) => format!("protocol = tcp\nhost = 127.0.0.1\nport = {port}\n"),
+            None => format!("socket = {}\n", quoted(&self.layout.data().join(SOCKET).display().to_string())),
+        };
+        write_private(&file, &format!("[client]\nuser = root\npassword = {password}\n{place}"))?;
+        let options = format!("--defaults-file={}", file.display());
+        let command = vec![self.software.client(), options, SCHEMA.to_owned()];
+        Ok(Access { environment: Vec::new(), command, password_file: Some(file) })
     }
 
     fn spawn(&self) -> io::Result<Process> {
@@ -177,14 +204,15 @@ impl Launch<'_> {
             true => format!("SET PASSWORD FOR 'root'@'localhost' = PASSWORD('{password}');\n"),
             false => format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{password}';\n"),
         };
-        if over_tcp {
-            if self.data == Data::Left {
-                // It has the password of the server before.
-                sql.push_str("DROP USER 'root'@'127.0.0.1';\n");
-            }
-            // Names are not resolved, so over TCP nobody comes from `localhost`.
-            sql.push_str(&format!("CREATE USER 'root'@'127.0.0.1' IDENTIFIED BY '{password}';\n"));
-            sql.push_str("GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;\n");
+        // Names are not resolved, so over TCP nobody comes from `localhost`. The server before may have been without.
+        let all = "GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1'";
+        match (over_tcp, old) {
+            (true, true) => sql.push_str(&format!("{all} IDENTIFIED BY '{password}' WITH GRANT OPTION;\n")),
+            (true, false) => sql.push_str(&format!(
+                "DROP USER IF EXISTS 'root'@'127.0.0.1';\n\
+                 CREATE USER 'root'@'127.0.0.1' IDENTIFIED BY '{password}';\n{all} WITH GRANT OPTION;\n"
+            )),
+            (false, _) => {}
         }
         if self.data == Data::New {
             sql.push_str(&format!("CREATE DATABASE {SCHEMA} DEFAULT CHARACTER SET latin1;\n"));
@@ -201,7 +229,6 @@ impl Launch<'_> {
         lines.push(own("tmpdir", self.layout.temporary().display().to_string()));
         lines.push(own("socket", SOCKET.into()));
         lines.push(own("pid_file", "pid".into()));
-        lines.push(own("init_file", self.layout.first_statements().display().to_string()));
         if self.software.brand == Brand::MySql && self.software.version >= Version(8, 0, 0) {
             // A listener of MySQL's second protocol, where it was built in.
             lines.push(own("loose_mysqlx", "0".into()));

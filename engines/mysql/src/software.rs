@@ -186,6 +186,18 @@ impl Software {
         }
     }
 
+    /// The client of its own: beside the server where it is not the system's, else whichever is found by its name.
+    /// One out of a tree of packages would want the tree's loader, too.
+    pub fn client(&self) -> String {
+        let names: &[&str] = match self.brand {
+            Brand::MariaDb => &["mariadb", "mysql"],
+            Brand::MySql => &["mysql"],
+        };
+        let is_apart = self.loader.is_none() && self.base != Path::new("/usr");
+        let beside = names.iter().map(|name| self.base.join("bin").join(name)).find(|path| is_apart && path.exists());
+        beside.map_or_else(|| names[0].to_owned(), |path| path.display().to_string())
+    }
+
     /// Where its parts are, as options: a server's own idea of it holds only
     /// where it was installed.
     pub fn options(&self) -> Vec<(String, String)> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rumba_core::access::Access;
 use rumba_core::engine::{Gauge, Instance, MostClients, Place, Session};
 use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::{PgCounts, PgSession, SessionOptions, Target};
@@ -210,6 +211,13 @@ impl Instance for ServerInstance {
             Host::Existing { data, .. } => data.clone(),
         };
         Place::Server { pid: self.pid(), data_dir }
+    }
+
+    fn access(&self) -> Option<Access> {
+        match &self.host {
+            Host::Own { running, .. } => Some(Access::clone(&running.access)),
+            Host::Existing { .. } => None,
+        }
     }
 
     fn kill(&self) -> Result<(), EngineError> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rumba_core::access::Access;
 use rumba_core::engine::KEPT;
 use rumba_core::error::EngineError;
 use rumba_protocol_postgresql::{Address, Admin, PgError, Secret, Target, Tls};
@@ -59,6 +60,11 @@ impl Layout {
         self.dir.join(KEPT)
     }
 
+    /// What a client reads the password from.
+    fn passwords(&self) -> PathBuf {
+        self.dir.join("pgpass")
+    }
+
     fn log(&self) -> PathBuf {
         self.kept().join("error.log")
     }
@@ -79,6 +85,8 @@ pub struct Running {
     pub watch: Arc<Watch>,
     /// Where it listens, and as whom to come.
     pub target: Target,
+    /// How a person comes to it.
+    pub access: Box<Access>,
     /// What it shares with nobody else, and may leave behind.
     memory: Mutex<SharedMemory>,
     /// Keeps the short way to the socket open.
@@ -146,7 +154,8 @@ impl Launch<'_> {
         let told = self.plan.lines.iter().map(|line| (line.name.clone(), line.value.clone()));
         let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, told.collect()));
         let memory = Mutex::new(SharedMemory::of(watch.pid(), &data));
-        let mut running = Running { watch, target, memory, _data: held };
+        let access = Box::new(self.access(data.display().to_string(), USUAL_PORT, Vec::new(), None));
+        let mut running = Running { watch, target, access, memory, _data: held };
         let mut admin = wait(&running)?;
         running.memory = Mutex::new(SharedMemory::of(running.watch.pid(), &data));
         self.prepare(&mut admin, &mut running, port)?;
@@ -162,11 +171,36 @@ impl Launch<'_> {
             let password = password().map_err(|error| EngineError::failed("/dev/urandom", error.to_string()))?;
             let sql = format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'");
             admin.query(&sql).map_err(|error| failed("ALTER ROLE", &error))?;
+            let admitted = self
+                .admit(&password, port)
+                .map_err(|error| EngineError::failed("start of the server", format!("pgpass: {error}")))?;
+            *running.access = admitted;
             running.target.address = Address::Tcp { host: "127.0.0.1".into(), port };
             running.target.password = Secret::new(password);
         }
         running.target.database = Some(DATABASE.into());
         Ok(())
+    }
+
+    /// Writes what a client reads the password from, and says how it is called.
+    fn admit(&self, password: &str, port: u16) -> io::Result<Access> {
+        let file = self.layout.passwords();
+        write_private(&file, &format!("127.0.0.1:{port}:*:{SUPERUSER}:{password}\n"))?;
+        let environment = vec![("PGPASSFILE".to_owned(), file.display().to_string())];
+        Ok(self.access("127.0.0.1".to_owned(), port, environment, Some(file)))
+    }
+
+    fn access(
+        &self,
+        host: String,
+        port: u16,
+        environment: Vec<(String, String)>,
+        password_file: Option<PathBuf>,
+    ) -> Access {
+        let client = self.software.client();
+        let command = [client, "-h".into(), host, "-p".into(), port.to_string(), "-U".into(), SUPERUSER.into()];
+        let command = command.into_iter().chain([DATABASE.to_owned()]).collect();
+        Access { environment, command, password_file }
     }
 
     fn spawn(&self) -> io::Result<Process> {

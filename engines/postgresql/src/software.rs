@@ -24,6 +24,14 @@ pub struct Software {
     pub initdb: PathBuf,
 }
 
+impl Software {
+    /// The client of its own, beside the server where it is there, else whichever is found by its name.
+    pub fn client(&self) -> String {
+        let beside = self.program.with_file_name("psql");
+        if beside.exists() { beside.display().to_string() } else { "psql".to_owned() }
+    }
+}
+
 /// Where a base directory may have the programs.
 const PROGRAMS: [&str; 3] = ["bin", "pgsql/bin", "."];
 

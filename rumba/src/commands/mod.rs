@@ -19,7 +19,9 @@ pub mod reproduce;
 pub mod resume;
 pub mod run;
 pub mod serve;
+pub mod server;
 pub mod sysbench;
+pub mod texts;
 pub mod workloads;
 
 use std::io::Write;
@@ -46,6 +48,22 @@ pub fn probe(registry: &Registry) -> Result {
     rumba_lab::probe::serve(registry)
         .map(|()| ExitCode::SUCCESS)
         .map_err(|error| Problem::failure(format!("the probe: {error}"), "`rumba run` asks it; do not run it by hand"))
+}
+
+/// `rumba keep`: a managed server is kept until it is stopped.
+pub fn keep() -> Result {
+    let told = |error: std::io::Error| {
+        Problem::failure(format!("the server's keeper: {error}"), "`rumba server start` orders it; see `rumba doctor`")
+    };
+    let managed = rumba_lab::provision::Ledger::of_user()?;
+    rumba_lab::keeper::keep(&managed, &|| own("hold")).map(|()| ExitCode::SUCCESS).map_err(told)
+}
+
+/// `rumba hold`: an instance is held open within its limits.
+pub fn hold(registry: &Registry) -> Result {
+    rumba_lab::keeper::hold(registry)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| Problem::failure(format!("the server's holder: {error}"), "`rumba keep` starts it"))
 }
 
 /// `rumba harness`: what rumba itself costs per operation, measured in this process.

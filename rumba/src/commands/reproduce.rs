@@ -41,6 +41,14 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "ycsb",
 ];
 
+/// Experiments that reproduce nothing and answer a question: `rumba run NAME` runs them without their file.
+const RECIPES: &[(&str, &str)] = experiments!["quickstart", "innodb-or-myrocks"];
+
+/// The text of the recipe of this name.
+pub fn recipe(name: &str) -> Option<&'static str> {
+    RECIPES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
 /// Lists the experiments, or runs one.
 pub fn run(args: &ReproduceArgs, registry: &Registry) -> super::Result {
     let Some(name) = &args.name else { return list() };

@@ -136,9 +136,12 @@ fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
     if is_workload && !path.is_file() {
         return Ok(spec::of_workload(name, &overrides, registry)?);
     }
+    if let (false, Some(text)) = (path.exists(), super::reproduce::recipe(name)) {
+        return Ok(spec::read_text(&format!("experiments/{name}.toml"), text, &overrides, registry)?);
+    }
     if path.extension().is_none() && !path.exists() && !spec::is_standard_input(path) {
         return Err(Problem::mistake(
-            format!("there is no workload and no file called `{name}`"),
+            format!("there is no workload, no recipe and no file called `{name}`"),
             Registry::suggest(name, &registry.workload_names()),
         ));
     }

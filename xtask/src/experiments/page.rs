@@ -20,6 +20,21 @@ pub fn written(text: &str, figures: &mut Committed) -> Result<String, String> {
     replaced(&blocks, "<!-- = ", "-->", FIGURE_END, &mut |asked| inline(asked, figures))
 }
 
+/// The page with what was kept of the packages' test, `LABEL: FIGURE` a line; where nothing was, it stays as it is.
+///
+/// # Errors
+/// A figure that was not kept.
+pub fn packaged(text: &str, told: &str) -> Result<String, String> {
+    replaced(text, "<!-- package: ", "-->", FIGURE_END, &mut |asked| {
+        let figure = told.lines().find_map(|line| line.strip_prefix(asked.trim())?.strip_prefix(": "));
+        match figure {
+            None if told.is_empty() => Ok(None),
+            Some(figure) => Ok(Some(figure.to_owned())),
+            None => Err(format!("docs/package.txt has no `{}`", asked.trim())),
+        }
+    })
+}
+
 type Content<'a> = &'a mut dyn FnMut(&str) -> Result<Option<String>, String>;
 
 /// The text with everything between `open … close` and `end` replaced by what `write` makes of `…`.

@@ -1,6 +1,6 @@
 use super::expression::value;
 use super::figures::Committed;
-use super::page::written;
+use super::page::{packaged, written};
 
 fn committed() -> (tempfile::TempDir, Committed) {
     let dir = tempfile::tempdir().unwrap();
@@ -80,10 +80,14 @@ fn sums_and_ratios_bind_as_they_do_elsewhere() {
 #[test]
 fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
     let root = tempfile::tempdir().unwrap();
+    for page in super::PAGES {
+        let path = root.path().join(page);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "nothing measured\n").unwrap();
+    }
     std::fs::create_dir_all(root.path().join("docs/experiments")).unwrap();
     let figure = |experiment: &str| format!("<!-- = {experiment}: ops_per_s@a ; 0 -->7<!-- / -->\n");
     std::fs::write(root.path().join("README.md"), figure("yet-to-be-run")).unwrap();
-    std::fs::write(root.path().join("docs/experiments.md"), "nothing measured\n").unwrap();
     let report = super::check(root.path(), false).unwrap();
     assert_eq!(report.missing, ["yet-to-be-run"]);
     assert!(report.is_in_order(false));
@@ -94,4 +98,13 @@ fn what_is_yet_to_be_run_is_named_and_no_failure_and_what_differs_is_one() {
     assert_eq!((&report.differing[..], report.is_in_order(false)), (&["docs/experiments.md"][..], false));
     assert!(super::check(root.path(), true).unwrap().is_in_order(true));
     assert!(super::check(root.path(), false).unwrap().is_in_order(false), "it was written");
+}
+
+#[test]
+fn a_figure_of_the_packages_test_is_what_was_kept_of_it() {
+    let page = "in <!-- package: minutes in all -->9<!-- / --> minutes";
+    let told = "step seconds\nminutes in all: 12\n";
+    assert_eq!(packaged(page, told).unwrap(), "in <!-- package: minutes in all -->12<!-- / --> minutes");
+    assert_eq!(packaged(page, "").unwrap(), page, "nothing was kept yet");
+    assert!(packaged("<!-- package: hours --><!-- / -->", told).is_err());
 }

@@ -20,6 +20,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("limits", &["host", "provision"]),
     ("leftovers", &["limits", "provision"]),
     ("kept", &["provision"]),
+    ("keeper", &["kept", "limits", "provision", "registry"]),
     ("engine_files", &[]),
     // What is measured, and who does the work.
     ("meter", &["host"]),

@@ -6,7 +6,7 @@ use rumba_core::warning::Warning;
 use rumba_core::workload::State;
 
 use super::{Attempt, Conduct, ConductError, Watch, io};
-use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin};
+use crate::kept::{Contents, CopyError, Found, KeptData, KeptLoads, Origin, name_anew};
 use crate::provision::{DataDir, Owner, ProvisionError};
 use crate::store::TrialWriter;
 
@@ -199,6 +199,7 @@ impl Conduct<'_> {
             let (from, to) = (data.engine_dir(), home.engine_dir());
             let contents = Contents::of(&from, self.stops).map_err(|error| error.to_string())?;
             contents.copy(&from, &to, self.stops).map_err(|error| error.to_string())?;
+            name_anew(&to, &from).map_err(|error| format!("{}: {error}", to.display()))?;
             home.keep().map_err(|error| error.to_string())?;
             Ok(contents.allocated_bytes)
         });

@@ -11,6 +11,7 @@ mod copy;
 mod error;
 mod kept_data;
 mod kept_loads;
+mod moved;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -19,4 +20,5 @@ pub use copy::Contents;
 pub use error::CopyError;
 pub use kept_data::{KeptData, Origin};
 pub use kept_loads::{Found, KeptLoads};
+pub use moved::name_anew;
 pub use shared::is_shared;

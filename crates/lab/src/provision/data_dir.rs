@@ -20,6 +20,9 @@ const ENGINE: &str = "data";
 const NOTE: &str = "note.json";
 const UNFINISHED_NOTE: &str = "note.part";
 
+/// Longer than any note that is read back, bytes.
+const LONGEST_NOTE: u64 = 64 << 10;
+
 /// What clients were told before a kill, beside the data.
 const JOURNAL: &str = "journal";
 
@@ -98,6 +101,25 @@ impl DataDir {
     /// Where a note about the data may be written; it is removed with the data.
     pub fn note(&self) -> PathBuf {
         self.marker.path.join(NOTE)
+    }
+
+    /// What is noted about the data of a directory, if there is such a note.
+    ///
+    /// # Errors
+    /// When the directory is not this user's, or cannot be read.
+    pub fn noted(path: &Path) -> Result<Option<Vec<u8>>, ProvisionError> {
+        let Some(dir) = CheckedDir::at(path)? else { return Ok(None) };
+        dir.require_own()?;
+        dir.read(NOTE, LONGEST_NOTE)
+    }
+
+    /// What a trial has left in a directory that was kept for the user; `None` of any other.
+    ///
+    /// # Errors
+    /// When it carries a marker that is another's, or none of this directory.
+    pub fn kept(path: &Path) -> Result<Option<PathBuf>, ProvisionError> {
+        let Some(dir) = CheckedDir::at(path)? else { return Ok(None) };
+        Ok(Marker::read(&dir)?.filter(|marker| marker.kept).map(|_| path.join(ENGINE)))
     }
 
     /// Where clients note what they are told before a kill; it is removed with the data.

@@ -165,6 +165,18 @@ impl Ledger {
         Ok(leftovers)
     }
 
+    /// What living processes have of a kind, and who they are.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn living(&self, kind: &Kind) -> Result<Vec<(PathBuf, Owner)>, ProvisionError> {
+        // An entry may be of another kind, or be struck off or half written by another process at this moment.
+        let listed = self.entries()?.into_iter();
+        let entries = listed.filter_map(|entry| self.read(&entry, std::slice::from_ref(kind)).ok().flatten());
+        let living = entries.filter(|(_, Entry { owner, .. })| owner.process.life() == Life::Lives);
+        Ok(living.map(|(_, Entry { thing, owner })| (thing.path, owner)).collect())
+    }
+
     /// Entries that cannot be understood, or are of none of these kinds, each with what to do: whatever they list is not cleaned.
     ///
     /// # Errors

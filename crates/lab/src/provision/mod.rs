@@ -24,7 +24,7 @@ mod trust;
 pub use data_dir::{DataDir, KIND as DATA_DIRECTORY};
 pub use error::ProvisionError;
 pub use ledger::{Kind, Ledger, Leftover, Registration};
-pub use owner::{Life, Owner, ProcessId};
+pub use owner::{Life, NO_TRIAL, Owner, ProcessId};
 pub use stray_processes::VARIABLE as MARK_VARIABLE;
 
 use std::path::Path;

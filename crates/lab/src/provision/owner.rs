@@ -8,15 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::parse::process_stat;
 
+/// The trial of an owner that runs none: one that keeps a server. Trials count from 1.
+pub const NO_TRIAL: u32 = 0;
+
 /// The owner of a managed thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The owning process.
     #[serde(flatten)]
     pub process: ProcessId,
-    /// The experiment it ran.
+    /// The experiment it ran, or the name of the server that it keeps.
     pub experiment: String,
-    /// The trial of the experiment, from 1.
+    /// The trial of the experiment, from 1; [`NO_TRIAL`] of a server's keeper.
     pub trial: u32,
     /// When it was made, RFC 3339.
     pub created: String,
@@ -40,7 +43,10 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { process, experiment, trial, created } = self;
-        write!(f, "process {} (trial {trial} of {experiment}, {created})", process.pid)
+        match *trial {
+            NO_TRIAL => write!(f, "process {} (keeper of the server {experiment}, {created})", process.pid),
+            trial => write!(f, "process {} (trial {trial} of {experiment}, {created})", process.pid),
+        }
     }
 }
 

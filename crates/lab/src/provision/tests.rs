@@ -389,3 +389,24 @@ fn a_directory_that_everybody_may_write_to_is_refused_with_what_to_do() {
     assert_eq!(fs::read_dir(host.path("open")).unwrap().count(), 0);
     assert_eq!(host.entries(), 0);
 }
+
+#[test]
+fn what_the_living_have_is_told_from_what_was_left_and_from_what_was_kept() {
+    let host = Host::new();
+    host.leave("left");
+    let mut dir = host.create("mine").unwrap();
+    let path = dir.path().to_owned();
+    fs::write(dir.note(), "a note").unwrap();
+    let living = host.ledger.living(&DATA_DIRECTORY).unwrap();
+    assert_eq!(
+        living.iter().map(|(path, owner)| (path, &owner.process)).collect::<Vec<_>>(),
+        [(&path, &ProcessId::this().unwrap())]
+    );
+    assert_eq!(DataDir::noted(&path).unwrap().unwrap(), b"a note");
+    assert_eq!(DataDir::kept(&path).unwrap(), None);
+    let data = dir.engine_dir();
+    dir.keep().unwrap();
+    drop(dir);
+    assert_eq!(host.ledger.living(&DATA_DIRECTORY).unwrap(), []);
+    assert_eq!((DataDir::kept(&path).unwrap(), DataDir::kept(&host.path("none")).unwrap()), (Some(data), None));
+}

@@ -28,7 +28,7 @@ pub use follow::Following;
 pub use merge::merge;
 pub use profile::{Profile, STACKS, profiles};
 pub use read::{Head, ReadError, read, read_head, read_records};
-pub use resume::Resume;
+pub use resume::{Resume, data_base};
 pub use room::lacked_room;
 pub use write::TrialWriter;
 

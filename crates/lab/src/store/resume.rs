@@ -51,6 +51,14 @@ pub(super) fn read(path: &Path) -> Result<Resume, ReadError> {
     serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))
 }
 
+/// Where the data directories of a run were made, absolute.
+///
+/// # Errors
+/// When the directory does not tell.
+pub fn data_base(path: &Path) -> Result<PathBuf, ReadError> {
+    read(path).map(|resume| resume.data_base)
+}
+
 impl ResultsDir {
     /// Takes an existing results directory to go on with it.
     ///

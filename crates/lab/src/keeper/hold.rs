@@ -1,0 +1,80 @@
+//! The holder: it opens an instance within the limits of its process, and closes it when it is asked to.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use rumba_core::access::Access;
+use rumba_core::engine::{EngineConfig, Instance, Place, Schema};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::provision::ProcessId;
+use crate::registry::Registry;
+
+/// What a holder is told, on its standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub engine: EngineConfig,
+    pub directory: PathBuf,
+    /// Whether there is data in the directory already.
+    pub is_left: bool,
+    /// The keeper.
+    pub parent: u32,
+}
+
+/// What it answers, a line on its standard output.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Opened {
+    Up { version: Option<String>, access: Option<Access>, pid: Option<u32> },
+    Failed(String),
+}
+
+/// Opens the instance that it is told of, and holds it until it is asked to end.
+///
+/// # Errors
+/// A task that cannot be read; what kept the instance from being closed.
+pub fn hold(registry: &Registry) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // Before it opens anything: a signal that comes meanwhile is not lost.
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGCHLD])?;
+    let task: Task = serde_json::from_reader(io::stdin().lock())?;
+    if rustix::process::getppid().map(|pid| pid.as_raw_pid() as u32) != Some(task.parent) {
+        return Err(io::Error::other("the keeper is gone"));
+    }
+    match open(&task, registry) {
+        Ok(instance) => {
+            let pid = match instance.place() {
+                Place::Server { pid, .. } => pid,
+                Place::Embedded => None,
+            };
+            tell(&Opened::Up { version: instance.version(), access: instance.access(), pid })?;
+            for signal in signals.forever() {
+                // A server that has ended by itself is waited for no longer; other children come and go.
+                if signal != SIGCHLD || pid.is_some_and(|pid| ProcessId::of(pid).is_err()) {
+                    break;
+                }
+            }
+            instance.close().map_err(io::Error::other)
+        }
+        Err(why) => tell(&Opened::Failed(why)),
+    }
+}
+
+fn open(task: &Task, registry: &Registry) -> Result<Box<dyn Instance>, String> {
+    let Task { engine: config, directory, .. } = task;
+    let engine =
+        registry.engine(&config.engine).ok_or_else(|| format!("this binary has no engine {}", config.engine))?;
+    let opened = match task.is_left {
+        true => engine.reopen(directory, config, Schema::BySession),
+        false => engine.open(directory, config, Schema::BySession),
+    };
+    opened.map_err(|error| error.to_string())
+}
+
+fn tell(answer: &Opened) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, answer)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}

@@ -1,0 +1,52 @@
+//! What an instance has left, in another place than where it was left.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// No configuration is longer, bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// Lets the configuration in a directory name that directory instead of the one `from` which it was copied: a server's
+/// has whole paths. Only plain files of text right in the directory are read; the data is below it.
+///
+/// # Errors
+/// What cannot be read or written.
+pub fn name_anew(directory: &Path, from: &Path) -> io::Result<()> {
+    let (Some(here), Some(there)) = (directory.to_str(), from.to_str()) else { return Ok(()) };
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let found = fs::symlink_metadata(&path)?;
+        if !found.is_file() || found.len() > LONGEST {
+            continue;
+        }
+        let Ok(text) = String::from_utf8(fs::read(&path)?) else { continue };
+        if text.contains(there) {
+            // The file stays what it is, readable by whom it was.
+            fs::write(&path, text.replace(there, here))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_configuration_names_the_directory_that_it_is_in_and_the_data_is_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (here, there) = (dir.path().join("here"), dir.path().join("volume/there"));
+        let names_there = format!("datadir = {}\n", there.join("data").display());
+        fs::create_dir_all(here.join("data")).unwrap();
+        fs::write(here.join("my.cnf"), &names_there).unwrap();
+        fs::write(here.join("data/rows"), &names_there).unwrap();
+        fs::write(here.join("pages"), [0xff, 0xfe]).unwrap();
+        name_anew(&here, &there).unwrap();
+        let told = fs::read_to_string(here.join("my.cnf")).unwrap();
+        assert_eq!(told, format!("datadir = {}\n", here.join("data").display()));
+        assert_eq!(fs::read_to_string(here.join("data/rows")).unwrap(), names_there);
+        assert_eq!(fs::read(here.join("pages")).unwrap(), [0xff, 0xfe]);
+    }
+}

@@ -1,0 +1,333 @@
+//! `rumba server`: managed servers to look into.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+
+use rumba_core::access::Access;
+use rumba_core::engine::{EngineConfig, Form};
+use rumba_core::record::Status;
+use rumba_core::setting::Value;
+use rumba_lab::keeper::{self, Answer, Kept, Order, Server};
+use rumba_lab::limits;
+use rumba_lab::provision::{DataDir, Ledger};
+use rumba_lab::registry::Registry;
+use rumba_lab::spec::{self, Overrides};
+use rumba_lab::store::data_base;
+use serde_json::json;
+
+use crate::cli::{ServerArgs, ServerCommand, ServerListArgs, ServerStartArgs, ServerStopArgs};
+use crate::problem::Problem;
+use crate::progress::tell;
+
+/// A longer name could become a path that no file system takes.
+const LONGEST_NAME: usize = 100;
+
+/// Starts a server, stops some or lists them.
+pub fn run(args: &ServerArgs, registry: &Registry) -> super::Result {
+    match &args.command {
+        ServerCommand::Start(args) => start(args, registry),
+        ServerCommand::Stop(args) => stop(args),
+        ServerCommand::List(args) => list(args),
+    }
+}
+
+/// What is to be started.
+struct Asked {
+    name: String,
+    engine: EngineConfig,
+    from: Option<PathBuf>,
+}
+
+fn start(args: &ServerStartArgs, registry: &Registry) -> super::Result {
+    let directory = Path::new(&args.what);
+    let asked = match directory.join("experiment.json").is_file() {
+        true => kept_data(directory, args, registry)?,
+        false => fresh(args, registry)?,
+    };
+    let name = args.name.clone().unwrap_or(asked.name);
+    refuse_name(&name)?;
+    let managed = Ledger::of_user()?;
+    super::run::clean_leftovers(&managed);
+    if keeper::find(&managed)?.iter().any(|kept| kept.name == name) {
+        let remedy = format!("stop it (rumba server stop {name}), or give this one another name (--name)");
+        return Err(Problem::mistake(format!("a server called {name} is up"), remedy));
+    }
+    let place = std::path::absolute(&args.data_dir)
+        .map_err(|error| Problem::mistake(format!("{}: {error}", args.data_dir.display()), "name a directory"))?;
+    let engine = within_limits(asked.engine, &place, args.allow_unlimited)?;
+    let server = order(&Order { name, engine, place, from: asked.from })?;
+    if args.json {
+        return super::print_json(&json!(server));
+    }
+    show(&server);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A name becomes a directory's.
+fn refuse_name(name: &str) -> Result<(), Problem> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain) && !name.starts_with(['.', '-']) {
+        return Ok(());
+    }
+    let remedy = format!("use letters, digits, hyphens and points, at most {LONGEST_NAME} of them (--name)");
+    Err(Problem::mistake(format!("a server cannot be called `{name}`"), remedy))
+}
+
+/// A server with no data of anybody's yet: an engine of its usual server, or of the release that is named.
+fn fresh(args: &ServerStartArgs, registry: &Registry) -> Result<Asked, Problem> {
+    let (engine, server) = which(args, registry)?;
+    let server = server.map(|release| format!("server={release}"));
+    let set = server.into_iter().chain(args.set.iter().cloned()).collect();
+    let overrides = Overrides { engines: vec![engine], set, ..Overrides::default() };
+    // An experiment is checked as a whole, and has a workload; this one is never run.
+    let workload = registry.workload_names().into_iter().next().unwrap_or_default();
+    let experiment = spec::of_workload(workload, &overrides, registry)?;
+    let one = <[EngineConfig; 1]>::try_from(experiment.engines)
+        .map_err(|_| Problem::mistake("these settings make several servers", "give each key one value"))?;
+    let [mut engine] = one;
+    refuse_unless_managed(&engine, registry)?;
+    listen(&mut engine, registry);
+    Ok(Asked { name: engine.name.clone(), engine, from: None })
+}
+
+/// The engine, and the release if one is named.
+fn which(args: &ServerStartArgs, registry: &Registry) -> Result<(String, Option<String>), Problem> {
+    let what = &args.what;
+    let releases: Vec<_> = registry.catalogues.iter().flat_map(|catalogue| catalogue.list()).collect();
+    if let Some(release) = releases.iter().find(|release| release.name == *what) {
+        let first = release.engines.first().cloned().unwrap_or_default();
+        return Ok((args.engine.clone().unwrap_or(first), Some(what.clone())));
+    }
+    let plain = what.split('.').next().unwrap_or_default();
+    if registry.engine(plain).is_some() && args.engine.is_none() {
+        return Ok((what.clone(), None));
+    }
+    let servers = registry.engines.iter().map(|engine| engine.info()).filter(|info| info.form == Form::Server);
+    let known: Vec<&str> =
+        releases.iter().map(|release| release.name.as_str()).chain(servers.map(|info| info.name)).collect();
+    let problem = format!("`{what}` is no release, no engine of a server and no results directory");
+    Err(Problem::mistake(problem, Registry::suggest(what, &known)))
+}
+
+fn refuse_unless_managed(config: &EngineConfig, registry: &Registry) -> Result<(), Problem> {
+    let Some(engine) = registry.engine(&config.engine) else { return Ok(()) };
+    if engine.info().form != Form::Server {
+        let remedy = "it is a library, and has no process to start: `rumba run` opens it";
+        return Err(Problem::mistake(format!("{} is no server", config.engine), remedy));
+    }
+    if config.server.as_deref().is_some_and(|server| server.contains("://")) {
+        let remedy = "name a release or a base directory: what runs already needs no keeper";
+        return Err(Problem::mistake("an existing server is not rumba's to start and stop", remedy));
+    }
+    Ok(())
+}
+
+/// Lets clients come over loopback, where the engine leaves the choice: a person's client may be anywhere on the host,
+/// and a socket's path may be longer than clients take.
+fn listen(config: &mut EngineConfig, registry: &Registry) {
+    let settings = registry.engine(&config.engine).map(|engine| engine.info().settings).unwrap_or_default();
+    if settings.iter().any(|info| info.name == "tcp") {
+        config.settings.0.entry("tcp".to_owned()).or_insert(Value::Bool(true));
+    }
+}
+
+/// What a trial of a run with `keep_data` has left.
+fn kept_data(directory: &Path, args: &ServerStartArgs, registry: &Registry) -> Result<Asked, Problem> {
+    let results = super::report::read(directory)?;
+    let trials = results.trials.iter().filter(|trial| args.trial.as_ref().is_none_or(|name| *name == trial.directory));
+    let mut found = Vec::new();
+    for trial in trials.filter(|trial| trial.record.status == Status::Done || args.trial.is_some()) {
+        let config = &trial.record.plan.engine;
+        let is_server = registry.engine(&config.engine).is_some_and(|engine| engine.info().form == Form::Server);
+        if let (true, Some(data)) = (is_server, left_by(directory, &trial.directory)?) {
+            found.push((&trial.directory, config, data));
+        }
+    }
+    match found.as_slice() {
+        [(name, config, data)] => {
+            let mut engine = EngineConfig::clone(config);
+            listen(&mut engine, registry);
+            Ok(Asked { name: (*name).clone(), engine, from: Some(data.clone()) })
+        }
+        [] => Err(Problem::mistake(
+            format!("{} has no kept data of a server", directory.display()),
+            "run it with --set keep_data=true: what an embedded engine leaves needs no server, and a load's is not kept",
+        )),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, ..)| name.as_str()).collect();
+            let problem = format!("{} has kept data of several trials", directory.display());
+            Err(Problem::mistake(problem, format!("choose one with --trial: {}", names.join(", "))))
+        }
+    }
+}
+
+/// The instance's directory that a trial has left, if it was kept: in the results, or where the run made its data.
+fn left_by(directory: &Path, trial: &str) -> Result<Option<PathBuf>, Problem> {
+    let bases = data_base(directory).ok().into_iter().chain([directory.join("data")]);
+    // A marker has the path without links; a base that is not there holds nothing.
+    for base in bases.filter_map(|base| base.canonicalize().ok()) {
+        if let Some(data) = DataDir::kept(&base.join(trial))? {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+/// The engine with the limits that this host can enforce, all of them unless that is waived.
+fn within_limits(engine: EngineConfig, place: &Path, allow_unlimited: bool) -> Result<EngineConfig, Problem> {
+    if !allow_unlimited {
+        limits::check(&engine.limits, place)?;
+        return Ok(engine);
+    }
+    let (limits, warnings) = limits::enforceable(&engine.limits, place)?;
+    warnings.iter().for_each(|warning| tell(&format!("warning: {} ({})", warning.message, warning.remedy)));
+    Ok(EngineConfig { limits, ..engine })
+}
+
+/// Starts the keeper, and hears from it what came of the server.
+fn order(order: &Order) -> Result<Server, Problem> {
+    let failed =
+        |error: std::io::Error| Problem::failure(format!("the server's keeper: {error}"), "see `rumba doctor`");
+    let mut command = super::own("keep").map_err(failed)?;
+    command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // SAFETY: between fork and exec there is one system call. What ends this terminal does not end the server.
+    unsafe {
+        command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+    }
+    let mut keeper = command.spawn().map_err(failed)?;
+    let json = serde_json::to_vec(order).map_err(|error| failed(error.into()))?;
+    if let Some(mut stdin) = keeper.stdin.take() {
+        // One that died before reading says so by its silence.
+        let _ = stdin.write_all(&json);
+    }
+    let mut line = String::new();
+    if let Some(stdout) = keeper.stdout.take() {
+        BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
+    }
+    match serde_json::from_str(&line) {
+        Ok(Answer::Up(server)) => Ok(*server),
+        Ok(Answer::Failed(why)) => {
+            Err(Problem::failure(format!("{} did not start: {why}", order.name), "nothing of it is left"))
+        }
+        Err(_) => Err(Problem::failure(
+            format!("the keeper of {} ended without a word", order.name),
+            "rumba doctor --clean removes what it has left",
+        )),
+    }
+}
+
+fn show(server: &Server) {
+    let version = server.version.as_deref().unwrap_or("of no version that it tells");
+    let pid = server.pid.map_or(String::new(), |pid| format!(", process {pid}"));
+    say!("{}: {} is up, {version}{pid}", server.name, server.engine);
+    say!("  files   {}", server.directory.display());
+    if let Some(from) = &server.from {
+        say!("  data    a copy of {}", from.display());
+    }
+    server.limits.iter().for_each(|limit| say!("  limit   {limit}"));
+    if let Some(access) = &server.access {
+        say!("  client  {}", command_line(access));
+        if let (Some(file), false) = (&access.password_file, mentions_password_file(access)) {
+            say!("          the password it asks for is in {}", file.display());
+        }
+    }
+    say!("  end     rumba server stop {}", server.name);
+}
+
+/// Whether the client finds the password by itself.
+fn mentions_password_file(access: &Access) -> bool {
+    let Some(file) = access.password_file.as_ref().map(|file| file.display().to_string()) else { return true };
+    let values = access.environment.iter().map(|(_, value)| value);
+    values.chain(&access.command).any(|word| word.contains(&file))
+}
+
+/// As it is pasted into a shell.
+fn command_line(access: &Access) -> String {
+    let variables = access.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+    variables.chain(access.command.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn list(args: &ServerListArgs) -> super::Result {
+    let kept = keeper::find(&Ledger::of_user()?)?;
+    if args.json {
+        let servers = kept.iter().map(|kept| {
+            let keeper = json!({ "pid": kept.keeper.process.pid, "since": kept.keeper.created });
+            json!({ "name": kept.name, "keeper": keeper, "server": kept.server })
+        });
+        return super::print_json(&servers.collect());
+    }
+    for Kept { name, keeper, server } in &kept {
+        match server {
+            Some(server) => show(server),
+            None => say!("{name}: starts or ends, kept by process {} since {}", keeper.process.pid, keeper.created),
+        }
+    }
+    if kept.is_empty() {
+        say!("no server is kept; `rumba server start` starts one");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn stop(args: &ServerStopArgs) -> super::Result {
+    let managed = Ledger::of_user()?;
+    let kept = keeper::find(&managed)?;
+    let known: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
+    if let Some(unknown) = args.names.iter().find(|name| !known.contains(&name.as_str())) {
+        let remedy = match known.is_empty() {
+            true => "none is kept".to_owned(),
+            false => format!("known are: {}", known.join(", ")),
+        };
+        return Err(Problem::mistake(format!("no server called `{unknown}` is kept"), remedy));
+    }
+    for one in kept.iter().filter(|kept| args.all || args.names.contains(&kept.name)) {
+        keeper::stop(one).map_err(|error| {
+            let remedy = format!(
+                "its keeper is process {}; rumba doctor --clean removes what it leaves",
+                one.keeper.process.pid
+            );
+            Problem::failure(format!("{} could not be stopped: {error}", one.name), remedy)
+        })?;
+        let left = rumba_lab::leftovers::find(&managed)?;
+        if let Some(left) = left.iter().find(|left| left.owner == one.keeper) {
+            return Err(Problem::failure(format!("{} has ended and left {left}", one.name), "rumba doctor --clean"));
+        }
+        say!("{}: stopped, nothing of it is left", one.name);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_pasted_whatever_is_in_its_paths() {
+        let access = Access {
+            environment: vec![("PGPASSFILE".into(), "/tmp/it's mine/pgpass".into())],
+            command: vec!["psql".into(), "-h".into(), "127.0.0.1".into(), String::new()],
+            password_file: Some("/tmp/it's mine/pgpass".into()),
+        };
+        assert_eq!(command_line(&access), r"PGPASSFILE='/tmp/it'\''s mine/pgpass' psql -h 127.0.0.1 ''");
+        assert!(mentions_password_file(&access));
+    }
+
+    #[test]
+    fn a_name_is_the_name_of_one_directory() {
+        for name in ["innodb", "003-myrocks.zstd-c4-r1"] {
+            assert!(refuse_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "..", "a/b", "-all", "a b"] {
+            assert!(refuse_name(name).is_err(), "{name}");
+        }
+    }
+}

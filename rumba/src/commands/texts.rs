@@ -1,0 +1,29 @@
+//! `rumba completions` and `rumba man`: what shells and `man` want to know, made from the declaration of the command
+//! line itself.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::problem::Problem;
+
+/// Prints what a shell completes `rumba` by.
+pub fn completions(shell: Shell) -> super::Result {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rumba", &mut script);
+    super::print(String::from_utf8_lossy(&script).trim_end())
+}
+
+/// Writes a man page of every command into a directory, which is made if it is not there.
+pub fn man(directory: &Path) -> super::Result {
+    let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            Err(Problem::failure(format!("{}: {error}", directory.display()), "name a directory that can be written"))
+        }
+    }
+}

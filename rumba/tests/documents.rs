@@ -1,0 +1,172 @@
+//! Every command of the README and of the tutorials is run. What follows `sh` says by whom: nothing, here; `long`, by `make
+//! book-test`, and here it is asked whether it would run; `package`, by scripts/package-test; `make`, by `make`. A file
+//! that commands read stands on the page: `toml,file=NAME`.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Place, text};
+
+/// Who runs the commands of a page.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    EveryTest,
+    BookTest,
+}
+
+macro_rules! pages {
+    ($($test:ident: $page:literal $(needs $($need:ident $(($server:literal))?),+)?;)*) => {
+        const PAGES: &[&str] = &[$($page),*];
+        mod commands_run_or_would_run {
+            $(
+                #[test]
+                $(#[needs($($need $(($server))?),+)])?
+                fn $test() {
+                    super::walk($page, super::By::EveryTest);
+                }
+            )*
+        }
+        mod every_command_runs {
+            $(
+                #[test]
+                #[ignore = "run by make book-test: it takes minutes"]
+                fn $test() {
+                    super::walk($page, super::By::BookTest);
+                }
+            )*
+        }
+    };
+}
+
+pages! {
+    readme: "README.md" needs MariaDb, MyRocks;
+    start: "docs/start.md" needs MariaDb;
+    kept_servers: "docs/kept-servers.md" needs MariaDb;
+    innodb_or_myrocks: "docs/tutorials/innodb-or-myrocks.md" needs MariaDb, MyRocks;
+    small_server: "docs/tutorials/small-server.md" needs MariaDb, PostgreSql;
+    new_version: "docs/tutorials/new-version.md" needs MariaDb, Server("mariadb@11.8");
+    setting: "docs/tutorials/setting.md" needs MariaDb;
+    reliability: "docs/reliability.md";
+}
+
+/// A piece of a page between fences.
+struct Block {
+    language: String,
+    marks: Vec<String>,
+    text: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let (mut blocks, mut open): (Vec<Block>, bool) = (Vec::new(), false);
+    for line in page.lines() {
+        match line.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(info) => {
+                let mut words = info.split(',').map(str::to_owned);
+                let language = words.next().unwrap_or_default();
+                blocks.push(Block { language, marks: words.collect(), text: String::new() });
+                open = true;
+            }
+            None if open => blocks.last_mut().unwrap().text += &format!("{line}\n"),
+            None => {}
+        }
+    }
+    assert!(!open, "a block has no end");
+    blocks
+}
+
+/// The commands of a block, each on one line and without what is said of it.
+fn commands(block: &Block) -> Vec<String> {
+    let joined = block.text.replace("\\\n", " ");
+    let lines = joined.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// A place in which `rumba` is found by its name, and whose servers end with it.
+struct Shell(Place);
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // There is nothing to be done about it in a test that fails already.
+        let _ = self.0.rumba(&["server", "stop", "--all"]).output();
+    }
+}
+
+impl Shell {
+    fn run(&self, script: &str) {
+        let rumba = self.0.rumba(&[]);
+        let program = Path::new(rumba.get_program());
+        let mut shell = Command::new("bash");
+        shell.args(["-euo", "pipefail", "-c", script]).current_dir(rumba.get_current_dir().unwrap());
+        rumba.get_envs().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
+            shell.env(name, value);
+        });
+        let path = std::env::var("PATH").unwrap_or_default();
+        shell.env("PATH", format!("{}:{path}", program.parent().unwrap().display()));
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{script}: {}", text(&output));
+    }
+}
+
+fn walk(page: &str, by: By) {
+    let shell = Shell(Place::new());
+    for block in blocks(&read(page)) {
+        let file = block.marks.iter().find_map(|mark| mark.strip_prefix("file="));
+        if let Some(name) = file {
+            std::fs::write(shell.0.path(name), &block.text).unwrap();
+        }
+        if block.language != "sh" {
+            continue;
+        }
+        match (block.marks.first().map(String::as_str), by) {
+            (None, _) | (Some("long"), By::BookTest) => shell.run(&block.text),
+            (Some("long"), By::EveryTest) => would_run(&shell, &block),
+            (Some("package"), _) => {
+                let walked = read("scripts/package-test");
+                commands(&block).iter().for_each(|line| assert!(walked.contains(line), "{page}: {line}"));
+            }
+            (Some("make"), _) => {
+                let makefile = read("Makefile");
+                for line in commands(&block) {
+                    let target = line.strip_prefix("make ").and_then(|rest| rest.split(' ').next()).unwrap();
+                    assert!(makefile.contains(&format!("\n{target}:")), "{page}: {line}");
+                }
+            }
+            (Some(other), _) => panic!("{page}: `sh,{other}` says by nobody who is known"),
+        }
+    }
+}
+
+/// Whatever takes long says itself whether it would run; what only reads results has none to read.
+fn would_run(shell: &Shell, block: &Block) {
+    for line in commands(block) {
+        let runs = ["rumba run ", "rumba ab ", "rumba reproduce "].iter().any(|begin| line.starts_with(begin));
+        if runs {
+            let unlimited = if line.contains("--allow-unlimited") { "" } else { " --allow-unlimited" };
+            shell.run(&format!("{line}{unlimited} --dry-run"));
+        }
+    }
+}
+
+#[test]
+fn every_tutorial_is_among_the_pages_that_are_run() {
+    for entry in std::fs::read_dir(root().join("docs/tutorials")).unwrap() {
+        let name = format!("docs/tutorials/{}", entry.unwrap().file_name().to_str().unwrap());
+        assert!(PAGES.contains(&name.as_str()), "{name}");
+    }
+}
