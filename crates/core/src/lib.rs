@@ -7,6 +7,7 @@
 
 pub mod acid;
 pub mod bson;
+pub mod build;
 pub mod check;
 pub mod claim;
 pub mod comparison;
@@ -16,6 +17,8 @@ pub mod document;
 pub mod engine;
 pub mod error;
 pub mod event;
+pub mod gate;
+pub mod history;
 pub mod kv;
 pub mod limits;
 pub mod memory;

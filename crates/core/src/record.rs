@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acid::{Promise, Recovery};
+use crate::build::Build;
 use crate::check::Check;
 use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
@@ -440,6 +441,9 @@ pub struct Record {
     pub status: Status,
     /// When it began, RFC 3339.
     pub started: String,
+    /// The build of rumba that ran it; absent in records of versions that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// The engine's version, once known.
     pub version: Option<String>,
     /// Where the engine was loaded from.

@@ -152,7 +152,8 @@ impl Conduct<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Attempt, ConductError> {
         let name = crate::plan::directory(trial);
-        let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        let mut writer =
+            self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
         writer.harness(self.harness);
         start.told().into_iter().for_each(|warning| {
             watch.event(trial, &Event::Warning(warning.clone()));

@@ -3,7 +3,9 @@
 //! an engine.
 #![deny(missing_docs)]
 
+mod csv;
 mod format;
+mod history;
 mod html;
 mod json;
 mod server;
@@ -12,7 +14,10 @@ mod timeline;
 mod verdict;
 mod written;
 
+pub use csv::{comparison_csv, report_csv};
+pub use history::{HistoryDocument, history_csv, history_json, history_markdown, history_schema, history_table};
 pub use html::html;
-pub use json::{Document, json, schema};
+pub use json::{ComparisonDocument, Document, comparison_json, comparison_schema, json, schema};
+pub use tables::markdown::{comparison_markdown, markdown};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};

@@ -7,6 +7,7 @@ mod charge;
 pub mod claims;
 mod exact;
 mod gate;
+mod history;
 mod planning;
 mod ratios;
 mod relative;
@@ -22,6 +23,7 @@ mod trial_name;
 
 pub use against::compare;
 pub use gate::{Found, Gate, GateError, Gated};
+pub use history::{Run, history, last_step};
 pub use ratios::{LEAST_REPEATS, Tested, test};
 pub use rumba_core::comparison::Summary;
 pub use sides::compare_sides;

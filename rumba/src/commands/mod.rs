@@ -12,6 +12,7 @@ pub mod ab;
 pub mod compare;
 pub mod doctor;
 pub mod engines;
+pub mod history;
 pub mod null_server;
 pub mod report;
 pub mod reproduce;

@@ -52,6 +52,7 @@ pub fn read(path: &Path) -> Result<Results, ReadError> {
         experiment,
         started: meta.started,
         rumba: meta.rumba,
+        build: meta.build,
         conditions: meta.conditions,
         warnings: meta.warnings,
         trials: Vec::new(),

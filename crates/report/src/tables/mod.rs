@@ -2,8 +2,9 @@
 
 mod claims;
 mod columns;
-mod comparison;
-mod grid;
+pub(crate) mod comparison;
+pub(crate) mod grid;
+pub(crate) mod markdown;
 mod notes;
 mod promises;
 mod relative;
@@ -143,7 +144,9 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
 }
 
 fn heading(results: &Results, summary: &Summary) -> String {
-    let mut text = format!("{}  {}  rumba {}\n", results.name, results.started, results.rumba);
+    let commit = results.build.as_ref().and_then(|build| build.short());
+    let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
+    let mut text = format!("{}  {}  rumba {}{commit}\n", results.name, results.started, results.rumba);
     if let Some(source) = &results.source {
         let _ = writeln!(text, "reproduces: {source}");
     }
