@@ -174,10 +174,11 @@ pub struct RunOptions {
     /// With --check: a claim that was true in its only repeat is good enough
     #[arg(long, requires = "check")]
     pub accept_seen_once: bool,
-    /// Print the trials that would run, or why they would not, and run nothing
+    /// Print the trials that would run, and what of disk, memory and time they would take, or why they would not run;
+    /// and run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print the results as JSON instead of tables
+    /// Print the results, or what --dry-run tells, as JSON instead of tables
     #[arg(long)]
     pub json: bool,
     /// Show no progress

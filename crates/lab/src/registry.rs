@@ -48,9 +48,6 @@ impl Registry {
 
     /// What to write instead of a name that is not known.
     pub fn suggest(wrong: &str, known: &[&str]) -> String {
-        match rumba_core::nearest(wrong, known.iter().copied()) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => format!("known are: {}", known.join(", ")),
-        }
+        rumba_core::instead(wrong, known.iter().copied())
     }
 }

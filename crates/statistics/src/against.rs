@@ -247,7 +247,10 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
         note("warmup", format!("{} s", run.warmup_s));
         note("loops", format!("{} of {} s", run.loops, run.loop_s));
         note("loaders", run.load_clients.to_string());
-        note("rate", run.rate.map_or_else(|| "closed loop".to_owned(), |rate| format!("{rate}/s")));
+        note("rate", run.pace());
+        if let Some(percent) = run.active_percent {
+            note("active clients", format!("{percent}%"));
+        }
         note("seed", run.seed.to_string());
         for (name, value) in &engine.settings.0 {
             note(name, value.to_string());

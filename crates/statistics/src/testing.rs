@@ -69,6 +69,9 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         loops: 2,
         loop_s: 10.0,
         rate: None,
+        arrivals: None,
+        search: None,
+        active_percent: None,
         queue: None,
         backlog_s: 30.0,
         seed: 1,
@@ -89,6 +92,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         repeat,
         part: Default::default(),
         loaded_by: None,
+        probe: None,
         run,
     };
     Record {

@@ -11,6 +11,7 @@ macro_rules! say {
 pub mod ab;
 pub mod compare;
 pub mod doctor;
+mod dry_run;
 pub mod engines;
 pub mod history;
 pub mod null_server;

@@ -6,6 +6,7 @@
 //! then on nobody changes the experiment: only this module makes these values.
 
 mod error;
+mod forecast;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 pub use error::Refusal;
+pub use forecast::{Forecast, Memory};
 pub use room::TIMES_DATA;
 
 use crate::registry::Registry;

@@ -35,6 +35,7 @@ fn trial_plan() -> TrialPlan {
         repeat: 1,
         part: Default::default(),
         loaded_by: None,
+        probe: None,
         run: RunPlan {
             load_clients: 1,
             driver: rumba_core::record::DriverKind::Auto,
@@ -44,6 +45,9 @@ fn trial_plan() -> TrialPlan {
             loops: 1,
             loop_s: 1.0,
             rate: None,
+            arrivals: None,
+            search: None,
+            active_percent: None,
             queue: None,
             backlog_s: 30.0,
             seed: 1,

@@ -28,6 +28,7 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
         }
     }
     text.push_str(&claims(summary));
+    text.push_str(&list("Highest rate that keeps a response time", super::searches::lines(summary)));
     let ended = summary.unfinished.iter().map(|trial| {
         let name = &trial.name;
         format!("trial {} ({}, repeat {}): {}", name.trial, name.engine, name.repeat, super::ending(&trial.status))

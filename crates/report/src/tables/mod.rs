@@ -8,6 +8,7 @@ pub(crate) mod markdown;
 mod notes;
 mod promises;
 mod relative;
+mod searches;
 mod warnings;
 
 use std::fmt::Write as _;
@@ -133,6 +134,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
         let title = "Statements per operation, those of retries included";
         section(&mut text, title, summary, run, &statements, ran);
     }
+    text.push_str(&searches::section(summary));
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));

@@ -295,6 +295,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             repeat,
             part: Default::default(),
             loaded_by: None,
+            probe: None,
             run: RunPlan {
                 load_clients: 4,
                 driver: rumba_core::record::DriverKind::Auto,
@@ -304,6 +305,9 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
                 loops: plan.loops,
                 loop_s: plan.loop_s as f64,
                 rate: None,
+                arrivals: None,
+                search: None,
+                active_percent: None,
                 queue: None,
                 backlog_s: 30.0,
                 seed: 1,
