@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::null_server::NullServerArgs;
 
@@ -12,6 +12,7 @@ use crate::commands::null_server::NullServerArgs;
 #[command(
     name = "rumba",
     version,
+    long_version = crate::build::version(),
     after_help = "\
 Start here:
   rumba engines                              what can run on this machine
@@ -47,6 +48,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Serve past results to a browser on this host: list, search, compare, tags and notes
     Serve(ServeArgs),
+    /// Show what became of each figure from version to version, or from commit to commit
+    History(HistoryArgs),
     /// List the engines: version, what is missing, the command that installs it; install servers
     Engines(EnginesArgs),
     /// List the workloads and their settings
@@ -195,7 +198,8 @@ pub struct RunOptions {
     /// With --check: a claim that was true in its only repeat is good enough
     #[arg(long, requires = "check")]
     pub accept_seen_once: bool,
-    /// Print the trials that would run, or why they would not, and run nothing
+    /// Print the trials that would run, and what of disk, memory and time they would take, or why they would not run;
+    /// and run nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Serve a page of the run while it goes on, with its stop button and past results; prints the address
@@ -207,7 +211,7 @@ pub struct RunOptions {
     /// Sample with perf where server or trial spend their CPU in the loops; the page draws it as flame graphs
     #[arg(long)]
     pub profile: bool,
-    /// Print the results as JSON instead of tables
+    /// Print the results, or what --dry-run tells, as JSON instead of tables
     #[arg(long)]
     pub json: bool,
     /// Show no progress
@@ -215,10 +219,25 @@ pub struct RunOptions {
     pub quiet: bool,
 }
 
+/// In which form something is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables for a terminal
+    Table,
+    /// One JSON document, with a schema in docs
+    Json,
+    /// Long flat columns for a data frame
+    Csv,
+    /// What was found, and the headline table, for a pull request
+    Markdown,
+}
+
 /// Arguments of `report`.
 #[derive(Args)]
 #[command(after_help = "\
   rumba report results/DIR --claim 'ops_per_s(\"lmdb\") >= 1.5 * ops_per_s(\"sqlite\")' --check
+  rumba report results/DIR --format csv > figures.csv        a row per figure, for a data frame
+  rumba report results/DIR --format markdown >> $GITHUB_STEP_SUMMARY
   docs/claims.md has the language; after several directories engines are named ENGINE@DIR
 
 Exit codes with --check: 1 a trial failed, was suspended, or its data failed its verification;
@@ -230,9 +249,12 @@ pub struct ReportArgs {
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print JSON (see docs/report.schema.json)
-    #[arg(long)]
-    pub json: bool,
+    /// Print in this form [default: table, and nothing beside --html]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Print JSON (see docs/report.schema.json): --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// The engine that relative figures are relative to [default: the first]
     #[arg(long, value_name = "ENGINE")]
     pub baseline: Option<String>,
@@ -250,15 +272,25 @@ pub struct ReportArgs {
     pub accept_seen_once: bool,
 }
 
+impl ReportArgs {
+    /// What is printed, if anything.
+    pub fn format(&self) -> Option<Format> {
+        let chosen = if self.json { Some(Format::Json) } else { self.format };
+        chosen.or(self.html.is_none().then_some(Format::Table))
+    }
+}
+
 /// Arguments of `compare`.
 #[derive(Args)]
 #[command(after_help = "\
   rumba compare results/AB                     the sides of `rumba ab`, or of `rumba run --against`
   rumba compare results/BASE results/DIR --fail-if 'ops_per_s < 0.95' --fail-if 'get_node.p99_ms > 1.2'
+  rumba compare results/BASE results/DIR --format markdown        what changed, for a pull request
 
 --fail-if takes METRIC < RATIO, the other over the base: a metric of the loops, load_METRIC,
-or OP.p99_ms. It ends with exit code 3 when that is so of an engine beyond the noise;
-undecided and seen once are told and are no failure.")]
+or OP.p99_ms; or the word worse: any headline is, with 5% for false alarms over all of them together.
+It ends with exit code 3 when that is so of an engine beyond the noise; undecided and seen once are
+told and are no failure.")]
 pub struct CompareArgs {
     /// The results to compare against; alone, a run that holds both a base and another
     pub base: PathBuf,
@@ -268,11 +300,68 @@ pub struct CompareArgs {
     #[arg(long)]
     pub details: bool,
     /// End with exit code 3 when this is so of an engine; may be given several times
-    #[arg(long, value_name = "METRIC < RATIO")]
+    #[arg(long, value_name = "METRIC < RATIO | worse")]
     pub fail_if: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    /// Print in this form [default: table]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Print JSON (see docs/compare.schema.json): --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl CompareArgs {
+    /// What is printed.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format.unwrap_or(Format::Table) }
+    }
+}
+
+/// What the runs of a history are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OrderBy {
+    /// The engine's version, by its numbers
+    Version,
+    /// When rumba's commit was made
+    Commit,
+    /// When the run began
+    Started,
+}
+
+/// Arguments of `history`.
+#[derive(Args)]
+#[command(after_help = "\
+  rumba history results/9.2 results/10.1 results/10.2        one experiment, three versions
+  rumba history results --by commit                          every run below a directory
+  rumba history baseline results/new --fail-if worse --format markdown >> \"$GITHUB_STEP_SUMMARY\"
+
+Each engine's runs are in the order of its versions where these differ, else of rumba's commits,
+else of their starts. Each is set against the one before it, as `compare` does it; and over all runs
+the changes of level are named. --fail-if judges the last run of each engine over the one before it.
+docs/examples/benchmark.yml is a workflow that does so for each change of a repository.")]
+pub struct HistoryArgs {
+    /// Results directories, or directories with results right below them
+    #[arg(required = true, value_name = "DIR")]
+    pub directories: Vec<PathBuf>,
+    /// Order the runs by this [default: what differs]
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<OrderBy>,
+    /// End with exit code 3 when this is so of an engine's last run: METRIC < RATIO, or worse; may be given several times
+    #[arg(long, value_name = "WHAT")]
+    pub fail_if: Vec<String>,
+    /// Print in this form [default: table]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Print JSON (see docs/history.schema.json): --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl HistoryArgs {
+    /// What is printed.
+    pub fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format.unwrap_or(Format::Table) }
+    }
 }
 
 /// Arguments of `serve`.

@@ -1,5 +1,6 @@
 //! rumba: the storage-engine lab.
 
+mod build;
 mod cli;
 mod commands;
 mod problem;
@@ -23,12 +24,14 @@ fn main() -> ExitCode {
         workloads: registry::workloads(),
         catalogues: registry::catalogues(),
         probe: Some(|| commands::own("probe")),
+        build: build::build(),
     };
     let result = match cli.command {
         Command::Run(args) => commands::run::run(&args, &registry),
         Command::Ab(args) => commands::ab::run(&args, &registry),
         Command::Reproduce(args) => commands::reproduce::run(&args, &registry),
         Command::Report(args) => commands::report::run(&args),
+        Command::History(args) => commands::history::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Engines(args) => commands::engines::run(&args, &registry),

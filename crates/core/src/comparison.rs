@@ -15,6 +15,7 @@ use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
 use crate::record::Status;
+use crate::search::Searched;
 use crate::starts::Starts;
 use crate::warning::Warning;
 use crate::workload::{ResponseLimit, Short, engine_in_test};
@@ -388,6 +389,9 @@ pub struct Summary {
     /// Per trial that has loops: whether they were steady.
     #[serde(default)]
     pub steadiness: Vec<Steadiness>,
+    /// The searches for a rate, with all their probes.
+    #[serde(default)]
+    pub searches: Vec<Searched>,
 }
 
 impl Row {

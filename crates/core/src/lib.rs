@@ -7,7 +7,9 @@
 
 pub mod access;
 pub mod acid;
+pub mod arrivals;
 pub mod bson;
+pub mod build;
 pub mod check;
 pub mod claim;
 pub mod comparison;
@@ -18,6 +20,8 @@ pub mod document;
 pub mod engine;
 pub mod error;
 pub mod event;
+pub mod gate;
+pub mod history;
 pub mod kv;
 pub mod limits;
 pub mod memory;
@@ -30,6 +34,7 @@ pub mod rate;
 pub mod ratio;
 pub mod record;
 pub mod results;
+pub mod search;
 pub mod server;
 pub mod setting;
 pub mod sql;
@@ -46,10 +51,39 @@ pub mod workload;
 ///
 /// Similarity is Jaro–Winkler; below 0.75 a suggestion would only confuse.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(wrong, name), name))
-        .filter(|(likeness, _)| *likeness > 0.75)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+    closest(wrong, known).filter(|(likeness, _)| *likeness > 0.75).map(|(_, name)| name)
+}
+
+fn closest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<(f64, &'a str)> {
+    known.into_iter().map(|name| (strsim::jaro_winkler(wrong, name), name)).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// So many names are read at a glance.
+const FEW: usize = 16;
+
+/// What to write instead of a name that is not known: the nearest; where none is near all, or of many the nearest still.
+pub fn instead<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
+    if let Some(name) = nearest(wrong, known.clone()) {
+        return format!("did you mean `{name}`?");
+    }
+    let names: Vec<&str> = known.clone().into_iter().collect();
+    match closest(wrong, known) {
+        Some((_, name)) if names.len() > FEW => format!("the nearest of the {} known is `{name}`", names.len()),
+        _ => format!("known are: {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_one_is_told_and_of_few_all_where_none_is_near() {
+        let many: Vec<String> = (0..45).map(|number| format!("innodb_{number}")).collect();
+        let many = || many.iter().map(String::as_str);
+        assert_eq!(instead("inodb_7", many()), "did you mean `innodb_7`?");
+        let told = instead("zzz", many());
+        assert!(told.starts_with("the nearest of the 45 known is `innodb_"), "{told}");
+        assert_eq!(instead("zzz", ["one", "two"]), "known are: one, two");
+    }
 }

@@ -6,11 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acid::{Promise, Recovery};
+use crate::arrivals::Arrivals;
+use crate::build::Build;
 use crate::check::Check;
 use crate::engine::{EngineConfig, EngineFacts, Gauge};
 use crate::metric::{Metric, Metrics};
 pub use crate::phase::PhaseKind;
 use crate::rate::Rate;
+use crate::search::Search;
 use crate::setting::Settings;
 use crate::statements::StatementTotals;
 use crate::warning::Warning;
@@ -339,6 +342,9 @@ pub struct TrialPlan {
     /// The number of the trial of part `load` that it starts from; `None` when it loads its own data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_by: Option<u32>,
+    /// Which probe of a search for a rate it is, from 1; `None` of all other trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<u32>,
     /// Times, loops, driver and rate: `[run]` with its defaults filled in.
     pub run: RunPlan,
 }
@@ -404,8 +410,18 @@ pub struct RunPlan {
     pub loops: u32,
     /// Length of a loop in seconds.
     pub loop_s: f64,
-    /// Open loop: operations per second over all clients; closed loop when absent.
+    /// Open loop: operations per second over all clients, their mean over the loops where `arrivals` has more; closed loop
+    /// when absent.
     pub rate: Option<f64>,
+    /// Open loop: a rate that is not the same all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// The highest rate is searched for that keeps a response time; `rate` is then what this trial probes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
+    /// Of 100 clients, how many work; the others are connected and idle. All of them when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_percent: Option<f64>,
     /// Open loop: who serves the arrivals; when absent, what suits the engine: shared for servers, else a queue per client.
     #[serde(default)]
     pub queue: Option<QueueKind>,
@@ -429,6 +445,27 @@ pub struct RunPlan {
     pub stall_s: f64,
 }
 
+impl RunPlan {
+    /// When operations are due, in words: `closed loop`, `1000/s`.
+    pub fn pace(&self) -> String {
+        if let Some(search) = &self.search {
+            return search.to_string();
+        }
+        match (&self.arrivals, self.rate) {
+            (Some(arrivals), _) => arrivals.to_string(),
+            (None, Some(rate)) => format!("{rate}/s"),
+            (None, None) => "closed loop".to_owned(),
+        }
+    }
+
+    /// How many of so many clients work; one at least.
+    pub fn active(&self, clients: u32) -> u32 {
+        let Some(percent) = self.active_percent else { return clients };
+        let active = (f64::from(clients) * percent / 100.0).ceil() as u32;
+        active.clamp(1, clients.max(1))
+    }
+}
+
 /// The immutable result of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
@@ -440,6 +477,9 @@ pub struct Record {
     pub status: Status,
     /// When it began, RFC 3339.
     pub started: String,
+    /// The build of rumba that ran it; absent in records of versions that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// The engine's version, once known.
     pub version: Option<String>,
     /// Where the engine was loaded from.

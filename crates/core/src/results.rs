@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::build::Build;
 use crate::claim::Claim;
 use crate::record::{Interval, Record};
 use crate::warning::Warning;
@@ -23,6 +24,9 @@ pub struct Results {
     pub started: String,
     /// The version of rumba that ran it.
     pub rumba: String,
+    /// The build of it; absent in results of versions that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// The host and what is common to all trials, by name.
     pub conditions: BTreeMap<String, String>,
     /// Warnings about the host and about parity between the engines.

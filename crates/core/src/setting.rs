@@ -86,16 +86,9 @@ impl SettingError {
 
     /// The error for a name that nothing answers to, with the nearest that does.
     pub fn unknown<'a>(key: &str, whose: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
-        let remedy = match crate::nearest(key, known.clone()) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => {
-                let names: Vec<&str> = known.into_iter().take(40).collect();
-                if names.is_empty() {
-                    format!("{whose} has no settings")
-                } else {
-                    format!("it has: {}", names.join(", "))
-                }
-            }
+        let remedy = match known.clone().into_iter().next() {
+            Some(_) => crate::instead(key, known),
+            None => format!("{whose} has no settings"),
         };
         Self::new(key, format!("{whose} has no setting of this name"), remedy)
     }

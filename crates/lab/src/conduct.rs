@@ -16,10 +16,12 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
-use rumba_core::record::{PhaseKind, Record, Status, TrialPart, TrialPlan};
+use rumba_core::record::{PhaseKind, Record, RunPlan, Status, TrialPart, TrialPlan};
+use rumba_core::search::Probe;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 use rumba_core::workload::State;
+use rumba_statistics::Next;
 
 use crate::engine_files::EngineFiles;
 use crate::harness::Harness;
@@ -133,8 +135,26 @@ impl Conduct<'_> {
                 outcome.not_begun = trials.len() - number;
                 break;
             }
-            watch.begins(trial, self.planned);
-            let record = self.trial(trial, &mut kept_loads, watch)?;
+            self.with_probes(trial, &mut kept_loads, watch, &mut outcome)?;
+            // A load that was just made has its trials before it.
+            kept_loads.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
+        }
+        outcome.interrupted |= self.stops.load(Relaxed) > 0;
+        Ok(outcome)
+    }
+
+    /// Runs a trial and, if it is the first of a search, those that follow from what it and they found.
+    fn with_probes(
+        &self,
+        first: &TrialPlan,
+        kept_loads: &mut KeptLoads,
+        watch: &mut dyn Watch,
+        outcome: &mut Outcome,
+    ) -> Result<(), ConductError> {
+        let (mut next, mut probes) = (Some(first.clone()), Vec::new());
+        while let Some(trial) = next {
+            watch.begins(&trial, self.planned);
+            let record = self.trial(&trial, kept_loads, watch)?;
             match &record.status {
                 Status::Done => outcome.done += 1,
                 Status::Suspended { .. } => outcome.suspended += 1,
@@ -142,11 +162,25 @@ impl Conduct<'_> {
                 Status::Running | Status::Failed { .. } => outcome.failed += 1,
             }
             watch.ended(&record);
-            // A load that was just made has its trials before it.
-            kept_loads.release(|load| trials[number + 1..].iter().any(|next| next.loaded_by == Some(load)))?;
+            let goes_on = self.stops.load(Relaxed) == 0 && self.results.trouble().is_none();
+            next = if goes_on { self.next_probe(&trial, &record, &mut probes)? } else { None };
         }
-        outcome.interrupted |= self.stops.load(Relaxed) > 0;
-        Ok(outcome)
+        Ok(())
+    }
+
+    /// The probe that follows this trial, if it is one of a search that goes on.
+    fn next_probe(
+        &self,
+        trial: &TrialPlan,
+        record: &Record,
+        probes: &mut Vec<Probe>,
+    ) -> Result<Option<TrialPlan>, ConductError> {
+        let (Some(search), Some(number)) = (&trial.run.search, trial.probe) else { return Ok(None) };
+        probes.push(rumba_statistics::probe(record, search));
+        let Next::Rate(rate) = rumba_statistics::next(probes) else { return Ok(None) };
+        let run = RunPlan { rate: Some(rate), ..trial.run.clone() };
+        let plan = TrialPlan { probe: Some(number + 1), run, ..trial.clone() };
+        self.results.add(plan).map(Some).map_err(io("noting a probe of the search"))
     }
 
     /// Runs a trial's process on data of its own, empty or copied, and undoes all that was made for it.
@@ -158,7 +192,8 @@ impl Conduct<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Attempt, ConductError> {
         let name = crate::plan::directory(trial);
-        let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        let mut writer =
+            self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
         writer.harness(self.harness);
         start.told().into_iter().for_each(|warning| {
             watch.event(trial, &Event::Warning(warning.clone()));

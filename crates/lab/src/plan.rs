@@ -109,7 +109,7 @@ fn in_test(mut trial: TrialPlan, test: Option<&Test>) -> TrialPlan {
 /// gain nothing by it, so that then it has to be asked for.
 pub fn is_kept(experiment: &Experiment, engine: &EngineConfig, registry: &Registry) -> bool {
     let run = &experiment.run;
-    let several = run.repeats > 1 || run.clients.len() > 1 || experiment.tests.len() > 1;
+    let several = run.search.is_some() || run.repeats > 1 || run.clients.len() > 1 || experiment.tests.len() > 1;
     let wanted = run.repeats_from.map_or(several, |from| from == RepeatsFrom::Kept);
     wanted && registry.engine(&engine.engine).is_some_and(|known| known.reopens(engine))
 }
@@ -135,6 +135,7 @@ fn trial(
         repeat,
         part,
         loaded_by: None,
+        probe: run.search.filter(|_| part != TrialPart::Load).map(|_| 1),
         run: RunPlan {
             load_clients: run.load_clients,
             driver: run.driver,
@@ -144,6 +145,9 @@ fn trial(
             loops: run.loops,
             loop_s: run.loop_s,
             rate: run.rate,
+            arrivals: run.arrivals.clone(),
+            search: run.search,
+            active_percent: run.active_percent,
             queue: run.queue,
             backlog_s: run.backlog_s,
             seed: run.seed,

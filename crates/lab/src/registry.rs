@@ -3,6 +3,7 @@
 use std::io;
 use std::process::Command;
 
+use rumba_core::build::Build;
 use rumba_core::engine::Engine;
 use rumba_core::server::Catalogue;
 use rumba_core::workload::Workload;
@@ -22,6 +23,8 @@ pub struct Registry {
     /// How a process is had that answers [`crate::probe::serve`]; without it
     /// every engine is asked in this process.
     pub probe: Option<Child>,
+    /// The build of the binary that it belongs to.
+    pub build: Build,
 }
 
 impl Registry {
@@ -45,9 +48,6 @@ impl Registry {
 
     /// What to write instead of a name that is not known.
     pub fn suggest(wrong: &str, known: &[&str]) -> String {
-        match rumba_core::nearest(wrong, known.iter().copied()) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None => format!("known are: {}", known.join(", ")),
-        }
+        rumba_core::instead(wrong, known.iter().copied())
     }
 }

@@ -10,8 +10,8 @@ use rumba_core::results::{Results, Trial};
 use rumba_core::warning::Warning;
 use serde::Serialize;
 
-use crate::flame::{Flame, Profile, flames};
 use crate::compact::compact;
+use crate::flame::{Flame, Profile, flames};
 use crate::gauges::{Gauges, gauges};
 use crate::opening::{Opening, opening};
 use crate::server::in_server;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use rumba_core::build::Build;
 use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, Suspended};
 use rumba_core::counted::metrics_of_record;
 use rumba_core::engine::{EngineConfig, EngineFacts};
+use rumba_core::gate::Gated;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, PhaseRecord, Record, RunPlan, Status, TrialPart};
 use rumba_core::results::Results;
@@ -31,6 +33,8 @@ pub struct Document {
     pub started: String,
     /// The version of rumba that ran it.
     pub rumba: String,
+    /// The build of it, with its commit; `null` in results of versions that did not say it.
+    pub build: Option<Build>,
     /// The experiment as run, TOML.
     pub experiment_toml: String,
     /// The host and what is common to all trials, by name.
@@ -116,6 +120,8 @@ pub struct TrialDocument {
     pub failure: Option<Failure>,
     /// When it began, RFC 3339.
     pub started: String,
+    /// The build of rumba that ran it: after `--resume` not always the first one's.
+    pub build: Option<Build>,
     /// The engine's version.
     pub version: Option<String>,
     /// Where an embedded engine was loaded from.
@@ -144,6 +150,7 @@ pub fn json(results: &Results, summary: &Summary, comparison: Option<&Comparison
         source: results.source.clone(),
         started: results.started.clone(),
         rumba: results.rumba.clone(),
+        build: results.build.clone(),
         experiment_toml: results.experiment.clone(),
         conditions: results.conditions.clone(),
         trials: results.trials.iter().map(|trial| trial_document(&trial.directory, &trial.record, summary)).collect(),
@@ -155,13 +162,41 @@ pub fn json(results: &Results, summary: &Summary, comparison: Option<&Comparison
     serde_json::to_value(document).expect("plain values with text keys always serialise")
 }
 
+/// One run against another as other programs read it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(title = "rumba compare")]
+pub struct ComparisonDocument {
+    /// The version of this format; it grows when a field changes its meaning.
+    pub format: u32,
+    /// The comparison; of its fields each is one of the JSON's.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+    /// What came of each `--fail-if`, engine by engine.
+    pub fail_if: Vec<Gated>,
+}
+
+/// A comparison as a JSON value that follows `docs/compare.schema.json`.
+pub fn comparison_json(comparison: &Comparison, gated: &[Gated]) -> serde_json::Value {
+    let document = ComparisonDocument { format: FORMAT, comparison: comparison.clone(), fail_if: gated.to_vec() };
+    serde_json::to_value(document).expect("plain values with text keys always serialise")
+}
+
 /// The JSON Schema of [`json`]'s value.
 pub fn schema() -> serde_json::Value {
-    schemars::generate::SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<Document>()
-        .to_value()
+    schema_of::<Document>("report")
+}
+
+/// The JSON Schema of [`comparison_json`]'s value.
+pub fn comparison_schema() -> serde_json::Value {
+    schema_of::<ComparisonDocument>("compare")
+}
+
+/// A schema under its own name, which says the format's version and no place: validators keep several apart by it.
+pub fn schema_of<T: JsonSchema>(name: &str) -> serde_json::Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    schema["$id"] = format!("urn:rumba:schema:{name}:{FORMAT}").into();
+    schema
 }
 
 fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialDocument {
@@ -189,6 +224,7 @@ fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialD
         status,
         failure,
         started: record.started.clone(),
+        build: record.build.clone(),
         version: record.version.clone(),
         library: record.source.clone().filter(|_| !in_server(record)),
         server: in_server(record)
@@ -214,13 +250,13 @@ fn status_word(status: &Status) -> (StatusWord, Option<Failure>) {
 
 /// The names of the metrics that charge work put off, of those that the engine's counters make, and of those that the
 /// workload reports.
-fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
+pub fn charged_metrics(record: &Record) -> impl Iterator<Item = String> {
     let by_rule = metrics_of_record(record).into_iter().chain(record.rates());
     CHARGED.iter().map(|info| info.name.to_owned()).chain(by_rule)
 }
 
 /// A trial's own charged figure, found in its row: in the load's figures or in the loops'.
-fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
+pub fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
     let row = summary.row(&record.plan.engine.name, record.plan.clients);
     let parts = row.into_iter().flat_map(|row| [row.load.as_ref(), row.run.as_ref()]).flatten();
     let value = |figures: &PhaseFigures| {

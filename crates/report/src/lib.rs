@@ -4,9 +4,11 @@
 #![deny(missing_docs)]
 
 mod compact;
+mod csv;
 mod flame;
 mod format;
 mod gauges;
+mod history;
 mod html;
 mod json;
 mod opening;
@@ -16,9 +18,12 @@ mod timeline;
 mod verdict;
 mod written;
 
+pub use csv::{comparison_csv, report_csv};
 pub use flame::Profile;
+pub use history::{HistoryDocument, history_csv, history_json, history_markdown, history_schema, history_table};
 pub use html::{LivePage, html, html_with, live_html, page_data};
-pub use json::{Document, json, schema};
+pub use json::{ComparisonDocument, Document, comparison_json, comparison_schema, json, schema};
 pub use opening::{Opening, opening};
+pub use tables::markdown::{comparison_markdown, markdown};
 pub use tables::{TableOptions, UnknownBaseline, comparison_table, tables};
 pub use verdict::{Verdict, verdict_line, verdicts};

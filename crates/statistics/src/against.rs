@@ -70,7 +70,7 @@ fn about(row: &Row, part: Part, base: &Summary, other: &Summary) -> Vec<u32> {
     }
 }
 
-fn of_part(row: &Row, part: Part) -> Option<&PhaseFigures> {
+pub fn of_part(row: &Row, part: Part) -> Option<&PhaseFigures> {
     match part {
         Part::Load => row.load.as_ref(),
         Part::Run => row.run.as_ref(),
@@ -196,7 +196,7 @@ fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Ve
 /// The conditions of the host and of each engine that are not the same.
 ///
 /// An engine that only one run has is named as such, not condition by condition.
-fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
+pub fn condition_changes(base: &Results, other: &Results) -> Vec<ConditionChange> {
     let engines = |results: &Results| -> BTreeSet<String> {
         results.trials.iter().map(|trial| trial.record.plan.engine.name.clone()).collect()
     };
@@ -247,7 +247,10 @@ fn named_conditions(results: &Results, engines: &BTreeSet<String>) -> BTreeMap<S
         note("warmup", format!("{} s", run.warmup_s));
         note("loops", format!("{} of {} s", run.loops, run.loop_s));
         note("loaders", run.load_clients.to_string());
-        note("rate", run.rate.map_or_else(|| "closed loop".to_owned(), |rate| format!("{rate}/s")));
+        note("rate", run.pace());
+        if let Some(percent) = run.active_percent {
+            note("active clients", format!("{percent}%"));
+        }
         note("seed", run.seed.to_string());
         for (name, value) in &engine.settings.0 {
             note(name, value.to_string());

@@ -1,15 +1,27 @@
 //! Gates of a comparison: `ops_per_s < 0.95` is so, is not so, or is undecided.
 
+mod worse;
+
 use rumba_core::claim::Verdict;
 use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Part, Unmatched, metric_info};
+pub use rumba_core::gate::{Found, Gated};
 use rumba_core::metric::METRICS;
 
 use crate::claims::samples::{Alphas, Samples};
 use crate::claims::{ALPHA, Relation};
 
+/// What a comparison is not to find.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Gate {
+    /// The ratio of one metric, other over base, beyond a bound.
+    Bound(Bound),
+    /// Any headline metric of any engine worse.
+    Worse,
+}
+
 /// A bound on the ratio of one metric, other over base.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Gate {
+pub struct Bound {
     text: String,
     metric: String,
     load: bool,
@@ -26,64 +38,42 @@ pub struct GateError {
     pub remedy: String,
 }
 
-/// What a gate found of one engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Found {
-    /// It is so, beyond the noise: the gate closes.
-    Holds,
-    /// It is not so, beyond the noise.
-    Fails,
-    /// The repeats cannot tell.
-    Undecided,
-    /// One side has one repeat.
-    SeenOnce,
-    /// The base has figures of it and the other has none, or a repeat's data failed its
-    /// verification: what the gate guards is not shown, so it closes.
-    NotJudged,
-}
-
-impl Found {
-    /// Whether the comparison must not pass.
-    pub fn closes(self) -> bool {
-        matches!(self, Found::Holds | Found::NotJudged)
-    }
-}
-
-impl From<Verdict> for Found {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Holds => Found::Holds,
-            Verdict::Fails => Found::Fails,
-            Verdict::Undecided => Found::Undecided,
-            Verdict::SeenOnce => Found::SeenOnce,
-        }
-    }
-}
-
-/// What came of a gate for one engine.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Gated {
-    /// The gate as written.
-    pub gate: String,
-    /// The engine.
-    pub engine: String,
-    /// Its number of clients.
-    pub clients: u32,
-    /// `holds`: it is so, beyond the noise; `fails`: it is not; `not-judged`: the other does not show it.
-    pub verdict: Found,
-    /// The figures and the test, or why there is no verdict.
-    pub reason: String,
-}
-
 impl Gate {
-    /// Reads `METRIC < NUMBER`.
+    /// Reads `METRIC < NUMBER`, or the word `worse`.
     ///
     /// # Errors
     /// When it is not of this form, or the metric is not there.
     pub fn parse(text: &str) -> Result<Self, GateError> {
+        match text.trim() {
+            worse::WORD => Ok(Gate::Worse),
+            _ => Bound::parse(text).map(Gate::Bound),
+        }
+    }
+
+    /// What comes of it for every engine that the base has figures of.
+    ///
+    /// # Errors
+    /// When there is nothing that it could be about: a gate that cannot close is a mistake.
+    pub fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
+        match self {
+            Gate::Bound(bound) => bound.judge(comparison),
+            Gate::Worse => worse::judge(comparison),
+        }
+    }
+}
+
+/// That no engine is in both runs.
+fn nothing_compared(gate: &str) -> GateError {
+    GateError {
+        problem: format!("`{gate}`: no engine has the same name and number of clients in both runs"),
+        remedy: "compare runs of the same engines".to_owned(),
+    }
+}
+
+impl Bound {
+    fn parse(text: &str) -> Result<Self, GateError> {
         let wrong = |problem: String, remedy: &str| GateError { problem, remedy: remedy.to_owned() };
-        let example = "write for example 'ops_per_s < 0.95': other over base";
+        let example = "write for example 'ops_per_s < 0.95': other over base; or worse";
         let form = || wrong(format!("`{text}` is not METRIC < NUMBER"), example);
         let start = text.find(['<', '>', '=', '!']).ok_or_else(form)?;
         let length = text[start..].find(|c: char| !"<>=!".contains(c)).unwrap_or(text.len() - start);
@@ -110,11 +100,7 @@ impl Gate {
         Ok(Self { text: text.to_owned(), metric: name.to_owned(), load, relation, bound })
     }
 
-    /// What comes of it for every engine that the base has figures of.
-    ///
-    /// # Errors
-    /// When there is nothing that it could be about: a gate that cannot close is a mistake.
-    pub fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
+    fn judge(&self, comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
         let part = if self.load { Part::Load } else { Part::Run };
         let rows: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.part == part).collect();
         let metrics = || rows.iter().flat_map(|row| &row.metrics).map(|compared| compared.ratio.metric.as_str());
@@ -124,10 +110,7 @@ impl Gate {
             return Ok(rows.iter().map(|row| self.of_row(row)).chain(unmatched.iter().map(of_unmatched)).collect());
         }
         if rows.is_empty() {
-            return Err(GateError {
-                problem: format!("`{}`: no engine has the same name and number of clients in both runs", self.text),
-                remedy: "compare runs of the same engines".to_owned(),
-            });
+            return Err(nothing_compared(&self.text));
         }
         let remedy = rumba_core::nearest(&self.metric, metrics()).map_or_else(
             || "`rumba compare --details` lists what they have".to_owned(),

@@ -37,6 +37,7 @@ fn side(results: &Results, pairs: &[Pair], of: impl Fn(&Pair) -> &String) -> Res
         experiment: String::new(),
         started: results.started.clone(),
         rumba: results.rumba.clone(),
+        build: results.build.clone(),
         conditions: results.conditions.clone(),
         warnings: Vec::new(),
         claims: Vec::new(),

@@ -9,12 +9,14 @@ use rumba_core::counted::NOT_COUNTED;
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
+use rumba_core::search::Searched;
 
 use crate::charge::{Charged, charged_load, charged_run, ended};
 use crate::claims::judge;
 use crate::relative::relative;
 use crate::remarks::remarks;
 use crate::scaling;
+use crate::search::searches;
 use crate::statistics::figure;
 use crate::steady;
 use crate::trial_name::trial_name;
@@ -27,10 +29,13 @@ use crate::trial_name::trial_name;
 /// Data that failed its verification enters no figure, whatever phases it ended; nor does a load or a run whose
 /// measurement was suspended.
 pub fn summarise(results: &Results) -> Summary {
-    let records: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
+    let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
+    let searches = searches(&all);
+    let records: Vec<&Record> = all.iter().copied().filter(|record| is_figure(record, &searches)).collect();
     let rows = rows_of(&records);
     let claims = judge(&results.claims, &rows);
-    let went_on = results.trials.iter().filter(|trial| trial.record.suspended_run().is_none());
+    let is_sound = |record: &Record| record.suspended_run().is_none() && is_figure(record, &searches);
+    let went_on = results.trials.iter().filter(|trial| is_sound(&trial.record));
     let steadiness: Vec<Steadiness> = went_on.filter_map(steady::steadiness).collect();
     let unsteady = steadiness.iter().flat_map(steady::remarks);
     // An open loop's rate is what was asked for.
@@ -40,15 +45,24 @@ pub fn summarise(results: &Results) -> Summary {
         claims,
         relative: relative(&rows),
         rows,
-        unfinished: records.iter().filter_map(|record| unfinished(record)).collect(),
+        unfinished: all.iter().filter_map(|record| unfinished(record)).collect(),
         remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),
         steadiness,
+        searches,
     }
+}
+
+/// Of a search the highest rate that was kept is the repeat; the other probes led there.
+fn is_figure(record: &Record, searches: &[Searched]) -> bool {
+    let is_it = |found: &Searched| found.trial == Some(record.plan.number) && found.engine == record.plan.engine.name;
+    record.plan.probe.is_none() || searches.iter().any(is_it)
 }
 
 /// The rows of a summary alone: every repeat's figures and their medians, without what is said of them.
 pub fn rows(results: &Results) -> Vec<Row> {
-    rows_of(&results.trials.iter().map(|trial| &trial.record).collect::<Vec<_>>())
+    let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
+    let searches = searches(&all);
+    rows_of(&all.into_iter().filter(|record| is_figure(record, &searches)).collect::<Vec<_>>())
 }
 
 fn rows_of(records: &[&Record]) -> Vec<Row> {

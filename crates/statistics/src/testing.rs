@@ -69,6 +69,9 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         loops: 2,
         loop_s: 10.0,
         rate: None,
+        arrivals: None,
+        search: None,
+        active_percent: None,
         queue: None,
         backlog_s: 30.0,
         seed: 1,
@@ -89,6 +92,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         repeat,
         part: Default::default(),
         loaded_by: None,
+        probe: None,
         run,
     };
     Record {
@@ -96,6 +100,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
         plan,
         status: Status::Done,
         started: "2024-01-01T00:00:00Z".to_owned(),
+        build: None,
         version: Some("1.0".to_owned()),
         source: None,
         effective_settings: Vec::new(),
@@ -125,6 +130,7 @@ pub fn results(records: Vec<Record>) -> Results {
         experiment: String::new(),
         started: "2024-01-01T00:00:00Z".to_owned(),
         rumba: "0.1.0".to_owned(),
+        build: None,
         conditions: BTreeMap::new(),
         warnings: Vec::new(),
         claims: Vec::new(),

@@ -5,6 +5,7 @@
 //! every write succeeds.
 
 use std::path::Path;
+use std::time::Duration;
 
 use rumba_core::engine::{
     Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Schema, Session,
@@ -28,6 +29,12 @@ const SETTINGS: &[SettingInfo] = &[
         kind: Kind::Int(0, 10_000),
         default: "4",
         help: "entries that every scan visits, up to its limit",
+    },
+    SettingInfo {
+        name: "delay_us",
+        kind: Kind::Int(0, 1_000_000),
+        default: "0",
+        help: "microseconds that every get and scan takes: what a client reports beyond them is its own",
     },
 ];
 
@@ -73,18 +80,21 @@ impl Engine for Null {
     fn open(&self, _dir: &Path, config: &EngineConfig, _schema: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
         let settings = config.settings.with_defaults(SETTINGS);
         let number = |key| settings.int(key).unwrap_or_default() as usize;
-        Ok(Box::new(NullInstance { value_bytes: number("value_bytes"), scan_rows: number("scan_rows") }))
+        let delay = Duration::from_micros(number("delay_us") as u64);
+        Ok(Box::new(NullInstance { value_bytes: number("value_bytes"), scan_rows: number("scan_rows"), delay }))
     }
 }
 
 struct NullInstance {
     value_bytes: usize,
     scan_rows: usize,
+    delay: Duration,
 }
 
 impl Instance for NullInstance {
     fn session(&self) -> Result<Session, EngineError> {
-        Ok(Session::Kv(Box::new(NullSession { zeros: vec![0; self.value_bytes], scan_rows: self.scan_rows })))
+        let Self { value_bytes, scan_rows, delay } = *self;
+        Ok(Session::Kv(Box::new(NullSession { zeros: vec![0; value_bytes], scan_rows, delay })))
     }
 
     fn settle(&self) -> Result<(), EngineError> {
@@ -107,6 +117,7 @@ impl Instance for NullInstance {
         vec![
             ("value_bytes".to_owned(), self.value_bytes.to_string()),
             ("scan_rows".to_owned(), self.scan_rows.to_string()),
+            ("delay_us".to_owned(), self.delay.as_micros().to_string()),
         ]
     }
 
@@ -122,10 +133,22 @@ impl Instance for NullInstance {
 struct NullSession {
     zeros: Vec<u8>,
     scan_rows: usize,
+    delay: Duration,
+}
+
+impl NullSession {
+    /// Takes the time that a read is to take.
+    #[inline]
+    fn wait(&self) {
+        if !self.delay.is_zero() {
+            std::thread::sleep(self.delay);
+        }
+    }
 }
 
 impl KvSession for NullSession {
     fn get(&mut self, _space: SpaceId, _key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.wait();
         value.clear();
         value.extend_from_slice(&self.zeros);
         Ok(true)
@@ -137,6 +160,7 @@ impl KvSession for NullSession {
         scan: Scan<'_>,
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<usize, EngineError> {
+        self.wait();
         let rows = self.scan_rows.min(scan.limit);
         for _ in 0..rows {
             visit(scan.from, &self.zeros);

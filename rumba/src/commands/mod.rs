@@ -11,7 +11,9 @@ macro_rules! say {
 pub mod ab;
 pub mod compare;
 pub mod doctor;
+mod dry_run;
 pub mod engines;
+pub mod history;
 mod live;
 pub mod null_server;
 pub mod report;

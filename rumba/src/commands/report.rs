@@ -12,7 +12,7 @@ use rumba_lab::store;
 use rumba_lab::store::ReadError;
 use rumba_report::{TableOptions, tables};
 
-use crate::cli::ReportArgs;
+use crate::cli::{Format, ReportArgs};
 use crate::problem::Problem;
 use crate::progress::tell;
 
@@ -28,12 +28,23 @@ pub fn run(args: &ReportArgs) -> super::Result {
         tell(&format!("page: {}", page.display()));
     }
     let verdict = if args.check { check(&summary, args.accept_seen_once)? } else { ExitCode::SUCCESS };
-    if args.json {
-        super::print_json(&rumba_report::json(&results, &summary, super::ab::comparison(&results).as_ref()))?;
-    } else if args.html.is_none() {
-        let directories = args.directories.iter().map(|path| path.display().to_string());
-        let options = TableOptions::default().with_all_warnings(args.warnings).with_directories(directories);
-        super::print(as_tables(&results, &summary, options, baseline)?)?;
+    let directories = args.directories.iter().map(|path| path.display().to_string());
+    let options = TableOptions::default().with_all_warnings(args.warnings).with_directories(directories);
+    match args.format() {
+        Some(Format::Json) => {
+            super::print_json(&rumba_report::json(&results, &summary, super::ab::comparison(&results).as_ref()))?;
+        }
+        Some(Format::Csv) => {
+            super::print(rumba_report::report_csv(&results, &summary).trim_end())?;
+        }
+        Some(Format::Markdown) => {
+            let options = relative_to(options, baseline, &summary)?;
+            super::print(rumba_report::markdown(&results, &summary, &options).trim_end())?;
+        }
+        Some(Format::Table) => {
+            super::print(as_tables(&results, &summary, options, baseline)?)?;
+        }
+        None => {}
     }
     Ok(verdict)
 }
@@ -135,15 +146,16 @@ fn profiles(directories: &[PathBuf]) -> Vec<store::Profile> {
 pub fn as_tables(
     results: &Results,
     summary: &Summary,
-    mut options: TableOptions,
+    options: TableOptions,
     baseline: Option<&str>,
 ) -> Result<String, Problem> {
-    if let Some(baseline) = baseline {
-        options = options
-            .with_baseline(baseline, summary)
-            .map_err(|error| Problem::mistake(error.to_string(), "name an engine of these results"))?;
-    }
-    Ok(tables(results, summary, &options))
+    Ok(tables(results, summary, &relative_to(options, baseline, summary)?))
+}
+
+fn relative_to(options: TableOptions, baseline: Option<&str>, summary: &Summary) -> Result<TableOptions, Problem> {
+    let Some(baseline) = baseline else { return Ok(options) };
+    let known = options.with_baseline(baseline, summary);
+    known.map_err(|error| Problem::mistake(error.to_string(), "name an engine of these results"))
 }
 
 /// Writes the page; one that was there stands until the new one is whole.

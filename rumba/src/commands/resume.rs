@@ -42,6 +42,9 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     // Before leftovers are removed: what a killed run has kept is one, and of use.
     let kept_loads = adopt(&admitted.experiment().name, &resume, &standing, directory, &managed)?;
     clean_leftovers(&managed);
+    // A search that has not ended begins anew with its first probe: the others follow from it.
+    let has_ended = |plan: &TrialPlan| plan.probe.is_none_or(|probe| probe == 1 || standing.search_has_ended(plan));
+    resume.plans.retain(has_ended);
     let trials = plan::rest(
         &resume.plans,
         |trial| standing.is_settled(trial),
@@ -73,6 +76,9 @@ impl Standing<'_> {
     /// failed for want of room for its results.
     fn is_settled(&self, trial: &TrialPlan) -> bool {
         let Some(record) = self.records.get(&trial.number) else { return false };
+        if trial.probe.is_some() && !self.search_has_ended(trial) {
+            return false;
+        }
         match record.status {
             Status::Done => true,
             Status::Failed { .. } => !self.retry_failed && trial.part != TrialPart::Load && !lacked_room(record),
@@ -80,6 +86,13 @@ impl Standing<'_> {
             Status::Suspended { .. } => trial.part == TrialPart::Load,
             Status::Running | Status::Interrupted => false,
         }
+    }
+
+    /// Whether the search that a trial is a probe of came to its end.
+    fn search_has_ended(&self, trial: &TrialPlan) -> bool {
+        let of_search = |record: &&&Record| rumba_statistics::is_same_search(&record.plan, trial);
+        let own: Vec<&Record> = self.records.values().filter(of_search).copied().collect();
+        rumba_statistics::searches(&own).first().is_some_and(|found| found.ended)
     }
 
     /// Whether a trial that stays as it is has begun on what this load left. One that failed before did not.

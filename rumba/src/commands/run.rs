@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine::EngineConfig;
 use rumba_core::event::Event;
-use rumba_core::record::{Record, TrialPart, TrialPlan};
-use rumba_core::units::{counted, show_bytes, show_duration};
+use rumba_core::record::{Record, TrialPlan};
+use rumba_core::units::counted;
 use rumba_core::warning::Warning;
 use rumba_lab::conduct::profile::{self, NoProfile};
 use rumba_lab::conduct::{Conduct, Forecast, Outcome, Watch};
 use rumba_lab::harness::Harness;
 use rumba_lab::kept::KeptLoads;
-use rumba_lab::prepare::{Admitted, Allowed, Prepared, TIMES_DATA};
+use rumba_lab::prepare::{Admitted, Allowed, Prepared};
 use rumba_lab::registry::Registry;
 use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{Claim, ResultsDir, Resume};
@@ -306,50 +306,16 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
 /// Shows what would run; and fails as the run would, where that is known before its first trial.
 fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> super::Result {
     let trials = plan::plan(&experiment, registry);
-    show_plan(&experiment, &trials);
+    if !args.json {
+        super::dry_run::show_plan(&experiment, &trials);
+    }
     let out = args.out.clone().unwrap_or_else(|| Path::new("results").join(&experiment.name));
-    admit(experiment, &out, args)?.check(&trials, registry)?;
+    let admitted = admit(experiment, &out, args)?;
+    admitted.check(&trials, registry)?;
+    let forecast = admitted.forecast(&trials, registry);
+    if args.json {
+        return super::print_json(&super::dry_run::json(admitted.experiment(), &trials, &forecast));
+    }
+    super::dry_run::show_forecast(&forecast);
     Ok(ExitCode::SUCCESS)
-}
-
-fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
-    let show = |seconds| show_duration(std::time::Duration::from_secs_f64(seconds));
-    say!("{}: {}", experiment.name, counted(trials.len(), "trial"));
-    for trial in trials {
-        let run = &trial.run;
-        let loaders = counted(run.load_clients as usize, "loader");
-        let most = run.warmup_most_s.map(|most_s| format!(" to {}", show(most_s))).unwrap_or_default();
-        let loops = format!(
-            "warmup {}{most}, {} of {}",
-            show(run.warmup_s),
-            counted(run.loops as usize, "loop"),
-            show(run.loop_s)
-        );
-        let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();
-        let aged = run.age_s.map(|most_s| format!(", aged for at most {}", show(most_s))).unwrap_or_default();
-        let loaders = format!("{loaders}{aged}");
-        let what = match (trial.part, trial.loaded_by) {
-            (TrialPart::Load, _) => match started {
-                1 => format!("{loaders}, kept for the trial that starts from a copy"),
-                _ => format!("{loaders}, kept for the {started} trials that start from a copy"),
-            },
-            (_, Some(load)) => format!("a copy of the data of trial {load}, {loops}"),
-            (_, None) => format!("{loaders}, {loops}"),
-        };
-        say!("  {:<32} {what}", plan::directory(trial));
-    }
-    for pair in &experiment.pairs {
-        say!("  {} is compared with {}", pair.other, pair.base);
-    }
-    for (name, need) in &experiment.memory_needs {
-        say!("  {name}: {need}");
-    }
-    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count();
-    if loads > 0 {
-        let databases = if loads == 1 { "database is" } else { "databases are" };
-        let rows = show_bytes(experiment.bound.expected_logical_bytes() as f64);
-        say!(
-            "{loads} {databases} kept beside the one at work, each of {rows} of rows (engines take up to {TIMES_DATA} times that)"
-        );
-    }
 }

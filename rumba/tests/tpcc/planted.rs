@@ -433,6 +433,7 @@ fn told(part: TrialPart) -> Vec<Event> {
         repeat: 1,
         part,
         loaded_by: None,
+        probe: None,
         run: serde_json::from_value(run).unwrap(),
     };
     let mut events = Vec::new();

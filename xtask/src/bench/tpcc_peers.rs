@@ -200,8 +200,14 @@ struct Round {
 }
 
 /// A figure of two turns of a round over each other, round by round, with both beside it.
-fn told(rounds: &[Round], turns: &dyn Fn(&Round) -> [Turn; 2], figure: &dyn Fn(Turn) -> f64, unit: &str) -> (f64, String) {
-    let over = |of: &dyn Fn([f64; 2]) -> f64| Spread::of(rounds.iter().map(|round| of(turns(round).map(figure))).collect());
+fn told(
+    rounds: &[Round],
+    turns: &dyn Fn(&Round) -> [Turn; 2],
+    figure: &dyn Fn(Turn) -> f64,
+    unit: &str,
+) -> (f64, String) {
+    let over =
+        |of: &dyn Fn([f64; 2]) -> f64| Spread::of(rounds.iter().map(|round| of(turns(round).map(figure))).collect());
     let ratio = over(&|[own, peer]| own / peer);
     let [own, peer] = [over(&|[own, _]| own), over(&|[_, peer]| peer)].map(|spread| spread.median);
     (ratio.median, format!("{}; {own:.0}{unit} over {peer:.0}{unit}", ratio.told(2)))

@@ -124,7 +124,8 @@ impl Conduct<'_> {
     /// The record of a trial whose load failed: it would fail alike, and take as long.
     fn without_data(&self, trial: &TrialPlan, load: u32, why: &str) -> Result<Record, ConductError> {
         let name = crate::plan::directory(trial);
-        let mut writer = self.results.trial(trial).map_err(io(format!("making the results of {name}")))?;
+        let mut writer =
+            self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
         let first = why.lines().next().unwrap_or_default();
         let cause = format!("it was not run: trial {load}, which was to load its data, failed: {first}");
         writer.take(Event::Failed { phase: PhaseKind::Provision, cause });

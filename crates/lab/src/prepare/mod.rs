@@ -6,6 +6,7 @@
 //! then on nobody changes the experiment: only this module makes these values.
 
 mod error;
+mod forecast;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -13,12 +14,14 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rumba_core::build::Build;
 use rumba_core::engine::EngineConfig;
 use rumba_core::record::TrialPlan;
 use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 pub use error::Refusal;
+pub use forecast::{Forecast, Memory};
 pub use room::TIMES_DATA;
 
 use crate::registry::Registry;
@@ -98,6 +101,7 @@ impl Admitted {
         let facts = host::Facts::gather(&data_base);
         let memory = facts.machine.usable_memory_bytes();
         let mut conditions = facts.conditions();
+        conditions.insert("rumba's commit".to_owned(), registry.build.to_string());
         conditions.extend(experiment.memory_needs.iter().cloned());
         let rows = experiment.bound.expected_logical_bytes();
         conditions.insert("data, logical".to_owned(), show_bytes(rows as f64));
@@ -107,7 +111,7 @@ impl Admitted {
         warnings.extend(plan::warnings(&experiment, memory, registry));
         // A run may go on from another working directory.
         let data_base = std::path::absolute(&data_base).unwrap_or(data_base);
-        Ok(Prepared { experiment, trials, data_base, conditions, warnings })
+        Ok(Prepared { experiment, trials, data_base, conditions, warnings, build: registry.build.clone() })
     }
 }
 
@@ -119,6 +123,7 @@ pub struct Prepared {
     data_base: PathBuf,
     conditions: BTreeMap<String, String>,
     warnings: Vec<Warning>,
+    build: Build,
 }
 
 impl Prepared {
@@ -140,6 +145,11 @@ impl Prepared {
     /// The host, and how the experiment stands to it, by name.
     pub fn conditions(&self) -> &BTreeMap<String, String> {
         &self.conditions
+    }
+
+    /// The build that runs them.
+    pub fn build(&self) -> &Build {
+        &self.build
     }
 
     /// What makes the results less trustworthy, as far as that is known before the first trial.

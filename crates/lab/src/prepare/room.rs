@@ -27,10 +27,21 @@ pub(super) fn check(
         return Ok(());
     }
     let logical = experiment.bound.expected_logical_bytes();
+    keeping(experiment, registry).try_for_each(|engine| check_volume(engine, logical))?;
+    let (kept, working) = databases(experiment, trials, registry);
+    if kept + working == 0 { Ok(()) } else { check_disk(data_base, logical, kept, working) }
+}
+
+/// The engines that keep their data.
+fn keeping<'a>(experiment: &'a Experiment, registry: &'a Registry) -> impl Iterator<Item = &'a EngineConfig> {
     let keeps_data =
-        |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
-    let keeping: Vec<&EngineConfig> = experiment.engines.iter().filter(keeps_data).collect();
-    keeping.iter().try_for_each(|engine| check_volume(engine, logical))?;
+        move |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
+    experiment.engines.iter().filter(keeps_data)
+}
+
+/// How many databases lie outside of limited storage at once: those that are kept, and those that are worked on.
+pub(super) fn databases(experiment: &Experiment, trials: &[TrialPlan], registry: &Registry) -> (u64, u64) {
+    let keeping: Vec<&EngineConfig> = keeping(experiment, registry).collect();
     // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
     let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
     let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
@@ -38,7 +49,7 @@ pub(super) fn check(
         true => 1,
         false => 0,
     };
-    if loads + working == 0 { Ok(()) } else { check_disk(data_base, logical, loads, working) }
+    (loads, working)
 }
 
 /// Refuses limited storage that the engine's database would fill.

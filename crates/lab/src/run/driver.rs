@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use rumba_core::arrivals::Arrivals;
 use rumba_core::conflict::count_with;
 use rumba_core::error::EngineError;
 use rumba_core::record::QueueKind;
@@ -30,6 +31,8 @@ pub struct Schedule {
     pub rate: Option<f64>,
     /// Who serves the arrivals of an open loop.
     pub queue: QueueKind,
+    /// How many clients work, if not all of them do; the others are connected and idle.
+    pub active: Option<u32>,
     /// Seconds over which the first operations of a closed loop are spread.
     pub spread_s: f64,
     /// What each client's own seed is derived from.
@@ -42,12 +45,18 @@ const SPREAD_S: f64 = 1.0;
 impl Schedule {
     /// A closed loop, all clients at once.
     pub const fn closed(seed: u64) -> Self {
-        Self { rate: None, queue: QueueKind::Client, spread_s: 0.0, seed }
+        Self { rate: None, queue: QueueKind::Client, active: None, spread_s: 0.0, seed }
     }
 
     /// An open loop at this rate per second.
     pub const fn open(rate: f64, queue: QueueKind, seed: u64) -> Self {
-        Self { rate: Some(rate), queue, spread_s: 0.0, seed }
+        Self { rate: Some(rate), queue, active: None, spread_s: 0.0, seed }
+    }
+
+    /// The same with so many clients at work.
+    #[must_use]
+    pub const fn with_active(self, active: u32) -> Self {
+        Self { active: Some(active), ..self }
     }
 
     /// The same, its clients started at random times of the first half of the warmup, a second at most.
@@ -63,6 +72,7 @@ impl Schedule {
     /// The queues of so many clients, by the client or one for all; none for a closed loop.
     pub(crate) fn queues(&self, clients: u32) -> Vec<Arc<Queue>> {
         let Some(rate) = self.rate else { return Vec::new() };
+        let clients = self.active.map_or(clients, |active| active.min(clients));
         match self.queue {
             QueueKind::Shared => vec![Arc::new(Queue::new(rate, seed_of(self.seed, 0)))],
             QueueKind::Client => (0..u64::from(clients))
@@ -73,6 +83,10 @@ impl Schedule {
 
     /// When a client's operations are due.
     pub(crate) fn due(&self, queues: &[Arc<Queue>], client: u32) -> Due {
+        // They lie evenly over the driver's threads, each of which has every n-th.
+        if self.active.is_some_and(|active| client >= active) {
+            return Due::Never;
+        }
         let own = || queues.get(client as usize).or(queues.first());
         match own() {
             Some(queue) => Due::AtArrival { queue: queue.clone(), taken_ns: None },
@@ -251,6 +265,13 @@ impl Running {
         let now_ns = self.clock.now_ns();
         self.stop.count_from(now_ns);
         self.queues.iter().for_each(|queue| queue.skip_to_ns(now_ns));
+    }
+
+    /// From this moment on the arrivals are these, whose time begins then.
+    pub fn shape(&self, arrivals: &Arc<Arrivals>, from: Instant) {
+        let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
+        let share = 1.0 / self.queues.len().max(1) as f64;
+        self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
     }
 
     /// Asks the clients to end when all that is due by now has been served: in

@@ -17,6 +17,9 @@ use super::stop::{RunClock, Stop};
 /// The longest wait for an arrival before the stop flag is looked at again.
 pub const NAP: Duration = Duration::from_millis(50);
 
+/// A time that no run comes to, and before which a stop is told.
+const LATEST_NS: u64 = 1 << 62;
+
 /// How often the clients of an event loop have been polled in all. A client
 /// that sees the same number twice between two operations has had its turn.
 #[derive(Debug, Default)]
@@ -58,6 +61,8 @@ pub enum Due {
     WhenFree,
     /// The same, but the next not before this time.
     FirstAt(u64),
+    /// Never: the client is connected and idle.
+    Never,
     /// With the next arrival that it takes: an open loop.
     AtArrival {
         /// Where it takes them.
@@ -167,6 +172,7 @@ impl Pace for ClientPace {
                 Poll::Ready(self.stop.lets_begin(self.intended_ns))
             }
             Due::FirstAt(first_ns) => self.poll_first(first_ns),
+            Due::Never => self.poll_until(LATEST_NS),
             Due::AtArrival { .. } => self.poll_arrival(),
         }
     }
@@ -175,7 +181,7 @@ impl Pace for ClientPace {
         let from_ns = match self.due {
             Due::WhenFree => self.free_ns,
             Due::FirstAt(first_ns) => first_ns.max(self.free_ns),
-            Due::AtArrival { .. } => return,
+            Due::AtArrival { .. } | Due::Never => return,
         };
         self.due = Due::FirstAt(from_ns + pause.as_nanos() as u64);
     }

@@ -1,6 +1,9 @@
 //! An open loop's arrivals, and who takes the next.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rumba_core::arrivals::Arrivals;
 
 /// Parts of a nanosecond in which arrivals are counted, so that even at a
 /// hundred million a second no two fall together.
@@ -18,12 +21,40 @@ pub struct Queue {
     next: AtomicU64,
     mean_gap: f64,
     seed: u64,
+    /// A rate that is not the same all the time, once its time has begun.
+    shaped: OnceLock<Shaped>,
+}
+
+/// No arrival follows.
+const NEVER: u64 = u64::MAX;
+
+/// A queue's share of arrivals whose rate is not the same all the time.
+#[derive(Debug)]
+struct Shaped {
+    arrivals: Arc<Arrivals>,
+    /// When their time begins, in parts of a nanosecond since the start.
+    from: u64,
+    /// Which share of them is the queue's.
+    share: f64,
+}
+
+impl Shaped {
+    /// When so many arrivals of this queue have come after one, which lies in the arrivals' time.
+    fn after(&self, arrival: u64, count: f64) -> u64 {
+        const PARTS_PER_S: f64 = 1e9 * PARTS_PER_NS;
+        let from_s = (arrival - self.from) as f64 / PARTS_PER_S;
+        match self.arrivals.after_s(from_s, count / self.share) {
+            Some(at_s) => self.from.saturating_add((at_s * PARTS_PER_S) as u64).max(arrival.saturating_add(1)),
+            None => NEVER,
+        }
+    }
 }
 
 impl Queue {
     /// Arrivals at this rate per second, which the seed fixes.
     pub fn new(rate: f64, seed: u64) -> Self {
-        let queue = Self { next: AtomicU64::new(0), mean_gap: 1e9 * PARTS_PER_NS / rate, seed };
+        let (next, shaped) = (AtomicU64::new(0), OnceLock::new());
+        let queue = Self { next, mean_gap: 1e9 * PARTS_PER_NS / rate, seed, shaped };
         queue.next.store(queue.after(0), Ordering::Relaxed);
         queue
     }
@@ -36,6 +67,24 @@ impl Queue {
             // Whoever sees that it was taken sees what its taker did before.
             match self.next.compare_exchange_weak(next, self.after(next), Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return ns(next),
+                Err(other) => next = other,
+            }
+        }
+    }
+
+    /// From this time on the rate is this queue's share of these arrivals, whose time begins then.
+    pub fn shape(&self, arrivals: Arc<Arrivals>, from_ns: u64, share: f64) {
+        let from = (from_ns as f64 * PARTS_PER_NS) as u64;
+        if self.shaped.set(Shaped { arrivals, from, share }).is_err() {
+            return;
+        }
+        // The next one was drawn as if the rate before went on for ever: what of it lies beyond is drawn out anew.
+        let mut next = self.next.load(Ordering::Relaxed);
+        while next > from {
+            let Some(shaped) = self.shaped.get() else { return };
+            let later = shaped.after(from, (next - from) as f64 / self.mean_gap);
+            match self.next.compare_exchange_weak(next, later, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
                 Err(other) => next = other,
             }
         }
@@ -73,8 +122,18 @@ impl Queue {
     fn after(&self, arrival: u64) -> u64 {
         // 53 random bits; 1 - u is in (0, 1], so the logarithm is finite.
         let u = (mixed(arrival ^ self.seed) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0);
-        let gap = -(1.0 - u).ln() * self.mean_gap;
-        arrival.saturating_add((gap as u64).max(1))
+        let count = -(1.0 - u).ln();
+        let Some(shaped) = self.shaped.get() else { return self.constant(arrival, count) };
+        if arrival >= shaped.from {
+            return shaped.after(arrival, count);
+        }
+        let before = (shaped.from - arrival) as f64 / self.mean_gap;
+        if count <= before { self.constant(arrival, count) } else { shaped.after(shaped.from, count - before) }
+    }
+
+    /// When so many arrivals have come after one at the rate that the queue began with.
+    fn constant(&self, arrival: u64, count: f64) -> u64 {
+        arrival.saturating_add(((count * self.mean_gap) as u64).max(1))
     }
 }
 
@@ -104,7 +163,7 @@ pub fn share_of(seed: u64, number: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::sync::Arc;
+    use rumba_core::arrivals::RateShape;
 
     use super::*;
 
@@ -123,6 +182,37 @@ mod tests {
             "neighbouring gaps know nothing of each other"
         );
         assert_ne!(queue.take_ns(), Queue::new(1_000.0, 8).take_ns());
+    }
+
+    #[test]
+    fn shaped_arrivals_are_the_constant_ones_with_their_time_stretched_to_the_integral_of_the_rate() {
+        let points = vec![(0.0, 500.0), (2.0, 4000.0), (3.0, 0.0)];
+        let arrivals = Arc::new(Arrivals { points, shape: RateShape::Ramp, period_s: Some(4.0) });
+        let (shaped, half) = (Queue::new(1_000.0, 7), Queue::new(500.0, 7));
+        let from_ns = 1_000_000_000;
+        shaped.shape(arrivals.clone(), from_ns, 1.0);
+        half.shape(arrivals.clone(), from_ns, 0.5);
+        let times: Vec<u64> = shaped.left_ns().take(20_000).collect();
+        let before = times.iter().filter(|due_ns| **due_ns < from_ns).count();
+        assert!((900..1100).contains(&before), "{before}: the warmup goes on at its own rate until then");
+        // The integral over the time between two arrivals is exponential with mean 1, whatever the rate is there.
+        let count = |due_ns: u64| arrivals.count((due_ns - from_ns) as f64 / 1e9);
+        let gaps: Vec<f64> = times[before..].windows(2).map(|pair| count(pair[1]) - count(pair[0])).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.03 && (variance - 1.0).abs() < 0.1, "{mean} {variance}");
+        let (whole, part) = (arrivals.count(8.0), half.left_ns().take_while(|ns| *ns < 9_000_000_000).count());
+        assert!((part as f64 - 500.0 - whole / 2.0).abs() < 4.0 * (500.0 + whole / 2.0).sqrt(), "{part} of {whole}");
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "they keep their order");
+    }
+
+    #[test]
+    fn of_a_rate_that_ends_no_arrival_follows() {
+        let queue = Queue::new(1_000.0, 7);
+        let points = vec![(0.0, 1000.0), (1.0, 0.0)];
+        queue.shape(Arc::new(Arrivals { points, shape: RateShape::Step, period_s: None }), 0, 1.0);
+        let all = queue.left_ns().take_while(|due_ns| *due_ns < u64::MAX / 512).count();
+        assert!((850..1150).contains(&all), "{all}");
     }
 
     #[test]

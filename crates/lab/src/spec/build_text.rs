@@ -46,16 +46,21 @@ fn to_item(node: &Node) -> Item {
             }
             Item::ArrayOfTables(tables)
         }
-        Tree::List(nodes) => {
-            let mut array = Array::new();
-            for node in nodes {
-                if let Tree::Scalar(value) = &node.tree {
-                    array.push(to_value(value));
-                }
-            }
-            Item::Value(array.into())
+        Tree::List(nodes) => Item::Value(to_array(nodes).into()),
+    }
+}
+
+/// A list of values, or of lists of them.
+fn to_array(nodes: &[Node]) -> Array {
+    let mut array = Array::new();
+    for node in nodes {
+        match &node.tree {
+            Tree::Scalar(value) => array.push(to_value(value)),
+            Tree::List(nodes) => array.push(to_array(nodes)),
+            Tree::Table(_) => {}
         }
     }
+    array
 }
 
 fn to_value(value: &Value) -> toml_edit::Value {

@@ -62,7 +62,9 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
         Some(node) => node.table("common")?.clone(),
         None => Table::new(),
     };
+    refuse_setting(&whole, registry)?;
     take::only(&whole, "[common]", COMMON_KEYS)?;
+    refuse_bare_setting(own, registry)?;
     take::only(own, "an [[engine]]", ENGINE_KEYS)?;
     if !own_engine(own, registry).is_none_or(|engine| engine.info().form == Form::Server) {
         // What all servers share is not a list of variants of an embedded engine.
@@ -73,6 +75,33 @@ pub fn whole_engine(experiment: &Table, own: &Table, registry: &Registry) -> Res
         whole.insert("limits".to_owned(), limits);
     }
     Ok(whole)
+}
+
+/// Refuses a setting of an engine's own in `[common]`, with its place.
+fn refuse_setting(common: &Table, registry: &Registry) -> Result<(), SpecError> {
+    let keys = common.iter().filter(|(key, _)| !COMMON_KEYS.contains(&key.as_str()));
+    for (key, node) in keys {
+        let has = |engine: &&dyn Engine| engine.info().settings.iter().any(|info| info.name == key.as_str());
+        if let Some(engine) = registry.engines.iter().map(AsRef::as_ref).find(has) {
+            let problem = format!("[common] has no key `{key}`: it is a setting of {}", engine.info().name);
+            return Err(SpecError::new(&node.key_origin, problem, format!("write settings.{key} in its [[engine]]")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a setting of the engine's own that is written as a key of its `[[engine]]`, with the name that it has there.
+fn refuse_bare_setting(own: &Table, registry: &Registry) -> Result<(), SpecError> {
+    let settings = own_engine(own, registry).map(|engine| engine.info().settings).unwrap_or_default();
+    for (key, node) in own.iter().filter(|(key, _)| !ENGINE_KEYS.contains(&key.as_str())) {
+        let names = ENGINE_KEYS.iter().copied().chain(settings.iter().map(|info| info.name));
+        let likely = rumba_core::nearest(key, names).filter(|name| !ENGINE_KEYS.contains(name));
+        if let Some(name) = likely {
+            let problem = format!("an [[engine]] has no key `{key}`");
+            return Err(SpecError::new(&node.key_origin, problem, format!("did you mean `settings.{name}`?")));
+        }
+    }
+    Ok(())
 }
 
 /// The `[[engine]]` that makes this variant of one, and no other.

@@ -15,6 +15,7 @@ mod limits;
 mod memory;
 mod names;
 mod node;
+mod rate;
 mod run;
 mod set;
 mod source;
@@ -27,10 +28,12 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rumba_core::arrivals::Arrivals;
 use rumba_core::claim::Claim;
 use rumba_core::engine::EngineConfig;
 use rumba_core::pair::Pair;
 use rumba_core::record::{DriverKind, QueueKind};
+use rumba_core::search::Search;
 use rumba_core::setting::Settings;
 use rumba_core::warning::Warning;
 use rumba_core::workload::{Bound, Test};
@@ -146,6 +149,12 @@ pub struct RunSpec {
     pub repeats_from: Option<RepeatsFrom>,
     /// Open loop: operations per second over all clients.
     pub rate: Option<f64>,
+    /// Open loop: a rate that is not the same all the time; `rate` is then its mean over the loops.
+    pub arrivals: Option<Arrivals>,
+    /// The highest rate is searched for that keeps a response time.
+    pub search: Option<Search>,
+    /// Of 100 clients, how many work.
+    pub active_percent: Option<f64>,
     /// Open loop: who serves the arrivals, if that is said.
     pub queue: Option<QueueKind>,
     /// Time for what is begun or due at the end of the loops, seconds.

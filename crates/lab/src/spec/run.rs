@@ -7,7 +7,7 @@ use rumba_core::setting::Value;
 
 use super::error::{Origin, SpecError};
 use super::node::{Node, Table};
-use super::{RepeatsFrom, RunSpec, ladder, take};
+use super::{RepeatsFrom, RunSpec, ladder, rate, take};
 use crate::registry::Registry;
 
 /// The keys of `[run]`.
@@ -24,6 +24,9 @@ pub const RUN_KEYS: &[&str] = &[
     "repeats",
     "repeats_from",
     "rate",
+    "rate_shape",
+    "rate_period",
+    "active",
     "queue",
     "backlog",
     "seed",
@@ -195,6 +198,8 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
     }
     let warmup_s = seconds("warmup", 5.0)?;
     let (verify, crash_s) = proof(table)?;
+    let loops = count("loops", 3, 1, 10_000)?;
+    let asked = rate::asked(table, f64::from(loops) * loop_s)?;
     let bool = |key: &str, default| table.get(key).map_or(Ok(default), |node| take::bool(key, node));
     Ok(RunSpec {
         load_clients: count("load_clients", cores.min(4), 1, 1024)?,
@@ -203,12 +208,15 @@ pub fn run(node: Option<&Node>) -> Result<RunSpec, SpecError> {
         age_s: table.get("age").map(age).transpose()?,
         warmup_s,
         warmup_most_s: table.get("warmup_most").map(|node| warmup_most(node, warmup_s)).transpose()?,
-        loops: count("loops", 3, 1, 10_000)?,
+        loops,
         loop_s,
         interval_s: table.get("interval").map_or(Ok(INTERVAL_S.1), interval)?,
         repeats: count("repeats", 1, 1, 1000)?,
         repeats_from: table.get("repeats_from").map(repeats_from).transpose()?,
-        rate: table.get("rate").map(|node| take::positive("rate", node)).transpose()?,
+        rate: asked.rate,
+        arrivals: asked.arrivals,
+        search: asked.search,
+        active_percent: table.get("active").map(rate::active).transpose()?,
         queue: queued(table)?,
         backlog_s: seconds("backlog", BACKLOG_S)?,
         seed: table.get("seed").map_or(Ok(42), |node| take::int("seed", node, 0, i64::MAX))? as u64,

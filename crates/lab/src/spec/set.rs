@@ -219,21 +219,52 @@ fn resolve(
     }
     match found.as_slice() {
         [one] => Ok(steps(one)),
-        [] => Err(SpecError::new(
-            origin,
-            format!("nothing in this experiment is called `{key}`"),
-            format!(
-                "{}; an engine's setting is written ENGINE.setting ({})",
-                Registry::suggest(key, &known),
-                engine_names(table).join(", ")
-            ),
-        )),
+        [] => {
+            let problem = format!("nothing in this experiment is called `{key}`");
+            Err(SpecError::new(origin, problem, likeliest(table, key, &known, registry)))
+        }
         several => Err(SpecError::new(
             origin,
             format!("`{key}` may be {}", several.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(" or ")),
             "write the longer name",
         )),
     }
+}
+
+/// The one name that a key was most likely meant to be: a key of the experiment's, or an engine's setting, which is
+/// written with the engine's name before it.
+fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> String {
+    let mut names: Vec<(String, String)> = known.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect();
+    let Tree::List(engines) = &table.get("engine").map_or(Tree::List(Vec::new()), |node| node.tree.clone()) else {
+        return Registry::suggest(key, known);
+    };
+    for engine in engines {
+        let Some(name) = engine_name(engine) else { continue };
+        for setting in settings_of(engine, registry) {
+            // With or without the engine's name, as somebody would write it.
+            names.push((setting.to_owned(), format!("{name}.{setting}")));
+            names.push((format!("{name}.{setting}"), format!("{name}.{setting}")));
+        }
+    }
+    let written = |likely: &str| names.iter().find(|(name, _)| name == likely).map(|(_, written)| written.clone());
+    match rumba_core::nearest(key, names.iter().map(|(name, _)| name.as_str())).and_then(written) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => {
+            let engines = engine_names(table).join(", ");
+            format!("{}; an engine's setting is written ENGINE.setting ({engines})", Registry::suggest(key, known))
+        }
+    }
+}
+
+/// The names of an engine's own settings.
+fn settings_of(engine: &Node, registry: &Registry) -> Vec<&'static str> {
+    let Tree::Table(table) = &engine.tree else { return Vec::new() };
+    let used = match table.get("use").map(|node| &node.tree) {
+        Some(Tree::Scalar(Value::Text(used))) => Some(used.as_str()),
+        _ => engine_name(engine),
+    };
+    let known = used.and_then(|used| registry.engine(used));
+    known.map(|engine| engine.info().settings.iter().map(|info| info.name).collect()).unwrap_or_default()
 }
 
 /// `ENGINE.key`, where ENGINE is an engine of the experiment; the longest name wins.

@@ -145,6 +145,7 @@ pub fn with_load(load: PaperLoad) -> Registry {
         Box::new(Paper { info, missing: name == "absent" }) as Box<dyn Engine>
     };
     Registry {
+        build: Default::default(),
         engines: vec![
             paper("rocksdb", Family::KeyValue, Form::Library),
             paper("sqlite", Family::Sql(Dialect::Sqlite), Form::BuiltIn),

@@ -6,8 +6,10 @@ use super::testing::registry;
 use super::*;
 
 mod ab;
+mod likely;
 mod memory;
 mod names;
+mod rate;
 
 const GOOD: &str = r#"
 name = "tiers"

@@ -18,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rumba_core::build::Build;
 use rumba_core::record::{FORMAT, TrialPlan};
 use rumba_core::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,8 @@ struct Meta {
     source: Option<String>,
     started: String,
     rumba: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    build: Option<Build>,
     conditions: BTreeMap<String, String>,
     warnings: Vec<Warning>,
     /// The directories of all planned trials, so that a reader knows what is missing.
@@ -86,6 +89,7 @@ impl ResultsDir {
             source: experiment.source.clone(),
             started: timestamp(jiff::Timestamp::now()),
             rumba: env!("CARGO_PKG_VERSION").to_owned(),
+            build: Some(prepared.build().clone()),
             conditions: prepared.conditions().clone(),
             warnings: prepared.warnings().to_vec(),
             trials: trials.iter().map(plan::directory).collect(),
@@ -111,12 +115,12 @@ impl ResultsDir {
         self.claim.path()
     }
 
-    /// Begins a trial's part of it.
+    /// Begins the part of it of a trial that this build runs.
     ///
     /// # Errors
     /// When its directory cannot be made.
-    pub fn trial(&self, trial: &TrialPlan) -> io::Result<TrialWriter> {
-        TrialWriter::create(self.path().join("trials").join(plan::directory(trial)), trial, self.room.clone())
+    pub fn trial(&self, trial: &TrialPlan, build: &Build) -> io::Result<TrialWriter> {
+        TrialWriter::create(self.path().join("trials").join(plan::directory(trial)), trial, build, self.room.clone())
     }
 
     /// Writes a file of the run's summary beside its trials, whole or not at all, and gives its path.

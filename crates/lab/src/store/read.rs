@@ -82,6 +82,7 @@ pub(super) fn read_experiment(path: &Path) -> Result<(Results, Vec<String>), Rea
         experiment,
         started: meta.started,
         rumba: meta.rumba,
+        build: meta.build,
         conditions: meta.conditions,
         warnings: meta.warnings,
         trials: Vec::new(),

@@ -82,6 +82,23 @@ impl ResultsDir {
         self.room.write(Held::Record, || replace(&self.path().join(FILE), &text))
     }
 
+    /// Takes up a trial that follows from what others found: under the number that is next, which it gets here.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&self, trial: TrialPlan) -> io::Result<TrialPlan> {
+        let mut resume = read(self.path()).map_err(io::Error::other)?;
+        let number = resume.plans.iter().map(|plan| plan.number).max().unwrap_or(0) + 1;
+        let trial = TrialPlan { number, ..trial };
+        resume.plans.push(trial.clone());
+        let (mut meta, _) = read_meta(self.path()).map_err(io::Error::other)?;
+        meta.trials.push(plan::directory(&trial));
+        let text = serde_json::to_string_pretty(&meta)?;
+        self.room.write(Held::Record, || replace(&self.path().join("experiment.json"), &text))?;
+        self.note(&resume)?;
+        Ok(trial)
+    }
+
     /// Says that the run goes on: its trials as they are planned now, when, and what is to be warned of.
     ///
     /// # Errors

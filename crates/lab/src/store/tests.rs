@@ -36,6 +36,7 @@ pub(crate) fn trial_plan() -> TrialPlan {
         repeat: 1,
         part: Default::default(),
         loaded_by: None,
+        probe: None,
         run: RunPlan {
             load_clients: 1,
             driver: rumba_core::record::DriverKind::Auto,
@@ -45,6 +46,9 @@ pub(crate) fn trial_plan() -> TrialPlan {
             loops: 1,
             loop_s: 1.0,
             rate: None,
+            arrivals: None,
+            search: None,
+            active_percent: None,
             queue: None,
             backlog_s: 30.0,
             seed: 1,
@@ -60,7 +64,7 @@ pub(crate) fn trial_plan() -> TrialPlan {
 /// The writer of a trial in a new directory.
 fn writer(directory: &Path) -> TrialWriter {
     let room = Room::hold(directory.parent().unwrap(), 1).unwrap();
-    TrialWriter::create(directory.to_owned(), &trial_plan(), Arc::new(room)).unwrap()
+    TrialWriter::create(directory.to_owned(), &trial_plan(), &Build::unknown("a test"), Arc::new(room)).unwrap()
 }
 
 #[test]
@@ -105,6 +109,60 @@ fn the_latency_log_is_read_by_the_standard_reader() {
     assert_eq!(intervals, 1);
 }
 
+/// The tags and starts that the standard reader finds below each mark of a phase.
+fn by_phase(log: &str) -> Vec<(String, Vec<f64>)> {
+    let mut parts: Vec<(String, String)> = vec![("before".to_owned(), String::new())];
+    for line in log.lines() {
+        if let Some(phase) = line.strip_prefix("#[Phase: ").and_then(|rest| rest.strip_suffix(']')) {
+            parts.push((phase.to_owned(), String::new()));
+        }
+        if let Some((_, part)) = parts.last_mut() {
+            *part += &format!("{line}\n");
+        }
+    }
+    let starts = |text: &str| {
+        let entries = IntervalLogIterator::new(text.as_bytes()).map(|entry| entry.unwrap());
+        let start = |entry| match entry {
+            LogEntry::Interval(interval) => Some(interval.start_timestamp().as_secs_f64()),
+            _ => None,
+        };
+        entries.filter_map(start).collect::<Vec<f64>>()
+    };
+    parts.iter().map(|(phase, text)| (phase.clone(), starts(text))).collect()
+}
+
+#[test]
+fn the_latency_log_says_which_phase_each_histogram_belongs_to_and_the_standard_reader_reads_it_still() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = writer(&dir.path().join("t"));
+    let started = |phase| Event::PhaseStarted { phase, seconds: None, rows: None };
+    let second = |start_s| {
+        let mut counts = crate::run::cells::Counts::new(1);
+        counts.kinds[0].service.buckets[crate::run::buckets::index(5_000_000)] = 1;
+        counts.kinds[0].service.max_ns = 5_000_000;
+        const OPS: &[rumba_core::workload::OpInfo] = &[rumba_core::workload::OpInfo::new("get_node")];
+        Event::Latency { start_s, seconds: 1.0, histograms: crate::run::stats::encode(OPS, &counts) }
+    };
+    writer.take(started(PhaseKind::Settle));
+    writer.take(started(PhaseKind::Warmup));
+    writer.take(second(1.0));
+    writer.take(started(PhaseKind::Loop(1)));
+    writer.take(second(2.0));
+    writer.take(second(3.0));
+    writer.take(started(PhaseKind::Loop(2)));
+    writer.take(second(4.0));
+    writer.finish().unwrap();
+    let log = fs::read_to_string(dir.path().join("t/latency.hlog")).unwrap();
+    let whole = IntervalLogIterator::new(log.as_bytes()).filter(|entry| matches!(entry, Ok(LogEntry::Interval(_))));
+    assert_eq!(whole.count(), 4, "{log}");
+    assert!(IntervalLogIterator::new(log.as_bytes()).all(|entry| entry.is_ok()));
+    let found = by_phase(&log);
+    let seconds: Vec<(&str, usize)> = found.iter().map(|(phase, starts)| (phase.as_str(), starts.len())).collect();
+    assert_eq!(seconds, [("before", 0), ("warmup", 1), ("loop 1", 2), ("loop 2", 1)], "{log}");
+    let first = found[1].1[0];
+    assert!((found[3].1[0] - first - 3.0).abs() < 1e-6, "{found:?}");
+}
+
 #[test]
 fn a_trial_whose_process_is_gone_keeps_what_it_told_and_its_phase() {
     let dir = tempfile::tempdir().unwrap();
@@ -134,6 +192,7 @@ impl Written {
             source: None,
             started: "2020-01-01T00:00:00Z".into(),
             rumba: "0".into(),
+            build: None,
             conditions: BTreeMap::new(),
             warnings: Vec::new(),
             trials: vec![plan::directory(&trial_plan()), plan::directory(&second)],

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rumba_core::build::Build;
 use rumba_core::event::Event;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, Record, Status, TrialPlan};
@@ -35,7 +36,7 @@ impl TrialWriter {
     ///
     /// # Errors
     /// When the directory cannot be made.
-    pub(super) fn create(directory: PathBuf, plan: &TrialPlan, room: Arc<Room>) -> io::Result<Self> {
+    pub(super) fn create(directory: PathBuf, plan: &TrialPlan, build: &Build, room: Arc<Room>) -> io::Result<Self> {
         room.write(Held::Record, || match std::fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => std::fs::create_dir_all(&directory),
@@ -49,7 +50,7 @@ impl TrialWriter {
             directory,
             room,
             told: false,
-            record: unwritten(plan, super::precise_timestamp(now)),
+            record: Record { build: Some(build.clone()), ..unwritten(plan, super::precise_timestamp(now)) },
             phase: PhaseKind::Provision,
         };
         writer.write_record(Held::Record)?;
@@ -78,6 +79,10 @@ impl TrialWriter {
             Event::Loaded { .. } => return,
             Event::PhaseStarted { phase, .. } => {
                 self.phase = phase;
+                // A comment, which readers of the format pass over; what stands below it, until the next, is the phase's.
+                if self.latency_begun {
+                    self.mark_phase();
+                }
                 return;
             }
             Event::Provisioned { version, source, effective_settings, conditions } => {
@@ -106,6 +111,7 @@ impl TrialWriter {
             self.latency.push("#[MaxValueDivisor: 1000000.000]");
             self.latency
                 .push("\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"");
+            self.mark_phase();
         }
         let mut lines = String::new();
         for (tag, max_ns, encoded) in histograms {
@@ -120,6 +126,11 @@ impl TrialWriter {
         }
         self.latency.push(&lines);
         append(&mut self.latency, &self.room);
+    }
+
+    /// Says in the log to which phase the histograms below belong.
+    fn mark_phase(&mut self) {
+        self.latency.push(&format!("#[Phase: {}]", self.phase));
     }
 
     /// What keeps the results from being written, once: when it was not told before.
@@ -234,6 +245,7 @@ pub(super) fn unwritten(plan: &TrialPlan, started: String) -> Record {
         plan: plan.clone(),
         status: Status::Running,
         started,
+        build: None,
         version: None,
         source: None,
         effective_settings: Vec::new(),

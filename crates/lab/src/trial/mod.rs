@@ -188,6 +188,10 @@ fn drivers(job: &mut Job<'_>, instance: &dyn Instance) -> Vec<(String, String)> 
         conditions.push(("driver".to_owned(), driving(job.plan.clients)));
         let queue = run.rate.map(|_| phases::queue_in_words(phases::queue(run, &place)));
         conditions.extend(queue.map(|told| ("queue".to_owned(), told.to_owned())));
+        conditions.extend(run.arrivals.as_ref().map(|arrivals| ("arrivals".to_owned(), arrivals.to_string())));
+        let (active, clients) = (run.active(job.plan.clients), job.plan.clients);
+        let idle = run.active_percent.map(|_| format!("{active} of {clients}; the others are connected and idle"));
+        conditions.extend(idle.map(|told| ("active clients".to_owned(), told)));
     }
     if job.plan.part != TrialPart::Run {
         conditions.push(("load driver".to_owned(), driving(run.load_clients)));

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rumba_core::arrivals::Arrivals;
 use rumba_core::check::Check;
 use rumba_core::engine::{Instance, Place, Session};
 use rumba_core::error::EngineError;
@@ -135,6 +136,7 @@ impl Trial<'_> {
             bound.client(session, at, seed)
         })?;
         let mut running = made.start();
+        let mut shaped = run.arrivals.clone().map(Arc::new);
         let mut all: Option<Span> = None;
         let mut before: Option<Span> = None;
         let (mut end, mut complete, mut backlog) = (Ok(()), true, None);
@@ -145,6 +147,9 @@ impl Trial<'_> {
                 Some(before) => self.begin_after(before, phase),
                 None => self.begin(phase),
             };
+            if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
+                running.shape(&arrivals, span.started());
+            }
             let until = span.started() + Duration::from_secs_f64(seconds);
             // A warmup may go on until the engine is steady.
             span.planned_s = Some(seconds).filter(|_| phase != PhaseKind::Warmup || run.warmup_most_s.is_none());
@@ -187,11 +192,19 @@ impl Trial<'_> {
     /// When the operations of the mix are due.
     fn schedule(&self, seed: u64) -> Schedule {
         let run = &self.job.plan.run;
-        match (run.rate, &self.place) {
-            (Some(rate), place) => Schedule::open(rate, queue(run, place), seed),
+        let schedule = match (run.rate, &self.place) {
+            (Some(mean), place) => {
+                // Until the loops begin.
+                let rate = run.arrivals.as_ref().map_or(mean, Arrivals::first_rate);
+                Schedule::open(rate, queue(run, place), seed)
+            }
             // An embedded engine's clients are never answered together.
             (None, Place::Embedded) => Schedule::closed(seed),
             (None, Place::Server { .. }) => Schedule::closed(seed).spread_over(run.warmup_s),
+        };
+        match run.active_percent {
+            Some(_) => schedule.with_active(run.active(self.job.plan.clients)),
+            None => schedule,
         }
     }
 

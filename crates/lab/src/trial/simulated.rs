@@ -14,11 +14,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quanta::{Clock, Mock};
+use rumba_core::arrivals::{Arrivals, RateShape};
 use rumba_core::error::EngineError;
+use rumba_core::metric::Metric;
 use rumba_core::record::{DriverKind, OpStats, PhaseKind, QueueKind, RunPlan};
+use rumba_core::search::{Found, Percentile, Probe, Search};
 use rumba_core::wait::{Driver, Wait, drive_with, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};
 use rumba_core::workload::OpInfo;
+
+use rand::{RngExt as _, SeedableRng as _};
+use rumba_statistics::Next;
 
 use super::phases::spans;
 use super::span::interval_end;
@@ -186,6 +192,9 @@ fn plan() -> RunPlan {
         loops: 2,
         loop_s: 1.0,
         rate: None,
+        arrivals: None,
+        search: None,
+        active_percent: None,
         queue: None,
         backlog_s: BACKLOG.as_secs_f64(),
         seed: 7,
@@ -203,7 +212,12 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     let (mut intervals, mut phases, mut ended) = (Vec::new(), Vec::new(), start);
     let mut last = Counts::new(OPS.len());
     let spans = spans(plan);
+    let mut shaped = plan.arrivals.clone().map(Arc::new);
     for (number, (phase, seconds)) in spans.iter().copied().enumerate() {
+        if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
+            let (from_ns, share) = (clients.clock.now_ns(), 1.0 / clients.queues.len() as f64);
+            clients.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
+        }
         let until = ended + Duration::from_secs_f64(seconds);
         last = Counts::new(OPS.len());
         while ended < until {
@@ -297,4 +311,91 @@ fn an_open_loops_arrivals_that_wait_for_a_stuck_client_count_as_not_begun() {
     assert_eq!(outcome.phases[2].1, stuck - 1 - expected[1]);
     assert_eq!(outcome.tail, (0, 1, arrivals.len() as u64 - stuck));
     assert_eq!(outcome.longest_ns, Some(3_200 * MS - stuck_due), "since it was due, not since it was begun");
+}
+
+#[test]
+fn arrivals_follow_their_schedule_from_the_loops_start_whoever_serves_them() {
+    let points = vec![(0.0, 200.0), (1.0, 2000.0), (1.5, 0.0)];
+    let arrivals = Arrivals { points, shape: RateShape::Step, period_s: None };
+    let plan = RunPlan { rate: Some(arrivals.mean_rate(2.0)), arrivals: Some(arrivals), ..plan() };
+    for queue in [QueueKind::Shared, QueueKind::Client] {
+        let outcome = run(&plan, Simulation::new(4, Schedule::open(200.0, queue, 7), None));
+        let ops: Vec<f64> = outcome.phases.iter().map(|(_, ops)| *ops as f64).collect();
+        // The warmup at the first rate, a loop at it, half a loop at ten times that; each with its own deviation.
+        for (ops, expected) in ops.iter().zip([200.0f64, 200.0, 1000.0]) {
+            assert!((ops - expected).abs() < 4.0 * expected.sqrt(), "{queue:?}: {ops} of {expected}");
+        }
+        let (.., last) = outcome.intervals[outcome.intervals.len() - 1];
+        assert_eq!(last, 0, "{queue:?}: nothing is due after the last point");
+    }
+}
+
+#[test]
+fn of_clients_that_are_mostly_idle_the_active_ones_serve_all_and_the_others_end_with_them() {
+    let closed = run(&plan(), Simulation::new(100, Schedule::closed(7).with_active(5), None));
+    assert_eq!(closed.phases[1].1, 5 * 1000, "five clients, a get each millisecond");
+    let schedule = Schedule::open(400.0, QueueKind::Client, 7).with_active(5);
+    assert_eq!(schedule.queues(100).len(), 5, "idle clients have no share of the arrivals");
+    let open = run(&plan(), Simulation::new(100, schedule, None));
+    assert!((open.phases[1].1 as f64 - 400.0).abs() < 80.0, "{:?}", open.phases);
+}
+
+/// The mean over many of what waits in a queue of arrivals at random times with equal service times and so many servers,
+/// in the order of arrival: the largest rate at which the 99th percentile of waiting and service stays below a limit.
+/// Who comes waits for the one that came as many places before as there are servers (Lindley's recursion of each).
+fn limit_by_arithmetic(servers: usize, service_s: f64, limit_s: f64) -> f64 {
+    let keeps = |rate: f64| {
+        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
+        let (mut now_s, mut free_s) = (0.0, vec![0.0f64; servers]);
+        let (mut over, mut all) = (0usize, 0usize);
+        for number in 0..400_000 {
+            now_s += -(1.0 - random.random_range(0.0..1.0f64)).ln() / rate;
+            let server = number % servers;
+            free_s[server] = free_s[server].max(now_s) + service_s;
+            // The first thousands come to an empty queue.
+            if number > 20_000 {
+                all += 1;
+                over += usize::from(free_s[server] - now_s >= limit_s);
+            }
+        }
+        over * 100 < all
+    };
+    let (mut kept, mut missed) = (0.0, servers as f64 / service_s);
+    while missed - kept > missed * 1e-3 {
+        let middle = (kept + missed) / 2.0;
+        if keeps(middle) { kept = middle } else { missed = middle }
+    }
+    kept
+}
+
+#[test]
+fn the_search_for_the_highest_rate_finds_the_limit_that_queueing_arithmetic_gives_within_three_percent() {
+    const CLIENTS: u32 = 4;
+    let limit_ms = 4.0;
+    let search = Search { percentile: Percentile::P99, limit_ms };
+    let times = RunPlan { loops: 1, loop_s: 30.0, interval_s: 1.0, ..plan() };
+    let mut probes: Vec<Probe> = Vec::new();
+    loop {
+        let rate = match (probes.is_empty(), rumba_statistics::next(&probes)) {
+            (true, _) => None,
+            (false, Next::Rate(rate)) => Some(rate),
+            (false, Next::Ended) => break,
+        };
+        let schedule = rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Shared, 7));
+        let outcome = run(&times, Simulation::new(CLIENTS, schedule, None));
+        let ops_per_s = Metric::Value(outcome.last.count as f64 / times.loop_s);
+        let percentile_ms = outcome.last.response.p99_ms.clone();
+        let is_kept = percentile_ms.value().is_some_and(|ms| ms < search.limit_ms);
+        let found = match rate {
+            None => Found::Reference,
+            Some(_) if is_kept => Found::Kept,
+            Some(_) => Found::Missed,
+        };
+        probes.push(Probe { trial: 1, rate, ops_per_s, percentile_ms, found, reason: String::new() });
+    }
+    let kept = probes.iter().filter(|probe| probe.found == Found::Kept).filter_map(|probe| probe.rate);
+    let kept = kept.fold(0.0, f64::max);
+    let expected = limit_by_arithmetic(CLIENTS as usize, 1e-3, limit_ms / 1e3);
+    assert!((3000.0..4000.0).contains(&expected), "{expected}");
+    assert!((kept / expected - 1.0).abs() < 0.03, "{kept}/s, by arithmetic {expected}/s; {probes:?}");
 }

@@ -9,7 +9,7 @@ use super::grid::Grid;
 use crate::format::significant;
 
 /// A verdict in a word.
-fn word(verdict: Verdict) -> &'static str {
+pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "holds",
         Verdict::Fails => "FAILS",

@@ -62,7 +62,7 @@ fn legend(comparison: &Comparison, details: bool) -> String {
 
 /// What changed of an engine: `rocksdb, 8 clients, loops, 4 and 4 repeats from one load of each: better ops_per_s 1.20
 /// (1.18–1.22); same size_bytes`.
-fn outline(row: &ComparedRow) -> String {
+pub fn outline(row: &ComparedRow) -> String {
     let who = format!("{}, {}, {}{}", row.engine, clients(row), part_word(row.part), starts(row));
     if let Some(why) = &row.unsound {
         return format!("{who}: undecided, because {why}\n");
@@ -99,7 +99,7 @@ fn named(compared: &Ratio) -> String {
 }
 
 /// `1 client`; of a load that several numbers of clients started from `1, 4 clients`.
-fn clients(row: &ComparedRow) -> String {
+pub fn clients(row: &ComparedRow) -> String {
     if row.all_clients.len() > 1 {
         several(&row.all_clients) + " clients"
     } else {
@@ -118,7 +118,7 @@ fn starts(row: &ComparedRow) -> String {
     format!(", {} and {} repeats{words}", sides[0].repeats, sides[1].repeats)
 }
 
-fn part_word(part: Part) -> &'static str {
+pub fn part_word(part: Part) -> &'static str {
     match part {
         Part::Load => "load",
         Part::Run => "loops",
@@ -167,7 +167,7 @@ fn compared_row(row: &ComparedRow, level: f64) -> String {
 }
 
 /// The unit that a metric is shown in and how; bytes as MB or GB, the same on both sides.
-fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
+pub fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
     if compared.ratio.unit != "B" {
         return (compared.ratio.unit.clone(), Box::new(significant));
     }
@@ -176,7 +176,7 @@ fn unit_of(compared: &Compared) -> (String, Box<dyn Fn(f64) -> String>) {
     (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
 }
 
-fn change_word(change: Change) -> &'static str {
+pub fn change_word(change: Change) -> &'static str {
     match change {
         Change::Better => "better",
         Change::Worse => "worse",

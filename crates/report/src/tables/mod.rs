@@ -2,11 +2,13 @@
 
 mod claims;
 mod columns;
-mod comparison;
-mod grid;
+pub(crate) mod comparison;
+pub(crate) mod grid;
+pub(crate) mod markdown;
 mod notes;
 mod promises;
 mod relative;
+mod searches;
 mod warnings;
 
 use std::fmt::Write as _;
@@ -133,6 +135,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
         let title = "Statements per operation, those of retries included";
         section(&mut text, title, summary, run, &statements, ran);
     }
+    text.push_str(&searches::section(summary));
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
@@ -144,7 +147,9 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
 }
 
 fn heading(results: &Results, summary: &Summary) -> String {
-    let mut text = format!("{}  {}  rumba {}\n", results.name, results.started, results.rumba);
+    let commit = results.build.as_ref().and_then(|build| build.short());
+    let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
+    let mut text = format!("{}  {}  rumba {}{commit}\n", results.name, results.started, results.rumba);
     if let Some(source) = &results.source {
         let _ = writeln!(text, "reproduces: {source}");
     }

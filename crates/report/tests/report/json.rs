@@ -2,29 +2,60 @@
 
 use std::path::Path;
 
-use crate::support::compare::summarise;
+use serde_json::Value;
+
+use crate::support::compare::{Gate, Run, compare, history, summarise};
 use crate::support::synthetic::{sample, servers};
-use rumba_report::{json, schema};
+use rumba_report::{comparison_json, comparison_schema, history_json, history_schema, json, schema};
 
-fn schema_file() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json")
+/// The published schemas, by the document that each is of.
+fn schemas() -> [(&'static str, Value); 3] {
+    [("report", schema()), ("compare", comparison_schema()), ("history", history_schema())]
 }
 
-fn generated() -> String {
-    format!("{}\n", serde_json::to_string_pretty(&schema()).unwrap())
+fn schema_file(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{name}.schema.json"))
+}
+
+fn text(schema: &Value) -> String {
+    format!("{}\n", serde_json::to_string_pretty(schema).unwrap())
 }
 
 #[test]
-fn the_published_schema_is_the_one_of_this_code() {
-    let published = std::fs::read_to_string(schema_file()).unwrap();
-    let remedy = "run `cargo test -p rumba-report --test report -- --ignored regenerate_schema`";
-    assert!(published == generated(), "docs/report.schema.json is out of date: {remedy}");
+fn the_published_schemas_are_those_of_this_code() {
+    for (name, schema) in schemas() {
+        let published = std::fs::read_to_string(schema_file(name)).unwrap();
+        let remedy = "run `cargo test -p rumba-report --test report -- --ignored regenerate_schema`";
+        assert!(published == text(&schema), "docs/{name}.schema.json is out of date: {remedy}");
+    }
 }
 
 #[test]
-#[ignore = "writes docs/report.schema.json"]
+#[ignore = "writes the schemas in docs"]
 fn regenerate_schema() {
-    std::fs::write(schema_file(), generated()).unwrap();
+    for (name, schema) in schemas() {
+        std::fs::write(schema_file(name), text(&schema)).unwrap();
+    }
+}
+
+#[test]
+fn each_schema_has_an_id_of_its_own_that_names_the_format_and_no_place() {
+    let ids: Vec<Value> = schemas().into_iter().map(|(_, schema)| schema["$id"].clone()).collect();
+    assert_eq!(ids, ["report", "compare", "history"].map(|name| format!("urn:rumba:schema:{name}:1")));
+}
+
+#[test]
+fn a_comparison_follows_its_schema_and_a_changed_one_does_not() {
+    let results = sample();
+    let comparison = compare(&results, &results);
+    let gated = Gate::parse("ops_per_s < 0.95").unwrap().judge(&comparison).unwrap();
+    let mut document = comparison_json(&comparison, &gated);
+    let validator = jsonschema::validator_for(&comparison_schema()).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    document["fail_if"][0]["verdict"] = "perhaps".into();
+    assert!(!validator.is_valid(&document));
 }
 
 #[test]
@@ -87,4 +118,16 @@ fn a_server_its_source_and_its_cpu_are_found_by_their_stable_names() {
     assert!(
         embedded["server_cpu_us_per_op"]["absent"].is_string() && embedded["client_rss_bytes"]["absent"].is_string()
     );
+}
+
+#[test]
+fn a_history_follows_its_schema_and_a_changed_one_does_not() {
+    let runs = ["one", "two"].map(|directory| Run { directory: directory.to_owned(), results: sample() });
+    let mut document = history_json(&history(&runs, None), &[]);
+    let validator = jsonschema::validator_for(&history_schema()).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    document["lines"][0]["steps"][0]["median"] = "much".into();
+    assert!(!validator.is_valid(&document));
 }

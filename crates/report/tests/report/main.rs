@@ -1,6 +1,7 @@
 //! The report over synthetic results: tables, JSON and page.
 #![allow(clippy::unwrap_used)]
 
+mod flat;
 mod html;
 mod json;
 mod opening;

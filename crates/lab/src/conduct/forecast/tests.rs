@@ -51,6 +51,7 @@ fn done(plan: &TrialPlan, load_s: f64) -> Record {
         plan: plan.clone(),
         status: Status::Done,
         started: String::new(),
+        build: None,
         version: None,
         source: None,
         effective_settings: Vec::new(),

@@ -191,6 +191,7 @@ pub fn results(shapes: &[Shape], plan: Plan) -> Results {
             .to_owned(),
         started: "2024-01-01T12:00:00Z".to_owned(),
         rumba: "0.1.0".to_owned(),
+        build: None,
         conditions: text(&[
             ("synthetic", "yes: these figures are made up"),
             ("cpu", "an imagined processor, 4 cores"),
@@ -294,6 +295,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
             repeat,
             part: Default::default(),
             loaded_by: None,
+            probe: None,
             run: RunPlan {
                 load_clients: 4,
                 driver: rumba_core::record::DriverKind::Auto,
@@ -303,6 +305,9 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
                 loops: plan.loops,
                 loop_s: plan.loop_s as f64,
                 rate: None,
+                arrivals: None,
+                search: None,
+                active_percent: None,
                 queue: None,
                 backlog_s: 30.0,
                 seed: 1,
@@ -315,6 +320,7 @@ fn record(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, phases:
         },
         status: Status::Done,
         started: "2024-01-01T12:00:00Z".to_owned(),
+        build: None,
         version: Some("0.0 (imagined)".to_owned()),
         source: Some(s.server.map_or("built in", |_| "an imagined server's path").to_owned()),
         effective_settings: vec![("cache_size".to_owned(), (160u64 << 20).to_string())],

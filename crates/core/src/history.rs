@@ -1,0 +1,105 @@
+//! The same experiment run again and again: what became of each figure from one version or commit to the next.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::Part;
+use crate::metric::Metric;
+use crate::ratio::Ratio;
+
+/// What the runs of a history are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Axis {
+    /// The version of the engine, piece by piece: 9.2 before 10.1.
+    Version,
+    /// The time of rumba's commit.
+    Commit,
+    /// When the run began.
+    Started,
+}
+
+/// One run of a history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// The directory of its results, as it was given.
+    pub directory: String,
+    /// The experiment's name.
+    pub name: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The commit of rumba that ran it, short; `null` where it is not known.
+    pub commit: Option<String>,
+    /// When that commit was made, RFC 3339.
+    pub committed: Option<String>,
+}
+
+/// One figure of an engine in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// Which run, by its place in `points`, from 0.
+    pub point: usize,
+    /// What the run is called on the axis: a version, a commit, a time.
+    pub label: String,
+    /// The engine's version.
+    pub version: Option<String>,
+    /// How many repeats have the figure.
+    pub repeats: u32,
+    /// The median of the repeats; absent, with the reason, where none has it.
+    pub median: Metric,
+    /// This over the last run before it that has the figure, with its interval and verdict; `null` of the first.
+    pub against: Option<Ratio>,
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    pub unsound: Option<String>,
+}
+
+/// Where a figure's level became another, over all repeats of all runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelChange {
+    /// The last run of the level before, by its label.
+    pub after: String,
+    /// The first run of the level that follows, by its label.
+    pub at: String,
+    /// The mean of the repeats before it, from the change before or the first run, in the metric's unit.
+    pub from: f64,
+    /// The mean of the repeats from here to the next change or the last run.
+    pub to: f64,
+    /// How often repeats that are dealt to the runs anew have a change as large, wherever in the history.
+    pub p: f64,
+}
+
+/// One figure of an engine over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// The engine's name in the experiments.
+    pub engine: String,
+    /// Clients of the operation mix.
+    pub clients: u32,
+    /// Whether it is about the load or the loops.
+    pub part: Part,
+    /// The metric's stable name, or `OP.p99_ms` for a type of operation.
+    pub metric: String,
+    /// The unit of the medians.
+    pub unit: String,
+    /// What the runs of this engine are ordered by.
+    pub by: Axis,
+    /// The runs that have the engine, in the order of the axis.
+    pub steps: Vec<Step>,
+    /// Where the level changed, in the same order.
+    pub changes: Vec<LevelChange>,
+}
+
+/// Runs of the same experiment, engine by engine and headline metric by headline metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    /// The runs by their start.
+    pub points: Vec<Point>,
+    /// The figures.
+    pub lines: Vec<Line>,
+    /// Names of conditions that are not the same in all runs: the first suspects of a change.
+    pub differ: Vec<String>,
+    /// The confidence level of the intervals: 0.95.
+    pub level: f64,
+    /// A whole interval within this of 1 is called the same: 0.01.
+    pub margin: f64,
+}

@@ -1,0 +1,147 @@
+//! `rate` and what belongs to it: when the operations of an open loop are due, and how many clients work.
+
+use rumba_core::arrivals::{Arrivals, RateShape};
+use rumba_core::search::{Percentile, Search};
+use rumba_core::setting::Value;
+use rumba_core::units::parse_duration;
+
+use super::error::SpecError;
+use super::node::{Node, Table, Tree};
+use super::take;
+use crate::registry::Registry;
+
+const EXAMPLE: &str = "give operations per second, as in rate = 1000, or points of them over the time since the loops' \
+                       start, as in rate = [[\"0s\", 1000], [\"60s\", 5000]]";
+
+/// What is asked for of the arrivals.
+#[derive(Default)]
+pub struct Asked {
+    /// Operations per second, or their mean over the loops.
+    pub rate: Option<f64>,
+    /// A rate that is not the same all the time.
+    pub arrivals: Option<Arrivals>,
+    /// The highest rate is searched for.
+    pub search: Option<Search>,
+}
+
+/// Reads `rate`, `rate_shape` and `rate_period`; the loops take so many seconds.
+///
+/// # Errors
+/// The first mistake, at its place.
+pub fn asked(table: &Table, loops_s: f64) -> Result<Asked, SpecError> {
+    let node = table.get("rate");
+    match node.map(|node| (&node.tree, node)) {
+        Some((Tree::List(points), node)) => {
+            let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+            refuse_points(&points, node)?;
+            let shape = table.get("rate_shape").map_or(Ok(RateShape::Step), shape)?;
+            let last_s = points.last().map_or(0.0, |(at_s, _)| *at_s);
+            let period_s = table.get("rate_period").map(|node| period(node, last_s)).transpose()?;
+            let arrivals = Arrivals { points, shape, period_s };
+            let rate = arrivals.mean_rate(loops_s);
+            if rate > 0.0 {
+                return Ok(Asked { rate: Some(rate), arrivals: Some(arrivals), search: None });
+            }
+            let problem = format!("no operation is due in the {loops_s} s of the loops");
+            Err(SpecError::new(&node.origin, problem, "have a rate above zero begin within them"))
+        }
+        other => {
+            for key in ["rate_shape", "rate_period"] {
+                if let Some(node) = table.get(key) {
+                    let problem = format!("{key} is about a rate with points, and there is none");
+                    return Err(SpecError::new(&node.key_origin, problem, EXAMPLE));
+                }
+            }
+            if let Some((Tree::Scalar(Value::Text(text)), node)) = other {
+                return Ok(Asked { search: Some(search(text, node)?), ..Asked::default() });
+            }
+            let rate = other.map(|(_, node)| take::positive("rate", node)).transpose()?;
+            Ok(Asked { rate, ..Asked::default() })
+        }
+    }
+}
+
+/// `max(p99 < 10ms)`.
+fn search(text: &str, node: &Node) -> Result<Search, SpecError> {
+    let wrong = |problem: String| {
+        let names = Percentile::NAMES.map(|(name, _)| name).join(", ");
+        let remedy =
+            format!("write rate = \"max(p99 < 10ms)\" for the highest rate that keeps it (of {names}); or {EXAMPLE}");
+        SpecError::new(&node.origin, problem, remedy)
+    };
+    let inner = text.trim().strip_prefix("max(").and_then(|rest| rest.strip_suffix(')'));
+    let Some((name, limit)) = inner.and_then(|inner| inner.split_once('<')) else {
+        return Err(wrong(format!("rate is `{text}`, which is no rate")));
+    };
+    let name = name.trim();
+    let Some((_, percentile)) = Percentile::NAMES.into_iter().find(|(known, _)| *known == name) else {
+        return Err(wrong(format!("rate asks for `{name}`, which is no percentile")));
+    };
+    let limit = parse_duration(limit.trim()).map_err(|why| wrong(format!("rate: {why}")))?;
+    if limit.is_zero() {
+        return Err(wrong("rate: no operation ends in no time".to_owned()));
+    }
+    Ok(Search { percentile, limit_ms: limit.as_secs_f64() * 1e3 })
+}
+
+/// `["60s", 5000]`.
+fn point(node: &Node) -> Result<(f64, f64), SpecError> {
+    let wrong = |problem: String| SpecError::new(&node.origin, problem, EXAMPLE);
+    let Tree::List(pair) = &node.tree else {
+        return Err(wrong(format!("rate holds {} where a point is needed", node.kind())));
+    };
+    let [at, rate] = pair.as_slice() else {
+        return Err(wrong(format!("a point of rate has {} values, not a time and a rate", pair.len())));
+    };
+    let per_s = take::number("rate", rate)?;
+    if !(0.0..=1e9).contains(&per_s) {
+        return Err(SpecError::new(&rate.origin, format!("a rate of {per_s} per second"), "give one from 0 to 1e9"));
+    }
+    Ok((take::seconds("rate", at)?, per_s))
+}
+
+fn refuse_points(points: &[(f64, f64)], node: &Node) -> Result<(), SpecError> {
+    let problem = match points {
+        [] => "rate has no points".to_owned(),
+        [(at_s, _), ..] if *at_s != 0.0 => format!("rate begins at {at_s} s"),
+        _ => match points.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+            Some(pair) => format!("rate goes from {} s to {} s", pair[0].0, pair[1].0),
+            None if points.iter().all(|(_, rate)| *rate == 0.0) => "rate is zero all the time".to_owned(),
+            None => return Ok(()),
+        },
+    };
+    Err(SpecError::new(
+        &node.origin,
+        problem,
+        format!("{EXAMPLE}; the first at \"0s\", each later than the one before"),
+    ))
+}
+
+fn shape(node: &Node) -> Result<RateShape, SpecError> {
+    let text = take::text("rate_shape", node)?;
+    let known = RateShape::NAMES.map(|(name, _)| name);
+    RateShape::NAMES.iter().find(|(name, _)| *name == text).map(|(_, shape)| *shape).ok_or_else(|| {
+        SpecError::new(&node.origin, format!("rate_shape `{text}` is not known"), Registry::suggest(text, &known))
+    })
+}
+
+fn period(node: &Node, last_s: f64) -> Result<f64, SpecError> {
+    let period_s = take::seconds("rate_period", node)?;
+    if period_s > last_s {
+        return Ok(period_s);
+    }
+    let problem = format!("rate_period is {period_s} s, and the last point of rate is at {last_s} s");
+    Err(SpecError::new(&node.origin, problem, "give a longer one: after it the first point follows again"))
+}
+
+/// `"5%"`.
+pub fn active(node: &Node) -> Result<f64, SpecError> {
+    let percent = match take::scalar("active", node)? {
+        Value::Text(text) => text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok()),
+        _ => None,
+    };
+    percent.filter(|percent| *percent > 0.0 && *percent <= 100.0).ok_or_else(|| {
+        let problem = "active says how many of the clients work, and this does not".to_owned();
+        SpecError::new(&node.origin, problem, "give a share of them, as in active = \"5%\"")
+    })
+}

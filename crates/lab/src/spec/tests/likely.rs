@@ -1,0 +1,35 @@
+//! A key that is misspelt, or stands without its prefix or in the wrong table, gets the one name that it was meant to be.
+
+use super::{read, with};
+
+const TWO: &str = "name = \"a\"\n[workload.linkbench]\n[[engine]]\nname = \"inno\"\nuse = \"innodb\"\n[[engine]]\nuse = \"rocksdb\"\n";
+
+/// One engine that the workload can run on.
+const ONE: &str = "name = \"a\"\n[workload.linkbench]\n[[engine]]\nuse = \"rocksdb\"\n";
+
+fn remedy(set: &str) -> String {
+    with(TWO, &[set]).unwrap_err().remedy
+}
+
+#[test]
+fn an_engines_setting_without_its_engine_gets_it_by_the_name_that_the_experiment_has() {
+    assert_eq!(remedy("page_size=4k"), "did you mean `inno.page_size`?");
+    assert_eq!(remedy("pagesize=4k"), "did you mean `inno.page_size`?");
+    assert_eq!(remedy("inn.page_size=4k"), "did you mean `inno.page_size`?");
+    assert_eq!(remedy("rocksbd.page_size=4k"), "did you mean `rocksdb.page_size`?");
+    assert_eq!(remedy("clinets=4"), "did you mean `clients`?");
+    assert!(remedy("zzzz=4").contains("the nearest of the "), "{}", remedy("zzzz=4"));
+}
+
+#[test]
+fn a_setting_that_stands_beside_settings_or_in_common_is_sent_to_its_place() {
+    let beside = read(&format!("{ONE}page_size = \"4k\"\n")).unwrap_err();
+    assert_eq!(
+        (beside.problem.as_str(), beside.remedy.as_str()),
+        ("an [[engine]] has no key `page_size`", "did you mean `settings.page_size`?")
+    );
+    let misspelt = read(&format!("{ONE}compresion = \"zstd\"\n")).unwrap_err();
+    assert_eq!(misspelt.remedy, "did you mean `compression`?");
+    let common = read(&format!("{ONE}[common]\npage_size = \"4k\"\n")).unwrap_err();
+    assert_eq!(common.remedy, "write settings.page_size in its [[engine]]");
+}

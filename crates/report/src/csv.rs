@@ -1,0 +1,301 @@
+//! Results and comparisons as long tables of flat columns (CSV, RFC 4180): a data frame loads them as they are. A value
+//! and the reason why there is none have columns of their own, and so has the unit.
+
+use rumba_core::comparison::{Comparison, Part, Row, Summary, metric_info};
+use rumba_core::metric::{METRICS, Metric};
+use rumba_core::ratio::Change;
+use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status};
+use rumba_core::results::{Results, Trial};
+
+use crate::json::{charged, charged_metrics};
+
+/// The columns of [`report_csv`].
+const REPORT: [&str; 24] = [
+    "experiment",
+    "started",
+    "rumba",
+    "commit",
+    "engine",
+    "uses",
+    "version",
+    "workload",
+    "test",
+    "clients",
+    "rate",
+    "repeat",
+    "trial",
+    "part",
+    "status",
+    "phase",
+    "left_out",
+    "operation",
+    "time",
+    "metric",
+    "unit",
+    "value",
+    "absent",
+    "trial_started",
+];
+
+/// The columns of [`comparison_csv`].
+const COMPARISON: [&str; 21] = [
+    "base_run",
+    "other_run",
+    "engine",
+    "clients",
+    "part",
+    "metric",
+    "unit",
+    "headline",
+    "base",
+    "base_absent",
+    "other",
+    "other_absent",
+    "ratio",
+    "ratio_absent",
+    "low",
+    "high",
+    "interval_absent",
+    "change",
+    "p",
+    "more_repeats",
+    "undecided_because",
+];
+
+/// Every figure of every trial: a row for each phase and metric, and for each type of operation and its times.
+pub fn report_csv(results: &Results, summary: &Summary) -> String {
+    let mut table = Lines::new(&REPORT);
+    for trial in &results.trials {
+        for phase in &trial.record.phases {
+            let of_phase = OfPhase { results, summary, trial, phase };
+            of_phase.metrics(&mut table);
+            of_phase.operations(&mut table);
+        }
+    }
+    table.text()
+}
+
+/// Every metric of every engine of a comparison.
+pub fn comparison_csv(comparison: &Comparison) -> String {
+    let mut table = Lines::new(&COMPARISON);
+    let runs = || vec![comparison.base.name.clone(), comparison.other.name.clone()];
+    for row in &comparison.rows {
+        for compared in &row.metrics {
+            let ratio = &compared.ratio;
+            let mut cells = runs();
+            cells.extend([row.engine.clone(), row.clients.to_string(), part(row.part).to_owned()]);
+            cells.extend([ratio.metric.clone(), ratio.unit.clone(), truth(ratio.headline)]);
+            cells.extend(both(&compared.base.median));
+            cells.extend(both(&compared.other.median));
+            cells.extend(both(&ratio.ratio));
+            let [low, why] = both(&ratio.low);
+            cells.extend([low, number(ratio.high.value()), why, change(ratio.change).to_owned(), number(ratio.p)]);
+            cells.push(ratio.more_repeats.map_or_else(String::new, |more| more.to_string()));
+            cells.push(row.unsound.clone().unwrap_or_default());
+            table.push(cells);
+        }
+    }
+    for one in &comparison.unmatched {
+        let mut cells = runs();
+        cells.extend([one.engine.clone(), one.clients.to_string(), part(one.part).to_owned()]);
+        cells.resize(COMPARISON.len() - 1, String::new());
+        cells.push(one.reason.clone());
+        table.push(cells);
+    }
+    table.text()
+}
+
+/// Rows of text of one width.
+pub struct Lines {
+    writer: csv::Writer<Vec<u8>>,
+    width: usize,
+}
+
+impl Lines {
+    /// A table with these heads.
+    pub fn new(heads: &[&str]) -> Self {
+        let mut table = Self { writer: csv::Writer::from_writer(Vec::new()), width: heads.len() };
+        table.push(heads.iter().map(|&head| head.to_owned()).collect());
+        table
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.width);
+        self.writer.write_record(&cells).expect("memory takes every row, and each has as many cells as the head");
+    }
+
+    /// The table.
+    pub fn text(self) -> String {
+        let bytes = self.writer.into_inner().expect("memory takes what is buffered");
+        String::from_utf8(bytes).expect("every cell is text")
+    }
+}
+
+/// One phase of one trial.
+struct OfPhase<'a> {
+    results: &'a Results,
+    summary: &'a Summary,
+    trial: &'a Trial,
+    phase: &'a PhaseRecord,
+}
+
+impl OfPhase<'_> {
+    fn push(&self, table: &mut Lines, operation: [&str; 2], metric: &str, unit: &str, value: &Metric) {
+        let record = &self.trial.record;
+        let plan = &record.plan;
+        let commit = record.build.as_ref().or(self.results.build.as_ref()).and_then(|build| build.short());
+        let [value, absent] = both(value);
+        let [operation, time] = operation.map(str::to_owned);
+        table.push(vec![
+            self.results.name.clone(),
+            self.results.started.clone(),
+            self.results.rumba.clone(),
+            commit.unwrap_or_default(),
+            plan.engine.name.clone(),
+            plan.engine.engine.clone(),
+            record.version.clone().unwrap_or_default(),
+            plan.workload.clone(),
+            plan.test.clone().unwrap_or_default(),
+            plan.clients.to_string(),
+            number(plan.run.rate),
+            plan.repeat.to_string(),
+            plan.number.to_string(),
+            format!("{:?}", plan.part).to_lowercase(),
+            status(&record.status).to_owned(),
+            self.phase.phase.to_string(),
+            self.left_out(),
+            operation,
+            time,
+            metric.to_owned(),
+            unit.to_owned(),
+            value,
+            absent,
+            record.started.clone(),
+        ]);
+    }
+
+    /// Why the phase's figures are in no median; empty where they are.
+    fn left_out(&self) -> String {
+        let plan = &self.trial.record.plan;
+        let row = self.summary.row(&plan.engine.name, plan.clients);
+        if let Some(unsound) = row.and_then(|row| row.unsound.iter().find(|one| one.trial == plan.number)) {
+            return unsound.reason.clone();
+        }
+        let of = if self.phase.phase == PhaseKind::Load { Part::Load } else { Part::Run };
+        let is_it = |row: &Row| {
+            let found = row.suspended.iter().find(|one| one.trial == plan.number && one.part == of);
+            found.map(|one| one.reason.clone())
+        };
+        if let Some(reason) = row.and_then(is_it) {
+            return reason;
+        }
+        let trials = row.and_then(|row| row.run.as_ref()).map(|run| run.trials.as_slice()).unwrap_or_default();
+        if plan.probe.is_some() && !trials.contains(&plan.number) {
+            return "a probe of a search, at another rate than the highest that was kept".to_owned();
+        }
+        if self.phase.complete { String::new() } else { "it was cut off".to_owned() }
+    }
+
+    /// The phase's metrics; what no phase of its kind has is left out.
+    fn metrics(&self, table: &mut Lines) {
+        let nothing = Metric::default();
+        self.push(table, ["", ""], "seconds", "s", &Metric::Value(self.phase.seconds));
+        self.push(table, ["", ""], "ops", "1", &Metric::Value(self.phase.ops as f64));
+        for info in METRICS {
+            if let Some(value) = self.phase.metrics.get(info.name).filter(|value| **value != nothing) {
+                self.push(table, ["", ""], info.name, info.unit, value);
+            }
+        }
+        for name in self.charged_here(&self.trial.record) {
+            let unit = metric_info(&name).map_or("", |info| info.unit);
+            self.push(table, ["", ""], &name, unit, &charged(&self.trial.record, self.summary, &name));
+        }
+    }
+
+    /// Metrics over several phases, with the one whose operations they are divided by.
+    fn charged_here(&self, record: &Record) -> Vec<String> {
+        let is_here = |name: &String| match self.phase.phase {
+            PhaseKind::Load => name.ends_with("_with_settle"),
+            PhaseKind::Loops => !name.ends_with("_with_settle"),
+            _ => false,
+        };
+        charged_metrics(record).filter(is_here).collect()
+    }
+
+    fn operations(&self, table: &mut Lines) {
+        for (operation, stats) in &self.phase.op_types {
+            let OpStats { count, errors, retries, ended_late, open, .. } = *stats;
+            let counts = [
+                ("count", count),
+                ("errors", errors),
+                ("retries", retries),
+                ("ended_late", ended_late),
+                ("open", open),
+            ];
+            for (name, count) in counts {
+                self.push(table, [operation, ""], name, "1", &Metric::Value(count as f64));
+            }
+            for (time, of) in [("service", &stats.service), ("response", &stats.response)] {
+                for (name, value) in percentiles(of) {
+                    self.push(table, [operation, time], name, "ms", value);
+                }
+            }
+        }
+    }
+}
+
+fn percentiles(of: &Percentiles) -> [(&'static str, &Metric); 6] {
+    [
+        ("mean_ms", &of.mean_ms),
+        ("p50_ms", &of.p50_ms),
+        ("p95_ms", &of.p95_ms),
+        ("p99_ms", &of.p99_ms),
+        ("p999_ms", &of.p999_ms),
+        ("max_ms", &of.max_ms),
+    ]
+}
+
+/// A value and the reason of its absence, one of which is empty.
+pub fn both(metric: &Metric) -> [String; 2] {
+    [number(metric.value()), metric.reason().unwrap_or_default().to_owned()]
+}
+
+/// A number with all its digits; nothing where there is none.
+pub fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn truth(is_so: bool) -> String {
+    is_so.to_string()
+}
+
+/// A part by its name in JSON.
+pub fn part(part: Part) -> &'static str {
+    match part {
+        Part::Load => "load",
+        Part::Run => "run",
+    }
+}
+
+/// A verdict by its name in JSON.
+pub fn change(change: Change) -> &'static str {
+    match change {
+        Change::Better => "better",
+        Change::Worse => "worse",
+        Change::Same => "same",
+        Change::Differs => "differs",
+        Change::Undecided => "undecided",
+        Change::SeenOnce => "seen-once",
+    }
+}
+
+fn status(status: &Status) -> &'static str {
+    match status {
+        Status::Running => "running",
+        Status::Done => "done",
+        Status::Failed { .. } => "failed",
+        Status::Interrupted => "interrupted",
+        Status::Suspended { .. } => "suspended",
+    }
+}

@@ -1,0 +1,284 @@
+//! The history of a benchmark: tables for a terminal, Markdown, CSV and JSON.
+
+use std::fmt::Write as _;
+
+use rumba_core::comparison::Part;
+use rumba_core::gate::Gated;
+use rumba_core::history::{Axis, History, LevelChange, Line, Step};
+use rumba_core::ratio::{Change, Ratio};
+use rumba_core::record::FORMAT;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::csv::{Lines, both, change, number, part};
+use crate::format::{SizeUnit, counted, ratio, significant};
+use crate::json::schema_of;
+use crate::tables::comparison::{change_word, part_word};
+use crate::tables::grid::Grid;
+use crate::tables::markdown::{escaped, folded, list, table};
+
+/// A history as other programs read it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(title = "rumba history")]
+pub struct HistoryDocument {
+    /// The version of this format; it grows when a field changes its meaning.
+    pub format: u32,
+    /// The history; of its fields each is one of the JSON's.
+    #[serde(flatten)]
+    pub history: History,
+    /// What came of each `--fail-if` for each engine's last run over the one before it.
+    pub fail_if: Vec<Gated>,
+}
+
+/// A history as a JSON value that follows `docs/history.schema.json`.
+pub fn history_json(history: &History, gated: &[Gated]) -> serde_json::Value {
+    let document = HistoryDocument { format: FORMAT, history: history.clone(), fail_if: gated.to_vec() };
+    serde_json::to_value(document).expect("plain values with text keys always serialise")
+}
+
+/// The JSON Schema of [`history_json`]'s value.
+pub fn history_schema() -> serde_json::Value {
+    schema_of::<HistoryDocument>("history")
+}
+
+/// What changed in the last step, then a table for each engine and metric.
+pub fn history_table(history: &History) -> String {
+    let mut text = format!("{}\n", counted(history.points.len(), "run"));
+    for point in &history.points {
+        let commit = point.commit.as_deref().unwrap_or("commit not known");
+        let _ = writeln!(text, "  {}  {}  {commit}  {}", point.started, point.name, point.directory);
+    }
+    let moved = moved(history);
+    if !moved.is_empty() {
+        let _ = write!(text, "\nChanges of level over all runs\n{}", indented(&moved));
+    }
+    let last = last(history);
+    let _ = write!(text, "\nThe last run of each engine over the one before it\n{}", indented(&last));
+    history.lines.iter().for_each(|line| text.push_str(&line_table(line, history.level)));
+    if !history.differ.is_empty() {
+        let _ = write!(text, "\nNot the same in all runs\n{}", indented(&history.differ));
+    }
+    text.push_str(&legend(history));
+    text
+}
+
+/// The same for a pull request: what changed first, then a table for each engine.
+pub fn history_markdown(history: &History, gated: &[Gated]) -> String {
+    let worse = history.lines.iter().filter(|line| change_of(line) == Some(Change::Worse)).count();
+    let better = history.lines.iter().filter(|line| change_of(line) == Some(Change::Better)).count();
+    let mut text =
+        format!("### {}: {worse} worse and {better} better in the last\n", counted(history.points.len(), "run"));
+    text.push_str(&list("Fails", gated.iter().filter(|gated| gated.verdict.closes()).map(Gated::line)));
+    text.push_str(&list("Changes of level", moved(history).into_iter()));
+    text.push_str(&list("The last run of each engine over the one before it", last(history).into_iter()));
+    for rows in history.lines.chunk_by(|one, other| whose(one) == whose(other)) {
+        text.push_str(&engine_table(rows));
+    }
+    text.push_str(&list("Not the same in all runs", history.differ.iter().cloned()));
+    text.push_str(&folded("Every step with its interval", &history_table(history)));
+    text
+}
+
+/// Every step of every figure.
+pub fn history_csv(history: &History) -> String {
+    let mut rows = Lines::new(&[
+        "engine",
+        "clients",
+        "part",
+        "metric",
+        "unit",
+        "axis",
+        "step",
+        "label",
+        "version",
+        "commit",
+        "committed",
+        "started",
+        "directory",
+        "repeats",
+        "median",
+        "absent",
+        "ratio",
+        "ratio_absent",
+        "low",
+        "high",
+        "interval_absent",
+        "change",
+        "p",
+        "level_changes_here",
+        "undecided_because",
+    ]);
+    for line in &history.lines {
+        for (number_of_step, step) in line.steps.iter().enumerate() {
+            let point = &history.points[step.point];
+            let mut cells = vec![line.engine.clone(), line.clients.to_string(), part(line.part).to_owned()];
+            cells.extend([line.metric.clone(), line.unit.clone(), axis_word(line.by).to_owned()]);
+            cells.extend([(number_of_step + 1).to_string(), step.label.clone()]);
+            cells.extend([&step.version, &point.commit, &point.committed].map(|text| text.clone().unwrap_or_default()));
+            cells.extend([point.started.clone(), point.directory.clone(), step.repeats.to_string()]);
+            cells.extend(both(&step.median));
+            cells.extend(against(step.against.as_ref()));
+            cells.push(line.changes.iter().any(|change| change.at == step.label).to_string());
+            cells.push(step.unsound.clone().unwrap_or_default());
+            rows.push(cells);
+        }
+    }
+    rows.text()
+}
+
+/// Ratio, interval and verdict as cells; the first run has none.
+fn against(tested: Option<&Ratio>) -> Vec<String> {
+    let Some(tested) = tested else { return vec![String::new(); 7] };
+    let ([value, why], [low, unbounded]) = (both(&tested.ratio), both(&tested.low));
+    vec![value, why, low, number(tested.high.value()), unbounded, change(tested.change).to_owned(), number(tested.p)]
+}
+
+/// `rocksdb, 8 clients, loops`.
+fn whose(line: &Line) -> String {
+    format!("{}, {}, {}", line.engine, counted(line.clients as usize, "client"), part_word(line.part))
+}
+
+/// The verdict of the last run over the one before it.
+fn change_of(line: &Line) -> Option<Change> {
+    line.steps.last()?.against.as_ref().map(|tested| tested.change)
+}
+
+/// What changed its level, in words.
+fn moved(history: &History) -> Vec<String> {
+    let of_line = |line: &Line| {
+        let show = shown(line).1;
+        let in_words = |change: &LevelChange| {
+            let LevelChange { after, at, from, to, p } = change;
+            let factor = if *from > 0.0 { format!(", × {}", ratio(to / from)) } else { String::new() };
+            let figures = format!("{} to {}{factor}", show(*from), show(*to));
+            format!("{}: {} between {after} and {at}: {figures} (p = {p:.4})", whose(line), line.metric)
+        };
+        line.changes.iter().map(in_words).collect::<Vec<String>>()
+    };
+    history.lines.iter().flat_map(of_line).collect()
+}
+
+/// What the last run says of each engine, a line each.
+fn last(history: &History) -> Vec<String> {
+    let mut lines = Vec::new();
+    for rows in history.lines.chunk_by(|one, other| whose(one) == whose(other)) {
+        let mut parts = Vec::new();
+        for change in
+            [Change::Worse, Change::Better, Change::Differs, Change::Same, Change::Undecided, Change::SeenOnce]
+        {
+            let of_change = rows.iter().filter(|line| change_of(line) == Some(change));
+            let named: Vec<String> = of_change.map(named).collect();
+            if !named.is_empty() {
+                parts.push(format!("{} {}", change_word(change), named.join(", ")));
+            }
+        }
+        let lost = rows.iter().filter(|line| line.steps.last().is_some_and(|step| step.repeats == 0));
+        let lost: Vec<&str> = lost.map(|line| line.metric.as_str()).collect();
+        if let (false, Some(step)) = (lost.is_empty(), rows.first().and_then(|line| line.steps.last())) {
+            let why = step.median.reason().unwrap_or("no repeat has it");
+            parts.push(format!("no figure of {} ({why})", lost.join(", ")));
+        }
+        if parts.is_empty() {
+            parts.push("there is none before it".to_owned());
+        }
+        lines.push(format!("{}: {}", whose(&rows[0]), parts.join("; ")));
+    }
+    lines
+}
+
+/// `ops_per_s 0.90 (0.88–0.92)`.
+fn named(line: &Line) -> String {
+    let tested = line.steps.last().and_then(|step| step.against.as_ref());
+    let value = tested.and_then(|tested| tested.ratio.value()).map(|value| format!(" {}", ratio(value)));
+    let interval = tested.map(interval).filter(|interval| interval != "-").map(|interval| format!(" ({interval})"));
+    format!("{}{}{}", line.metric, value.unwrap_or_default(), interval.unwrap_or_default())
+}
+
+fn interval(tested: &Ratio) -> String {
+    match (tested.low.value(), tested.high.value()) {
+        (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
+        _ => "-".to_owned(),
+    }
+}
+
+/// One figure over the runs.
+fn line_table(line: &Line, level: f64) -> String {
+    let (unit, show) = shown(line);
+    let heads = [axis_word(line.by), "repeats", &unit, "ratio", &format!("{:.0}% interval", level * 100.0), "verdict"];
+    let mut grid = Grid::new(heads.iter().map(|&head| head.to_owned()).collect()).left(0);
+    let mut why = Vec::new();
+    for step in &line.steps {
+        let tested = step.against.as_ref();
+        let is_new = line.changes.iter().any(|change| change.at == step.label);
+        let verdict = tested.map_or("", |tested| change_word(tested.change));
+        grid.push(vec![
+            step.label.clone(),
+            step.repeats.to_string(),
+            step.median.value().map_or_else(|| "-".to_owned(), &show),
+            tested.and_then(|tested| tested.ratio.value()).map_or_else(|| "-".to_owned(), ratio),
+            tested.map_or_else(|| "-".to_owned(), interval),
+            if is_new { format!("{verdict}, the level changes here") } else { verdict.to_owned() },
+        ]);
+        let reason = step.median.reason().or(step.unsound.as_deref());
+        why.extend(reason.map(|reason| format!("{}: {reason}", step.label)));
+    }
+    format!("\n{}: {}\n{}{}", whose(line), line.metric, grid.render(), indented(&why))
+}
+
+/// All metrics of an engine, a row for each run.
+fn engine_table(rows: &[Line]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let shown: Vec<_> = rows.iter().map(shown).collect();
+    let heads = rows.iter().zip(&shown).map(|(line, (unit, _))| format!("{} ({unit})", line.metric));
+    let heads: Vec<String> = [axis_word(first.by).to_owned()].into_iter().chain(heads).collect();
+    let cell = |step: Option<&Step>, show: &dyn Fn(f64) -> String| {
+        let Some(step) = step else { return "-".to_owned() };
+        let value = step.median.value().map_or_else(|| "-".to_owned(), show);
+        match step.against.as_ref().map(|tested| tested.change) {
+            Some(change @ (Change::Better | Change::Worse | Change::Differs)) => {
+                format!("{value} **{}**", change_word(change))
+            }
+            _ => value,
+        }
+    };
+    let row = |(number, step): (usize, &Step)| {
+        let cells = rows.iter().zip(&shown).map(|(line, (_, show))| cell(line.steps.get(number), show));
+        [escaped(&step.label)].into_iter().chain(cells).collect::<Vec<String>>()
+    };
+    let cells: Vec<Vec<String>> = first.steps.iter().enumerate().map(row).collect();
+    format!("\n{}\n\n{}", escaped(&whose(first)), table(&heads, 1, &cells))
+}
+
+/// The unit that a line's medians are shown in and how; bytes as MB or GB.
+fn shown(line: &Line) -> (String, Box<dyn Fn(f64) -> String>) {
+    if line.unit != "B" {
+        return (line.unit.clone(), Box::new(significant));
+    }
+    let unit = SizeUnit::for_largest(line.steps.iter().filter_map(|step| step.median.value()).fold(0.0, f64::max));
+    (unit.name.to_owned(), Box::new(move |bytes| unit.show(bytes)))
+}
+
+fn axis_word(by: Axis) -> &'static str {
+    match by {
+        Axis::Version => "version",
+        Axis::Commit => "commit",
+        Axis::Started => "started",
+    }
+}
+
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+fn legend(history: &History) -> String {
+    let (level, margin) = (history.level * 100.0, history.margin * 100.0);
+    let loads = history.lines.iter().any(|line| line.part == Part::Load);
+    format!(
+        "\nratio: median over that of the last run before it that has the figure; interval and verdict: of an exact \
+         permutation test at {level:.0}% over the repeats; same: all of it within {margin:.0}% of 1. The runs did not take \
+         turns, so that what the host did between them is part of every ratio. A change of level: the largest of all \
+         borders between runs, which repeats dealt to the runs anew reach in less than {:.0}% of cases.{}\n",
+        100.0 - level,
+        if loads { " A load that several numbers of clients started from stands once." } else { "" }
+    )
+}

@@ -1,0 +1,136 @@
+//! The gate `worse`: whether any headline metric of any engine is.
+//!
+//! Each headline's own verdict errs in 5% of cases, so that a gate over twenty of them would close every second time
+//! though nothing has changed. So their p-values are corrected for their number (Holm, A simple sequentially rejective
+//! multiple test procedure, Scandinavian Journal of Statistics 6, 1979): one false alarm in twenty comparisons.
+
+use rumba_core::comparison::{ComparedRow, Comparison, Part};
+use rumba_core::gate::{Found, Gated};
+use rumba_core::ratio::{Change, LEVEL, Ratio};
+
+use super::{GateError, nothing_compared};
+
+pub(super) const WORD: &str = "worse";
+
+/// Rounding of a quotient of whole numbers.
+const ROUNDING: f64 = 1e-9;
+
+pub(super) fn judge(comparison: &Comparison) -> Result<Vec<Gated>, GateError> {
+    if comparison.rows.is_empty() && comparison.unmatched.is_empty() {
+        return Err(nothing_compared(WORD));
+    }
+    let mut all: Vec<f64> = comparison.rows.iter().flat_map(headlines).filter_map(|ratio| ratio.p).collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let holm = Holm { bound: bound(&all), tests: all.len() };
+    let unmatched =
+        comparison.unmatched.iter().map(|one| gated(&one.engine, one.clients, Found::NotJudged, &one.reason));
+    Ok(comparison.rows.iter().map(|row| holm.of_row(row)).chain(unmatched).collect())
+}
+
+/// The largest p-value, of these in their order, that is rejected when all of them are tested together.
+fn bound(ordered: &[f64]) -> f64 {
+    let tests = ordered.len();
+    let is_rejected = |(rank, p): &(usize, &f64)| **p <= (1.0 - LEVEL) / (tests - rank) as f64 + ROUNDING;
+    ordered.iter().enumerate().take_while(is_rejected).map(|(_, p)| *p).last().unwrap_or(-1.0)
+}
+
+struct Holm {
+    bound: f64,
+    tests: usize,
+}
+
+impl Holm {
+    fn of_row(&self, row: &ComparedRow) -> Gated {
+        if let Some(why) = &row.unsound {
+            return gated(&row.engine, row.clients, Found::NotJudged, why);
+        }
+        let of = |change: Change| headlines(row).filter(move |ratio| ratio.change == change);
+        let (certain, likely): (Vec<&Ratio>, Vec<&Ratio>) =
+            of(Change::Worse).partition(|ratio| ratio.p.is_some_and(|p| p <= self.bound + ROUNDING));
+        let part = if row.part == Part::Load { "of the load" } else { "of the loops" };
+        let (verdict, reason) = if !certain.is_empty() {
+            (Found::Holds, format!("{part}: {}", named(&certain)))
+        } else if !likely.is_empty() {
+            let tests = self.tests;
+            let alone = format!("{part}: {} by itself, and not among {tests} headlines together", named(&likely));
+            (Found::Undecided, format!("{alone}; more repeats would tell"))
+        } else if of(Change::Undecided).next().is_some() {
+            let open: Vec<&str> = of(Change::Undecided).map(|ratio| ratio.metric.as_str()).collect();
+            (Found::Undecided, format!("{part}: {} cannot be told", open.join(", ")))
+        } else if of(Change::SeenOnce).next().is_some() {
+            (Found::SeenOnce, format!("{part}: one repeat"))
+        } else {
+            (Found::Fails, format!("{part}: no headline is worse"))
+        };
+        gated(&row.engine, row.clients, verdict, &reason)
+    }
+}
+
+fn headlines(row: &ComparedRow) -> impl Iterator<Item = &Ratio> {
+    row.metrics.iter().map(|compared| &compared.ratio).filter(|ratio| ratio.headline)
+}
+
+fn named(ratios: &[&Ratio]) -> String {
+    let one = |ratio: &&Ratio| match ratio.ratio.value() {
+        Some(value) => format!("{} is {value:.3} of the base", ratio.metric),
+        None => ratio.metric.clone(),
+    };
+    ratios.iter().map(one).collect::<Vec<String>>().join(", ")
+}
+
+fn gated(engine: &str, clients: u32, verdict: Found, reason: &str) -> Gated {
+    Gated { gate: WORD.to_owned(), engine: engine.to_owned(), clients, verdict, reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::metric::Metric;
+    use rumba_core::results::Results;
+
+    use super::*;
+    use crate::testing::{break_data, record, results};
+    use crate::{Gate, compare};
+
+    fn runs(repeats: u32, rate: f64) -> Results {
+        let repeats = (1..=repeats).map(|repeat| {
+            let mut record = record("a", 8, repeat);
+            let rate = rate * (1.0 + f64::from(repeat) / 1e3);
+            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate));
+            record
+        });
+        results(repeats.collect())
+    }
+
+    fn found(base: &Results, other: &Results) -> Vec<Gated> {
+        Gate::parse("worse").unwrap().judge(&compare(base, other)).unwrap()
+    }
+
+    #[test]
+    fn it_closes_on_what_is_worse_among_all_headlines_together_and_says_when_repeats_are_too_few() {
+        let enough = found(&runs(7, 100.0), &runs(7, 80.0));
+        assert!(enough.iter().all(|gated| gated.verdict == Found::Holds), "{enough:?}");
+        assert!(enough[0].reason.contains("ops_per_s is 0.800 of the base"), "{}", enough[0].reason);
+        let few = found(&runs(4, 100.0), &runs(4, 80.0));
+        assert!(few.iter().all(|gated| gated.verdict == Found::Undecided), "{few:?}");
+        assert!(few[0].reason.contains("by itself"), "{}", few[0].reason);
+    }
+
+    #[test]
+    fn what_is_better_or_the_same_passes_and_what_is_not_shown_does_not() {
+        assert!(found(&runs(7, 100.0), &runs(7, 120.0)).iter().all(|gated| !gated.verdict.closes()));
+        let mut broken = runs(7, 100.0);
+        break_data(&mut broken.trials[0].record);
+        assert!(found(&runs(7, 100.0), &broken).iter().all(|gated| gated.verdict == Found::NotJudged));
+        let lost = found(&runs(7, 100.0), &results(Vec::new()));
+        assert!(!lost.is_empty() && lost.iter().all(|gated| gated.verdict.closes()));
+        assert!(found(&runs(1, 100.0), &runs(1, 50.0)).iter().all(|gated| gated.verdict == Found::SeenOnce));
+    }
+
+    #[test]
+    fn p_values_are_held_against_their_number() {
+        assert_eq!(bound(&[0.01, 0.02, 0.04]), 0.04, "each is below its own bound: 0.0167, 0.025, 0.05");
+        assert_eq!(bound(&[0.02, 0.02, 0.02]), -1.0);
+        assert_eq!(bound(&[]), -1.0);
+    }
+}

@@ -1,0 +1,294 @@
+//! Runs of the same experiment one after the other: each figure against the run before it, and where its level changed.
+
+mod levels;
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use rumba_core::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished, metric_info};
+use rumba_core::history::{Axis, History, Line, Point, Step};
+use rumba_core::metric::Metric;
+use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, Ratio, SAME_MARGIN};
+use rumba_core::record::Status;
+use rumba_core::results::Results;
+
+use crate::against::{compare, condition_changes, of_part};
+use crate::ratios::ratio;
+use crate::relative::{is_main, p99s};
+use crate::summary::summarise;
+
+/// One run, with the directory that its results are in.
+pub struct Run {
+    /// The directory, as it was given.
+    pub directory: String,
+    /// Its results.
+    pub results: Results,
+}
+
+/// A run with what is known of it.
+struct Known<'a> {
+    run: &'a Run,
+    summary: Summary,
+    point: Point,
+}
+
+/// The history of these runs. Each engine's are in an order of their own: that of its versions where these differ,
+/// else of rumba's commits, else of their starts; unless `by` says it for all.
+pub fn history(runs: &[Run], by: Option<Axis>) -> History {
+    let known = known(runs);
+    let mut lines = Vec::new();
+    for (engine, clients) in rows(&known) {
+        let order = Order::of(&known, &engine, by);
+        for part in [Part::Load, Part::Run] {
+            lines.extend(order.lines(&engine, clients, part));
+        }
+    }
+    History {
+        points: known.iter().map(|known| known.point.clone()).collect(),
+        lines,
+        differ: differ(&known),
+        level: LEVEL,
+        margin: SAME_MARGIN,
+    }
+}
+
+/// Of each engine its last run against the one before it in its order, as one comparison; `None` of a single run.
+pub fn last_step(runs: &[Run], by: Option<Axis>) -> Option<Comparison> {
+    let known = known(runs);
+    let mut merged: Option<Comparison> = None;
+    for engine in rows(&known).into_iter().map(|(engine, _)| engine).collect::<BTreeSet<String>>() {
+        let order = Order::of(&known, &engine, by);
+        let [.., before, last] = order.runs.as_slice() else { continue };
+        let mut comparison = compare(&before.run.results, &last.run.results);
+        comparison.rows.retain(|row| row.engine == engine);
+        comparison.unmatched.retain(|one| one.engine == engine);
+        match &mut merged {
+            Some(merged) => {
+                merged.rows.append(&mut comparison.rows);
+                merged.unmatched.append(&mut comparison.unmatched);
+                merged.interleaved &= comparison.interleaved;
+            }
+            None => merged = Some(comparison),
+        }
+    }
+    merged
+}
+
+fn known(runs: &[Run]) -> Vec<Known<'_>> {
+    let mut runs: Vec<&Run> = runs.iter().collect();
+    runs.sort_by(|one, other| one.results.started.cmp(&other.results.started));
+    runs.into_iter().map(known_of).collect()
+}
+
+fn known_of(run: &Run) -> Known<'_> {
+    let Run { directory, results } = run;
+    let build = results.build.as_ref();
+    let point = Point {
+        directory: directory.clone(),
+        name: results.name.clone(),
+        started: results.started.clone(),
+        commit: build.and_then(|build| build.short()),
+        committed: build.and_then(|build| build.committed.clone()),
+    };
+    Known { run, summary: summarise(results), point }
+}
+
+/// The engines with their clients, in the order in which runs first have them.
+fn rows(known: &[Known<'_>]) -> Vec<(String, u32)> {
+    let mut rows: Vec<(String, u32)> = Vec::new();
+    for row in known.iter().flat_map(|known| &known.summary.rows) {
+        if !rows.iter().any(|(engine, clients)| *engine == row.engine && *clients == row.clients) {
+            rows.push((row.engine.clone(), row.clients));
+        }
+    }
+    rows
+}
+
+/// Names of conditions that some neighbouring runs do not have alike. What each run has anew is none.
+fn differ(known: &[Known<'_>]) -> Vec<String> {
+    let anew = ["load_average_at_start", "free_space", "resumed"];
+    let pairs = known.windows(2).flat_map(|pair| condition_changes(&pair[0].run.results, &pair[1].run.results));
+    let names: BTreeSet<String> = pairs.map(|change| change.name).collect();
+    names.into_iter().filter(|name| !anew.contains(&name.as_str())).collect()
+}
+
+/// The runs that know an engine, in its order.
+struct Order<'a> {
+    by: Axis,
+    runs: Vec<&'a Known<'a>>,
+    all: &'a [Known<'a>],
+}
+
+impl<'a> Order<'a> {
+    fn of(all: &'a [Known<'a>], engine: &str, by: Option<Axis>) -> Self {
+        let has = |known: &&Known<'_>| {
+            known.run.results.trials.iter().any(|trial| trial.record.plan.engine.name == engine)
+                || known.summary.rows.iter().any(|row| row.engine == engine)
+        };
+        let mut runs: Vec<&Known<'_>> = all.iter().filter(has).collect();
+        let several = |key: &dyn Fn(&Known<'_>) -> Option<String>| {
+            runs.iter().filter_map(|known| key(known)).collect::<BTreeSet<String>>().len() > 1
+        };
+        let by = by.unwrap_or_else(|| match () {
+            () if several(&|known| version(known, engine)) => Axis::Version,
+            () if several(&|known| known.point.commit.clone()) => Axis::Commit,
+            () => Axis::Started,
+        });
+        // They are in the order of their starts, which a stable sort keeps among those that are alike.
+        match by {
+            Axis::Version => runs.sort_by(|one, other| by_pieces(&version(one, engine), &version(other, engine))),
+            Axis::Commit => runs.sort_by(|one, other| one.point.committed.cmp(&other.point.committed)),
+            Axis::Started => {}
+        }
+        Self { by, runs, all }
+    }
+
+    /// The headline figures of a part.
+    fn lines(&self, engine: &str, clients: u32, part: Part) -> Vec<Line> {
+        let rows: Vec<Option<&Row>> = self.runs.iter().map(|known| known.summary.row(engine, clients)).collect();
+        // A load that several numbers of clients started from is one, and told with the first of them.
+        let is_first = |(known, row): (&&Known<'_>, &Option<&Row>)| {
+            row.is_some_and(|row| known.summary.clients_of_load(row).first() == Some(&clients))
+        };
+        if part == Part::Load && !self.runs.iter().zip(&rows).any(is_first) {
+            return Vec::new();
+        }
+        let figures: Vec<Vec<Headline<'_>>> = rows.iter().map(|row| headlines(*row, part)).collect();
+        let mut names: Vec<(String, String)> = Vec::new();
+        for headline in figures.iter().flatten() {
+            if !names.iter().any(|(metric, _)| *metric == headline.metric) {
+                names.push((headline.metric.clone(), headline.unit.to_owned()));
+            }
+        }
+        let line = |(metric, unit): (String, String)| {
+            let of_metric: Vec<Option<&Figure>> = figures
+                .iter()
+                .map(|of_run| of_run.iter().find(|headline| headline.metric == metric).map(|headline| headline.figure))
+                .collect();
+            let steps = self.steps(engine, part, (&metric, &unit), &rows, &of_metric);
+            let labels: Vec<&str> = steps.iter().map(|step| step.label.as_str()).collect();
+            // Broken data has no level.
+            let repeats = rows.iter().zip(&of_metric).map(|(row, figure)| {
+                let sound = figure.filter(|_| row.is_some_and(|row| row.unsound.is_empty()));
+                sound.map(Figure::numbers).unwrap_or_default()
+            });
+            let changes = levels::changes(&labels, &repeats.collect::<Vec<_>>());
+            Line { engine: engine.to_owned(), clients, part, metric, unit, by: self.by, steps, changes }
+        };
+        names.into_iter().map(line).collect()
+    }
+
+    /// One figure, run by run, each over the last one before it that has it.
+    fn steps(
+        &self,
+        engine: &str,
+        part: Part,
+        (metric, unit): (&str, &str),
+        rows: &[Option<&Row>],
+        figures: &[Option<&Figure>],
+    ) -> Vec<Step> {
+        let mut before: Option<(&Figure, Option<String>)> = None;
+        let mut steps = Vec::new();
+        for ((known, row), figure) in self.runs.iter().zip(rows).zip(figures) {
+            let figure = figure.filter(|figure| !figure.numbers().is_empty());
+            let unsound = row.and_then(Row::why_unsound);
+            let against = before.as_ref().zip(figure).map(|((base, base_unsound), other)| {
+                let tested = ratio(metric, unit, true, base, other);
+                match unsound.is_some() || base_unsound.is_some() {
+                    true => Ratio { change: Change::Undecided, more_repeats: None, ..tested },
+                    false => tested,
+                }
+            });
+            if let Some(figure) = figure {
+                before = Some((figure, unsound.clone()));
+            }
+            steps.push(Step {
+                point: self.all.iter().position(|other| std::ptr::eq(other, *known)).unwrap_or_default(),
+                label: self.label(known, engine),
+                version: version(known, engine),
+                repeats: figure.map_or(0, |figure| figure.numbers().len() as u32),
+                median: figure.map_or_else(
+                    || Metric::absent(why_absent(known, *row, engine, part)),
+                    |figure| figure.median.clone(),
+                ),
+                against,
+                unsound,
+            });
+        }
+        steps
+    }
+
+    /// What a run is called; with its start where others have the same name.
+    fn label(&self, known: &Known<'_>, engine: &str) -> String {
+        let name = |known: &Known<'_>| match self.by {
+            Axis::Version => version(known, engine),
+            Axis::Commit => known.point.commit.clone(),
+            Axis::Started => Some(known.point.started.clone()),
+        };
+        let own = name(known);
+        let alike = self.runs.iter().filter(|other| name(other) == own).count();
+        match own {
+            Some(own) if alike == 1 => own,
+            Some(own) => format!("{own} ({})", known.point.started),
+            None => known.point.started.clone(),
+        }
+    }
+}
+
+/// A headline metric of a row.
+struct Headline<'a> {
+    metric: String,
+    unit: &'a str,
+    figure: &'a Figure,
+}
+
+/// The headline metrics of a part of a row that have a figure, in the order of a comparison.
+fn headlines(row: Option<&Row>, part: Part) -> Vec<Headline<'_>> {
+    let Some(figures) = row.and_then(|row| of_part(row, part)) else { return Vec::new() };
+    let names = match part {
+        Part::Load => HEADLINE_LOAD,
+        Part::Run => HEADLINE_RUN,
+    };
+    let listed = names.iter().filter_map(|name| {
+        let unit = metric_info(name)?.unit;
+        Some(Headline { metric: (*name).to_owned(), unit, figure: figures.metrics.get(*name)? })
+    });
+    let main = p99s(figures, figures).filter(|(op, ..)| part == Part::Run && is_main(figures, op));
+    let main = main.map(|(op, figure, _)| Headline { metric: format!("{op}.p99_ms"), unit: "ms", figure });
+    listed.chain(main).filter(|headline| !headline.figure.numbers().is_empty()).collect()
+}
+
+/// Why a run has no figure of an engine.
+fn why_absent(known: &Known<'_>, row: Option<&Row>, engine: &str, part: Part) -> String {
+    let suspended = row.and_then(|row| row.why_suspended(part));
+    if let Some(why) = row.and_then(Row::why_unsound).or(suspended) {
+        return why;
+    }
+    let cause = |unfinished: &Unfinished| match &unfinished.status {
+        Status::Failed { phase, cause } if unfinished.name.engine == engine => {
+            Some(format!("it failed in {phase}: {cause}"))
+        }
+        _ => None,
+    };
+    known.summary.unfinished.iter().find_map(cause).unwrap_or_else(|| "no repeat has it".to_owned())
+}
+
+/// The version of an engine in a run: that of its last trial which knows it.
+fn version(known: &Known<'_>, engine: &str) -> Option<String> {
+    let of_engine = known.run.results.trials.iter().filter(|trial| trial.record.plan.engine.name == engine);
+    of_engine.filter_map(|trial| trial.record.version.clone()).next_back()
+}
+
+/// Versions in the order of their numbers: 9.2 before 10.1, 10.1-rc before 10.1 not told apart from it by words alone.
+fn by_pieces(one: &Option<String>, other: &Option<String>) -> Ordering {
+    let pieces = |version: &Option<String>| -> Vec<u64> {
+        let text = version.as_deref().unwrap_or_default();
+        let numbers = text.split(|c: char| !c.is_ascii_digit()).filter(|piece| !piece.is_empty());
+        // A hash has digits too long for a number.
+        numbers.filter_map(|piece| piece.parse().ok()).collect()
+    };
+    pieces(one).cmp(&pieces(other)).then_with(|| one.cmp(other))
+}
+
+#[cfg(test)]
+mod tests;

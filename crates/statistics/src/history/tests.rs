@@ -1,0 +1,96 @@
+//! A history as its reader needs it: in the order of versions, each step with its verdict.
+#![allow(clippy::unwrap_used)]
+
+use rumba_core::build::Build;
+use rumba_core::comparison::Part;
+
+use super::*;
+use crate::testing::{break_data, record, results};
+
+/// A run of engine `a` in this version, with four repeats around this rate.
+fn run(version: &str, rate: f64, started: &str) -> Run {
+    let repeats = [1.0, 1.002, 0.998, 1.001].iter().zip(1..).map(|(noise, repeat)| {
+        let mut record = record("a", 8, repeat);
+        record.version = Some(version.to_owned());
+        record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(rate * noise));
+        record
+    });
+    let results = Results { started: started.to_owned(), ..results(repeats.collect()) };
+    Run { directory: format!("results/{started}"), results }
+}
+
+fn rate_line(history: &History) -> &Line {
+    history.lines.iter().find(|line| line.metric == "ops_per_s" && line.part == Part::Run).unwrap()
+}
+
+fn labels(line: &Line) -> Vec<&str> {
+    line.steps.iter().map(|step| step.label.as_str()).collect()
+}
+
+#[test]
+fn versions_are_in_the_order_of_their_numbers_whatever_was_run_first() {
+    let runs = [run("10.1", 90.0, "2024-01-01"), run("9.2", 100.0, "2024-01-02"), run("9.10", 100.0, "2024-01-03")];
+    let history = history(&runs, None);
+    let line = rate_line(&history);
+    assert_eq!((line.by, labels(line)), (Axis::Version, vec!["9.2", "9.10", "10.1"]));
+    let verdicts: Vec<Option<Change>> =
+        line.steps.iter().map(|step| step.against.as_ref().map(|ratio| ratio.change)).collect();
+    assert_eq!(verdicts, [None, Some(Change::Same), Some(Change::Worse)]);
+    let worse = line.steps[2].against.as_ref().unwrap();
+    assert!((worse.ratio.value().unwrap() - 0.9).abs() < 1e-9 && worse.high.value().unwrap() < 0.92);
+    assert_eq!(line.changes.iter().map(|c| (c.after.as_str(), c.at.as_str())).collect::<Vec<_>>(), [("9.10", "10.1")]);
+    let by_start = super::history(&runs, Some(Axis::Started));
+    assert_eq!(labels(rate_line(&by_start)), ["2024-01-01", "2024-01-02", "2024-01-03"]);
+}
+
+#[test]
+fn of_one_version_commits_are_the_axis_by_when_they_were_made() {
+    let of_commit = |commit: &str, committed: &str, started: &str| {
+        let mut run = run("1.0", 100.0, started);
+        let (commit, committed) = (Some(commit.repeat(40)), Some(committed.to_owned()));
+        run.results.build = Some(Build { commit, committed, ..Build::default() });
+        run
+    };
+    let runs = [of_commit("b", "2024-02-02", "2024-03-01"), of_commit("a", "2024-02-01", "2024-03-02")];
+    let history = history(&runs, None);
+    let line = rate_line(&history);
+    assert_eq!((line.by, labels(line)), (Axis::Commit, vec!["aaaaaaaaaaaa", "bbbbbbbbbbbb"]));
+    assert!(history.differ.iter().all(|name| name != "load_average_at_start"), "{:?}", history.differ);
+}
+
+#[test]
+fn two_runs_of_one_version_keep_apart_by_their_starts() {
+    let runs = [run("2.0", 100.0, "2024-01-01"), run("1.0", 100.0, "2024-01-02"), run("1.0", 100.0, "2024-01-03")];
+    let history = history(&runs, None);
+    assert_eq!(labels(rate_line(&history)), ["1.0 (2024-01-02)", "1.0 (2024-01-03)", "2.0"]);
+}
+
+#[test]
+fn a_run_that_failed_is_passed_over_with_its_reason_and_broken_data_decides_nothing() {
+    let mut failed = run("2.0", 100.0, "2024-01-02");
+    for trial in &mut failed.results.trials {
+        let cause = "the device is full".to_owned();
+        trial.record.status = Status::Failed { phase: rumba_core::record::PhaseKind::Load, cause };
+        trial.record.phases.clear();
+    }
+    let mut broken = run("4.0", 300.0, "2024-01-04");
+    break_data(&mut broken.results.trials[0].record);
+    let runs = [run("1.0", 100.0, "2024-01-01"), failed, run("3.0", 200.0, "2024-01-03"), broken];
+    let history = history(&runs, None);
+    let line = rate_line(&history);
+    assert_eq!(line.steps[1].median.reason().unwrap(), "it failed in load: the device is full");
+    let over_first = line.steps[2].against.as_ref().unwrap();
+    assert_eq!((over_first.change, over_first.ratio.value().unwrap().round()), (Change::Better, 2.0));
+    let of_broken = &line.steps[3];
+    assert!(of_broken.unsound.is_some() && of_broken.against.as_ref().is_none_or(|r| r.change == Change::Undecided));
+    assert!(line.changes.iter().all(|change| change.at == "3.0"), "{:?}", line.changes);
+}
+
+#[test]
+fn the_last_step_is_a_comparison_that_gates_judge() {
+    let runs = [run("1.0", 100.0, "2024-01-02"), run("2.0", 80.0, "2024-01-01"), run("0.9", 10.0, "2024-01-03")];
+    let last = last_step(&runs, None).unwrap();
+    let gate = crate::Gate::parse("ops_per_s < 0.95").unwrap();
+    assert!(gate.judge(&last).unwrap().iter().all(|gated| gated.verdict == crate::Found::Holds));
+    assert!(last_step(&runs[..1], None).is_none());
+}

@@ -1,0 +1,98 @@
+//! `--dry-run`: what would run, and what it would take.
+
+use std::time::Duration;
+
+use rumba_core::record::{TrialPart, TrialPlan};
+use rumba_core::units::{counted, show_bytes, show_duration};
+use rumba_lab::plan;
+use rumba_lab::prepare::{Forecast, TIMES_DATA};
+use rumba_lab::spec::Experiment;
+use serde_json::json;
+
+fn show(seconds: f64) -> String {
+    show_duration(Duration::from_secs_f64(seconds))
+}
+
+/// Says what a run will take.
+pub fn show_forecast(forecast: &Forecast) {
+    let Forecast { rows, databases, .. } = forecast;
+    say!("data      {rows} rows, {} of keys and payloads", show_bytes(forecast.data_bytes as f64));
+    let free = forecast.disk_free_bytes.map(|free| format!("; {} are free there", show_bytes(free as f64)));
+    let most = show_bytes(forecast.disk_bytes as f64);
+    say!("disk      up to {most} for {} at once{}", counted(*databases as usize, "database"), free.unwrap_or_default());
+    for memory in &forecast.memory {
+        let limit = memory.limit_bytes.map(|limit| format!(", limited to {}", show_bytes(limit as f64)));
+        let cache = show_bytes(memory.cache_bytes as f64);
+        say!("memory    {}: cache {cache}{}", memory.engine, limit.unwrap_or_else(|| ", no limit".to_owned()));
+    }
+    let most = match forecast.measured_most_s > forecast.measured_s {
+        true => format!(", at most {}", show(forecast.measured_most_s)),
+        false => String::new(),
+    };
+    let loads = counted(forecast.loads, "load");
+    say!(
+        "duration  {} of warmups and loops{most}; {loads}, settling, draining and proofs take what they take",
+        show(forecast.measured_s)
+    );
+}
+
+/// The same, and the trials, as programs read it.
+pub fn json(experiment: &Experiment, trials: &[TrialPlan], forecast: &Forecast) -> serde_json::Value {
+    let planned = trials.iter().map(|trial| json!({ "directory": plan::directory(trial), "plan": trial }));
+    let pairs = experiment.pairs.iter().map(|pair| json!({ "base": pair.base, "other": pair.other }));
+    json!({
+        "experiment": experiment.name,
+        "workload": experiment.workload,
+        "forecast": forecast,
+        "memory_needs": experiment.memory_needs.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        "compared": pairs.collect::<Vec<_>>(),
+        "trials": planned.collect::<Vec<_>>(),
+    })
+}
+
+/// Says which trials would run.
+pub fn show_plan(experiment: &Experiment, trials: &[TrialPlan]) {
+    say!("{}: {}", experiment.name, counted(trials.len(), "trial"));
+    for trial in trials {
+        let run = &trial.run;
+        let loaders = counted(run.load_clients as usize, "loader");
+        let most = run.warmup_most_s.map(|most_s| format!(" to {}", show(most_s))).unwrap_or_default();
+        let loops = format!(
+            "warmup {}{most}, {} of {}",
+            show(run.warmup_s),
+            counted(run.loops as usize, "loop"),
+            show(run.loop_s)
+        );
+        let loops = match (&run.search, &run.arrivals) {
+            (Some(search), _) => format!("{search}: several probes, each {loops}"),
+            (None, Some(_)) => format!("{loops}, arrivals {}", run.pace()),
+            (None, None) => loops,
+        };
+        let started = trials.iter().filter(|other| other.loaded_by == Some(trial.number)).count();
+        let aged = run.age_s.map(|most_s| format!(", aged for at most {}", show(most_s))).unwrap_or_default();
+        let loaders = format!("{loaders}{aged}");
+        let what = match (trial.part, trial.loaded_by) {
+            (TrialPart::Load, _) => match started {
+                1 => format!("{loaders}, kept for the trial that starts from a copy"),
+                _ => format!("{loaders}, kept for the {started} trials that start from a copy"),
+            },
+            (_, Some(load)) => format!("a copy of the data of trial {load}, {loops}"),
+            (_, None) => format!("{loaders}, {loops}"),
+        };
+        say!("  {:<32} {what}", plan::directory(trial));
+    }
+    for pair in &experiment.pairs {
+        say!("  {} is compared with {}", pair.other, pair.base);
+    }
+    for (name, need) in &experiment.memory_needs {
+        say!("  {name}: {need}");
+    }
+    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count();
+    if loads > 0 {
+        let databases = if loads == 1 { "database is" } else { "databases are" };
+        let rows = show_bytes(experiment.bound.expected_logical_bytes() as f64);
+        say!(
+            "{loads} {databases} kept beside the one at work, each of {rows} of rows (engines take up to {TIMES_DATA} times that)"
+        );
+    }
+}

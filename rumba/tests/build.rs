@@ -1,0 +1,40 @@
+//! From which commit a record's figures were measured: the binary says it in each.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Place, text};
+
+/// The commit of the sources that this test was compiled from, if they lie in a repository.
+fn commit() -> Option<String> {
+    let output = Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "HEAD"]).output().ok()?;
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+#[test]
+fn every_record_says_from_which_commit_it_was_measured_or_why_that_is_not_known() {
+    let place = Place::new();
+    let output = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let build = &report["build"];
+    assert_eq!(build, &report["trials"][0]["build"]);
+    let record = std::fs::read_to_string(place.path("out/trials/001-null-c2-r1/record.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    assert_eq!(build, &record["build"]);
+    let condition = report["conditions"]["rumba's commit"].as_str().unwrap();
+    let version = text(&place.rumba(&["--version"]).output().unwrap());
+    assert!(version.contains(condition), "{version}: {condition}");
+    // A commit that was made after this was compiled is none that it can know.
+    match (commit(), build["commit"].as_str()) {
+        (Some(_), Some(commit)) => {
+            assert!(commit.len() == 40 && condition.starts_with(&commit[..12]), "{condition}");
+            let known = ["-C", env!("CARGO_MANIFEST_DIR"), "cat-file", "-e", commit];
+            assert!(Command::new("git").args(known).status().unwrap().success(), "{commit}");
+        }
+        (_, None) => assert!(condition.starts_with("unknown: ") && condition.len() > 12, "{condition}"),
+        (None, Some(_)) => {}
+    }
+}

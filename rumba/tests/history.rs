@@ -1,0 +1,100 @@
+//! Regression work through the binary: a run in every form, its history, and the example workflow as a runner executes it.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Place, text};
+use serde_json::Value;
+
+/// An experiment over the null engine with seven repeats, some seconds in all.
+fn write_experiment(place: &Place, rate: &str) {
+    let toml = format!(
+        "name = \"bench\"\n[workload.linkbench]\nmaxid1 = 1000\n[run]\nclients = 1\nload_clients = 1\nwarmup = \"100ms\"\n\
+         loops = 1\nloop = \"300ms\"\nrepeats = 7\n{rate}[[engine]]\nname = \"null\"\n"
+    );
+    std::fs::write(place.path("bench.toml"), toml).unwrap();
+}
+
+/// What the example workflow runs in a step of this name.
+fn script(step: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/benchmark.yml");
+    let workflow = std::fs::read_to_string(file).unwrap();
+    let from = workflow.find(&format!("- name: {step}\n")).unwrap_or_else(|| panic!("no step {step}"));
+    let run = from + workflow[from..].find("run: |\n").unwrap() + "run: |\n".len();
+    let lines = workflow[run..].lines().take_while(|line| line.starts_with("          "));
+    lines.map(|line| format!("{}\n", line.trim_start())).collect()
+}
+
+/// A step, as a runner executes it.
+fn step(place: &Place, name: &str) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_rumba")).parent().unwrap().display().to_string();
+    let mut command = Command::new("bash");
+    command.args(["-eo", "pipefail", "-c", &script(name)]).current_dir(place.path("."));
+    command.env("PATH", format!("{binary}:{}", std::env::var("PATH").unwrap()));
+    command.env("XDG_STATE_HOME", place.path("state")).env("GITHUB_STEP_SUMMARY", place.path("summary.md"));
+    command.output().unwrap()
+}
+
+fn assert_done(output: &Output) {
+    assert!(output.status.success(), "{}", text(output));
+}
+
+#[test]
+fn the_example_workflow_passes_at_first_keeps_a_baseline_and_fails_on_what_is_worse_with_the_reason_in_its_summary() {
+    let place = Place::new();
+    write_experiment(&place, "");
+    assert_done(&step(&place, "Run"));
+    assert_done(&step(&place, "Compare"));
+    assert_done(&step(&place, "Keep the main branch's run"));
+    assert_eq!(std::fs::read_dir(place.path("baseline")).unwrap().count(), 1);
+    // The same engine, held to a hundredth of what it serves.
+    write_experiment(&place, "rate = 1000\n");
+    assert_done(&step(&place, "Run"));
+    let compared = step(&place, "Compare");
+    assert_eq!(compared.status.code(), Some(3), "{}", text(&compared));
+    let summary = std::fs::read_to_string(place.path("summary.md")).unwrap();
+    assert!(summary.starts_with("### 1 run: 0 worse and 0 better"), "{summary}");
+    let second = &summary[summary.find("### 2 runs").unwrap()..];
+    assert!(second.contains("**Fails**") && second.contains("fail-if worse: null, 1 clients: IS SO"), "{second}");
+    assert!(second.contains("| started | "), "{second}");
+}
+
+#[test]
+fn a_run_is_printed_in_every_form_and_a_second_one_makes_a_history_that_programs_read() {
+    let place = Place::new();
+    for out in ["a", "b"] {
+        let run = place.short_run("null", &["--set", "loops=1", "--quiet"]).output().unwrap();
+        assert_done(&run);
+        std::fs::create_dir_all(place.path("kept")).unwrap();
+        std::fs::rename(place.path("out"), place.path("kept").join(out)).unwrap();
+    }
+    let printed = |arguments: &[&str]| {
+        let output = place.rumba(arguments).output().unwrap();
+        assert_done(&output);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let csv = printed(&["report", "kept/a", "--format", "csv"]);
+    assert!(csv.starts_with("experiment,started,rumba,commit,engine,"), "{csv}");
+    assert!(csv.lines().any(|line| line.contains(",loops,") && line.contains(",ops_per_s,1/s,")), "{csv}");
+    assert!(printed(&["report", "kept/a", "--format", "markdown"]).starts_with("### linkbench\n"));
+    assert_eq!(printed(&["report", "kept/a", "--format", "json"]), printed(&["report", "kept/a", "--json"]));
+    assert!(printed(&["compare", "kept/a", "kept/b", "--format", "markdown"]).starts_with("### linkbench against"));
+    assert!(printed(&["compare", "kept/a", "kept/b", "--format", "csv"]).starts_with("base_run,other_run,engine,"));
+    let history: Value = serde_json::from_str(&printed(&["history", "kept", "--json"])).unwrap();
+    assert_eq!(history["points"].as_array().unwrap().len(), 2, "all runs below the directory");
+    let rate = history["lines"].as_array().unwrap().iter().find(|line| line["metric"] == "ops_per_s").unwrap();
+    assert_eq!(rate["steps"].as_array().unwrap().len(), 2);
+    let table = printed(&["history", "kept/b", "kept/a"]);
+    assert!(table.starts_with("2 runs\n") && table.contains("null, 2 clients, loops: ops_per_s"), "{table}");
+}
+
+#[test]
+fn a_directory_without_results_is_refused_by_its_name() {
+    let place = Place::new();
+    let output = place.rumba(&["history", "nothing"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("nothing holds no results"), "{}", text(&output));
+}

@@ -1,0 +1,91 @@
+//! Open loops through the binary: the search for a rate, arrivals by a schedule, connections that are mostly idle.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Place, phase, text};
+use serde_json::Value;
+
+const MIX: [&str; 10] = [
+    "getnode=100",
+    "getlinklist=0",
+    "getlink=0",
+    "addlink=0",
+    "updatelink=0",
+    "deletelink=0",
+    "countlink=0",
+    "addnode=0",
+    "updatenode=0",
+    "deletenode=0",
+];
+
+/// Reads of one key over the null engine, each of which takes as long as the next.
+fn reads(place: &Place, delay_us: u32, more: &[&str]) -> Command {
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "null", "--out", "out", "--quiet"]);
+    let delay = format!("null.delay_us={delay_us}");
+    for set in MIX.iter().copied().chain(["maxid1=1000", "load_clients=1", "loops=1", delay.as_str()]) {
+        command.args(["--set", set]);
+    }
+    for set in more {
+        command.args(["--set", set]);
+    }
+    command
+}
+
+#[test]
+fn the_highest_rate_that_keeps_a_limit_is_found_and_every_probe_is_in_the_record() {
+    let place = Place::new();
+    let search = ["clients=4", "warmup=200ms", "loop=2s", "queue=shared", "rate=max(p99 < 40ms)"];
+    let output = reads(&place, 4000, &search).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let found = &report["summary"]["searches"][0];
+    let (highest, missed) = (found["highest"].as_f64().unwrap(), found["lowest_missed"].as_f64().unwrap());
+    assert!(highest < missed && missed <= highest * 1.0201, "{found:#}");
+    // Four clients, 4 ms each: nobody serves more than that, whatever the host does.
+    assert!(highest <= 1000.0 * 1.05, "{found:#}");
+    assert_eq!((&found["ended"], &found["search"]["limit_ms"]), (&true.into(), &40.0.into()));
+    let probes = found["probes"].as_array().unwrap();
+    assert_eq!((&probes[0]["found"], &probes[0]["rate"]), (&"reference".into(), &Value::Null));
+    let trials = report["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), probes.len(), "each probe is a trial");
+    let chosen = trials.iter().find(|trial| trial["number"] == found["trial"]).unwrap();
+    assert_eq!(chosen["run"]["rate"].as_f64(), Some(highest));
+    let row = &report["summary"]["rows"][0]["run"];
+    assert_eq!(row["trials"], serde_json::json!([found["trial"]]), "the row is of that rate alone");
+    let shown = text(&place.rumba(&["report", "out"]).output().unwrap());
+    assert!(
+        shown.contains("\nHighest rate that keeps a response time\n  null, 4 clients, repeat 1, max(p99 < 40 ms): ")
+    );
+    // What has ended is not searched again.
+    let again = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
+    assert!(text(&again).contains("all trials have been run"), "{}", text(&again));
+    // The last probe is gone, and the search with it: it begins anew.
+    let last = trials.last().unwrap()["directory"].as_str().unwrap();
+    std::fs::remove_dir_all(place.path("out/trials").join(last)).unwrap();
+    let again = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
+    assert!(again.status.success(), "{}", text(&again));
+    let report = place.report();
+    assert_eq!(
+        (&report["missing"], &report["summary"]["searches"][0]["ended"]),
+        (&serde_json::json!([]), &true.into())
+    );
+}
+
+#[test]
+fn arrivals_follow_their_schedule_and_idle_connections_ask_nothing() {
+    let place = Place::new();
+    let schedule = ["clients=40", "active=10%", "warmup=0s", "loop=2s", "rate=[[\"0s\", 100], [\"1s\", 900]]"];
+    let output = reads(&place, 0, &schedule).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    assert_eq!(trial["run"]["rate"].as_f64(), Some(500.0), "the mean over the loops");
+    assert_eq!(trial["conditions"]["arrivals"], "100/s at 0 s, 900/s at 1 s in steps");
+    assert_eq!(trial["conditions"]["active clients"], "4 of 40; the others are connected and idle");
+    let ops = phase(trial, "loops").unwrap()["ops"].as_u64().unwrap();
+    // How many of the 1000 that are expected the host serves in time is its own matter.
+    assert!((1..1400).contains(&ops), "{ops}");
+}
