@@ -21,7 +21,7 @@ Start here:
   rumba run linkbench --engine rocksdb,lmdb --set maxid1=100000
   rumba ab before.toml after.toml            two experiments in turns, and how they differ
   rumba report results/DIR --html page.html
-  rumba run linkbench --live                 a page of the run while it goes on
+  rumba run quickstart --live                a page of the run while it goes on
 
 Exit codes: 0 done; 1 a trial failed, broke its data or was suspended; 2 a mistake in the
 command or the experiment; 3 a claim does not hold, is undecided or seen once (--check), or
@@ -370,7 +370,7 @@ impl HistoryArgs {
 In a browser:
   rumba serve                           results/: list, search, compare, tags and notes
   rumba serve /mnt/runs --port 8080     another directory, at a port of your choice
-  rumba run linkbench --live            the same, with the page of the run that goes on
+  rumba run quickstart --live           the same, with the page of the run that goes on
 
 The printed address holds a secret: who has it sees everything, and nobody else is answered. From
 another host: ssh -L 8080:127.0.0.1:8080 HOST, with --port 8080. Ctrl-C ends it. Tags and notes are
