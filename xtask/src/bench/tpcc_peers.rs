@@ -199,13 +199,11 @@ struct Round {
     in_its_place: Turn,
 }
 
+/// Picks the two turns of a round that are set against each other.
+type Pick<'a> = &'a dyn Fn(&Round) -> [Turn; 2];
+
 /// A figure of two turns of a round over each other, round by round, with both beside it.
-fn told(
-    rounds: &[Round],
-    turns: &dyn Fn(&Round) -> [Turn; 2],
-    figure: &dyn Fn(Turn) -> f64,
-    unit: &str,
-) -> (f64, String) {
+fn told(rounds: &[Round], turns: Pick<'_>, figure: &dyn Fn(Turn) -> f64, unit: &str) -> (f64, String) {
     let over =
         |of: &dyn Fn([f64; 2]) -> f64| Spread::of(rounds.iter().map(|round| of(turns(round).map(figure))).collect());
     let ratio = over(&|[own, peer]| own / peer);
@@ -235,7 +233,7 @@ pub fn peers(bench: &Bench) -> Result<Vec<Line>, Failure> {
     }
     // Each style is held against the peer whose statements are alike.
     let [plain_rate, batched_rate] = LEAST_RATES.map(Some);
-    let pairs: [(&str, Option<f64>, &dyn Fn(&Round) -> [Turn; 2]); 4] = [
+    let pairs: [(&str, Option<f64>, Pick<'_>); 4] = [
         ("plain, ratio to sysbench-tpcc", plain_rate, &|round| [round.plain, round.sysbench]),
         ("plain, ratio to go-tpc", None, &|round| [round.plain, round.go]),
         ("batched, ratio to sysbench-tpcc", None, &|round| [round.batched, round.sysbench]),
