@@ -1,11 +1,16 @@
 //! A device that fills up under an engine of keys and values.
 
-use rumba_core::engine::{Engine, EngineConfig, Instance, Schema};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Schema};
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession};
 
 use crate::key_value::{SPACES, get, session};
 use crate::mounts::Tmpfs;
+use crate::process;
 
 /// Of each row.
 const VALUE: [u8; 3000] = [7; 3000];
@@ -72,4 +77,49 @@ pub fn is_named(engine: &dyn Engine, config: &EngineConfig, mebibytes: u32) -> F
     assert_eq!(get(&mut *session, 0, &key(rows)), None, "{durability}: the row that there was no room for");
     drop(session);
     Full { instance, device }
+}
+
+/// How a process is told what it is to fill.
+const DIRECTORY: &str = "RUMBA_TEST_FULL_DIRECTORY";
+const DURABILITY: &str = "RUMBA_TEST_FULL_DURABILITY";
+
+/// Fills a device of so many MiB by a process of its own, for a library that may give up for good on a full device, or
+/// wait for room. `filler` is an ignored test of this program that calls [`fill_and_close`].
+///
+/// # Panics
+/// It hangs, does not say that the device is full, or does not come back from the close.
+pub fn is_named_by_a_process(filler: &str, durability: Durability, mebibytes: u32) {
+    let (device, name) = (Tmpfs::of_mebibytes(mebibytes), durability.name());
+    let mut filler = process::with_test(filler);
+    filler.env(DIRECTORY, device.path()).env(DURABILITY, name).stdout(Stdio::piped());
+    let mut child = filler.spawn().expect("this program once more");
+    // Not a measure: a bound for a hang, which is what this is about.
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while child.try_wait().expect("a child of this process").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("to end it");
+            child.wait().expect("a child of this process");
+            panic!("durability {name}: hung on a full device");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().expect("what it said");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("full: the device is full"), "{name}: {printed}");
+    assert!(printed.contains("closed: "), "{name}: {printed}");
+}
+
+/// In that process: fills the directory with the instance that `open` makes in it, and says how that ended. Elsewhere
+/// it does nothing.
+///
+/// # Panics
+/// It was told of no durability.
+pub fn fill_and_close(open: impl FnOnce(&Path, Durability) -> Box<dyn Instance>) {
+    let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
+    let told = std::env::var(DURABILITY).expect("a durability");
+    let durability = Durability::NAMES.into_iter().find(|(name, _)| *name == told).expect("the name of one").1;
+    let instance = open(&directory, durability);
+    let (full, _) = fill(&mut *session(&*instance));
+    println!("full: {full}");
+    println!("closed: {:?}", instance.close());
 }

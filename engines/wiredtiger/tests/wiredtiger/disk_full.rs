@@ -3,66 +3,31 @@
 //! The library may give up for good then, with its files open and its threads
 //! running; so a process of its own fills the device.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
 use rumba_core::engine::{Durability, Engine, EngineConfig, Schema};
 use rumba_core::setting::Value;
 use rumba_engine_wiredtiger::WiredTiger;
-use rumba_testkit::mounts::Tmpfs;
-use rumba_testkit::{full, key_value, process};
+use rumba_testkit::full;
 
 use crate::{SPACES, settings, unlogged};
-
-const DIRECTORY: &str = "RUMBA_TEST_FULL_DIRECTORY";
-const DURABILITY: &str = "RUMBA_TEST_FULL_DURABILITY";
 
 #[test]
 #[needs(Tmpfs)]
 fn a_full_device_is_named_and_the_instance_can_still_be_closed() {
     for durability in [Durability::None, Durability::NoSync] {
-        let small = Tmpfs::of_mebibytes(32);
-        let mut child = process::with_test("disk_full::fill_the_directory_of_the_environment")
-            .env(DIRECTORY, small.path())
-            .env(DURABILITY, durability.name())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // Not a measure: a bound for a hang, which is what this test is about.
-        let deadline = Instant::now() + Duration::from_secs(120);
-        while child.try_wait().unwrap().is_none() {
-            if Instant::now() > deadline {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                panic!("durability {}: hung on a full device", durability.name());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let output = child.wait_with_output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(printed.contains("full: the device is full"), "{}: {printed}", durability.name());
-        assert!(printed.contains("closed: "), "{}: {printed}", durability.name());
+        full::is_named_by_a_process("disk_full::fill_the_directory_of_the_environment", durability, 32);
     }
 }
 
 #[test]
 #[ignore = "run by the test above in a process of its own"]
 fn fill_the_directory_of_the_environment() {
-    let Some(dir) = std::env::var_os(DIRECTORY) else { return };
-    let dir = Path::new(&dir);
-    let logged = std::env::var(DURABILITY).unwrap() == Durability::NoSync.name();
-    let config = if logged {
-        EngineConfig {
-            durability: Durability::NoSync,
-            settings: settings(&[("log.file_max", Value::Text("1MiB".into()))]),
-            ..unlogged()
-        }
-    } else {
-        EngineConfig { cache: 8 << 20, ..unlogged() }
-    };
-    let instance = WiredTiger.open(dir, &config, Schema::KeyValue(SPACES)).unwrap();
-    let (full, _) = full::fill(&mut *key_value::session(&*instance));
-    println!("full: {full}");
-    println!("closed: {:?}", instance.close());
+    full::fill_and_close(|dir, durability| {
+        let config = if durability == Durability::NoSync {
+            let settings = settings(&[("log.file_max", Value::Text("1MiB".into()))]);
+            EngineConfig { durability, settings, ..unlogged() }
+        } else {
+            EngineConfig { cache: 8 << 20, ..unlogged() }
+        };
+        WiredTiger.open(dir, &config, Schema::KeyValue(SPACES)).unwrap()
+    });
 }
