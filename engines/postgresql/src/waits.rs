@@ -12,6 +12,8 @@ use rumba_protocol_postgresql::{Admin, Target};
 /// Between two looks; and of their cost so many times as much, so that looking is at most a hundredth of a core.
 const EVERY: Duration = Duration::from_millis(100);
 const OF_COST: u32 = 100;
+/// No longer than this: what a look takes on a busy host is mostly not its own cost, and a wait is told to within one.
+const SELDOM: Duration = Duration::from_secs(1);
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(60);
 
@@ -89,7 +91,7 @@ fn look(mut admin: Admin, stopped: &Receiver<()>, counted: &Counted) {
             }
             add(counted, format!("wait_event_{kind}_{event}_us"), us);
         }
-        let pause = EVERY.max(begun.elapsed() * OF_COST);
+        let pause = (begun.elapsed() * OF_COST).clamp(EVERY, SELDOM);
         if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
             return;
         }
