@@ -215,20 +215,7 @@ fn memory_of(engine: &EngineConfig, host_bytes: Option<u64>) -> Option<u64> {
 pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Vec<Warning> {
     let engines = &experiment.engines;
     let mut warnings = parity::warnings(engines, registry);
-    let data = experiment.bound.expected_logical_bytes();
-    let most = engines.iter().filter_map(|engine| memory_of(engine, memory_bytes)).max();
-    if let Some(memory) = most.filter(|memory| *memory > data) {
-        warnings.push(Warning::new(
-            "page-cache",
-            format!(
-                "the data (about {}) fits into the memory that an engine has ({}): reads that miss its cache are \
-                 mostly served by the page cache, not by the device",
-                show_bytes(data as f64),
-                show_bytes(memory as f64)
-            ),
-            "limit the memory (limits.memory = \"data/4\"), use more data, or direct I/O where the engine has it",
-        ));
-    }
+    warnings.extend(page_cache(experiment, memory_bytes, registry));
     let can_keep = |engine: &&EngineConfig| is_kept(experiment, engine, registry);
     let keeps_data =
         |engine: &&EngineConfig| registry.engine(&engine.engine).is_some_and(|known| known.info().keeps_data);
@@ -254,6 +241,33 @@ pub fn warnings(experiment: &Experiment, memory_bytes: Option<u64>, registry: &R
         ));
     }
     warnings
+}
+
+/// Warns of engines whose own cache is smaller than the data, and their memory is not: the page cache is a second one.
+fn page_cache(experiment: &Experiment, memory_bytes: Option<u64>, registry: &Registry) -> Option<Warning> {
+    let data = experiment.bound.expected_logical_bytes();
+    let misses = |engine: &EngineConfig| {
+        registry.engine(&engine.engine).is_none_or(|known| !known.info().has_cache || engine.cache < data)
+    };
+    let served: Vec<(&str, u64)> = (experiment.engines.iter().filter(|engine| misses(engine)))
+        .filter_map(|engine| Some((engine.name.as_str(), memory_of(engine, memory_bytes)?)))
+        .filter(|(_, memory)| *memory > data)
+        .collect();
+    let most = served.iter().map(|(_, memory)| *memory).max()?;
+    let whose = match served.len() == experiment.engines.len() {
+        true => "an engine has".to_owned(),
+        false => format!("{} may use", served.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
+    };
+    Some(Warning::new(
+        "page-cache",
+        format!(
+            "the data (about {}) fits into the memory that {whose} ({}): reads that miss its cache are \
+             mostly served by the page cache, not by the device",
+            show_bytes(data as f64),
+            show_bytes(most as f64)
+        ),
+        "limit the memory (limits.memory = \"data/4\"), use more data, or direct I/O where the engine has it",
+    ))
 }
 
 /// Warns of engines that are to be compared, with fewer repeats than any verdict needs.

@@ -66,3 +66,20 @@ fn more_memory_than_the_host_has_is_no_limit_and_is_refused_at_its_line() {
         assert!(error.remedy.contains("or less"), "{error:?}");
     }
 }
+
+#[test]
+fn the_page_cache_is_warned_of_where_the_own_cache_is_smaller_than_the_data_and_memory_is_not() {
+    let warned = |set: &[&str], text: &str| {
+        let experiment = with(text, set).unwrap();
+        let warnings = crate::plan::warnings(&experiment, Some(16 << 30), &registry());
+        warnings.into_iter().find(|warning| warning.code == "page-cache").map(|warning| warning.message)
+    };
+    let text = LIMITED.replace("memory = \"MEMORY\"", "").replace("linkbench]", "linkbench]\nmaxid1 = 100_000");
+    let told = warned(&["cache=16MiB"], &text).unwrap();
+    assert!(told.contains("fits into the memory that an engine has (16.0 GiB)"), "{told}");
+    assert_eq!(warned(&["cache=1GiB"], &text), None, "no read misses a cache that holds the data");
+    let both = format!("{text}cache = \"1GiB\"\n[[engine]]\nname = \"small\"\nuse = \"rocksdb\"\ncache = \"16MiB\"\n");
+    let told = warned(&[], &both).unwrap();
+    assert!(told.contains("fits into the memory that small may use"), "{told}");
+    assert_eq!(warned(&["memory=48MiB"], &text), None, "memory is smaller than the data");
+}
