@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Place, children, is_alive, kill, phase, text};
+use common::{Place, at_once, children, is_alive, kill, phase, text};
 use serde_json::Value;
 
 const EMBEDDED: &str = "rocksdb,lmdb,sqlite,wiredtiger";
@@ -72,8 +72,10 @@ fn repeats_of_the_fractal_tree_start_from_one_load_and_verify() {
 #[test]
 #[needs(MariaDb, MyRocks)]
 fn repeats_of_servers_start_from_one_load_and_verify() {
-    assert_repeats_from_one_load(&Place::new(), &["innodb", "myrocks"], &["server=mariadb@10.11"]);
-    assert_repeats_from_one_load(&Place::new(), &["innodb"], &["server=mariadb@10.11", "innodb.tcp=true"]);
+    let server = "server=mariadb@10.11";
+    let runs: [(&[&str], &[&str]); 2] =
+        [(&["innodb", "myrocks"], &[server]), (&["innodb"], &[server, "innodb.tcp=true"])];
+    at_once(runs, |(engines, more)| assert_repeats_from_one_load(&Place::new(), engines, more));
 }
 
 /// What is kept is what the mix has left of the load; every repeat goes on from there, and proves all of it.

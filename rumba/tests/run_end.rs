@@ -13,7 +13,7 @@ mod common;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, children, kill, phase, text};
+use common::{Place, at_once, children, kill, phase, text};
 use rumba_lab::run::queue::{Queue, seed_of};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
@@ -118,7 +118,7 @@ fn across_the_end(more: &[&str]) -> (Value, f64) {
 #[test]
 #[needs(MariaDb)]
 fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arrival() {
-    for driver in ["driver=threads", "driver=loops"] {
+    at_once(["driver=threads", "driver=loops"], |driver| {
         let (trial, stall_ms) = across_the_end(&["rate=800", driver]);
         holds_every_arrival(&trial);
         let run = phase(&trial, "loop 1").unwrap();
@@ -144,13 +144,13 @@ fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arriv
         assert_eq!((&loops["backlog"], &loops["op_types"]), (&run["backlog"], &run["op_types"]));
         let queue = trial["conditions"]["queue"].as_str().unwrap();
         assert!(queue.starts_with("shared"), "{queue}");
-    }
+    });
 }
 
 #[test]
 #[needs(MariaDb)]
 fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_client() {
-    for driver in ["driver=threads", "driver=loops"] {
+    at_once(["driver=threads", "driver=loops"], |driver| {
         let (trial, stall_ms) = across_the_end(&[driver]);
         let run = phase(&trial, "loop 1").unwrap();
         assert_eq!(run["backlog"]["ended"], CLIENTS, "{driver}: each client had one operation at hand");
@@ -163,7 +163,7 @@ fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_clien
             assert!(op["service"]["max_ms"].as_f64().unwrap() > stall_ms - 300.0);
         }
         assert!(trial["conditions"]["queue"].is_null(), "a closed loop has no queue");
-    }
+    });
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_stall_in_the_middle_of_an_open_loop_is_paid_by_all_who_waited_for_it() {
 #[test]
 #[needs(MariaDb)]
 fn a_stall_in_the_middle_of_a_closed_loop_is_one_long_response_of_each_client_and_no_percentile_of_many() {
-    for driver in ["driver=threads", "driver=loops"] {
+    at_once(["driver=threads", "driver=loops"], |driver| {
         let mut stalled = Stalled::start(&[driver]);
         stalled.await_second(1);
         let stall_ms = stalled.stop_for(Duration::from_secs(1));
@@ -207,7 +207,7 @@ fn a_stall_in_the_middle_of_a_closed_loop_is_one_long_response_of_each_client_an
         assert!(run["ops"].as_u64().unwrap() > 100 * CLIENTS && asked < 0.5 * stall_ms, "{driver}: {asked} ms");
         assert_eq!(run["backlog"]["open"], 0);
         assert_eq!(run["ops"].as_u64().unwrap(), ops.iter().map(|op| op["count"].as_u64().unwrap()).sum::<u64>());
-    }
+    });
 }
 
 /// A server that is slow at the end by itself, because its disk takes no writes, is measured: what came of it is in the
@@ -253,7 +253,7 @@ fn a_late_tail_reaches_the_median_and_the_tables() {
 #[test]
 #[needs(MariaDb)]
 fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_is_made_of_it() {
-    for more in [&["rate=800", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]] {
+    at_once([&["rate=800", "driver=threads", "backlog=500ms"][..], &["driver=loops", "backlog=500ms"][..]], |more| {
         let (trial, _) = across_the_end(more);
         let run = phase(&trial, "loop 1").unwrap();
         let backlog = &run["backlog"];
@@ -276,7 +276,7 @@ fn what_is_still_open_when_the_backlogs_time_is_up_is_counted_and_no_percentile_
         let warned = trial["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "open-at-end");
         assert!(warned, "{}", trial["warnings"]);
         assert_eq!(phase(&trial, "verify").unwrap()["complete"], true);
-    }
+    });
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, children, kill, phase, text};
+use common::{Place, at_once, children, kill, phase, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
@@ -258,7 +258,7 @@ fn nor_does_it_where_a_server_is_measured() {
 #[needs(MariaDb)]
 fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_longer() {
     // The stall watch says nothing of so short a stop, and nothing at all when it is off.
-    for driver in ["driver=threads", "driver=loops"] {
+    at_once(["driver=threads", "driver=loops"], |driver| {
         let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver]);
         run.await_seconds("loop 1", 1);
         stop_for(run.server(), Duration::from_millis(5500));
@@ -281,7 +281,7 @@ fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_lon
             ended.trial()["phases"].as_array().unwrap().iter().map(|phase| phase["phase"].as_str().unwrap()).collect();
         let order: Vec<&str> = phases.into_iter().filter(|name| name.starts_with("loop")).collect();
         assert_eq!(order, ["loop 1", "loop 2", "loop 3", "loop 4", "loop 5", "loops"], "{driver}");
-    }
+    });
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_suspended_load_spoils_the_loads_figures_alone() {
 #[test]
 #[needs(MariaDb, LoopDevice)]
 fn a_disk_that_takes_no_writes_for_seconds_is_a_finding_and_no_suspension() {
-    for engine in ["sqlite", "innodb"] {
+    at_once(["sqlite", "innodb"], |engine| {
         let place = Place::new();
         let disk = LoopDevice::at(&place.path("disk"), 500);
         let data = format!("data_dir={}", disk.path().join("data").display());
@@ -322,5 +322,5 @@ fn a_disk_that_takes_no_writes_for_seconds_is_a_finding_and_no_suspension() {
         assert!(max_ms > stall_ms - 200.0, "{engine}: {max_ms} of {stall_ms} ms");
         // Before the place that it is in.
         drop(disk);
-    }
+    });
 }

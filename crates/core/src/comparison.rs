@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::Judgement;
 use crate::counted::{Counted, rule_of};
+use crate::course::{Course, Trends};
 use crate::engine::EngineFacts;
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
@@ -311,50 +312,6 @@ pub struct Remark {
     pub warning: Warning,
 }
 
-/// What the seconds of a trial's loops say about a metric having settled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Settled {
-    /// The trend's whole interval lies within 10% of the mean.
-    Steady,
-    /// It surely rose, and by more than 10% of the mean.
-    Rising,
-    /// It surely fell, and by more than 10% of the mean.
-    Falling,
-    /// The seconds are too few, or too dependent on each other, to tell.
-    Undecided,
-}
-
-/// Where a metric's level became another.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangePoint {
-    /// When, in seconds since the loops' start.
-    pub at_s: f64,
-    /// The mean in the metric's unit before it, from the change point before or the loops' start.
-    pub before: f64,
-    /// The mean after it, until the next change point.
-    pub after: f64,
-}
-
-/// How a metric went over the seconds of all loops of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Course {
-    /// The mean over the loops, in the metric's unit.
-    pub mean: Metric,
-    /// Effective sample size: how many independent seconds the loops' are worth.
-    pub n_eff: Metric,
-    /// The change from the loops' start to their end along a straight line, over the mean: −0.2 when it fell by a fifth.
-    pub trend: Metric,
-    /// Lower end of the trend's 95% interval.
-    pub low: Metric,
-    /// Upper end of the trend's 95% interval.
-    pub high: Metric,
-    /// Whether the trend's interval leaves it steady; docs/method.md has the rule.
-    pub settled: Settled,
-    /// Where the level changed, ascending.
-    pub changes: Vec<ChangePoint>,
-}
-
 /// How steady a trial's loops were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
@@ -389,6 +346,9 @@ pub struct Summary {
     /// Per trial that has loops: whether they were steady.
     #[serde(default)]
     pub steadiness: Vec<Steadiness>,
+    /// Per row that has repeats: the change over the loops that they share.
+    #[serde(default)]
+    pub trends: Vec<Trends>,
     /// The searches for a rate, with all their probes.
     #[serde(default)]
     pub searches: Vec<Searched>,

@@ -15,6 +15,7 @@ pub mod claim;
 pub mod comparison;
 pub mod conflict;
 pub mod counted;
+pub mod course;
 pub mod delta;
 pub mod document;
 pub mod engine;

@@ -48,41 +48,52 @@ fn no_more_operations_reach_throttled_storage_than_it_is_allowed() {
     let host = Host::new();
     const IOPS: u32 = 500;
     const OPERATIONS: u64 = 1000;
-    for backing in [Backing::Tmpfs, Backing::File] {
+    let volume = |backing| {
         let storage = StorageLimit { read_iops: Some(IOPS), write_iops: Some(IOPS), ..small(backing) };
-        let enforcement = host.begin(&storage_alone(storage));
-        let path = enforcement.storage_dir().unwrap().join("file");
-        let at_least = OPERATIONS as f64 / f64::from(IOPS) - BURST;
-        let before = device_reads_and_written_bytes(&enforcement);
-        let name = block::device_of(enforcement.storage_dir().unwrap()).unwrap().name;
-        assert_eq!(enforcement.device().unwrap().node.file_name().unwrap().to_str().unwrap(), name);
+        (backing, host.begin(&storage_alone(storage)))
+    };
+    // Each device has its throttle: both at once.
+    let volumes = [Backing::Tmpfs, Backing::File].map(volume);
+    std::thread::scope(|scope| {
+        for (backing, enforcement) in &volumes {
+            scope.spawn(move || is_throttled(*backing, enforcement, OPERATIONS, f64::from(IOPS)));
+        }
+    });
+    volumes.into_iter().for_each(|(_, enforcement)| enforcement.end().unwrap());
+    host.assert_nothing_left();
+}
 
-        let start = Instant::now();
-        direct_pages(&path, OPERATIONS, |file, page, at| file.write_all_at(page, at));
-        let writing = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        direct_pages(&path, OPERATIONS, |file, page, at| file.read_exact_at(page, at));
-        let reading = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        let cached = vec![7; 4096];
-        let mut buffered = File::create(path.with_extension("buffered")).unwrap();
-        (0..64).for_each(|_| buffered.write_all(&cached).unwrap());
-        buffered.sync_all().unwrap();
-        // An open file keeps its filesystem mounted.
-        drop(buffered);
-        println!(
-            "{backing}: {OPERATIONS} writes in {writing:.2} s, reads in {reading:.2} s, both at least {at_least:.2}; \
-             64 buffered pages and their sync in {:.2} s",
-            start.elapsed().as_secs_f64()
-        );
-        assert!(writing >= at_least, "{writing}");
-        assert!(reading >= at_least, "{reading}");
-        let after = device_reads_and_written_bytes(&enforcement);
-        assert!(after.0 - before.0 >= OPERATIONS, "the loop device's own counters are the truth");
-        assert!(after.1 - before.1 >= OPERATIONS * 4096);
-        enforcement.end().unwrap();
-        host.assert_nothing_left();
-    }
+/// Reads and writes take at least their time, buffered or not, and the device has counted them.
+fn is_throttled(backing: Backing, enforcement: &Enforcement, operations: u64, iops: f64) {
+    let path = enforcement.storage_dir().unwrap().join("file");
+    let at_least = operations as f64 / iops - BURST;
+    let before = device_reads_and_written_bytes(enforcement);
+    let name = block::device_of(enforcement.storage_dir().unwrap()).unwrap().name;
+    assert_eq!(enforcement.device().unwrap().node.file_name().unwrap().to_str().unwrap(), name);
+
+    let start = Instant::now();
+    direct_pages(&path, operations, |file, page, at| file.write_all_at(page, at));
+    let writing = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    direct_pages(&path, operations, |file, page, at| file.read_exact_at(page, at));
+    let reading = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let cached = vec![7; 4096];
+    let mut buffered = File::create(path.with_extension("buffered")).unwrap();
+    (0..64).for_each(|_| buffered.write_all(&cached).unwrap());
+    buffered.sync_all().unwrap();
+    // An open file keeps its filesystem mounted.
+    drop(buffered);
+    println!(
+        "{backing}: {operations} writes in {writing:.2} s, reads in {reading:.2} s, both at least {at_least:.2}; \
+         64 buffered pages and their sync in {:.2} s",
+        start.elapsed().as_secs_f64()
+    );
+    assert!(writing >= at_least, "{writing}");
+    assert!(reading >= at_least, "{reading}");
+    let after = device_reads_and_written_bytes(enforcement);
+    assert!(after.0 - before.0 >= operations, "the loop device's own counters are the truth");
+    assert!(after.1 - before.1 >= operations * 4096);
 }
 
 #[test]

@@ -44,6 +44,7 @@ pub fn summarise(results: &Results) -> Summary {
     Summary {
         claims,
         relative: relative(&rows),
+        trends: steady::trends(&rows, &steadiness),
         rows,
         unfinished: all.iter().filter_map(|record| unfinished(record)).collect(),
         remarks: records.iter().flat_map(|record| remarks(record)).chain(unsteady).chain(scaling).collect(),

@@ -1,6 +1,6 @@
 //! Whether an engine answers the workloads' operations as oracles in memory do.
 
-use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Schema, Session};
+use rumba_core::engine::{Durability, Engine, EngineConfig, Family, Form, Schema, Session};
 use rumba_core::setting::Settings;
 use rumba_core::workload::Workload;
 use rumba_workload_linkbench as linkbench;
@@ -35,8 +35,21 @@ pub fn config(engine: &dyn Engine, server: Option<&str>) -> EngineConfig {
     }
 }
 
-/// With these seeds, each workload that can serve the engine, over data of its own.
+/// With these seeds, each workload that can serve the engine. A server is started once for each seed, and workloads have
+/// tables of their own in it; over any other engine each has an instance of its own, with its own key spaces.
 pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
+    let info = engine.info();
+    let has_what_it_needs = |workload: &dyn Workload| info.has_transactions || !workload.needs_transactions();
+    let mut served: Vec<Tested> = WORKLOADS.to_vec();
+    served.retain(|(workload, ..)| workload.families().contains(&info.family) && has_what_it_needs(*workload));
+    let together = if info.form == Form::Server { served.len() } else { 1 };
+    for served in served.chunks(together.max(1)) {
+        seeds.iter().for_each(|&seed| conform(engine, config, served, seed));
+    }
+}
+
+/// These workloads with this seed, in one instance.
+fn conform(engine: &dyn Engine, config: &EngineConfig, served: &[Tested], seed: u64) {
     let told = format!(
         "{} {}, {}, {}",
         config.name,
@@ -44,20 +57,14 @@ pub fn conforms(engine: &dyn Engine, config: &EngineConfig, seeds: &[u64]) {
         config.compression.as_deref().unwrap_or_default(),
         config.durability.name()
     );
-    let family = engine.info().family;
-    for (workload, schema, conformance) in WORKLOADS {
-        let has_what_it_needs = engine.info().has_transactions || !workload.needs_transactions();
-        if !workload.families().contains(&family) || !has_what_it_needs {
-            continue;
-        }
-        for &seed in seeds {
-            let dir = tempfile::tempdir().unwrap();
-            engine.check(config).unwrap_or_else(|error| panic!("{told}: {error}"));
-            let instance = engine.open(dir.path(), config, schema(family)).unwrap();
-            let mut open = || -> Session { instance.session().unwrap() };
-            conformance(&mut open, seed)
-                .unwrap_or_else(|why| panic!("{} over {told}, seed {seed}: {why}", workload.name()));
-            instance.close().unwrap();
-        }
+    let dir = tempfile::tempdir().unwrap();
+    engine.check(config).unwrap_or_else(|error| panic!("{told}: {error}"));
+    let (_, schema, _) = served[0];
+    let instance = engine.open(dir.path(), config, schema(engine.info().family)).unwrap();
+    for (workload, _, conformance) in served {
+        let mut open = || -> Session { instance.session().unwrap() };
+        conformance(&mut open, seed)
+            .unwrap_or_else(|why| panic!("{} over {told}, seed {seed}: {why}", workload.name()));
     }
+    instance.close().unwrap();
 }

@@ -78,6 +78,16 @@ pub fn start_and_await(place: &Place, engine: &str, out: &Path, more: &[&str], p
     child
 }
 
+/// Does the same with each of these, all at once: most of it waits.
+pub fn at_once<T: Copy + Send>(with: impl IntoIterator<Item = T>, run: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        for one in with {
+            let run = &run;
+            scope.spawn(move || run(one));
+        }
+    });
+}
+
 pub fn kill(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }

@@ -41,7 +41,7 @@ pub const KINDS: [Kind; 2] = [control_group::KIND, volume::KIND];
 const CALIBRATION: Duration = Duration::from_secs(2);
 
 /// The same of storage that nothing throttles, which serves thousands in that time.
-const UNTHROTTLED: Duration = Duration::from_millis(250);
+const UNTHROTTLED: Duration = Duration::from_millis(100);
 
 /// Refuses limits that this host cannot enforce, and touches nothing. Volumes
 /// will be made below `volumes`.

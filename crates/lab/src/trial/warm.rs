@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rumba_core::comparison::{Course, Settled};
+use rumba_core::course::{Course, Settled};
 use rumba_core::engine::Gauge;
 use rumba_core::event::Event;
 use rumba_core::record::PhaseKind;

@@ -9,6 +9,7 @@ mod notes;
 mod promises;
 mod relative;
 mod searches;
+mod trends;
 mod warnings;
 
 use std::fmt::Write as _;
@@ -92,7 +93,7 @@ impl TableOptions {
 }
 
 /// All of a run's tables, ready to print: what ran, load, transactions, cost,
-/// spread of the repeats, warnings with remedies, what failed and what is missing.
+/// spread and shared trend of the repeats, warnings with remedies, what failed and what is missing.
 pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> String {
     let mut text = heading(results, summary);
     let warnings = Warnings::of(&results.warnings, &summary.remarks, options.all_warnings);
@@ -139,6 +140,7 @@ pub fn tables(results: &Results, summary: &Summary, options: &TableOptions) -> S
     text.push_str(&relative::relative(summary, options.baseline.as_deref()));
     text.push_str(&claims::claims(summary));
     text.push_str(&repeats(summary));
+    text.push_str(&trends::trends(summary));
     text.push_str(&promises::promises(results));
     text.push_str(&notes::conflicts(results));
     text.push_str(&notes::servers(results));

@@ -60,6 +60,18 @@ fn what_verdicts_generalise_over_is_told_wherever_they_are() {
 }
 
 #[test]
+fn the_change_that_repeats_share_is_told_with_what_it_says_where_there_are_three() {
+    let of = |repeats| printed(&results(&[BTREE], Plan { repeats, loop_s: 20, ..SHORT }));
+    assert!(!of(2).contains("Change over the loops"), "two have no interval");
+    let told = of(3);
+    let (_, table) = told.split_once("\nChange over the loops that the repeats share").unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["tps", "wkb/t", "engine"]);
+    assert!(lines[2].ends_with("steady  wiredtiger.snappy"), "{}", lines[2]);
+    assert!(lines[3].starts_with("  steady: all of the interval lies within 10%"), "{}", lines[3]);
+}
+
+#[test]
 fn how_often_verdicts_of_headlines_and_of_details_err_stands_below_the_ratios() {
     let told =
         "each verdict of a headline metric, as these are, errs in at most 5% of cases; those of all other metrics";

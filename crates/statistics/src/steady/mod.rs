@@ -5,17 +5,20 @@
 //! leaves behind the next begins with, and so do their seconds: they say
 //! whether a run had settled, and nothing about how far another run would lie
 //! from it. Every test here keeps its level when seconds depend on each other.
+//! What repeats have in common is another finding, of whole trials: `shared`.
 
 mod changes;
 mod effective;
 mod series;
+mod shared;
 #[cfg(test)]
 mod simulated;
 mod trend;
 
 use std::collections::BTreeMap;
 
-use rumba_core::comparison::{ChangePoint, Course, Remark, Settled, Steadiness};
+use rumba_core::comparison::{Remark, Steadiness};
+use rumba_core::course::{ChangePoint, Course, Settled};
 use rumba_core::metric::Metric;
 use rumba_core::results::Trial;
 use rumba_core::warning::Warning;
@@ -23,6 +26,7 @@ use rumba_core::warning::Warning;
 use crate::trial_name::trial_name;
 use series::Series;
 pub use series::Served;
+pub(crate) use shared::trends;
 use trend::{FEWEST_INDEPENDENT, Trend};
 
 /// A trend over the loops, or a step within them, below this share of the mean is no reason to warn, however sure.
@@ -61,8 +65,8 @@ fn courses(series: &Series) -> BTreeMap<String, Course> {
 /// A course about which nothing can be said but its mean.
 fn unknown(mean: Metric, reason: &str) -> Course {
     let absent = || Metric::absent(reason);
-    let (n_eff, trend, low, high) = (absent(), absent(), absent(), absent());
-    Course { mean, n_eff, trend, low, high, settled: Settled::Undecided, changes: Vec::new() }
+    let (n_eff, trend, low, high, halves) = (absent(), absent(), absent(), absent(), absent());
+    Course { mean, n_eff, trend, low, high, settled: Settled::Undecided, halves, changes: Vec::new() }
 }
 
 fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
@@ -94,8 +98,20 @@ fn course(at: &[f64], values: &[f64], step_s: f64) -> Course {
         low,
         high,
         settled,
+        halves: Metric::from(halves(at, values) / level),
         changes,
     }
+}
+
+/// Twice the mean of the second half less that of the first: of a straight line the change from its start to its end.
+fn halves(at: &[f64], values: &[f64]) -> f64 {
+    let middle = (at[0] + at[at.len() - 1]) / 2.0;
+    let of = |is_in: fn(f64, f64) -> bool| {
+        let half: Vec<f64> =
+            at.iter().zip(values).filter(|(at, _)| is_in(**at, middle)).map(|(_, value)| *value).collect();
+        mean(&half).unwrap_or_default()
+    };
+    2.0 * (of(|at, middle| at > middle) - of(|at, middle| at < middle))
 }
 
 fn settled(trend: f64, interval: Option<(f64, f64)>) -> Settled {

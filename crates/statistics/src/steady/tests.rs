@@ -117,7 +117,7 @@ fn interval(start_s: f64, seconds: f64, ops: u64, written: Metric) -> Interval {
 }
 
 /// Seconds from 100 s on, with these operations and KB written.
-fn seconds(n: usize, ops: impl Fn(usize) -> f64, kb: impl Fn(usize) -> f64) -> Vec<Interval> {
+pub fn seconds(n: usize, ops: impl Fn(usize) -> f64, kb: impl Fn(usize) -> f64) -> Vec<Interval> {
     let second = |second: usize| {
         let written = Metric::Value(kb(second) * 1024.0);
         interval(100.0 + second as f64, 1.0, ops(second) as u64, written)

@@ -1,0 +1,181 @@
+//! The change over the loops that repeats share: a finding of whole trials, as verdicts are.
+
+use std::collections::BTreeMap;
+
+use rumba_core::comparison::{Row, Steadiness};
+use rumba_core::course::{SharedTrend, Trends};
+use rumba_core::metric::Metric;
+
+use super::{mean, settled};
+
+/// Student's t of a two-sided interval of 95%, by degrees of freedom from 2 to 10.
+const STUDENT: [f64; 9] = [4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281];
+/// The fewest repeats: with two the interval is six times as wide as with four.
+const FEWEST: usize = 3;
+
+/// Of each row that has repeats, what they share.
+pub fn trends(rows: &[Row], steadiness: &[Steadiness]) -> Vec<Trends> {
+    let of_row = |row: &Row| {
+        let run = row.run.as_ref().filter(|run| run.trials.len() > 1)?;
+        let repeats: Vec<&Steadiness> =
+            steadiness.iter().filter(|found| run.trials.contains(&found.name.trial)).collect();
+        let names = repeats.first()?.courses.keys();
+        let metrics: BTreeMap<String, SharedTrend> =
+            names.map(|name| (name.clone(), of_metric(name, &repeats))).collect();
+        Some(Trends { engine: row.engine.clone(), clients: row.clients, metrics })
+    };
+    rows.iter().filter_map(of_row).collect()
+}
+
+fn of_metric(name: &str, repeats: &[&Steadiness]) -> SharedTrend {
+    let trend = |found: &&Steadiness| Some((found.name.trial, found.courses.get(name)?.halves.value()?));
+    let (trials, trends): (Vec<u32>, Vec<f64>) = repeats.iter().filter_map(trend).unzip();
+    let interval = interval(&trends);
+    let bound = |pick: fn((f64, f64)) -> f64| match interval {
+        Some(interval) => Metric::from(pick(interval)),
+        None => Metric::absent(format!("{} repeats have a trend: it takes {FEWEST}", trends.len())),
+    };
+    let shared = mean(&trends);
+    SharedTrend {
+        trials,
+        trend: shared.map_or_else(|| Metric::absent("no repeat has a trend"), Metric::from),
+        low: bound(|(low, _)| low),
+        high: bound(|(_, high)| high),
+        settled: settled(shared.unwrap_or_default(), interval),
+    }
+}
+
+/// The 95% interval of the mean of changes, one of each repeat; `None` of too few.
+///
+/// Repeats start from copies of one state, each in a process of its own, so that their changes are independent draws,
+/// however much the seconds within each depend on each other, and whatever shape they have in common: a compaction that
+/// comes in all of them at the same time is in all of their changes alike. So Student's t holds where the test of a
+/// single trial has to estimate its noise from a few slow waves. The change is that of the halves and not of a straight
+/// line: through two compactions, one before the middle and one at the end, the line rises though less was written in
+/// the second half than in the first.
+pub fn interval(trends: &[f64]) -> Option<(f64, f64)> {
+    let shared = mean(trends).filter(|_| trends.len() >= FEWEST)?;
+    let freedom = trends.len() - 1;
+    let square: f64 = trends.iter().map(|trend| (trend - shared).powi(2)).sum();
+    let margin = student(freedom) * (square / (freedom * trends.len()) as f64).sqrt();
+    Some((shared - margin, shared + margin))
+}
+
+/// Beyond the table by the expansion in 1 / freedom (Abramowitz and Stegun, 26.7.5), good to four digits there.
+fn student(freedom: usize) -> f64 {
+    if let Some(known) = freedom.checked_sub(2).and_then(|index| STUDENT.get(index)) {
+        return *known;
+    }
+    let (z, n) = (1.959_964_f64, freedom as f64);
+    let first = (z.powi(3) + z) / 4.0;
+    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
+    z + first / n + second / n.powi(2) + third / n.powi(3)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::course::Settled;
+
+    use super::*;
+    use crate::steady::simulated::Noise;
+    use crate::steady::{LEAST, halves};
+    use crate::testing::{record, results};
+
+    /// Draws per cell: a rate of 5% has a standard error of 0.3%.
+    const DRAWS: u32 = 5000;
+    /// Seconds of a repeat's loops.
+    const SECONDS: usize = 40;
+
+    /// What a host and an engine do to the seconds of a repeat beside their noise, by the share of the loops gone by.
+    type Shape = fn(f64) -> f64;
+
+    /// The change of a repeat with this noise around its mean of 1.
+    fn drawn(noise: &mut Noise, deviation: f64, shape: impl Fn(f64) -> f64) -> f64 {
+        let at: Vec<f64> = (0..SECONDS).map(|second| second as f64 + 0.5).collect();
+        let noise = noise.draw(SECONDS);
+        let value = |(at, noise): (&f64, f64)| 1.0 + shape(at / SECONDS as f64) + deviation * noise;
+        let values: Vec<f64> = at.iter().zip(noise).map(value).collect();
+        halves(&at, &values) / mean(&values).unwrap()
+    }
+
+    /// How often the interval of so many repeats has something.
+    fn share(repeats: usize, phi: f64, shape: impl Fn(f64) -> f64, found: impl Fn((f64, f64)) -> bool) -> f64 {
+        let mut noise = Noise::new(repeats as u64, phi);
+        let hits = (0..DRAWS).filter(|_| {
+            let trends: Vec<f64> = (0..repeats).map(|_| drawn(&mut noise, 0.05, &shape)).collect();
+            found(interval(&trends).unwrap())
+        });
+        f64::from(hits.count() as u32) / f64::from(DRAWS)
+    }
+
+    #[test]
+    fn repeats_without_a_trend_have_a_sure_one_in_5_percent_of_rows() {
+        // A level, and a stall that comes in every repeat in the middle of its loops.
+        let shapes: [(&str, Shape); 2] =
+            [("a level", |_| 0.0), ("a stall", |at| if (0.4..0.6).contains(&at) { -0.8 } else { 0.0 })];
+        for (name, shape) in shapes {
+            for repeats in [3, 4, 8, 12] {
+                for phi in [0.0, 0.5, 0.95] {
+                    let sure = share(repeats, phi, shape, |(low, high)| low > 0.0 || high < 0.0);
+                    println!("{repeats:2} repeats, {name}, autocorrelation {phi:.2}: sure of a trend {sure:.3}");
+                    assert!((sure - 0.05).abs() < 0.011, "{repeats} repeats, {name}, φ {phi}: {sure}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_trend_at_the_bound_is_called_steady_in_at_most_2_and_a_half_percent_of_rows() {
+        for repeats in [3, 4, 8] {
+            for phi in [0.0, 0.5, 0.95] {
+                let is_steady = |(low, high)| settled((low + high) / 2.0, Some((low, high))) == Settled::Steady;
+                let wrong = share(repeats, phi, |at| LEAST * (at - 0.5), is_steady);
+                let right = share(repeats, phi, |_| 0.0, is_steady);
+                println!("{repeats} repeats, autocorrelation {phi:.2}: steady {wrong:.3} of 10%, {right:.3} of none");
+                assert!(wrong < 0.032, "{repeats} repeats, φ {phi}: {wrong}");
+            }
+        }
+        let steady = share(4, 0.0, |_| 0.0, |(low, high)| low >= -LEAST && high <= LEAST);
+        assert!(steady > 0.9, "what is steady is called so: {steady}");
+    }
+
+    #[test]
+    fn quantiles_beyond_the_table_go_on_from_it() {
+        assert!((student(10) - 2.2281).abs() < 1e-4 && (student(11) - 2.2010).abs() < 5e-4, "{}", student(11));
+        assert!((student(30) - 2.0423).abs() < 1e-4 && (student(1000) - 1.9623).abs() < 1e-4, "{}", student(30));
+    }
+
+    /// A row of so many repeats of an engine, each with this trend.
+    fn row_of(trends: &[f64]) -> Vec<Trends> {
+        let records = (1..=trends.len()).map(|repeat| record("a", 8, repeat as u32));
+        let mut found = results(records.collect());
+        for (trial, trend) in found.trials.iter_mut().zip(trends) {
+            let ops = |second: usize| 1000.0 * (1.0 + trend * (second as f64 / 39.0 - 0.5));
+            trial.intervals = crate::steady::tests::seconds(40, ops, |_| 5000.0);
+        }
+        crate::summarise(&found).trends
+    }
+
+    #[test]
+    fn a_summary_tells_of_each_row_what_its_repeats_share() {
+        let steady = row_of(&[0.02, -0.03, 0.01, -0.01]);
+        assert_eq!((steady.len(), steady[0].engine.as_str(), steady[0].clients), (1, "a", 8));
+        let throughput = &steady[0].metrics["ops_per_s"];
+        assert_eq!((throughput.settled, throughput.trials.as_slice()), (Settled::Steady, [1, 2, 3, 4].as_slice()));
+        assert!((throughput.trend.value().unwrap() + 0.0025).abs() < 0.002, "{:?}", throughput.trend);
+        // Each of these is undecided by itself or says the contrary of another.
+        assert_eq!(row_of(&[0.3, -0.3, 0.2, -0.2])[0].metrics["ops_per_s"].settled, Settled::Undecided);
+        assert_eq!(row_of(&[-0.21, -0.2, -0.25, -0.22])[0].metrics["ops_per_s"].settled, Settled::Falling);
+    }
+
+    #[test]
+    fn two_repeats_have_no_interval_and_one_shares_nothing() {
+        let two = row_of(&[0.01, 0.02]);
+        let throughput = &two[0].metrics["ops_per_s"];
+        assert_eq!(throughput.low.reason(), Some("2 repeats have a trend: it takes 3"));
+        assert!(throughput.trend.value().is_some() && throughput.settled == Settled::Undecided);
+        assert_eq!(row_of(&[0.01]), []);
+    }
+}
