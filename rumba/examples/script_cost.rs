@@ -23,7 +23,11 @@ use rumba_workload_sysbench::random::{Shapes, Unique};
 use rumba_workload_sysbench::setup::{Events, OptionValue, Script, Setup};
 use rumba_workload_sysbench::{Interpreter, ScriptClient};
 
-struct Socket(String);
+struct Socket {
+    path: String,
+    /// What a connection begins with.
+    begins: Vec<String>,
+}
 
 impl Host for Socket {
     fn drivers(&self) -> &[DriverInfo] {
@@ -36,13 +40,14 @@ impl Host for Socket {
 
     fn connect(&self, _driver: usize, _client: u32) -> Result<Box<dyn SqlSession>, EngineError> {
         let target = Target {
-            address: Address::Socket(self.0.clone().into()),
+            address: Address::Socket(self.path.clone().into()),
             user: "root".into(),
             password: Secret::default(),
             database: None,
             tls: Tls::Off,
         };
-        Ok(Box::new(WireSession::connect(&target, &SessionOptions::default())?))
+        let options = SessionOptions { setup: self.begins.clone(), ..SessionOptions::default() };
+        Ok(Box::new(WireSession::connect(&target, &options)?))
     }
 
     fn remedy(&self, _driver: usize, _error: &EngineError) -> Remedy {
@@ -110,30 +115,63 @@ fn value(kind: Kind, default: Option<String>) -> OptionValue {
     }
 }
 
+/// What is asked of a script.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Where the server listens.
+    pub socket: &'a str,
+    /// What every connection begins with.
+    pub begins: &'a [&'a str],
+    /// Its name.
+    pub script: &'a str,
+    /// `run`, `prepare`.
+    pub command: &'a str,
+    /// Options that are not as they are by default.
+    pub options: &'a [(&'a str, f64)],
+}
+
+impl Asked<'_> {
+    /// The run of a script that is bundled.
+    pub fn run<'a>(socket: &'a str, script: &'a str) -> Asked<'a> {
+        Asked { socket, begins: &[], script, command: "run", options: &[] }
+    }
+
+    /// It, with the script's own options.
+    pub fn setup(&self) -> Result<Arc<Setup>, String> {
+        let setup = |options| {
+            let begins = self.begins.iter().map(|&sql| sql.to_owned()).collect();
+            Arc::new(Setup {
+                script: Script::Named(self.script.to_owned()),
+                options,
+                argv: vec!["sysbench".to_owned()],
+                command: Some(self.command.to_owned()),
+                version: "1.1.0".to_owned(),
+                luajit_command: None,
+                is_quiet: true,
+                host: Arc::new(Socket { path: self.socket.to_owned(), begins }),
+                seed: 1,
+                shapes: Shapes::default(),
+                unique: Unique::new(1),
+                events: Events::at_most(0),
+            })
+        };
+        // Its own options with their defaults.
+        let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
+        let declared = loaded.declared().map_err(|error| error.to_string())?;
+        let own = declared.into_iter().map(|option| (option.name, value(option.kind, option.default)));
+        let asked = [("threads", 1.0)].into_iter().chain(self.options.iter().copied());
+        let asked = asked.map(|(name, number)| (name.to_owned(), OptionValue::Number(number)));
+        Ok(setup(own.chain(asked).collect()))
+    }
+
+    /// A client of it, its `thread_init` done.
+    pub fn client(&self) -> Result<ScriptClient, String> {
+        ScriptClient::new(&self.setup()?, 0, Arc::default()).map_err(|error| error.to_string())
+    }
+}
+
 /// Runs so many events.
 pub fn run(socket: &str, left: u64, script: &str) -> Result<(), String> {
-    let setup = |options| {
-        Arc::new(Setup {
-            script: Script::Named(script.to_owned()),
-            options,
-            argv: vec!["sysbench".to_owned()],
-            command: Some("run".to_owned()),
-            version: "1.1.0".to_owned(),
-            luajit_command: None,
-            is_quiet: false,
-            host: Arc::new(Socket(socket.to_owned())),
-            seed: 1,
-            shapes: Shapes::default(),
-            unique: Unique::new(1),
-            events: Events::at_most(0),
-        })
-    };
-    // Its own options with their defaults.
-    let loaded = Interpreter::new(&setup(Vec::new()), 0, Arc::default()).map_err(|error| error.to_string())?;
-    let declared = loaded.declared().map_err(|error| error.to_string())?;
-    let own = declared.into_iter().map(|option| (option.name, value(option.kind, option.default)));
-    let setup = setup(own.chain([("threads".to_owned(), OptionValue::Number(1.0))]).collect());
-    let mut client = ScriptClient::new(&setup, 0, Arc::default()).map_err(|error| error.to_string())?;
     let mut pace = Counted { pace: ClientPace::alone(Arc::new(Cells::new(1))), left };
-    block_on(client.run(&mut pace)).map_err(|error| error.to_string())
+    block_on(Asked::run(socket, script).client()?.run(&mut pace)).map_err(|error| error.to_string())
 }

@@ -102,11 +102,14 @@ impl Server {
     pub fn mariadb(bench: &Bench, cores: &Cores) -> Result<Self, Failure> {
         let settings = ["--skip-networking", "--innodb-buffer-pool-size=256M", "--innodb-flush-log-at-trx-commit=0"];
         let server = Self::mariadb_with(bench, cores, &settings)?;
-        server.await_mariadb("CREATE DATABASE sbtest")?;
-        let mut command = Command::new("sysbench");
-        command.args(["oltp_point_select", "--table-size=100000"]).args(at(&server.socket, DATABASE)).arg("prepare");
-        run(&mut command)?;
+        server.fill_mariadb(DATABASE)?;
         Ok(server)
+    }
+
+    /// A database of MariaDB's with the same table, whoever is to use it.
+    pub fn fill_mariadb(&self, database: &str) -> Result<(), Failure> {
+        self.await_mariadb(&format!("CREATE DATABASE {database}"))?;
+        run(Command::new(SYSBENCH).arg("oltp_read_write").args(TABLE).args(at(&self.socket, database)).arg("prepare"))
     }
 
     /// MariaDB without a database, on its way up.
@@ -182,10 +185,18 @@ pub const DATABASE: &str = "sbtest";
 /// The peer.
 pub const SYSBENCH: &str = "sysbench";
 
+/// The table and what is drawn of it, as sysbench is told to fill it and to run. Its rows are drawn too: by default most
+/// of them have their `k` in a hundredth of the range, and a list of `k` then finds no row or a hundred.
+pub const TABLE: [&str; 2] = ["--table-size=100000", "--rand-type=uniform"];
+
+/// A test of that table at a place, as sysbench is told.
+pub fn words(test: &str, place: &[String]) -> Vec<String> {
+    [test].into_iter().chain(TABLE).map(str::to_owned).chain(place.iter().cloned()).collect()
+}
+
 /// Prepared point selects over MySQL's protocol, as sysbench is told.
 pub fn point_selects(server: &Server) -> Vec<String> {
-    let test = ["oltp_point_select", "--table-size=100000", "--rand-type=uniform"].map(str::to_owned);
-    test.into_iter().chain(at(&server.socket, DATABASE)).collect()
+    words("oltp_point_select", &at(&server.socket, DATABASE))
 }
 
 impl Sysbench {

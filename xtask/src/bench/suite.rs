@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rumba_testkit::postgresql::{PROGRAMS, PostgreSql, SUPERUSER};
 
 use super::measure::{Bench, Spread};
-use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Whose, Window, at, cpu_us, run};
+use super::servers::{Cores, DATABASE, SYSBENCH, Server, Sysbench, Whose, Window, at, cpu_us, run, words};
 use super::{Failure, Line};
 
 const REPEATS: usize = 3;
@@ -45,11 +45,6 @@ fn command(program: &[&OsStr]) -> Command {
     let mut command = Command::new(program[0]);
     command.args(&program[1..]);
     command
-}
-
-fn words(test: &str, place: &[String]) -> Vec<String> {
-    let given = [test, "--table-size=100000", "--rand-type=uniform"];
-    given.into_iter().map(str::to_owned).chain(place.iter().cloned()).collect()
 }
 
 /// An event that does nothing: what is left is the loop around it.
@@ -100,7 +95,9 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
     let rumba = bench.rumba();
     let programs = Programs::of(&rumba);
     let rows = f64::from(TABLES * ROWS);
-    let given = [format!("--tables={TABLES}"), format!("--table-size={ROWS}"), format!("--threads={threads}")];
+    // The default of one is not the other's, and an index on numbers most of which are alike is built otherwise.
+    let drawn = "--rand-type=uniform".to_owned();
+    let given = [format!("--tables={TABLES}"), format!("--table-size={ROWS}"), drawn, format!("--threads={threads}")];
     // Rows per second, and the client's CPU per row.
     let fill = |program: &[&OsStr]| -> Result<Window, Failure> {
         let ask = |word: &str| {
@@ -151,11 +148,8 @@ fn prepare_with(bench: &Bench, server: &Server, threads: u32, least: f64) -> Res
 /// Every bundled test over MariaDB, nothing pinned: what a user sees.
 pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let server = Server::mariadb(bench, &Cores::FREE)?;
-    let mut make = Command::new("mariadb");
-    make.args(["--no-defaults", "--user=root", "-e", "CREATE DATABASE peer", "--socket"]).arg(&server.socket);
-    run(&mut make)?;
+    server.fill_mariadb("peer")?;
     let words_of = |test: &str| [DATABASE, "peer"].map(|database| words(test, &at(&server.socket, database)));
-    run(command(&[SYSBENCH.as_ref()]).args(&words_of("oltp_read_write")[1]).arg("prepare"))?;
     let mut lines = Vec::new();
     for clients in [8, 64] {
         for test in TESTS {

@@ -118,3 +118,8 @@ impl ParamLayout {
 pub fn is_bytea(oid: u32) -> bool {
     oid == BYTEA
 }
+
+/// Whether values of a type are exact numbers of any length.
+pub fn is_numeric(oid: u32) -> bool {
+    oid == NUMERIC
+}

@@ -25,15 +25,38 @@ const TRAILER: [u8; 2] = [0xff, 0xff];
 /// How rows of one table are loaded.
 #[derive(Debug)]
 pub(super) struct Rows {
+    /// The statement in the text format, which takes any value.
     sql: String,
+    /// The same in the binary format, if each column has a plain form there.
+    binary: Option<String>,
     columns: Vec<CopyColumn>,
-    binary: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct CopyColumn {
-    layout: ParamLayout,
+    layout: CopyLayout,
     bytea: bool,
+}
+
+/// How a column's values go in the binary format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CopyLayout {
+    /// As a parameter does.
+    Param(ParamLayout),
+    /// Whole numbers as `numeric`; the server takes them with half the work that their digits as text are.
+    Numeric,
+    /// Not at all.
+    None,
+}
+
+impl CopyLayout {
+    fn of(oid: u32) -> Self {
+        match ParamLayout::of(oid) {
+            ParamLayout::Text if types::is_numeric(oid) => CopyLayout::Numeric,
+            ParamLayout::Text => CopyLayout::None,
+            layout => CopyLayout::Param(layout),
+        }
+    }
 }
 
 impl Rows {
@@ -49,11 +72,11 @@ impl Rows {
         let columns: Vec<CopyColumn> = described
             .columns
             .into_iter()
-            .map(|oid| CopyColumn { layout: ParamLayout::of(oid), bytea: types::is_bytea(oid) })
+            .map(|oid| CopyColumn { layout: CopyLayout::of(oid), bytea: types::is_bytea(oid) })
             .collect();
-        let binary = columns.iter().all(|column| column.layout != ParamLayout::Text);
-        let format = if binary { "binary" } else { "text" };
-        Ok(Self { sql: format!("COPY {table} ({names}) FROM STDIN (FORMAT {format})"), columns, binary })
+        let is_plain = columns.iter().all(|column| column.layout != CopyLayout::None);
+        let sql = |format| format!("COPY {table} ({names}) FROM STDIN (FORMAT {format})");
+        Ok(Self { sql: sql("text"), binary: is_plain.then(|| sql("binary")), columns })
     }
 
     pub(super) fn sql(&self) -> &str {
@@ -69,12 +92,18 @@ impl Rows {
             return Ok(false);
         }
         let start = out.len();
-        put_query(out, self.sql.as_bytes());
-        let written = if self.binary { self.write_binary(out, values) } else { self.write_text(out, values) };
-        if let Err(column) = written {
-            out.truncate(start);
-            let problem = format!("a value of column {} is not of its type, in: {}", column + 1, self.sql);
-            return Err(call_failed("submit_rows", &problem));
+        match self.binary.as_ref().map(|sql| self.write_binary(out, sql, values)) {
+            Some(Ok(())) => {}
+            Some(Err(column)) if self.columns[column].layout != CopyLayout::Numeric => {
+                out.truncate(start);
+                let problem = format!("a value of column {} is not of its type, in: {}", column + 1, self.sql);
+                return Err(call_failed("submit_rows", &problem));
+            }
+            // Digits and fractions go as text.
+            Some(Err(_)) | None => {
+                out.truncate(start);
+                self.write_text(out, values);
+            }
         }
         let done = frame::start(out, b'c');
         frame::finish(out, done);
@@ -82,7 +111,8 @@ impl Rows {
     }
 
     /// Appends rows in the binary format; on failure, which column has a value that its type does not.
-    fn write_binary(&self, out: &mut Vec<u8>, values: &[Param<'_>]) -> Result<(), usize> {
+    fn write_binary(&self, out: &mut Vec<u8>, sql: &str, values: &[Param<'_>]) -> Result<(), usize> {
+        put_query(out, sql.as_bytes());
         let mut at = frame::start(out, b'd');
         out.extend_from_slice(SIGNATURE);
         let count = (self.columns.len() as u16).to_be_bytes();
@@ -102,7 +132,8 @@ impl Rows {
     }
 
     /// Appends rows as text, which takes any value.
-    fn write_text(&self, out: &mut Vec<u8>, values: &[Param<'_>]) -> Result<(), usize> {
+    fn write_text(&self, out: &mut Vec<u8>, values: &[Param<'_>]) {
+        put_query(out, self.sql.as_bytes());
         let mut at = frame::start(out, b'd');
         for row in values.chunks_exact(self.columns.len()) {
             if out.len() - at > CHUNK {
@@ -118,22 +149,47 @@ impl Rows {
             out.push(b'\n');
         }
         frame::finish(out, at);
-        Ok(())
     }
 }
 
 /// Appends a value as its type has it; `None` if it is of another.
 #[inline]
-fn put_binary(out: &mut Vec<u8>, value: &Param<'_>, layout: ParamLayout) -> Option<()> {
+fn put_binary(out: &mut Vec<u8>, value: &Param<'_>, layout: CopyLayout) -> Option<()> {
+    use ParamLayout::{Bytes, Int};
     match (value, layout) {
         (Param::Null, _) => out.extend_from_slice(&u32::MAX.to_be_bytes()),
-        (Param::Int(value), ParamLayout::Int(8)) => frame::put_value(out, &value.to_be_bytes()),
-        (Param::Int(value), ParamLayout::Int(4)) => frame::put_value(out, &i32::try_from(*value).ok()?.to_be_bytes()),
-        (Param::Int(value), ParamLayout::Int(_)) => frame::put_value(out, &i16::try_from(*value).ok()?.to_be_bytes()),
-        (Param::Text(bytes) | Param::Bytes(bytes), ParamLayout::Bytes) => frame::put_value(out, bytes),
+        (Param::Int(value), CopyLayout::Numeric) => put_numeric(out, *value < 0, value.unsigned_abs()),
+        (Param::Unsigned(value), CopyLayout::Numeric) => put_numeric(out, false, *value),
+        (Param::Int(value), CopyLayout::Param(Int(8))) => frame::put_value(out, &value.to_be_bytes()),
+        (Param::Int(value), CopyLayout::Param(Int(4))) => {
+            frame::put_value(out, &i32::try_from(*value).ok()?.to_be_bytes());
+        }
+        (Param::Int(value), CopyLayout::Param(Int(_))) => {
+            frame::put_value(out, &i16::try_from(*value).ok()?.to_be_bytes());
+        }
+        (Param::Text(bytes) | Param::Bytes(bytes), CopyLayout::Param(Bytes)) => frame::put_value(out, bytes),
         _ => return None,
     }
     Some(())
+}
+
+/// Appends a whole number as `numeric` is sent: how many digits to the base of 10,000 it has, the power of the first, the
+/// sign, how many decimal digits are behind the point, and the digits.
+fn put_numeric(out: &mut Vec<u8>, is_negative: bool, size: u64) {
+    // 2^64 has five digits.
+    const MOST: u32 = 5;
+    let (mut digits, mut count, mut left) = (0, 0_u32, size);
+    while left > 0 {
+        digits |= u128::from(left % 10_000) << (16 * count);
+        left /= 10_000;
+        count += 1;
+    }
+    let head = [8 + 2 * count, (count << 16) | count.saturating_sub(1), if is_negative { 0x4000_0000 } else { 0 }];
+    out.extend_from_slice(head.map(u32::to_be_bytes).as_flattened());
+    // As many as there may be, and without those that are not: no length is looked at.
+    digits <<= 16 * (MOST - count);
+    out.extend_from_slice(&digits.to_be_bytes()[16 - 2 * MOST as usize..]);
+    out.truncate(out.len() - 2 * (MOST - count) as usize);
 }
 
 fn put_text(out: &mut Vec<u8>, value: &Param<'_>, bytea: bool) {
@@ -144,17 +200,80 @@ fn put_text(out: &mut Vec<u8>, value: &Param<'_>, bytea: bool) {
             out.push(b'\\');
             put_hex(out, bytes);
         }
-        Param::Text(bytes) | Param::Bytes(bytes) => {
-            for &byte in *bytes {
-                match byte {
-                    b'\\' => out.extend_from_slice(b"\\\\"),
-                    b'\t' => out.extend_from_slice(b"\\t"),
-                    b'\n' => out.extend_from_slice(b"\\n"),
-                    b'\r' => out.extend_from_slice(b"\\r"),
-                    _ => out.push(byte),
+        Param::Text(bytes) | Param::Bytes(bytes) => put_escaped(out, bytes),
+        number => number.write_text(out),
+    }
+}
+
+/// Appends characters as COPY has them in text: what would end a value or a row is written as a backslash and a letter.
+fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    let (mut start, mut at) = (0, suspect_from(bytes, 0));
+    while let Some(&byte) = bytes.get(at) {
+        let letter = match byte {
+            b'\\' => Some(b'\\'),
+            b'\t' => Some(b't'),
+            b'\n' => Some(b'n'),
+            b'\r' => Some(b'r'),
+            _ => None,
+        };
+        if let Some(letter) = letter {
+            out.extend_from_slice(&bytes[start..at]);
+            out.extend_from_slice(&[b'\\', letter]);
+            start = at + 1;
+        }
+        at = suspect_from(bytes, at + 1);
+    }
+    out.extend_from_slice(&bytes[start..]);
+}
+
+/// Where from `at` on the first backslash or control character lies; the end where there is none. Most rows have none, and
+/// eight bytes are looked at in the time of one.
+fn suspect_from(bytes: &[u8], mut at: usize) -> usize {
+    const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
+    const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHEST: u64 = u64::from_ne_bytes([0x80; 8]);
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*eight);
+        let other = word ^ BACKSLASHES;
+        // A byte that borrows has its highest bit set, and so may those above it: the lowest is the one that counts.
+        let found = (word.wrapping_sub(SPACES) & !word | other.wrapping_sub(ONES) & !other) & HIGHEST;
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|&byte| byte < b' ' || byte == b'\\').unwrap_or(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_a_value_is_escaped_wherever_it_lies() {
+        // All bytes at all places of a word, beside what is nearly one that counts.
+        for length in [1, 7, 8, 9, 20] {
+            for place in 0..length {
+                for byte in 0..=u8::MAX {
+                    let mut bytes = vec![b"\x20[]\x7f\x80\xa0\xdc"[place % 7]; length];
+                    bytes[place] = byte;
+                    let mut out = Vec::new();
+                    put_escaped(&mut out, &bytes);
+                    let escaped: &[u8] = match byte {
+                        b'\\' => b"\\\\",
+                        b'\t' => b"\\t",
+                        b'\n' => b"\\n",
+                        b'\r' => b"\\r",
+                        other => &[other],
+                    };
+                    assert_eq!(out, [&bytes[..place], escaped, &bytes[place + 1..]].concat(), "{byte} at {place}");
                 }
             }
         }
-        number => number.write_text(out),
+        let mut out = Vec::new();
+        put_escaped(&mut out, b"\\\\\t\x01a\n\\01234567\\");
+        assert_eq!(out, b"\\\\\\\\\\t\x01a\\n\\\\01234567\\\\");
     }
 }

@@ -2,6 +2,7 @@
 
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::sql::{Param, SqlSession};
+use rumba_core::value::Decimal;
 
 use crate::support::{answer, ask, ints, load, session, sessions, shared};
 use rumba_protocol_postgresql::SessionOptions;
@@ -11,8 +12,8 @@ use rumba_protocol_postgresql::SessionOptions;
 fn rows_arrive_as_they_were_given_in_either_format() {
     let server = shared();
     for mut session in sessions(&server) {
-        // The second has a type that only the text format brings.
-        for (table, amount) in [("plain", "integer"), ("exact", "numeric")] {
+        // The last has a type that only the text format brings.
+        for (table, amount) in [("plain", "integer"), ("exact", "numeric"), ("rough", "double precision")] {
             session
                 .run(&format!(
                     "CREATE TEMPORARY TABLE {table} (id bigint PRIMARY KEY, a {amount}, s smallint, b bytea, t text)"
@@ -42,6 +43,37 @@ fn rows_arrive_as_they_were_given_in_either_format() {
             assert_eq!(load(&mut session, rows, &[]).unwrap().affected, 0, "no rows are no statement");
         }
     }
+}
+
+#[test]
+#[needs(PostgreSql)]
+fn numbers_of_any_length_arrive_whatever_they_are_given_as() {
+    let server = shared();
+    let mut session = session(&server, &SessionOptions::default());
+    session.run("CREATE TEMPORARY TABLE numbers (id bigint PRIMARY KEY, n numeric)").unwrap();
+    let rows = session.prepare_rows("numbers", &["id", "n"]).unwrap();
+    let whole = [0, 1, -1, 9_999, 10_000, -10_001, 99_990_000, 100_000_000, 123_456_789, i64::MAX, i64::MIN];
+    let whole = whole.into_iter().map(|number| (Param::Int(number), number.to_string()));
+    // Those with the last are sent as text, all of them.
+    let [digits, cents] = [&b"0.00012345678901234567890"[..], b"-17.90"];
+    let batches = [
+        whole.chain([(Param::Unsigned(u64::MAX), u64::MAX.to_string()), (Param::Null, String::new())]).collect(),
+        vec![(Param::Int(7), "7".to_owned()), (Param::Decimal(Decimal::new(-1790, 2)), "-17.90".to_owned())],
+        vec![
+            (Param::Text(digits), String::from_utf8_lossy(digits).into_owned()),
+            (Param::Text(cents), "-17.90".into()),
+        ],
+    ];
+    let mut expected = Vec::new();
+    for batch in batches {
+        let first = expected.len() as i64;
+        let values: Vec<Param<'_>> =
+            batch.iter().zip(first..).flat_map(|((number, _), id)| [Param::Int(id), *number]).collect();
+        assert_eq!(load(&mut session, rows, &values).unwrap().affected, batch.len() as u64);
+        expected.extend(batch.into_iter().map(|(_, written)| vec![written.into_bytes()]));
+    }
+    let all = session.prepare("SELECT n FROM numbers ORDER BY id").unwrap();
+    assert_eq!(ask(&mut session, all, &[], 1).unwrap().1, expected);
 }
 
 #[test]
