@@ -127,6 +127,7 @@ web: setup-web ## Build the page from web/, compare it with the one in the binar
 	$(call program,examples/sample,-p rumba-report --example sample) $(PAGE) >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))ladder.html ladder >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))suite.html suite >/dev/null
+	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))proof.html proof >/dev/null
 	$(call program,examples/sample,-p rumba-report --example sample) $(dir $(PAGE))hour.html hour
 	$(if $(COMPILED),,cargo build -q -p rumba)
 	RUMBA_PAGE=$(PAGE) RUMBA_BIN=$(TARGET)/debug/rumba RUMBA_PAGE_TOLD=$(PAGE_TOLD) npm --prefix web test

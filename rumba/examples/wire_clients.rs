@@ -1,6 +1,6 @@
 //! Prepared point selects over the wire, as sysbench's `oltp_point_select` makes
-//! them, by rumba's sessions and drivers; prints what they cost. `make bench`
-//! runs it beside sysbench.
+//! them, or documents found by their ids, by rumba's sessions and drivers; prints
+//! what they cost. `make bench` runs it beside sysbench, pgbench and a driver.
 //!
 //! `wire_clients SOCKET [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [queries=N] [driver=auto] [loops=N] [rows=100000] [user=root] [database=sbtest]`
 //!
@@ -15,10 +15,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rumba_core::bson::{Document, DocumentBuf};
+use rumba_core::document::{Command, DocumentSession, Find};
 use rumba_core::engine::Place;
 use rumba_core::error::EngineError;
 use rumba_core::record::DriverKind;
-use rumba_core::sql::{Param, SqlSession, Statement};
+use rumba_core::sql::{Param, Row, SqlSession, Statement};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker, block_on};
 use rumba_lab::meter::CpuRoll;
 use rumba_lab::run::Driving;
@@ -26,6 +28,7 @@ use rumba_lab::run::cells::Cells;
 use rumba_lab::run::driver::{Made, Make, Plan, Running, Schedule};
 use rumba_lab::run::pace::ClientPace;
 use rumba_lab::run::stats::percentiles;
+use rumba_protocol_mongodb::MongoSession;
 use rumba_protocol_mysql::{Address, Secret, Target, Tls, WireSession};
 use rumba_protocol_postgresql::PgSession;
 
@@ -33,6 +36,7 @@ use rumba_protocol_postgresql::PgSession;
 enum Protocol {
     MySql,
     PostgreSql,
+    MongoDb,
 }
 
 /// Where clients connect to.
@@ -41,17 +45,14 @@ struct Server {
     target: Target,
 }
 
-/// One client: a session, its statement, and ids without end.
-struct PointSelect {
-    session: Box<dyn SqlSession>,
-    statement: Statement,
-    rows: u64,
-    random: u64,
-    left: u64,
+/// A session, and what it asks for.
+enum Asks {
+    Rows(Box<dyn SqlSession>, Statement),
+    Documents(Box<dyn DocumentSession>, DocumentBuf),
 }
 
-impl PointSelect {
-    fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
+impl Asks {
+    fn new(server: &Server) -> Result<Self, EngineError> {
         let (mut session, sql): (Box<dyn SqlSession>, _) = match server.protocol {
             Protocol::MySql => {
                 let session = WireSession::connect(&server.target, &rumba_protocol_mysql::SessionOptions::default())?;
@@ -61,9 +62,46 @@ impl PointSelect {
                 let options = rumba_protocol_postgresql::SessionOptions::default();
                 (Box::new(PgSession::connect(&server.target, &options)?), "SELECT c FROM sbtest1 WHERE id=$1")
             }
+            Protocol::MongoDb => {
+                let options = rumba_protocol_mongodb::SessionOptions::to("ycsb");
+                let session = MongoSession::connect(&server.target, &options)?;
+                return Ok(Asks::Documents(Box::new(session), DocumentBuf::default()));
+            }
         };
         let statement = session.prepare(sql)?;
-        Ok(Self { session, statement, rows, random: u64::from(at.client), left: queries })
+        Ok(Asks::Rows(session, statement))
+    }
+
+    /// How many rows or documents there are of an id, and bytes of them.
+    async fn ask(&mut self, id: i64) -> Result<(u64, usize), EngineError> {
+        let mut bytes = 0;
+        match self {
+            Asks::Rows(session, statement) => {
+                let visit = &mut |row: &dyn Row| bytes += row.bytes(0).len();
+                let answer = session.execute(*statement, &[Param::Int(id)], visit).await?;
+                Ok((answer.rows, bytes))
+            }
+            Asks::Documents(session, filter) => {
+                let find = Find { limit: 1, ..Find::by(filter.write(|of| of.int("_id", id))) };
+                let visit = &mut |document: Document<'_>| bytes += document.bytes().len();
+                let done = session.execute(Command::Find { of: "usertable", find }, visit).await?;
+                Ok((done.documents, bytes))
+            }
+        }
+    }
+}
+
+/// One client: what it asks, and ids without end.
+struct PointSelect {
+    asks: Asks,
+    rows: u64,
+    random: u64,
+    left: u64,
+}
+
+impl PointSelect {
+    fn new(server: &Server, rows: u64, queries: u64, at: ClientAddress) -> Result<Self, EngineError> {
+        Ok(Self { asks: Asks::new(server)?, rows, random: u64::from(at.client), left: queries })
     }
 
     /// SplitMix64: uniform, and next to nothing to compute.
@@ -85,13 +123,11 @@ impl Worker for PointSelect {
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
         let id = self.next_id();
-        let session = &mut *self.session;
-        let mut bytes = 0;
-        let answer = session.execute(self.statement, &[Param::Int(id)], &mut |row| bytes += row.bytes(0).len()).await?;
-        if answer.rows == 0 || bytes == 0 {
+        let (rows, bytes) = self.asks.ask(id).await?;
+        if rows == 0 || bytes == 0 {
             return Err(EngineError::failed("point select", format!("id {id} gave no row; are there so many rows?")));
         }
-        Ok(Op { rows: answer.rows, ..Op::default() })
+        Ok(Op { rows, ..Op::default() })
     }
 }
 
@@ -117,9 +153,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let asked = Asked(asked.collect::<Option<_>>().ok_or("arguments are written key=value")?);
     let clients = asked.number("clients", 64)?;
     let (warmup, seconds) = (asked.number("warmup", 5)?, asked.number("seconds", 5)?);
+    // A server of documents that nobody has given a user takes none.
+    let user = if asked.text("protocol", "mysql") == "mongodb" { "" } else { "root" };
     let target = Target {
         address: Address::Socket(socket.clone().into()),
-        user: asked.text("user", "root"),
+        user: asked.text("user", user),
         password: Secret::default(),
         database: Some(asked.text("database", "sbtest")),
         tls: Tls::Off,
@@ -127,7 +165,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let protocol = match asked.text("protocol", "mysql").as_str() {
         "mysql" => Protocol::MySql,
         "postgresql" => Protocol::PostgreSql,
-        other => return Err(format!("protocol={other}: mysql or postgresql").into()),
+        "mongodb" => Protocol::MongoDb,
+        other => return Err(format!("protocol={other}: mysql, postgresql or mongodb").into()),
     };
     let server = Server { protocol, target };
     let kind = match asked.text("driver", "auto").as_str() {

@@ -107,8 +107,10 @@ fn phase_line(phase: &PhaseRecord) -> String {
             format!("{kept} promises kept, {anomalies} with an anomaly, {broken} broken, in {took}")
         }
         (PhaseKind::Recovery, _) => match &phase.recovery {
-            Some(Recovery { acknowledged, lost, open_s, .. }) => {
-                format!("{lost} of {acknowledged} acknowledged transactions lost; opened again in {open_s:.2} s")
+            Some(Recovery { acknowledged, lost, open_s, damage, .. }) => {
+                let wrong = damage.len() + phase.checks.iter().filter(|check| check.wrong > 0).count();
+                let wrong = if wrong > 0 { format!(", {wrong} checks of the data do not hold") } else { String::new() };
+                format!("{lost} of {acknowledged} acknowledged transactions lost{wrong}; opened again in {open_s:.2} s")
             }
             None => format!("not looked through, after {took}"),
         },

@@ -5,6 +5,8 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
+#[path = "tpcc/bad_luck.rs"]
+mod bad_luck;
 mod common;
 #[path = "tpcc/planted.rs"]
 mod planted;
@@ -146,6 +148,42 @@ fn tpcc_runs_over_myrocks() {
 fn tpcc_runs_over_postgresql() {
     let not_kept = runs_over("postgresql", Some("postgresql@15"));
     assert_eq!(not_kept, ["i7 non-repeatable read", "i8 phantom", "i9 phantom"], "READ COMMITTED");
+}
+
+/// Each durability is an engine of its own, with what it lost. RocksDB without its log loses what it had not written to a
+/// table, space by space: neither that nor the damage is a fault of the trial, and both are told.
+#[test]
+fn what_is_lost_is_counted_for_each_durability() {
+    let place = Place::new();
+    let mut command =
+        place.rumba(&["run", "tpcc", "--engine", "rocksdb", "--out", "out", "--quiet", "--verify", "acid"]);
+    let small = ["warehouses=2", "customers=60", "items=500", "crash=700ms", "durability=sync,no-sync,none"];
+    for set in small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=300ms"]) {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let told = text(&place.rumba(&["report", "out"]).output().unwrap());
+    for durability in ["sync", "no-sync", "none"] {
+        let engine = format!("rocksdb.{durability}");
+        let trials = report["trials"].as_array().unwrap();
+        let trial = trials.iter().find(|trial| trial["engine"] == engine.as_str()).unwrap();
+        assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+        let recovery = &phase(trial, "recovery").unwrap()["recovery"];
+        let number = |name: &str| recovery[name].as_u64().unwrap();
+        let (acknowledged, lost) = (number("acknowledged"), number("lost"));
+        let damage = recovery["damage"].as_array().map_or(0, Vec::len);
+        let is_warned = trial["warnings"].to_string().contains("lost-commits");
+        assert!(acknowledged > 20, "{engine}: {recovery}");
+        assert_eq!(lost > 0, durability == "none", "{engine}: {recovery}");
+        assert_eq!(is_warned, lost > 0, "{engine}: {}", trial["warnings"]);
+        assert!(damage == 0 || durability == "none", "{engine}: {recovery}");
+        let row = told.lines().find(|line| line.ends_with(&engine) && line.contains("non-repeatable read")).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        let row = [durability, &acknowledged.to_string(), &lost.to_string(), &damage.to_string()];
+        assert!(cells.windows(row.len()).any(|cells| cells == row), "{row:?}: {told}");
+    }
 }
 
 /// A load of hours is not made for clients that its data is too small for.

@@ -10,13 +10,16 @@ mod common;
 use std::task::{Context, Poll};
 
 use common::{Place, phase, text};
+use rumba_core::bson::{Document, DocumentBuf, Documents, Writer};
 use rumba_core::check::Check;
+use rumba_core::document::{Command, DocumentSession, Find, Update};
 use rumba_core::engine::{Durability, Engine, EngineConfig, Instance, Session};
 use rumba_core::kv::{KvSession, Scan};
 use rumba_core::setting::{Settings, Value};
 use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Pace, block_on};
 use rumba_core::workload::{Bound, Workload};
 use rumba_engine_lmdb::Lmdb;
+use rumba_engine_mongodb::MongoEngine;
 use rumba_engine_sqlite::Sqlite;
 use rumba_workload_ycsb::Ycsb;
 
@@ -32,12 +35,16 @@ const PROFILES: [(&str, &[&str]); 6] = [
 
 /// Runs all core workloads, several clients each, over one load.
 fn runs(engine: &str, server: Option<&str>) {
+    runs_for("loop=500ms", engine, server);
+}
+
+fn runs_for(length: &str, engine: &str, server: Option<&str>) {
     let place = Place::new();
     let mut command = place.rumba(&["run", "ycsb", "--engine", engine, "--out", "out", "--quiet"]);
     for set in ["recordcount=3000", "profiles=\"a,b,c,d,e,f\"", "clients=4", "load_clients=2"] {
         command.args(["--set", set]);
     }
-    for set in ["warmup=100ms", "loops=1", "loop=500ms"] {
+    for set in ["warmup=100ms", "loops=1", length] {
         command.args(["--set", set]);
     }
     if let Some(server) = server {
@@ -115,6 +122,18 @@ fn the_core_workloads_run_over_postgresql() {
     runs("postgresql", Some("postgresql@15"));
 }
 
+#[test]
+#[needs(SecantusDb)]
+fn the_core_workloads_run_over_documents() {
+    // A Python program scans some forty times a second, of which one in twenty is an insert.
+    runs_for("loop=4s", "secantusdb", Some(&secantusdb()));
+}
+
+/// The program of the build's tools, wherever a test works.
+fn secantusdb() -> String {
+    rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string()
+}
+
 /// So many turns, as fast as possible.
 struct Turns(usize);
 
@@ -160,22 +179,30 @@ fn run(mut client: Box<dyn Client>, turns: usize) {
     block_on(client.run(&mut Turns(turns))).unwrap();
 }
 
+/// An engine in the process.
+fn embedded(engine: &dyn Engine) -> EngineConfig {
+    EngineConfig {
+        name: engine.info().name.to_owned(),
+        engine: engine.info().name.to_owned(),
+        cache: 4 << 20,
+        durability: Durability::None,
+        compression: None,
+        library: None,
+        server: None,
+        limits: Default::default(),
+        settings: Settings::default(),
+    }
+}
+
 impl Worked {
     fn new(engine: &dyn Engine, more: &[(&str, Value)]) -> Self {
+        Self::with(engine, &embedded(engine), more)
+    }
+
+    fn with(engine: &dyn Engine, config: &EngineConfig, more: &[(&str, Value)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bound = Ycsb.bind(&settings(more)).unwrap();
-        let config = EngineConfig {
-            name: engine.info().name.to_owned(),
-            engine: engine.info().name.to_owned(),
-            cache: 4 << 20,
-            durability: Durability::None,
-            compression: None,
-            library: None,
-            server: None,
-            limits: Default::default(),
-            settings: Settings::default(),
-        };
-        let instance = engine.open(dir.path(), &config, bound.schema(engine.info().family)).unwrap();
+        let instance = engine.open(dir.path(), config, bound.schema(engine.info().family)).unwrap();
         bound.create_schema(&mut instance.session().unwrap()).unwrap();
         run(bound.loader(0, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
         let worked = Self { bound, instance, _dir: dir };
@@ -218,6 +245,11 @@ impl Worked {
         let all = Scan { from: &[], to: &[0xff], limit: usize::MAX };
         self.keys().scan(0, all, &mut |key, value| records.push((key.to_vec(), value.to_vec()))).unwrap();
         records
+    }
+
+    fn documents(&self) -> Box<dyn DocumentSession> {
+        let Session::Document(session) = self.instance.session().unwrap() else { panic!("SecantusDB has documents") };
+        session
     }
 
     fn put(&self, key: &[u8], value: &[u8]) {
@@ -351,4 +383,42 @@ fn each_kind_of_damage_is_found_over_sql() {
     damage(&format!("UPDATE usertable SET FIELD3 = FIELD3 || 'x' WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
     damage(&format!("UPDATE usertable SET FIELD3 = NULL WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 1)]);
     damage(&format!("UPDATE usertable SET YCSB_KEY = 'user1' WHERE YCSB_KEY = {FIRST}"), &[(VALUES, 10)]);
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn each_kind_of_damage_is_found_over_documents() {
+    let engine = MongoEngine::SECANTUSDB;
+    let own = EngineConfig { cache: 64 << 20, durability: Durability::NoSync, ..embedded(&engine) };
+    let worked = Worked::with(&engine, &EngineConfig { server: Some(secantusdb()), ..own }, &[]);
+    assert_eq!(worked.broken(), []);
+    // What is there, in the order of the keys.
+    let (mut all, order) = (Documents::default(), DocumentBuf::of(|of| of.small("_id", 1)));
+    let find = Find { sort: order.get(), ..Find::by(Document::EMPTY) };
+    let visit = &mut |document: Document<'_>| all.embed(document);
+    block_on(worked.documents().execute(Command::Find { of: "usertable", find }, visit)).unwrap();
+    let first = all.iter().next().unwrap();
+    let id = first.get("_id").unwrap().unwrap();
+    let filter = DocumentBuf::of(|of| of.value("_id", id));
+    let change = |command: Command<'_>| block_on(worked.documents().execute(command, &mut |_| {})).unwrap().matched;
+    let remove = || change(Command::Delete { from: "usertable", filter: filter.get(), all: false });
+    let damage = |values: &dyn Fn(&mut Writer<'_>), expected: &[(usize, u64)]| {
+        let update = DocumentBuf::of(values);
+        let update = Update { filter: filter.get(), update: update.get(), upsert: false };
+        assert_eq!(change(Command::Update { of: "usertable", update }), 1);
+        assert_eq!(worked.broken(), expected);
+        // And undone again.
+        let mut whole = Documents::default();
+        whole.embed(first);
+        assert_eq!((remove(), change(Command::Insert { into: "usertable", documents: &whole })), (1, 1));
+        assert_eq!(worked.broken(), []);
+    };
+    let other = first.get("field4").unwrap().unwrap();
+    damage(&|of| of.document("$set", |of| of.value("field3", other)), &[(VALUES, 1)]);
+    damage(&|of| of.document("$set", |of| of.text("field3", "what nobody wrote")), &[(VALUES, 1)]);
+    damage(&|of| of.document("$set", |of| of.int("field3", 7)), &[(KEYS, 1)]);
+    damage(&|of| of.document("$unset", |of| of.text("field9", "")), &[(KEYS, 1)]);
+    damage(&|of| of.document("$set", |of| of.binary("field10", b"one more")), &[(KEYS, 1)]);
+    assert_eq!(remove(), 1);
+    assert_eq!(worked.broken(), [(COUNT, 1)]);
 }

@@ -146,7 +146,7 @@ export interface Phase {
   debt_end: Gauge[];
   checks: { name: string; examined: number; wrong: number; examples: string[] }[];
   promises?: Kept[];
-  recovery?: { acknowledged: number; lost: number; open_s: number };
+  recovery?: { acknowledged: number; lost: number; damage?: string[]; open_s: number };
 }
 
 export interface Series {

@@ -11,7 +11,7 @@ import { current } from "./state";
 const OUTCOMES: Kept["outcome"][] = ["broken", "anomaly", "kept"];
 
 const promisesOf = (trial: Trial) => trial.phases.flatMap(({ promises }) => promises ?? []);
-const recoveriesOf = (trials: Trial[]) => trials.flatMap(({ phases }) => phases.flatMap(({ recovery }) => recovery ?? []));
+const recoveriesOf = (trials: Trial[]) => trials.flatMap(({ phases }) => phases.flatMap(({ recovery, checks }) => (recovery ? [{ ...recovery, checks }] : [])));
 
 function worst(trials: Trial[], short: string): Kept | undefined {
   const found = trials.flatMap(promisesOf).filter((promise) => promise.short === short);
@@ -22,6 +22,30 @@ function cell(promise: Kept | undefined): HTMLElement {
   if (!promise) return h("td", {}, "–");
   const verdict = promise.outcome === "kept" ? "verdict-holds" : promise.outcome === "broken" ? "verdict-fails" : "verdict-undecided";
   return h("td", { class: verdict, title: promise.seen }, promise.outcome === "broken" ? "broken" : promise.how);
+}
+
+/** What was left after the kill: a row for each engine with its durability, over its repeats. */
+function killsTable(context: Context, engines: { engine: string; trials: Trial[] }[]): HTMLElement | null {
+  const killed = engines.map(({ engine, trials }) => ({ engine, trials, found: recoveriesOf(trials) })).filter(({ found }) => found.length > 0);
+  if (killed.length === 0) return null;
+  const rows = killed.map(({ engine, trials, found }) => {
+    const sum = (of: (one: (typeof found)[number]) => number) => found.reduce((all, one) => all + of(one), 0);
+    const lost = sum((one) => one.lost);
+    const wrong = sum(({ damage, checks }) => (damage ?? []).length + checks.filter((check) => check.wrong > 0).length);
+    const alarming = (count: number) => h("td", { class: count > 0 ? "verdict-fails" : "verdict-holds" }, whole(count));
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, marker(context.look(engine)), engine),
+      h("td", { class: "text" }, trials[0]?.durability ?? ""),
+      h("td", {}, whole(sum((one) => one.acknowledged))),
+      alarming(lost),
+      alarming(wrong),
+      h("td", {}, Math.max(...found.map(({ open_s }) => open_s)).toFixed(2)),
+    );
+  });
+  const heads = ["engine", "durability", "acknowledged before the kill", "of them lost", "checks of the data that do not hold", "opened again within, s"];
+  return scrolling("what a kill left", h("table", { class: "kills" }, h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, ...rows)));
 }
 
 export function promisesSection(context: Context): HTMLElement | null {
@@ -37,23 +61,7 @@ export function promisesSection(context: Context): HTMLElement | null {
   const rows = [...names].map(([short, name]) =>
     h("tr", {}, h("th", { scope: "row" }, name), ...engines.map(({ trials }) => cell(worst(trials, short)))),
   );
-  const after = (name: string, show: (recoveries: ReturnType<typeof recoveriesOf>) => string) =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, name),
-      ...engines.map(({ trials }) => {
-        const recoveries = recoveriesOf(trials);
-        return h("td", {}, recoveries.length === 0 ? "–" : show(recoveries));
-      }),
-    );
-  const sum = (numbers: number[]) => whole(numbers.reduce((all, number) => all + number, 0));
-  const kills = [
-    after("acknowledged before a kill", (found) => sum(found.map(({ acknowledged }) => acknowledged))),
-    after("of them lost", (found) => sum(found.map(({ lost }) => lost))),
-    after("opened again within, s", (found) => Math.max(...found.map(({ open_s }) => open_s)).toFixed(2)),
-  ];
-  const table = h("table", { class: "promises" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "promise"), ...heads)), h("tbody", {}, ...rows, ...kills));
+  const table = h("table", { class: "promises" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "promise"), ...heads)), h("tbody", {}, ...rows));
   const told = engines.flatMap(({ engine, trials }) =>
     [...names.keys()].flatMap((short) => {
       const promise = worst(trials, short);
@@ -63,8 +71,9 @@ export function promisesSection(context: Context): HTMLElement | null {
   return section(
     "promises",
     "What transactions are promised",
-    `Transactions that were made to meet, one of which stood still inside: the other waited, stood apart or was refused and tried again; an anomaly that an engine allows at its isolation is named. Then the database was killed while ${counted(clients, "client")} worked, and what was acknowledged was looked for. Of several repeats the worst is shown.`,
+    `Transactions that were made to meet, one of which stood still inside: the other waited, stood apart or was refused and tried again; an anomaly that an engine allows at its isolation is named. Then the database was killed while ${counted(clients, "client")} worked, and what was acknowledged was looked for. Of several repeats the worst is shown; what was acknowledged, lost and does not hold is of all of them.`,
     scrolling("promises", table),
+    killsTable(context, engines),
     told.length > 0 ? h("ul", {}, ...told) : null,
   );
 }

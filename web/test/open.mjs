@@ -1,6 +1,6 @@
 // Opens pages for the tests. They need one (RUMBA_PAGE=FILE, from
 // `cargo run -p rumba-report --example sample -- FILE`), and skip without; `make web` makes it, and beside it
-// `ladder.html`, `suite.html` and `hour.html` (the same command with a second argument).
+// `ladder.html`, `suite.html`, `proof.html` and `hour.html` (the same command with a second argument).
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -12,6 +12,7 @@ after(stop);
 
 const { file: ladder, skip } = beside("ladder");
 const { file: suite, skip: noSuite } = beside("suite");
+const { file: proof, skip: noProof } = beside("proof");
 const { file: hour, skip: noHour } = beside("hour");
 const axe = fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url));
 const VIEWS = ["cost", "bytes", "matrix", "verdicts", "rum", "scaling", "throughput", "contention", "timeline", "spectrum", "latency", "load", "conditions"];
@@ -188,6 +189,18 @@ test("axe finds no serious fault of accessibility, in both schemes, wide and nar
     });
     assert.deepEqual(faults, [], `${file}, ${colorScheme}, ${width} pixels`);
   }
+});
+
+test("what a kill left has a row for each durability", { skip: noProof }, async () => {
+  const { tab, problems } = await open({}, "", proof);
+  const rows = await tab.locator("#promises .kills tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  assert.deepEqual(rows, [
+    ["rocksdb.sync", "sync", "2 400", "0", "0", "0.25"],
+    ["rocksdb.no-sync", "no-sync", "2 400", "0", "0", "0.25"],
+    ["rocksdb.none", "none", "2 400", "800", "4", "0.25"],
+  ]);
+  assert.equal(await tab.locator("#promises .promises tbody tr").count(), 1, "the promises have a table of their own");
+  assert.deepEqual(problems, []);
 });
 
 test("a ladder of an hour opens at once", { skip: noHour }, async (t) => {

@@ -13,20 +13,51 @@ use serde_json::Value;
 
 /// The table.
 const TABLE: &str = "engines/memory-needs.txt";
-/// The builds: the name in the table, the engine, the server if it is one.
-const BUILDS: [(&str, &str, Option<&str>); 12] = [
-    ("rocksdb", "rocksdb", None),
-    ("wiredtiger", "wiredtiger", None),
-    ("lmdb", "lmdb", None),
-    ("sqlite", "sqlite", None),
-    ("innodb/mariadb-10.11", "innodb", Some("mariadb@10.11")),
-    ("myrocks/mariadb-10.11", "myrocks", Some("mariadb@10.11")),
-    ("innodb/mariadb-11.8", "innodb", Some("mariadb@11.8")),
-    ("myrocks/mariadb-11.8", "myrocks", Some("mariadb@11.8")),
-    ("innodb/mysql-5.6", "innodb", Some("mysql@5.6")),
-    ("innodb/mysql-9.7", "innodb", Some("mysql@9.7")),
-    ("postgresql/postgresql-15", "postgresql", Some("postgresql@15")),
-    ("postgresql/postgresql-18", "postgresql", Some("postgresql@18")),
+/// What a build is.
+#[derive(Clone, Copy)]
+struct Build {
+    /// Its name in the table.
+    name: &'static str,
+    engine: &'static str,
+    /// The server, if it is one.
+    server: Option<&'static str>,
+    /// What it runs.
+    work: Work,
+    /// What names its library, where somebody has to bring that.
+    brought: Option<&'static str>,
+}
+
+/// What a build runs: both of the same bytes of data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    LinkBench,
+    /// For an engine without transactions.
+    Ycsb,
+}
+
+const fn embedded(name: &'static str) -> Build {
+    Build { name, engine: name, server: None, work: Work::LinkBench, brought: None }
+}
+
+const fn served(name: &'static str, engine: &'static str, server: &'static str) -> Build {
+    Build { server: Some(server), ..Build { name, ..embedded(engine) } }
+}
+
+const BUILDS: [Build; 14] = [
+    embedded("rocksdb"),
+    embedded("wiredtiger"),
+    embedded("lmdb"),
+    embedded("sqlite"),
+    Build { work: Work::Ycsb, ..embedded("bf-tree") },
+    Build { brought: Some("RUMBA_FRACTAL_TREE"), ..embedded("fractal-tree") },
+    served("innodb/mariadb-10.11", "innodb", "mariadb@10.11"),
+    served("myrocks/mariadb-10.11", "myrocks", "mariadb@10.11"),
+    served("innodb/mariadb-11.8", "innodb", "mariadb@11.8"),
+    served("myrocks/mariadb-11.8", "myrocks", "mariadb@11.8"),
+    served("innodb/mysql-5.6", "innodb", "mysql@5.6"),
+    served("innodb/mysql-9.7", "innodb", "mysql@9.7"),
+    served("postgresql/postgresql-15", "postgresql", "postgresql@15"),
+    served("postgresql/postgresql-18", "postgresql", "postgresql@18"),
 ];
 /// A group in which nothing is short, MiB.
 const ROOMY: f64 = 3072.0;
@@ -36,8 +67,10 @@ const LEAST: f64 = 16.0;
 const STEPS: usize = 4;
 /// A group is large enough when load and operations reach this share of the roomy group's speed.
 const SANE: f64 = 0.5;
-/// LinkBench's data of 200,000 ids over that of 50,000, MiB: the condition `data, logical`.
-const MORE_DATA: f64 = 169.7 - 39.3;
+/// LinkBench's data of 50,000 and of 200,000 ids, MiB: the condition `data, logical`.
+const DATA: [f64; 2] = [39.3, 169.7];
+/// Bytes of a record of YCSB as it is by default: ten fields and a key.
+const RECORD: f64 = 1023.0;
 /// Growth for each byte more that is not what filled up by chance.
 const SEEN: f64 = 0.1;
 
@@ -55,14 +88,41 @@ const HEAD: &str = "\
 # per loader   MiB for each; per client: likewise
 # base         the group, less what cache, loaders or clients account for in it
 #
+# bf-tree has no transactions: it runs YCSB's workload A over records of as many bytes.
+#
 # build | base | per cache | per data | per loader | per client | version | processes | cache | data | loaders |
 # clients | group | below
 ";
 
+/// How much data: of [`DATA`] the first or the second.
+#[derive(Clone, Copy)]
+enum Data {
+    Small,
+    Large,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Work::LinkBench => "linkbench",
+            Work::Ycsb => "ycsb",
+        }
+    }
+
+    /// The setting that makes so much data.
+    fn size(self, data: Data) -> String {
+        match (self, data) {
+            (Work::LinkBench, Data::Small) => "maxid1=50000".to_owned(),
+            (Work::LinkBench, Data::Large) => "maxid1=200000".to_owned(),
+            (Work::Ycsb, data) => format!("recordcount={:.0}", DATA[data as usize] * 1_048_576.0 / RECORD),
+        }
+    }
+}
+
 /// What a run is given.
 #[derive(Clone, Copy)]
 struct Shape {
-    ids: u32,
+    data: Data,
     memory: f64,
     cache: f64,
     loaders: u32,
@@ -123,7 +183,7 @@ impl Measured {
             some => some.max(1.0),
         };
         // Less is what filled up that was not full with the smaller data.
-        let per_data = Some(growth(data, MORE_DATA)).filter(|growth| *growth >= SEEN).unwrap_or_default();
+        let per_data = Some(growth(data, DATA[1] - DATA[0])).filter(|growth| *growth >= SEEN).unwrap_or_default();
         let (per_loader, per_client) = (growth(loaders, 7.0), growth(clients, 63.0));
         let base = group - 16.0 * per_cache - (4.0 * per_loader).max(16.0 * per_client);
         format!(
@@ -145,10 +205,16 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     let mut all: Vec<Measured> = known.lines().filter(|line| !line.starts_with('#')).filter_map(Measured::of).collect();
     let wanted = |name: &str| named.is_empty() || named.contains(&name);
-    for (name, engine, server) in BUILDS.into_iter().filter(|(name, ..)| wanted(name)) {
-        let measured = build(name, engine, server)?;
+    for build in BUILDS.into_iter().filter(|build| wanted(build.name)) {
+        if let Some(variable) =
+            build.brought.filter(|variable| named.is_empty() && std::env::var_os(variable).is_none())
+        {
+            println!("{} is left out: {variable} names no library", build.name);
+            continue;
+        }
+        let measured = measured(build)?;
         println!("{}", measured.line());
-        all.retain(|known| known.name != name);
+        all.retain(|known| known.name != build.name);
         all.push(measured);
         write(&path, &mut all)?;
     }
@@ -157,9 +223,9 @@ pub fn measure(root: &Path, named: &[&str]) -> Result<(), Box<dyn Error>> {
 
 /// A name that no build has would measure nothing and say nothing.
 fn unknown(named: &[&str]) -> Result<(), String> {
-    let is_known = |name: &str| name == "--fit" || BUILDS.iter().any(|(build, ..)| *build == name);
+    let is_known = |name: &str| name == "--fit" || BUILDS.iter().any(|build| build.name == name);
     let Some(name) = named.iter().find(|name| !is_known(name)) else { return Ok(()) };
-    let builds: Vec<&str> = BUILDS.iter().map(|(build, ..)| *build).collect();
+    let builds: Vec<&str> = BUILDS.iter().map(|build| build.name).collect();
     Err(format!("there is no build {name}; the builds are {}", builds.join(", ")))
 }
 
@@ -169,9 +235,9 @@ fn write(path: &Path, all: &mut [Measured]) -> Result<(), Box<dyn Error>> {
     Ok(std::fs::write(path, format!("{HEAD}{}\n", lines.join("\n")))?)
 }
 
-fn build(name: &str, engine: &str, server: Option<&str>) -> Result<Measured, Box<dyn Error>> {
-    let run = |shape| run(engine, server, shape);
-    let small = Shape { ids: 50_000, memory: ROOMY, cache: 16.0, loaders: 1, clients: 1 };
+fn measured(build: Build) -> Result<Measured, Box<dyn Error>> {
+    let (name, run) = (build.name, |shape| run(build, shape));
+    let small = Shape { data: Data::Small, memory: ROOMY, cache: 16.0, loaders: 1, clients: 1 };
     let roomy = |shape: Shape| -> Result<Outcome, Box<dyn Error>> {
         let outcome = run(shape)?;
         match &outcome.failure {
@@ -189,7 +255,7 @@ fn build(name: &str, engine: &str, server: Option<&str>) -> Result<Measured, Box
         version: least.version.split(['-', ' ']).next().unwrap_or_default().to_owned(),
         processes: least.processes,
         cache: processes(Shape { cache: 48.0, ..small })?,
-        data: processes(Shape { ids: 200_000, ..small })?,
+        data: processes(Shape { data: Data::Large, ..small })?,
         loaders: processes(Shape { loaders: 8, ..small })?,
         clients: processes(Shape { clients: 64, ..small })?,
         group,
@@ -223,15 +289,16 @@ fn smallest(
     Ok((high.ceil(), below))
 }
 
-/// A short LinkBench run in a memory group.
-fn run(engine: &str, server: Option<&str>, shape: Shape) -> Result<Outcome, Box<dyn Error>> {
+/// A short run in a memory group.
+fn run(build: Build, shape: Shape) -> Result<Outcome, Box<dyn Error>> {
     let place = tempfile::tempdir()?;
     let out = place.path().join("out");
     let mut command = rumba()?;
-    command.args(["run", "linkbench", "--quiet", "--allow-tight-memory", "--engine", engine, "--out"]).arg(&out);
-    let Shape { ids, memory, cache, loaders, clients } = shape;
+    let Build { engine, server, work, .. } = build;
+    command.args(["run", work.name(), "--quiet", "--allow-tight-memory", "--engine", engine, "--out"]).arg(&out);
+    let Shape { data, memory, cache, loaders, clients } = shape;
     let sets = [
-        format!("maxid1={ids}"),
+        work.size(data),
         "warmup=1s".to_owned(),
         "loops=1".to_owned(),
         "loop=4s".to_owned(),
@@ -293,6 +360,28 @@ fn rumba() -> Result<Command, Box<dyn Error>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn every_engine_that_keeps_data_and_can_be_had_here_is_among_the_builds() {
+        let is_built = |engine: &str| BUILDS.iter().any(|build| build.engine == engine);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        // Of these crates the one keeps nothing, and of the other SecantusDB alone can be had: its figures are not MongoDB's.
+        let without = ["null", "mongodb"];
+        for entry in std::fs::read_dir(root.join("engines")).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let name = if name == "mysql" { "innodb" } else { &name };
+            if entry.path().is_dir() && !without.contains(&name) {
+                assert!(is_built(name), "{name} has no build");
+            }
+        }
+    }
+
+    #[test]
+    fn both_works_are_of_the_same_bytes() {
+        assert_eq!(Work::Ycsb.size(Data::Small), "recordcount=40283");
+        assert_eq!(Work::Ycsb.size(Data::Large), "recordcount=173943");
+    }
 
     #[test]
     fn builds_that_are_not_named_keep_their_lines_and_one_that_does_not_exist_is_told() {

@@ -52,6 +52,10 @@ pub struct Recovery {
     /// The first few that were lost, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
+    /// What of the proof of the data does not hold any more, in words. Only with a durability that lets a kill damage the
+    /// data; with any other such a check is among the phase's, and fails the trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
     /// Seconds that the database took to open again.
     pub open_s: f64,
 }

@@ -117,6 +117,7 @@ pub const WARNINGS: &[WarningKind] = &[
     row("layered-filesystem", Rank::Misleading, DEVICE),
     row("network-filesystem", Rank::Misleading, DEVICE),
     row("lost-commits", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"]),
+    row("damaged-by-kill", Rank::Misleading, &["ops_per_s", "wkb_per_op", "wkb_per_op_with_drain"]),
     row("cut-off", Rank::Misleading, &[]),
     row("warmup-levels-unknown", Rank::Unsure, WRITES),
     row("one-repeat", Rank::Unsure, &[]),

@@ -1,13 +1,14 @@
 //! Writes a page (first argument) from synthetic results and prints its tables:
 //! for the development of the report only. No figure in it was measured.
-//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers, `suite` tests of a suite; `hour` is the largest page
-//! that must open at once, of which it tells how long it took to make.
+//! A second argument `ladder` takes several numbers of clients, `servers` engines in servers, `suite` tests of a suite, `proof` an engine that was
+//! killed; `hour` is the largest page that must open at once, of which it tells how long it took to make.
 #[path = "../tests/report/support/mod.rs"]
 mod support;
 
 use std::time::Instant;
 
 use support::ladder::{hour, ladder, suite};
+use support::proof::proof;
 use support::synthetic::{sample, servers};
 
 fn main() -> std::io::Result<()> {
@@ -18,6 +19,7 @@ fn main() -> std::io::Result<()> {
         Some("servers") => servers(),
         Some("suite") => suite(),
         Some("hour") => hour(),
+        Some("proof") => proof(),
         Some(_) => ladder(),
         None => sample(),
     };

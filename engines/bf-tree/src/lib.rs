@@ -17,6 +17,7 @@ use std::path::Path;
 use bf_tree::StorageBackend;
 use rumba_core::engine::{Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema};
 use rumba_core::error::EngineError;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 
@@ -50,6 +51,10 @@ fn refused(error: &SettingError) -> EngineError {
 impl Engine for BfTree {
     fn info(&self) -> &EngineInfo {
         &INFO
+    }
+
+    fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
     /// Nothing is isolated, of which parity warns by itself.

@@ -26,6 +26,7 @@ use rumba_core::engine::{
     require_database,
 };
 use rumba_core::error::EngineError;
+use rumba_core::memory::MemoryNeed;
 use rumba_core::parity::{Nature, Reads};
 use rumba_core::setting::SettingError;
 
@@ -52,6 +53,10 @@ static INFO: EngineInfo = EngineInfo {
 impl Engine for FractalTree {
     fn info(&self) -> &EngineInfo {
         &INFO
+    }
+
+    fn memory_need(&self, _config: &EngineConfig) -> Option<MemoryNeed> {
+        MemoryNeed::of(include_str!("../../memory-needs.txt"), INFO.name)
     }
 
     /// A transaction reads what was committed when it began, but for rows that it locks, of which it reads the latest.

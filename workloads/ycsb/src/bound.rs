@@ -11,6 +11,7 @@ use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
 
 use crate::conditions::conditions;
+use crate::document_store::{DocumentLoader, DocumentStore, collection};
 use crate::inserted::Inserted;
 use crate::kv_store::KvStore;
 use crate::load::{Loader, Progress};
@@ -103,9 +104,14 @@ impl Bound for YcsbBound {
     }
 
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
-        let Session::Sql(session) = session else { return Ok(()) };
-        let table = create(self.config.fields, session.table_options());
-        session.run(&table)
+        match session {
+            Session::Kv(_) => Ok(()),
+            Session::Sql(session) => {
+                let table = create(self.config.fields, session.table_options());
+                session.run(&table)
+            }
+            Session::Document(session) => session.run(collection().get()),
+        }
     }
 
     fn loader(
@@ -122,7 +128,10 @@ impl Bound for YcsbBound {
                 let store = SqlLoader::new(session, config.fields)?;
                 Box::new(Loader::new(store, config, progress, tally, at, seed))
             }
-            other => return Err(other.unserved("ycsb")),
+            Session::Document(session) => {
+                let store = DocumentLoader::new(session, config.fields);
+                Box::new(Loader::new(store, config, progress, tally, at, seed))
+            }
         })
     }
 
@@ -155,7 +164,10 @@ impl Bound for YcsbBound {
                 let store = SqlStore::new(session, needs(&config))?;
                 Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
             }
-            other => return Err(other.unserved("ycsb")),
+            Session::Document(session) => {
+                let store = DocumentStore::new(session, config.fields);
+                Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
+            }
         })
     }
 
@@ -164,7 +176,7 @@ impl Bound for YcsbBound {
         match session {
             Session::Kv(session) => verify(&mut self.kv(session), &expected),
             Session::Sql(session) => verify(&mut SqlInspector::new(session)?, &expected),
-            other => Err(other.unserved("ycsb")),
+            Session::Document(session) => verify(&mut DocumentStore::new(session, self.config.fields), &expected),
         }
     }
 }

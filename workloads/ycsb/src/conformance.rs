@@ -8,9 +8,10 @@ use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::kv::KvSession;
 use rumba_core::worker::block_on;
-use rumba_workload_kit::conformance::{kv, sql};
+use rumba_workload_kit::conformance::{documents, kv, sql};
 use rumba_workload_kit::{Random, below};
 
+use crate::document_store::{DocumentLoader, DocumentStore, collection};
 use crate::keys::{Key, KeyForm};
 use crate::kv_store::KvStore;
 use crate::oracle::Oracle;
@@ -54,7 +55,13 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             run(stores, &mut oracle, seed, steps)?;
             compare(&mut SqlInspector::new(sql(open())?).map_err(wrong)?, &oracle, seed)
         }
-        other => Err(other.unserved("ycsb").to_string()),
+        Session::Document(mut session) => {
+            session.run(collection().get()).map_err(wrong)?;
+            load(&mut DocumentLoader::new(session, FIELDS), &mut oracle, seed).map_err(wrong)?;
+            let mut store = || documents(open()).map(|session| DocumentStore::new(session, FIELDS));
+            run(vec![store()?, store()?], &mut oracle, seed, steps)?;
+            compare(&mut store()?, &oracle, seed)
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use rumba_workload_kit::CountedKv;
 
 use crate::keys::Key;
 use crate::record::{self, Record};
-use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
+use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written, keep};
 
 /// The table. Scans share no more of their keys than all keys do.
 pub const SPACES: [KeySpace; 1] = [KeySpace { name: "usertable", scan_prefix: 0, derived: false }];
@@ -34,15 +34,6 @@ pub struct KvStore {
     /// What an update is where the engine changes records unread, which it does until it says that it does not.
     delta: Delta,
     updates_unread: bool,
-}
-
-/// Remembers the first error that a visitor met; visitors cannot return one.
-fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
-    if let Err(error) = result
-        && first.is_none()
-    {
-        *first = Some(error);
-    }
 }
 
 impl KvStore {

@@ -2,8 +2,8 @@
 //! read-modify-writes of records of ten fields.
 //!
 //! `stream` draws a client's operations, with `choice` of the record; `store` is what a database does with them, with an
-//! adapter for keys and values (`kv_store`, `record`) and one for SQL (`sql_store`, `sql_text`), each held against an
-//! `oracle` by `conformance`. `value` makes fields that say who wrote them, `tally` and `watched` remember what was
+//! adapter for keys and values (`kv_store`, `record`), one for SQL (`sql_store`, `sql_text`) and one for documents
+//! (`document_store`), each held against an `oracle` by `conformance`. `value` makes fields that say who wrote them, `tally` and `watched` remember what was
 //! acknowledged, and `verify` proves that it is there.
 #![warn(missing_docs)]
 
@@ -11,6 +11,7 @@ mod bound;
 mod choice;
 mod conditions;
 mod conformance;
+mod document_store;
 mod inserted;
 mod keys;
 mod kv_store;
@@ -36,8 +37,13 @@ use rumba_core::workload::{Bound, Test, Workload};
 
 pub use conformance::conformance;
 
-const FAMILIES: &[Family] =
-    &[Family::KeyValue, Family::Sql(Dialect::Sqlite), Family::Sql(Dialect::MySql), Family::Sql(Dialect::PostgreSql)];
+const FAMILIES: &[Family] = &[
+    Family::KeyValue,
+    Family::Sql(Dialect::Sqlite),
+    Family::Sql(Dialect::MySql),
+    Family::Sql(Dialect::PostgreSql),
+    Family::Document,
+];
 
 /// The YCSB workload.
 pub struct Ycsb;

@@ -80,6 +80,13 @@ impl Written {
 /// What is called with each field of a record that was read: its number and its content.
 pub type VisitField<'a> = &'a mut dyn FnMut(usize, &[u8]);
 
+/// Remembers the first error that a visitor met; visitors cannot return one.
+pub fn keep(first: &mut Option<EngineError>, result: Result<(), EngineError>) {
+    if let Err(error) = result {
+        first.get_or_insert(error);
+    }
+}
+
 /// The operations on the table, each whole. After an error nothing of it is left, but after [`EngineError::CutOff`], when
 /// that is not known.
 pub trait Store {

@@ -46,6 +46,14 @@ impl Bench {
         if status.success() { Ok(()) } else { Err(format!("cargo {} failed", args.join(" ")).into()) }
     }
 
+    /// Builds a program that is measured beside rumba, a workspace of its own below xtask/peers; its path.
+    pub fn peer(&self, name: &str) -> Result<PathBuf, Failure> {
+        let (manifest, target) = (format!("xtask/peers/{name}/Cargo.toml"), self.release.with_file_name("peers"));
+        let built = ["build", "--release", "--locked", "--manifest-path", &manifest, "--target-dir"];
+        self.cargo(&[&built[..], &[&target.display().to_string()]].concat())?;
+        Ok(target.join("release").join(name))
+    }
+
     /// The path of `rumba`.
     pub fn rumba(&self) -> PathBuf {
         self.release.join("rumba")

@@ -10,7 +10,9 @@ mod kept;
 mod linkbench;
 mod live;
 mod measure;
+mod mongodb;
 mod page;
+mod peers;
 mod postgresql;
 mod scripts;
 mod servers;
@@ -18,6 +20,7 @@ mod suite;
 mod tpcc;
 mod tpcc_peers;
 mod verdicts;
+mod ycsb_peers;
 
 use std::path::Path;
 
@@ -56,6 +59,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("null-server", clients::null_server),
     ("postgresql-instructions", postgresql::instructions),
     ("postgresql-null-server", postgresql::null_server),
+    ("mongodb-null-server", mongodb::null_server),
     ("script-instructions", scripts::instructions),
     ("script-null-server", scripts::null_server),
     ("script-empty", suite::empty_event),
@@ -72,6 +76,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("tpcc-rocksdb", tpcc::rocksdb),
     ("tpcc-terminals", tpcc::terminals),
     ("tpcc-peers", tpcc_peers::peers),
+    ("ycsb-peers", ycsb_peers::peers),
     ("fractal-tree", fractal_tree::session),
     ("verdicts", verdicts::verdicts),
     ("library", live::library),

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::measure::{Bench, Spread, number, phase};
-use super::servers::{Cores, SYSBENCH, Server, Whose, cpu_us};
+use super::peers::{behind, free_port, named, spent};
+use super::servers::{Cores, SYSBENCH, Server};
 use super::{Failure, Line};
 
 const WAREHOUSES: &str = "10";
@@ -52,35 +53,6 @@ struct Contest<'a> {
     scripts: PathBuf,
     go_tpc: PathBuf,
     _server: Server,
-}
-
-fn named(variable: &str, what: &str) -> Result<PathBuf, Failure> {
-    let told = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
-    told.ok_or_else(|| format!("{what} is not here: name it by {variable}").into())
-}
-
-/// A port that nobody listens on at this moment.
-fn free_port() -> Result<u16, Failure> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
-/// What the process and those it has started spent while `command` ran, and what it said.
-fn spent(command: &mut Command) -> Result<(f64, String), Failure> {
-    let before = cpu_us("self", Whose::Children)?;
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let cpu = cpu_us("self", Whose::Children)? - before;
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        return Err(format!("{command:?}: {told}{}", String::from_utf8_lossy(&output.stderr)).into());
-    }
-    Ok((cpu, told))
-}
-
-/// The number behind a word in what a program said.
-fn behind(told: &str, word: &str) -> Result<f64, Failure> {
-    let rest = told.rsplit_once(word).ok_or_else(|| format!("{word} is not in: {told}"))?.1;
-    let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
-    digits.parse().map_err(|error| format!("{word} {digits}: {error}").into())
 }
 
 impl<'a> Contest<'a> {

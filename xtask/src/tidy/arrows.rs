@@ -63,7 +63,8 @@ impl Room {
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
             ("rumba", None) => Room::Binary,
-            ("xtask", None) => Room::Chores,
+            // Programs that are measured beside rumba, each a workspace of its own.
+            ("xtask", None | Some("peers")) => Room::Chores,
             _ => return None,
         })
     }

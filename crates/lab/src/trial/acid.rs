@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rumba_core::acid::{Acid, Found, Outcome, Promise, Recovery};
+use rumba_core::check::Check;
 use rumba_core::engine::{Durability, Place};
 use rumba_core::error::EngineError;
 use rumba_core::event::Event;
@@ -130,14 +131,14 @@ impl Trial<'_> {
                 Ok(())
             }),
         );
-        let Found { acknowledged, lost, examples, checks } =
-            std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
-        let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
-        let recovery = Recovery { acknowledged, lost, examples, open_s };
+        let found = std::mem::take(&mut *result.lock().unwrap_or_else(PoisonError::into_inner));
         let durability = self.job.plan.engine.durability;
+        let (recovery, checks) = told_by(found, open_s, durability);
+        let wrong = checks.iter().find(|check| check.wrong > 0).map(describe);
         let broken = wrong.or_else(|| broken_promise(&recovery, durability));
-        if recovery.lost > 0 && broken.is_none() {
-            self.emit(Event::Warning(loss(&recovery, durability)));
+        if broken.is_none() {
+            let warnings = [loss(&recovery, durability), damage(&recovery)];
+            warnings.into_iter().flatten().for_each(|warning| self.emit(Event::Warning(warning)));
         }
         let answer = self.answer(&span, end.is_ok());
         let record = self.record(&span, PhaseKind::Recovery, end.is_ok(), checks);
@@ -164,6 +165,16 @@ impl Trial<'_> {
     }
 }
 
+/// What was found, and the checks that are the trial's. Without a log a kill may damage the data: then what does not hold is
+/// told of the recovery, and is no fault of the trial.
+fn told_by(found: Found, open_s: f64, durability: Durability) -> (Recovery, Vec<Check>) {
+    let Found { acknowledged, lost, examples, checks } = found;
+    let may_damage = durability == Durability::None;
+    let (damaged, checks): (Vec<Check>, _) = checks.into_iter().partition(|check| may_damage && check.wrong > 0);
+    let damage = damaged.iter().map(describe).collect();
+    (Recovery { acknowledged, lost, examples, damage, open_s }, checks)
+}
+
 fn told(recovery: &Recovery) -> String {
     let Recovery { acknowledged, lost, examples, .. } = recovery;
     format!(
@@ -180,12 +191,18 @@ fn broken_promise(recovery: &Recovery, durability: Durability) -> Option<String>
         .then(|| format!("durability = \"{}\" is not kept: {}", durability.name(), told(recovery)))
 }
 
-fn loss(recovery: &Recovery, durability: Durability) -> Warning {
-    Warning::new(
-        "lost-commits",
-        told(recovery),
-        format!("durability = \"{}\" may allow it; ask for \"sync\" where nothing may be lost", durability.name()),
-    )
+fn loss(recovery: &Recovery, durability: Durability) -> Option<Warning> {
+    let remedy =
+        || format!("durability = \"{}\" may allow it; ask for \"sync\" where nothing may be lost", durability.name());
+    (recovery.lost > 0).then(|| Warning::new("lost-commits", told(recovery), remedy()))
+}
+
+fn damage(recovery: &Recovery) -> Option<Warning> {
+    let first = recovery.damage.first()?;
+    let message = format!("the kill has damaged the data, as {} of its checks show: {first}", recovery.damage.len());
+    let remedy =
+        "durability = \"none\" allows it; ask for \"no-sync\" where a crash of the database may damage nothing";
+    Some(Warning::new("damaged-by-kill", message, remedy))
 }
 
 #[cfg(test)]
@@ -194,13 +211,30 @@ mod tests {
 
     #[test]
     fn a_loss_breaks_what_was_promised_and_nothing_else() {
-        let of = |lost| Recovery { acknowledged: 1000, lost, examples: vec!["order 7".to_owned()], open_s: 1.0 };
+        let examples = || vec!["order 7".to_owned()];
+        let of = |lost| Recovery { acknowledged: 1000, lost, examples: examples(), damage: Vec::new(), open_s: 1.0 };
         assert_eq!(broken_promise(&of(0), Durability::Sync), None);
         let words = broken_promise(&of(3), Durability::Sync).expect("a promise was broken");
         assert!(words.contains("3 of 1000") && words.contains("order 7") && words.contains("sync"), "{words}");
         for durability in [Durability::NoSync, Durability::None] {
             assert_eq!(broken_promise(&of(3), durability), None);
-            assert!(loss(&of(3), durability).message.contains("3 of 1000"));
+            assert!(loss(&of(3), durability).is_some_and(|warning| warning.message.contains("3 of 1000")));
+            assert_eq!(loss(&of(0), durability), None);
         }
+    }
+
+    #[test]
+    fn without_a_log_a_kill_may_damage_the_data_and_with_one_the_trial_fails() {
+        let check = |name: &str, wrong| Check { name: name.to_owned(), examined: 10, wrong, examples: Vec::new() };
+        let found = || Found { checks: vec![check("holds", 0), check("does not", 3)], ..Found::default() };
+        for durability in [Durability::Sync, Durability::NoSync] {
+            let (recovery, checks) = told_by(found(), 1.0, durability);
+            assert_eq!((recovery.damage.len(), checks.len()), (0, 2), "the check that fails is the trial's");
+            assert_eq!(damage(&recovery), None);
+        }
+        let (recovery, checks) = told_by(found(), 1.0, Durability::None);
+        assert_eq!(checks, [check("holds", 0)]);
+        let warning = damage(&recovery).expect("it is told");
+        assert!(warning.message.contains("1 of its checks") && warning.message.contains("`does not`"), "{warning:?}");
     }
 }

@@ -1,14 +1,18 @@
-//! What transactions were promised, and how that was kept: a row for each engine, over its repeats.
+//! What transactions were promised, and how that was kept: a row for each engine with its durability, over its repeats.
 
-use rumba_core::acid::{Outcome, Promise};
-use rumba_core::record::Record;
+use rumba_core::acid::{Outcome, Promise, Recovery};
+use rumba_core::record::{PhaseRecord, Record};
 use rumba_core::results::Results;
 
 use super::grid::Grid;
 
+/// The heads of the columns about the kill.
+const AFTER_KILL: [&str; 5] = ["durability", "acked", "lost", "wrong", "open s"];
+
 /// What is known of an engine at a number of clients, over its repeats.
 struct Kept<'a> {
     engine: &'a str,
+    durability: &'static str,
     clients: u32,
     records: Vec<&'a Record>,
 }
@@ -20,20 +24,39 @@ impl Kept<'_> {
         all.filter(|promise| promise.short == short).max_by_key(|promise| promise.outcome)
     }
 
-    fn sum(&self, number: impl Fn(&rumba_core::acid::Recovery) -> u64) -> Option<u64> {
-        let mut recoveries = self.records.iter().filter_map(|record| record.recovery()).peekable();
-        recoveries.peek()?;
-        Some(recoveries.map(number).sum())
+    /// What was found after each kill.
+    fn found(&self) -> impl Iterator<Item = (&PhaseRecord, &Recovery)> {
+        let phases = self.records.iter().flat_map(|record| &record.phases);
+        phases.filter_map(|phase| Some((phase, phase.recovery.as_ref()?)))
+    }
+
+    fn sum(&self, number: impl Fn(&PhaseRecord, &Recovery) -> u64) -> Option<u64> {
+        let mut found = self.found().peekable();
+        found.peek()?;
+        Some(found.map(|(phase, recovery)| number(phase, recovery)).sum())
     }
 
     /// The longest that it took to open again.
     fn open_s(&self) -> Option<f64> {
-        self.records
-            .iter()
-            .filter_map(|record| record.recovery())
-            .map(|recovery| recovery.open_s)
-            .max_by(f64::total_cmp)
+        self.found().map(|(_, recovery)| recovery.open_s).max_by(f64::total_cmp)
     }
+
+    /// The cells about the kill.
+    fn after_kill(&self) -> [String; 5] {
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+        [
+            self.durability.to_owned(),
+            number(self.sum(|_, recovery| recovery.acknowledged)),
+            number(self.sum(|_, recovery| recovery.lost)),
+            number(self.sum(wrong)),
+            self.open_s().map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}")),
+        ]
+    }
+}
+
+/// How many checks of what is left do not hold, whether the durability allows that or not.
+fn wrong(phase: &PhaseRecord, recovery: &Recovery) -> u64 {
+    (recovery.damage.len() + phase.checks.iter().filter(|check| check.wrong > 0).count()) as u64
 }
 
 fn engines(results: &Results) -> Vec<Kept<'_>> {
@@ -45,7 +68,10 @@ fn engines(results: &Results) -> Vec<Kept<'_>> {
         let (engine, clients) = (record.plan.engine.name.as_str(), record.plan.clients);
         match engines.iter_mut().find(|kept| (kept.engine, kept.clients) == (engine, clients)) {
             Some(kept) => kept.records.push(record),
-            None => engines.push(Kept { engine, clients, records: vec![record] }),
+            None => {
+                let durability = record.plan.engine.durability.name();
+                engines.push(Kept { engine, durability, clients, records: vec![record] });
+            }
         }
     }
     engines
@@ -63,20 +89,16 @@ pub fn promises(results: &Results) -> String {
         }
     }
     let several = engines.iter().any(|kept| kept.clients != first.clients);
-    let heads =
-        shorts.iter().map(|(short, _)| (*short).to_owned()).chain(["acked", "lost", "open s"].map(str::to_owned));
+    let heads = shorts.iter().map(|(short, _)| (*short).to_owned()).chain(AFTER_KILL.map(str::to_owned));
     let heads = heads.chain(several.then(|| "clients".to_owned())).chain(["engine".to_owned()]);
     let mut grid = Grid::new(heads.collect());
-    let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
     for kept in &engines {
         let cell = |(short, _): &(&str, &str)| match kept.worst(short) {
             Some(promise) if promise.outcome == Outcome::Broken => "BROKEN".to_owned(),
             Some(promise) => promise.how.clone(),
             None => "-".to_owned(),
         };
-        let found = [number(kept.sum(|recovery| recovery.acknowledged)), number(kept.sum(|recovery| recovery.lost))];
-        let open = kept.open_s().map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.2}"));
-        let cells = shorts.iter().map(cell).chain(found).chain([open]);
+        let cells = shorts.iter().map(cell).chain(kept.after_kill());
         let cells = cells.chain(several.then(|| kept.clients.to_string())).chain([kept.engine.to_owned()]);
         grid.push(cells.collect());
     }
@@ -87,6 +109,9 @@ pub fn promises(results: &Results) -> String {
     shorts.iter().for_each(|(short, name)| text.push_str(&format!("  {short:<6} {name}\n")));
     text.push_str("  acked  transactions that wrote and were acknowledged before the database was killed\n");
     text.push_str("  lost   those of them that were not there when it was opened again, which took at most open s\n");
+    text.push_str(
+        "  wrong  checks of what was there then that do not hold: without a log a kill may damage the data\n",
+    );
     for kept in &engines {
         let seen = shorts.iter().filter_map(|(short, _)| kept.worst(short));
         for Promise { name, seen, .. } in seen.filter(|promise| promise.outcome != Outcome::Kept) {

@@ -1,6 +1,7 @@
 //! The terminal tables as a reader sees them.
 
 use crate::support::compare::{compare, summarise};
+use crate::support::proof::proof;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, LSM_ZSTD, Plan, SERVER_BTREE, results, sample, servers};
 use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
@@ -26,6 +27,19 @@ fn the_heading_says_the_fewest_and_the_most_repeats() {
     results.trials.pop();
     let text = printed(&results);
     assert!(text.contains("\nmedians of 1 to 2 repeats, each from its own load\n"), "{text}");
+}
+
+#[test]
+fn what_a_kill_left_has_a_row_for_each_durability() {
+    let text = printed(&proof());
+    let (_, of_promises) = text.split_once("what is left of acknowledged ones after a kill\n").unwrap();
+    let rows: Vec<Vec<&str>> = of_promises.lines().take(4).map(|line| line.split_whitespace().collect()).collect();
+    let cells =
+        |durability, lost, wrong, engine| vec!["non-repeatable", durability, "2400", lost, wrong, "0.25", engine];
+    assert_eq!(rows[0], ["i7", "durability", "acked", "lost", "wrong", "open", "s", "engine"]);
+    assert_eq!(rows[1], cells("sync", "0", "0", "rocksdb.sync"));
+    assert_eq!(rows[2], cells("no-sync", "0", "0", "rocksdb.no-sync"));
+    assert_eq!(rows[3], cells("none", "800", "4", "rocksdb.none"));
 }
 
 /// Results whose repeats of each engine started from one load.

@@ -2,4 +2,5 @@
 
 pub use rumba_statistics as compare;
 pub mod ladder;
+pub mod proof;
 pub mod synthetic;

@@ -1,0 +1,95 @@
+//! Bad input and bad luck: tables that somebody else has loaded, a load that was cut off, data of another scale than asked.
+
+#[path = "../common/existing.rs"]
+mod existing;
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use existing::{Existing, PASSWORD};
+
+use super::*;
+use crate::common::{children, is_alive, kill};
+
+/// A short run on an existing server, in the schema `lab`.
+fn run_on(place: &Place, server: &Existing, out: &str, warehouses: &str, more: &[&str]) -> Command {
+    let mut command = place.rumba(&["run", "tpcc", "--engine", "innodb", "--out", out, "--quiet"]);
+    let dsn = server.dsn("lab", "");
+    let small = ["clients=2", "load_clients=2", "warmup=0s", "loops=1", "loop=300ms"];
+    for set in small.iter().chain(&[warehouses, &dsn]).chain(more) {
+        command.args(["--set", set]);
+    }
+    command.env("RUMBA_MYSQL_PASSWORD", PASSWORD);
+    command
+}
+
+/// Another program's tables, of which it had made the first when it was stopped: nothing of them is taken, or touched.
+#[test]
+#[needs(MariaDb)]
+fn a_schema_that_another_program_has_half_loaded_is_refused_with_the_remedy_and_untouched() {
+    let place = Place::new();
+    let server = Existing::start(&[]);
+    server.ask("CREATE DATABASE lab");
+    server.ask("CREATE TABLE lab.warehouse (w_id INT PRIMARY KEY, w_ytd DECIMAL(12,2))");
+    server.ask("INSERT INTO lab.warehouse VALUES (1, 300000.00)");
+    let output = run_on(&place, &server, "out", "warehouses=1", &[]).output().unwrap();
+    let words = text(&output).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    for told in ["lab is not empty", "warehouse", "name a schema in the DSN that is empty"] {
+        assert!(words.contains(told), "{told}: {words}");
+    }
+    assert_eq!(server.ask("SELECT COUNT(*) FROM lab.warehouse"), ["1"]);
+    assert!(!place.path("out").exists(), "nothing was made");
+}
+
+/// What was cut off in its load is not worked on: the next run, which asks for another scale, loads its own and proves it.
+#[test]
+#[needs(MariaDb)]
+fn a_load_that_was_killed_is_loaded_anew_at_the_scale_that_is_asked_for() {
+    let place = Place::new();
+    let server = Existing::start(&[]);
+    let mut killed = run_on(&place, &server, "killed", "warehouses=4", &[]);
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let intervals = place.path("killed/trials/001-innodb-c2-r1/intervals.ndjson");
+    while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"load\"") {
+        assert!(killed.try_wait().unwrap().is_none(), "it ended before its load");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let trial = children(killed.id())[0];
+    kill("-KILL", killed.id());
+    killed.wait().unwrap();
+    while is_alive(trial) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!server.ask("SHOW TABLES FROM lab").is_empty(), "it has left its tables");
+    let output = run_on(&place, &server, "out", "warehouses=1", &["customers=60", "items=500"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let trial = &report["trials"][0];
+    for proof in ["verify load", "verify"] {
+        let checks = phase(trial, proof).unwrap()["checks"].as_array().unwrap();
+        assert_eq!(checks.len(), CHECKS, "{proof}: {checks:?}");
+        assert!(checks.iter().all(|check| check["wrong"] == 0), "{proof}: {checks:?}");
+    }
+}
+
+/// The checks of a database that do not hold for who asks for this scale, with what each found.
+fn wrong_for(worked: &Worked, numbers: &[(&str, i64)]) -> Vec<(String, Vec<String>)> {
+    let asked = TpcC.bind(&settings(numbers)).unwrap();
+    asked.restore(&worked.bound.state()).unwrap();
+    let checks = asked.verify(worked.instance.session().unwrap()).unwrap();
+    checks.into_iter().filter(|check| check.wrong > 0).map(|check| (check.name, check.examples)).collect()
+}
+
+#[test]
+fn data_of_another_scale_than_asked_is_told_by_its_tables_over_sql_and_keys() {
+    for worked in [Worked::new(&Sqlite, "plain"), Worked::new(&Lmdb, "plain")] {
+        assert_eq!(wrong_for(&worked, &[("warehouses", 1), ("customers", 20), ("items", 200)]), []);
+        let more = wrong_for(&worked, &[("warehouses", 2), ("customers", 20), ("items", 200)]);
+        let (_, examples) = more.iter().find(|(name, _)| name == "tables have the rows of the scale").unwrap();
+        assert!(examples.contains(&"rows of warehouse: 1, expected 2".to_owned()), "{examples:?}");
+        let fewer = wrong_for(&worked, &[("warehouses", 1), ("customers", 20), ("items", 100)]);
+        let (_, examples) = fewer.iter().find(|(name, _)| name == "tables have the rows of the scale").unwrap();
+        assert_eq!(examples, &["rows of item: 200, expected 100", "rows of stock: 200, expected 100"]);
+    }
+}
