@@ -41,8 +41,8 @@ export interface Row {
   load: PhaseFigures | null;
   run: PhaseFigures | null;
   broken: string[];
-  /** Repeats whose data failed its verification: they are in no figure. */
-  unsound?: { trial: number; repeat: number; reason: string }[];
+  /** Repeats whose data failed its verification, or did not come through it: they are in no figure. */
+  unsound?: { trial: number; repeat: number; proof?: "failed" | "cut-off"; reason: string }[];
   /** Repeats whose load or run was suspended: that part is in no figure. */
   suspended?: { trial: number; repeat: number; part: "load" | "run"; reason: string }[];
 }

@@ -188,7 +188,7 @@ pub struct Row {
     pub run: Option<PhaseFigures>,
     /// Properties of the data that a repeat broke; its numbers are then worth nothing.
     pub broken: Vec<String>,
-    /// Repeats whose data failed its verification: they are in no figure of this row.
+    /// Repeats whose data failed its verification, or did not come through it: they are in no figure of this row.
     #[serde(default)]
     pub unsound: Vec<Unsound>,
     /// Repeats whose load or run was suspended: that part of them is in no figure of this row.
@@ -199,16 +199,46 @@ pub struct Row {
     #[serde(default)]
     pub loads: u32,
 }
+impl Unsound {
+    /// What is said of the repeat: `failed its verification: …`.
+    pub fn words(&self) -> String {
+        let verb = match self.proof {
+            Proof::Failed => "failed",
+            Proof::CutOff => "did not end",
+        };
+        format!("{verb} its verification: {}", self.reason)
+    }
+}
 
-/// A repeat whose data failed its verification.
+
+/// What became of the proof of a repeat's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// It found that the data is not consistent, or that a promise is not kept.
+    #[default]
+    Failed,
+    /// It did not come to its end: whether the data is consistent is not known.
+    CutOff,
+}
+
+/// A repeat whose data failed its verification, or did not come through it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unsound {
     /// Its trial's number.
     pub trial: u32,
     /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
-    /// What is wrong with the data.
+    /// Whether the proof found something or was cut off.
+    #[serde(default)]
+    pub proof: Proof,
+    /// What is wrong with the data, or what cut the proof off.
     pub reason: String,
+    /// Whether a proof found something that is not so: it weighs more than one that was cut off.
+    pub fn is_broken(&self) -> bool {
+        !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
+    }
+
 }
 
 /// A repeat whose load or run was suspended.
@@ -237,8 +267,9 @@ impl Row {
 
     /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.
     pub fn why_unsound(&self) -> Option<String> {
-        let first = self.unsound.first()?;
-        Some(format!("repeat {} of {} failed its verification: {}", first.repeat, self.engine, first.reason))
+        let found = self.unsound.iter().find(|unsound| unsound.proof == Proof::Failed);
+        let first = found.or(self.unsound.first())?;
+        Some(format!("repeat {} of {} {}", first.repeat, self.engine, first.words()))
     }
 
     /// Why a part has no figures although repeats ended it: `repeat 2 of innodb was suspended in loop 1, …`.
@@ -264,7 +295,7 @@ pub struct RelativeRow {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
     /// What an operation costs and how fast it is.
     pub metrics: Vec<Ratio>,
@@ -500,7 +531,7 @@ pub struct ComparedRow {
     /// What the other's repeats started from.
     #[serde(default)]
     pub other_starts: Starts,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,
