@@ -161,6 +161,56 @@ test("on a phone each engine has a card, and no figure is cut off", { skip }, as
 test("a saved table is whole though the screen shows a part of it", { skip }, async () => {
   const { tab } = await open({ acceptDownloads: true, viewport: { width: 900, height: 900 } }, "", ladder);
   const waiting = tab.waitForEvent("download");
+test("checkpoints, flushes and compactions stand below the operations, a line for each engine that shows some", { skip }, async () => {
+  const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
+  const panels = await tab.locator("#timeline .panel").evaluateAll((all) => all.map(({ dataset }) => dataset.series));
+  assert.deepEqual(panels.slice(0, 2), ["ops_per_s", "marks"]);
+  await tab.locator("#timeline .panel[data-series=marks]").scrollIntoViewIfNeeded();
+  const waiting = tab.waitForEvent("download");
+  await tab.locator("#timeline .panel[data-series=marks] .save button", { hasText: "SVG" }).click();
+  const svg = (await readFile(await (await waiting).path())).toString();
+  for (const kind of ["chkp.", "flush", "comp."]) assert.ok(svg.includes(`>${kind}</text>`), kind);
+  // A checkpoint a minute of both engines that count; flushes and compactions of the one with levels alone.
+  const { trials } = await data(tab);
+  const kinds = new Set(trials.filter(({ timeline }) => timeline.marks).map(({ engine, timeline }) => `${engine}: ${Object.keys(timeline.marks)}`));
+  assert.deepEqual(kinds, new Set(["innodb: checkpoint", "myrocks.zstd: checkpoint,compaction,flush"]));
+  await tab.locator("#timeline .switch button", { hasText: "Load" }).click();
+  assert.equal(await tab.locator("#timeline .panel[data-series=marks]").count(), 1, "checkpoints of the load");
+  assert.deepEqual(problems, []);
+});
+
+test("size, debt and any counter are drawn second by second", { skip }, async () => {
+  const { tab, problems } = await open({}, "", ladder);
+  assert.deepEqual(await tab.locator("#gauges .panel h3").allTextContents(), ["Size on diskMB", "checkpoint_age_bytesMB"]);
+  assert.match(await tab.locator("#gauges > .about").first().textContent(), /seen about once a second while clients work/);
+  await tab.locator("#gauges select").selectOption("written_wal_bytes");
+  assert.equal(await tab.locator("#gauges .panel h3").last().textContent(), "written_wal_bytesMB per second");
+  const { trials } = await data(tab);
+  const { gauges, timeline } = trials.find(({ engine, gauges }) => engine === "myrocks.zstd" && gauges.looked);
+  const seconds = timeline.phases.at(-1)[2];
+  assert.ok(gauges.at_s.length > 0.8 * seconds, `${gauges.at_s.length} looks in ${seconds} s`);
+  assert.deepEqual(problems, []);
+});
+
+test("an engine whose name has commas can be left out and shown again", { skip }, async () => {
+  const { tab } = await open({}, "", ladder);
+  const changed = await tab.evaluate(() => {
+    const island = document.getElementById("data");
+    const named = island.textContent.replaceAll('"lmdb"', '"lmdb[cache=1GiB,page_size=4k]"');
+    return document.documentElement.outerHTML.replace(island.textContent, named);
+  });
+  await tab.setContent(changed);
+  await tab.waitForSelector("#scaling canvas");
+  const pressed = () => tab.locator(".key button").evaluateAll((all) => all.map((button) => [button.textContent, button.getAttribute("aria-pressed")]));
+  const names = (await pressed()).map(([name]) => name);
+  assert.ok(names.includes("lmdb[cache=1GiB,page_size=4k]"), `${names}`);
+  await tab.locator(".key button", { hasText: "lmdb" }).click();
+  await tab.locator(".key button", { hasText: "innodb" }).click();
+  assert.deepEqual((await pressed()).filter(([, shown]) => shown === "false").map(([name]) => name), ["innodb", "lmdb[cache=1GiB,page_size=4k]"]);
+  await tab.locator(".key button", { hasText: "lmdb" }).click();
+  assert.deepEqual((await pressed()).filter(([, shown]) => shown === "false").map(([name]) => name), ["innodb"]);
+});
+
   await tab.locator("#cost .save button", { hasText: "SVG" }).first().click();
   const svg = (await readFile(await (await waiting).path())).toString();
   const width = Number(/^<svg [^>]*?width="(\d+)"/.exec(svg)?.[1]);

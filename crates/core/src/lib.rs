@@ -19,6 +19,7 @@ pub mod delta;
 pub mod document;
 pub mod engine;
 pub mod error;
+pub mod engine_name;
 pub mod event;
 pub mod gate;
 pub mod history;
