@@ -16,6 +16,8 @@ export interface Figure {
   spread: Spread | null;
 }
 
+  /** Where the centre of the repeats lies, by the exact test of the verdicts; from four repeats on. */
+  centre?: { low: number; high: number; level: number };
 export interface OpFigures {
   count: Figure;
   errors: Figure;

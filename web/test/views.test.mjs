@@ -113,6 +113,45 @@ test("the ladder begins with the rate that the workload's specification reports"
   assert.deepEqual((await tab.locator("#scaling select option").allTextContents()).slice(0, 2), ["tpmC", "operations per second"]);
 });
 
+test("the ladder's band is the exact interval of the repeats where there are four, else their range, and it says which", { skip }, async () => {
+  const { tab } = await open({}, "", ladder);
+  const about = (on) => on.locator("#scaling > .about").first().textContent();
+  assert.match(await about(tab), /the band is the exact 87\.5% interval of the repeats' centre, by the test of the verdicts\. The axis/);
+  // A picture has the band's corners: a wider interval is drawn wider.
+  const area = async (on) => {
+    await on.locator("#scaling .chart").first().scrollIntoViewIfNeeded();
+    const waiting = on.waitForEvent("download");
+    await on.locator("#scaling .save button", { hasText: "SVG" }).first().click();
+    const svg = (await readFile(await (await waiting).path())).toString();
+    const corners = /<polygon points="([^"]+)"/.exec(svg)[1].split(" ").map((corner) => corner.split(",").map(Number));
+    return Math.abs(corners.reduce((sum, [x, y], at) => sum + x * corners[(at + 1) % corners.length][1] - corners[(at + 1) % corners.length][0] * y, 0));
+  };
+  const changed = (change) =>
+    tab.evaluate((change) => {
+      const island = document.getElementById("data");
+      const data = JSON.parse(island.textContent);
+      for (const { run } of data.summary.rows) {
+        for (const figure of Object.values(run.metrics)) {
+          if (change === "none") delete figure.centre;
+          else if (figure.centre) Object.assign(figure.centre, { low: 0.5 * figure.centre.low, level: 0.95 });
+        }
+        if (change === "some") delete run.metrics.ops_per_s.centre;
+      }
+      return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
+    }, change);
+  const pages = {};
+  for (const change of ["none", "wide", "some"]) {
+    const { tab: other } = await open({ acceptDownloads: true }, "", ladder);
+    await other.setContent(await changed(change));
+    await other.waitForSelector("#scaling canvas");
+    pages[change] = other;
+  }
+  assert.match(await about(pages.none), /; the band reaches from the smallest repeat to the largest\. The axis/);
+  assert.match(await about(pages.wide), /the exact 95% interval/);
+  assert.match(await about(pages.some), /the exact 95% interval .*; where there are fewer than four repeats it reaches from the smallest repeat/);
+  assert.ok((await area(pages.wide)) > 1.2 * (await area(pages.none)));
+});
+
 test("waits stand over the clients, and the ladder shows what is chosen", { skip }, async () => {
   const { tab, problems } = await open({}, "", ladder);
   const heads = await tab.locator("#contention tbody th").allTextContents();

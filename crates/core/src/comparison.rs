@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::claim::Judgement;
 use crate::counted::{Counted, rule_of};
 use crate::engine::EngineFacts;
+pub use crate::figure::{Centre, Figure, Spread};
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
@@ -75,33 +76,6 @@ pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'
 
 fn info_by_rule(name: &str) -> Option<&'static MetricInfo> {
     rule_of(name).map(|rule| &rule.info).or_else(|| rate_info(name))
-}
-
-/// How far repeats lie apart.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Spread {
-    /// Largest over smallest, minus one: 0.05 when they differ by 5%.
-    pub range: f64,
-    /// Coefficient of variation: the standard deviation of the sample over its mean.
-    pub cv: f64,
-}
-
-/// One number of an engine over its repeats.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Figure {
-    /// The median of the repeats that have the number; absent when none has.
-    pub median: Metric,
-    /// Every repeat's number, in the order of [`PhaseFigures::trials`].
-    pub values: Vec<Metric>,
-    /// How far they lie apart; `None` with fewer than two numbers or a smallest of zero.
-    pub spread: Option<Spread>,
-}
-
-impl Figure {
-    /// The repeats' numbers, without the absent ones.
-    pub fn numbers(&self) -> Vec<f64> {
-        self.values.iter().filter_map(Metric::value).collect()
-    }
 }
 
 /// One type of operation over the repeats.
@@ -199,17 +173,6 @@ pub struct Row {
     #[serde(default)]
     pub loads: u32,
 }
-impl Unsound {
-    /// What is said of the repeat: `failed its verification: …`.
-    pub fn words(&self) -> String {
-        let verb = match self.proof {
-            Proof::Failed => "failed",
-            Proof::CutOff => "did not end",
-        };
-        format!("{verb} its verification: {}", self.reason)
-    }
-}
-
 
 /// What became of the proof of a repeat's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -234,11 +197,17 @@ pub struct Unsound {
     pub proof: Proof,
     /// What is wrong with the data, or what cut the proof off.
     pub reason: String,
-    /// Whether a proof found something that is not so: it weighs more than one that was cut off.
-    pub fn is_broken(&self) -> bool {
-        !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
-    }
+}
 
+impl Unsound {
+    /// What is said of the repeat: `failed its verification: …`.
+    pub fn words(&self) -> String {
+        let verb = match self.proof {
+            Proof::Failed => "failed",
+            Proof::CutOff => "did not end",
+        };
+        format!("{verb} its verification: {}", self.reason)
+    }
 }
 
 /// A repeat whose load or run was suspended.
@@ -263,6 +232,11 @@ impl Row {
         };
         let repeats = phase.as_ref().map_or(0, |phase| phase.repeats.len() as u32);
         Starts { repeats, loads: loads.unwrap_or(repeats) }
+    }
+
+    /// Whether a proof found something that is not so: it weighs more than one that was cut off.
+    pub fn is_broken(&self) -> bool {
+        !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
     }
 
     /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.

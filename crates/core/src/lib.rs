@@ -22,6 +22,7 @@ pub mod error;
 pub mod engine_name;
 pub mod event;
 pub mod gate;
+pub mod figure;
 pub mod history;
 pub mod kv;
 pub mod limits;

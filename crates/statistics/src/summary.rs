@@ -19,7 +19,7 @@ use crate::relative::relative;
 use crate::remarks::remarks;
 use crate::scaling;
 use crate::search::searches;
-use crate::statistics::figure;
+use crate::statistics::{figure, figure_with_centre};
 use crate::steady;
 use crate::trial_name::trial_name;
 
@@ -237,7 +237,7 @@ fn with_charged(
             of_name[place] = metric;
         }
     }
-    figures.metrics.extend(values.into_iter().map(|(name, values)| (name, figure(values))));
+    figures.metrics.extend(values.into_iter().map(|(name, values)| (name, figure_with_centre(values))));
     figures
 }
 
@@ -257,7 +257,8 @@ fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
     let mut metrics = BTreeMap::new();
     for info in METRICS {
         let value = |phase: &PhaseRecord| phase.metrics.get(info.name).cloned().unwrap_or_default();
-        metrics.insert(info.name.to_owned(), figure(phases.iter().map(|(_, phase)| value(phase)).collect()));
+        let values = phases.iter().map(|(_, phase)| value(phase)).collect();
+        metrics.insert(info.name.to_owned(), figure_with_centre(values));
     }
     let mut names: Vec<&String> = phases.iter().flat_map(|(_, phase)| phase.op_types.keys()).collect();
     names.sort_unstable();
@@ -315,8 +316,8 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::record::Suspension;
     use rumba_core::acid::{Promise, Recovery};
+    use rumba_core::record::Suspension;
 
     use super::*;
     use crate::testing::{break_data, phase, record, results};
