@@ -1,6 +1,8 @@
 // What the page shows. Mirrors `PageData` of crates/report/src/html.rs and the
 // values of crates/core/src/comparison.rs.
 
+import type { Packed } from "./packed";
+
 /** A number, or the reason why there is none. */
 export type Metric = number | { absent: string };
 
@@ -14,10 +16,10 @@ export interface Figure {
   median: Metric;
   values: Metric[];
   spread: Spread | null;
-}
-
   /** Where the centre of the repeats lies, by the exact test of the verdicts; from four repeats on. */
   centre?: { low: number; high: number; level: number };
+}
+
 export interface OpFigures {
   count: Figure;
   errors: Figure;
@@ -153,7 +155,7 @@ export interface Phase {
 
 export interface Series {
   name: string;
-  values: (number | null)[];
+  values: Packed;
   absent: string | null;
 }
 
@@ -162,6 +164,8 @@ export interface Timeline {
   phases: [name: string, start: number, end: number][];
   /** When the trial was suspended, seconds since its start. */
   suspended?: [from: number, until: number][];
+  /** When the engine wrote a checkpoint, flushed or compacted: from and until, one pair behind the other. */
+  marks?: Record<string, Packed>;
   series: Series[];
   bucket_s: number | null;
 }
@@ -188,8 +192,8 @@ export interface Trial {
   /** Types whose spectrum ends where so many operations had not ended. */
   censored?: Record<string, number>;
   timeline: Timeline;
-  /** What stood, or grew each second, at the ends of phases. */
-  gauges?: { at_s: number[]; levels: Record<string, (number | null)[]>; rates: Record<string, (number | null)[]> };
+  /** What stood, or grew each second: at the ends of phases, and where the engine was looked at while clients worked. */
+  gauges?: { at_s: number[]; looked?: boolean; levels: Record<string, Packed>; rates: Record<string, Packed> };
 }
 
 /** A frame: its name, how many samples passed through it, and what it called. */

@@ -161,45 +161,6 @@ test("waits stand over the clients, and the ladder shows what is chosen", { skip
   assert.deepEqual(problems, []);
 });
 
-test("a picture is saved as SVG and as PNG, with its figures and its key, and stands alone", { skip }, async () => {
-  for (const view of ["scaling", "bytes", "matrix", "throughput", "timeline"]) {
-    const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
-    await tab.locator(`#${view}`).scrollIntoViewIfNeeded();
-    const saved = async (kind) => {
-      const waiting = tab.waitForEvent("download");
-      await tab.locator(`#${view} .save button`, { hasText: kind }).first().click();
-      const download = await waiting;
-      assert.match(download.suggestedFilename(), new RegExp(`^synthetic-sample-.*\\.${kind.toLowerCase()}$`));
-      return readFile(await download.path());
-    };
-    const svg = (await saved("SVG")).toString();
-    assert.match(svg, /^<svg /);
-    assert.ok(svg.includes("innodb") && svg.includes("synthetic-sample · "), view);
-    assert.doesNotMatch(svg, /var\(|color-mix/, "no variable of the page");
-    assert.ok((svg.match(/<(path|rect|circle)/g) ?? []).length > 5, `${view} has something in it`);
-    const png = await saved("PNG");
-    assert.deepEqual([...png.subarray(1, 4)], [..."PNG"].map((letter) => letter.charCodeAt(0)));
-    assert.ok(png.length > 5_000, `${view}: ${png.length} bytes`);
-    assert.deepEqual(problems, []);
-  }
-});
-
-test("on a phone each engine has a card, and no figure is cut off", { skip }, async () => {
-  const { tab } = await open({ viewport: { width: 390, height: 844 } }, "", ladder);
-  const cut = await tab.locator("#cost .figures tbody td").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth || cell.scrollWidth > cell.clientWidth + 1).length);
-  assert.equal(cut, 0);
-  const tops = await tab.locator("#cost .figures").first().locator("tbody tr").evaluateAll((all) => all.map((card) => card.getBoundingClientRect().top));
-  assert.ok(tops.length === 3 && tops.every((top, index) => index === 0 || top > tops[index - 1] + 200), `${tops}`);
-  const head = await tab.locator("#cost .figures tbody td").first().evaluate((cell) => getComputedStyle(cell, "::before").content);
-  assert.equal(head, '"operations, per s"');
-  const verdicts = await tab.locator("#verdicts tbody td, #verdicts tbody th").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
-  assert.equal(verdicts, 0, "nor is a verdict");
-  assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
-});
-
-test("a saved table is whole though the screen shows a part of it", { skip }, async () => {
-  const { tab } = await open({ acceptDownloads: true, viewport: { width: 900, height: 900 } }, "", ladder);
-  const waiting = tab.waitForEvent("download");
 test("checkpoints, flushes and compactions stand below the operations, a line for each engine that shows some", { skip }, async () => {
   const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
   const panels = await tab.locator("#timeline .panel").evaluateAll((all) => all.map(({ dataset }) => dataset.series));
@@ -250,6 +211,45 @@ test("an engine whose name has commas can be left out and shown again", { skip }
   assert.deepEqual((await pressed()).filter(([, shown]) => shown === "false").map(([name]) => name), ["innodb"]);
 });
 
+test("a picture is saved as SVG and as PNG, with its figures and its key, and stands alone", { skip }, async () => {
+  for (const view of ["scaling", "bytes", "matrix", "throughput", "timeline"]) {
+    const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
+    await tab.locator(`#${view}`).scrollIntoViewIfNeeded();
+    const saved = async (kind) => {
+      const waiting = tab.waitForEvent("download");
+      await tab.locator(`#${view} .save button`, { hasText: kind }).first().click();
+      const download = await waiting;
+      assert.match(download.suggestedFilename(), new RegExp(`^synthetic-sample-.*\\.${kind.toLowerCase()}$`));
+      return readFile(await download.path());
+    };
+    const svg = (await saved("SVG")).toString();
+    assert.match(svg, /^<svg /);
+    assert.ok(svg.includes("innodb") && svg.includes("synthetic-sample · "), view);
+    assert.doesNotMatch(svg, /var\(|color-mix/, "no variable of the page");
+    assert.ok((svg.match(/<(path|rect|circle)/g) ?? []).length > 5, `${view} has something in it`);
+    const png = await saved("PNG");
+    assert.deepEqual([...png.subarray(1, 4)], [..."PNG"].map((letter) => letter.charCodeAt(0)));
+    assert.ok(png.length > 5_000, `${view}: ${png.length} bytes`);
+    assert.deepEqual(problems, []);
+  }
+});
+
+test("on a phone each engine has a card, and no figure is cut off", { skip }, async () => {
+  const { tab } = await open({ viewport: { width: 390, height: 844 } }, "", ladder);
+  const cut = await tab.locator("#cost .figures tbody td").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth || cell.scrollWidth > cell.clientWidth + 1).length);
+  assert.equal(cut, 0);
+  const tops = await tab.locator("#cost .figures").first().locator("tbody tr").evaluateAll((all) => all.map((card) => card.getBoundingClientRect().top));
+  assert.ok(tops.length === 3 && tops.every((top, index) => index === 0 || top > tops[index - 1] + 200), `${tops}`);
+  const head = await tab.locator("#cost .figures tbody td").first().evaluate((cell) => getComputedStyle(cell, "::before").content);
+  assert.equal(head, '"operations, per s"');
+  const verdicts = await tab.locator("#verdicts tbody td, #verdicts tbody th").evaluateAll((all) => all.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length);
+  assert.equal(verdicts, 0, "nor is a verdict");
+  assert.ok((await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0);
+});
+
+test("a saved table is whole though the screen shows a part of it", { skip }, async () => {
+  const { tab } = await open({ acceptDownloads: true, viewport: { width: 900, height: 900 } }, "", ladder);
+  const waiting = tab.waitForEvent("download");
   await tab.locator("#cost .save button", { hasText: "SVG" }).first().click();
   const svg = (await readFile(await (await waiting).path())).toString();
   const width = Number(/^<svg [^>]*?width="(\d+)"/.exec(svg)?.[1]);
