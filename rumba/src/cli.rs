@@ -127,7 +127,7 @@ pub struct RunArgs {
     #[arg(long, requires = "resume")]
     pub retry_failed: bool,
     /// Compare the engines of --engine with this one, or each with one of these; runs it, too
-    #[arg(long, value_name = "A,B", value_delimiter = ',', requires = "engine")]
+    #[arg(long, value_name = "A,B", requires = "engine")]
     pub against: Vec<String>,
     /// How it is run
     #[command(flatten)]
@@ -174,7 +174,7 @@ pub struct ReproduceArgs {
 #[derive(Args)]
 pub struct RunOptions {
     /// Only these engines of the experiment, or the engines to run a workload on
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B")]
     pub engine: Vec<String>,
     /// Change one key of the experiment; may be given several times
     #[arg(long, value_name = "KEY=VALUE")]

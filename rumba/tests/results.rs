@@ -247,6 +247,36 @@ fn a_page_that_finds_no_room_leaves_the_old_one() {
 }
 
 #[test]
+fn an_engine_is_looked_at_while_clients_load_and_work() {
+    let place = Place::new();
+    let output = wait(start_short(&place, "sqlite,lmdb,null", &["--set", "loop=2s", "--quiet", "--out", "out"]));
+    assert!(output.status.success(), "{}", text(&output));
+    let out = place.path("out");
+    let report = report(&place, &out);
+    let file = |trial: &str| out.join(format!("trials/{trial}-c2-r1/engine.ndjson"));
+    for (directory, engine) in [("001-sqlite", "sqlite"), ("002-lmdb", "lmdb")] {
+        let looks = std::fs::read_to_string(file(directory)).unwrap();
+        let looks: Vec<Value> = looks.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let at_s: Vec<f64> = looks.iter().map(|look| look["at_s"].as_f64().unwrap()).collect();
+        assert!(at_s.is_sorted(), "{engine}: {at_s:?}");
+        assert!(
+            looks[0]["size_bytes"].as_f64() > Some(0.0) && looks[0]["counters"].is_object(),
+            "{engine}: {}",
+            looks[0]
+        );
+        let of_engine = |trial: &&Value| trial["engine"] == engine;
+        let told = report["trials"].as_array().unwrap().iter().find(of_engine).unwrap();
+        for during in ["load", "warmup"] {
+            let phase = phase(told, during).unwrap();
+            // A look that was asked for as the phase began is answered a moment later.
+            let [from, until] = [-0.2, 5.0].map(|more| phase["start_s"].as_f64().unwrap() + more);
+            assert!(at_s.iter().any(|at_s| (from..until).contains(at_s)), "{engine}, {during} from {from}: {at_s:?}");
+        }
+    }
+    assert!(!file("003-null").exists(), "it keeps nothing: there is nothing to see");
+}
+
+#[test]
 fn one_bad_byte_hides_one_second_and_no_trial() {
     // The file was read as text or not at all, and the trial was gone.
     let place = Place::new();

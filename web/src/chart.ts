@@ -24,6 +24,8 @@ export interface Line {
   band?: ([number, number] | null)[];
   /** Other than its trial's engine's. */
   look?: Look;
+  /** Other than a line's, pixels. */
+  width?: number;
 }
 
 export interface Axes {
@@ -31,6 +33,8 @@ export interface Axes {
   x: Partial<uPlot.Axis>;
   y?: Partial<uPlot.Axis>;
   xRange: [number, number];
+  /** Of figures that are places; else the range is that of the lines. */
+  yRange?: [number, number];
   /** A logarithmic scale, for times that span orders of magnitude; otherwise from zero. */
   logarithmic?: boolean;
   hooks?: uPlot.Hooks.Arrays;
@@ -111,9 +115,22 @@ function aligned(lines: Line[]): uPlot.AlignedData {
     // `undefined` is no point of this line; `null` is a point without a value, a gap.
     const column = new Array<number | null | undefined>(all.length).fill(undefined);
     line.x.forEach((x, index) => (column[place.get(x) ?? 0] = line.y[index] ?? null));
-    return column;
+    return parted(column);
   });
   return [all, ...columns] as uPlot.AlignedData;
+}
+
+/** A gap reaches from the last value to the next, whatever positions of other lines lie between: uPlot parts a line at those alone that have no value. */
+function parted(column: (number | null | undefined)[]): (number | null | undefined)[] {
+  let from = -1;
+  let isGap = false;
+  column.forEach((value, index) => {
+    if (value === null) isGap = true;
+    if (typeof value !== "number") return;
+    if (isGap) column.fill(null, from + 1, index);
+    [from, isGap] = [index, false];
+  });
+  return column;
 }
 
 export function lookOfLine(context: Context, line: Line): Look {
@@ -136,7 +153,7 @@ function series(context: Context, line: Line, points: boolean): uPlot.Series {
   }
   return {
     stroke: colour,
-    width: line.main ? 1.6 : 1,
+    width: line.width ?? (line.main ? 1.6 : 1),
     alpha: faintness(line),
     dash: line.main ? look.dash : [],
     points: { show: points, size: 6, fill: colour, stroke: colour },
@@ -272,7 +289,7 @@ function make(context: Context, holder: HTMLElement, lines: Line[], axes: Axes, 
     cursor: { points: { show: false }, drag: { x: true, y: false }, ...(axes.sync ? { sync: { key: axes.sync } } : {}) },
     scales: {
       x: { time: false, range: (_, min, max) => (min === null || (min <= first && max >= last) ? axes.xRange : [min, max]) },
-      y: { distr: logarithmic ? 3 : 1, range: yRange(logarithmic) },
+      y: { distr: logarithmic ? 3 : 1, range: axes.yRange ?? yRange(logarithmic) },
     },
     axes: [
       { ...axis, size: 26, gap: 3, ...axes.x },

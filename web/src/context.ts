@@ -4,6 +4,11 @@ import { type PageData, type Ratio, type Row, type Trial, alone, engines, mainTr
 import { type Look, lookOf } from "./look";
 import { choose, current } from "./state";
 
+/** The names of a list with commas; those in a name's brackets are its own: `innodb[cache=1GiB,page_size=4k]`. */
+function namesIn(list: string): string[] {
+  return list.split(/,(?![^[]*\])/).filter((name) => name !== "");
+}
+
 export class Context {
   readonly engines: string[];
 
@@ -21,12 +26,12 @@ export class Context {
 
   /** Whether the charts show the engine. */
   shown(engine: string): boolean {
-    return !current().hidden.split(",").includes(engine);
+    return !namesIn(current().hidden).includes(engine);
   }
 
   /** Shows or hides an engine in the charts. */
   toggle(engine: string): void {
-    const hidden = current().hidden.split(",").filter((name) => name !== "" && name !== engine);
+    const hidden = namesIn(current().hidden).filter((name) => name !== engine);
     choose({ hidden: (this.shown(engine) ? [...hidden, engine] : hidden).join(",") });
   }
 

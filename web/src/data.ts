@@ -1,6 +1,8 @@
 // What the page shows. Mirrors `PageData` of crates/report/src/html.rs and the
 // values of crates/core/src/comparison.rs.
 
+import type { Packed } from "./packed";
+
 /** A number, or the reason why there is none. */
 export type Metric = number | { absent: string };
 
@@ -14,6 +16,8 @@ export interface Figure {
   median: Metric;
   values: Metric[];
   spread: Spread | null;
+  /** Where the centre of the repeats lies, by the exact test of the verdicts; from four repeats on. */
+  centre?: { low: number; high: number; level: number };
 }
 
 export interface OpFigures {
@@ -41,8 +45,8 @@ export interface Row {
   load: PhaseFigures | null;
   run: PhaseFigures | null;
   broken: string[];
-  /** Repeats whose data failed its verification: they are in no figure. */
-  unsound?: { trial: number; repeat: number; reason: string }[];
+  /** Repeats whose data failed its verification, or did not come through it: they are in no figure. */
+  unsound?: { trial: number; repeat: number; proof?: "failed" | "cut-off"; reason: string }[];
   /** Repeats whose load or run was suspended: that part is in no figure. */
   suspended?: { trial: number; repeat: number; part: "load" | "run"; reason: string }[];
 }
@@ -151,7 +155,7 @@ export interface Phase {
 
 export interface Series {
   name: string;
-  values: (number | null)[];
+  values: Packed;
   absent: string | null;
 }
 
@@ -160,6 +164,8 @@ export interface Timeline {
   phases: [name: string, start: number, end: number][];
   /** When the trial was suspended, seconds since its start. */
   suspended?: [from: number, until: number][];
+  /** When the engine wrote a checkpoint, flushed or compacted: from and until, one pair behind the other. */
+  marks?: Record<string, Packed>;
   series: Series[];
   bucket_s: number | null;
 }
@@ -186,8 +192,8 @@ export interface Trial {
   /** Types whose spectrum ends where so many operations had not ended. */
   censored?: Record<string, number>;
   timeline: Timeline;
-  /** What stood, or grew each second, at the ends of phases. */
-  gauges?: { at_s: number[]; levels: Record<string, (number | null)[]>; rates: Record<string, (number | null)[]> };
+  /** What stood, or grew each second: at the ends of phases, and where the engine was looked at while clients worked. */
+  gauges?: { at_s: number[]; looked?: boolean; levels: Record<string, Packed>; rates: Record<string, Packed> };
 }
 
 /** A frame: its name, how many samples passed through it, and what it called. */

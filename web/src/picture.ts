@@ -114,7 +114,7 @@ function lineShapes(context: Context, { plot, lines, axes }: Drawn): SVGElement[
         marks.push(shape("circle", { cx: x, cy: y, r: line.apart ? 2 : 3, fill: colour, opacity: faintness(line) }));
       });
     }
-    const stroke = { fill: "none", stroke: colour, "stroke-width": line.main ? 1.6 : 1, "stroke-dasharray": line.main ? look.dash.join(" ") : "", opacity: faintness(line) };
+    const stroke = { fill: "none", stroke: colour, "stroke-width": line.width ?? (line.main ? 1.6 : 1), "stroke-dasharray": line.main ? look.dash.join(" ") : "", opacity: faintness(line) };
     return [...(line.apart ? [] : [shape("path", { d: path, ...stroke })]), ...marks];
   });
   return [...bands, ...drawn];

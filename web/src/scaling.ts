@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 import { type Line, chart } from "./chart";
 import { warningsAbout } from "./conditions";
 import type { Context } from "./context";
-import { alone, clientCounts, numbers, value } from "./data";
+import { type Figure, alone, clientCounts, numbers, value } from "./data";
 import { choice, h, section } from "./dom";
 import { whole } from "./format";
 import { lookOf } from "./look";
@@ -27,6 +27,28 @@ export function ladderMetrics(context: Context): string[] {
 /** Doubling the clients is one step. */
 const place = (clients: number) => Math.round(Math.log2(clients) * 1000) / 1000;
 
+/** Where the centre of the repeats lies, if there are enough of them to say; else from the smallest to the largest. */
+function bandOf(figure: Figure | undefined): [number, number] | null {
+  if (figure?.centre) return [figure.centre.low, figure.centre.high];
+  const known = numbers(figure);
+  return known.length > 1 ? [Math.min(...known), Math.max(...known)] : null;
+}
+
+/** What the bands are, of all figures that are drawn. */
+function bandsInWords(context: Context, metrics: string[]): string {
+  const rows = context.data.summary.rows.filter((row) => context.shown(row.engine));
+  const figures = rows.flatMap(({ run }) => metrics.flatMap((metric) => run?.metrics[metric] ?? [])).filter((figure) => numbers(figure).length > 1);
+  const levels = figures.flatMap(({ centre }) => (centre ? [centre.level] : []));
+  const range = "reaches from the smallest repeat to the largest";
+  if (figures.length === 0) return "";
+  if (levels.length === 0) return `; the band ${range}`;
+  const shown = (level: number) => `${Number((100 * level).toFixed(2))}%`;
+  const [least, most] = [Math.min(...levels), Math.max(...levels)];
+  const level = least === most ? `exact ${shown(least)} interval` : `exact interval, ${shown(least)} to ${shown(most)},`;
+  const exact = `is the ${level} of the repeats' centre, by the test of the verdicts`;
+  return `; the band ${exact}${levels.length < figures.length ? `; where there are fewer than four repeats it ${range}` : ""}`;
+}
+
 /** The medians of each engine in a test of a suite, or of all where there is none, and its repeats around them. */
 function lines(context: Context, metric: string, test: string | undefined): Line[] {
   const of = context.data.summary.rows.filter((row) => row.test === test && row.run !== null && context.shown(row.engine));
@@ -43,10 +65,7 @@ function lines(context: Context, metric: string, test: string | undefined): Line
     const single = Array.from({ length: repeats > 1 ? repeats : 0 }, (_, repeat) => ({
       trial, look, x, main: false, apart: true, y: figures.map(({ figure }) => value(figure?.values[repeat])),
     }));
-    const band = figures.map(({ figure }): [number, number] | null => {
-      const known = numbers(figure);
-      return known.length > 1 ? [Math.min(...known), Math.max(...known)] : null;
-    });
+    const band = figures.map(({ figure }) => bandOf(figure));
     return [...single, { trial, look, x, main: true, band, y: figures.map(({ figure }) => value(figure?.median)) }];
   });
 }
@@ -95,7 +114,7 @@ export function scalingSection(context: Context): HTMLElement | null {
   return section(
     "scaling",
     "Load ladder",
-    "How far it scales: lines join the medians of the repeats, which are the points around them; the band reaches from the smallest repeat to the largest. The axis of clients is logarithmic, the other begins at zero.",
+    `How far it scales: lines join the medians of the repeats, which are the points around them${bandsInWords(context, [current().ladder, ...COSTS])}. The axis of clients is logarithmic, the other begins at zero.`,
     warningsAbout(context, [current().ladder]),
     metrics.length > 1 && picker,
     ...groups,

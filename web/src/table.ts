@@ -28,12 +28,15 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
     checked: chosen,
     change: () => choose({ baseline: alone(row) }),
   });
-  const unsound = row.broken.length + (row.unsound?.length ?? 0) > 0;
-  const broken = unsound && h("span", { class: "flag" }, "data inconsistent");
+  const unsound = row.unsound ?? [];
+  // What a proof has found weighs more than that one was cut off.
+  const isBroken = row.broken.length > 0 || unsound.some(({ proof }) => proof !== "cut-off");
+  const told = unsound.map(({ repeat, reason }) => `repeat ${repeat}: ${reason}`).join("; ");
+  const flag = (isBroken || unsound.length > 0) && h("span", { class: "flag", title: told }, isBroken ? "data inconsistent" : "verification cut off");
   return h(
     "th",
     { scope: "row" },
-    h("label", { class: "engine", title: "compare with this engine" }, radio, marker(context.look(row.engine)), row.engine, broken),
+    h("label", { class: "engine", title: "compare with this engine" }, radio, marker(context.look(row.engine)), row.engine, flag),
   );
 }
 

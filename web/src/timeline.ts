@@ -2,11 +2,13 @@
 
 import type uPlot from "uplot";
 import { type Line, chart, ink } from "./chart";
+import { type Span, TIMES, clock, precedes, spans } from "./clock";
 import type { Context } from "./context";
-import type { Trial } from "./data";
 import { h, section } from "./dom";
-import { seconds, significant, tick } from "./format";
+import { seconds, significant } from "./format";
 import { sample } from "./look";
+import { marksPanel } from "./marks";
+import { unpacked } from "./packed";
 import { saveButtons } from "./picture";
 import { choose, current } from "./state";
 
@@ -34,26 +36,10 @@ const LOAD: Panel[] = RUN.filter((panel) => panel.series !== "p99_ms").map((pane
       : panel,
 );
 
-type Span = [name: string, start: number, end: number];
-
-/** Whether a phase is of the data's making, which is shown apart from what is measured on it. */
-export const precedes = (name: string) => name === "load" || name === "settle" || name === "age";
-
-/** The phases of a part, counted from its start. */
-export function spans(trial: Trial): Span[] {
-  const load = current().part === "load";
-  const of = trial.timeline.phases.filter(([name]) => {
-    const before = precedes(name);
-    return load ? before : !before && name !== "verify";
-  });
-  const origin = of[0]?.[1] ?? 0;
-  return of.map(([name, start, end]) => [name, start - origin, end - origin]);
-}
-
 function lines(context: Context, { series, logarithmic }: Panel): Line[] {
   const load = current().part === "load";
   return context.trials().flatMap(({ trial, main }) => {
-    const values = trial.timeline.series.find(({ name }) => name === series)?.values ?? [];
+    const values = unpacked(trial.timeline.series.find(({ name }) => name === series)?.values);
     const shown = spans(trial);
     const first = trial.timeline.phases.find(([name]) => precedes(name) === load);
     if (!first || values.length === 0) return [];
@@ -269,16 +255,6 @@ function panel(context: Context, shown: Panel, first: boolean, last: boolean, ph
   return h("div", { class: "panel", "data-series": shown.series }, head, holder);
 }
 
-/** Seconds between ticks. */
-export const TIMES = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400];
-
-/** Minutes and seconds once seconds get long. */
-export function clock(at: number): string {
-  if (at < 600) return `${tick(at)} s`;
-  const rest = Math.round(at % 60);
-  return rest ? `${Math.floor(at / 60)}:${String(rest).padStart(2, "0")}` : `${Math.floor(at / 60)} min`;
-}
-
 export function timelineSection(context: Context): HTMLElement {
   const { part } = current();
   const panels = part === "load" ? LOAD : RUN;
@@ -309,6 +285,11 @@ export function timelineSection(context: Context): HTMLElement {
     "Timeline",
     `${part === "load" ? "A mark above the first chart is where an engine's load ended. " : ""}One second per point.${repeated}${thinned || ""}${changed}${suspended}${part === "run" ? STALLS : ""} Drag to zoom, double-click to zoom out.`,
     switcher,
-    ...panels.map((shown, index) => panel(context, shown, index === 0, index === panels.length - 1, phases)),
+    ...panels.flatMap((shown, index) => {
+      const drawn = panel(context, shown, index === 0, index === panels.length - 1, phases);
+      // What the engines did beside stands right below what became of the operations meanwhile.
+      const beside = index === 0 ? marksPanel(context, Math.max(...phases.map(([, , to]) => to), 1)) : null;
+      return beside ? [drawn, beside] : [drawn];
+    }),
   );
 }

@@ -113,7 +113,7 @@ test("a logarithmic axis ends whatever the smallest figure is", { skip }, async 
     // From 0.009792 upwards uPlot counted its lines past the decade and for ever.
     for (const { timeline } of data.trials) {
       const p99 = timeline.series.find(({ name }) => name === "p99_ms");
-      p99.values = p99.values.map((_, index) => (index % 2 === 0 ? 0.01152 : 45.4));
+      p99.values = timeline.at_s.map((_, index) => (index % 2 === 0 ? 0.01152 : 45.4));
     }
     return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
   });
@@ -122,6 +122,23 @@ test("a logarithmic axis ends whatever the smallest figure is", { skip }, async 
   await tab.setContent(changed);
   await charts(tab, 6);
   assert.deepEqual(problems, []);
+});
+
+test("a verification that was cut off is not told as broken data", { skip }, async () => {
+  for (const [proof, flag] of [["cut-off", "verification cut off"], ["failed", "data inconsistent"]]) {
+    const { tab } = await open();
+    const changed = await tab.evaluate((proof) => {
+      const island = document.getElementById("data");
+      const data = JSON.parse(island.textContent);
+      data.summary.rows[1].unsound = [{ trial: 2, repeat: 1, proof: "cut-off", reason: "killed by signal 9" }];
+      if (proof === "failed") data.summary.rows[1].unsound.push({ trial: 6, repeat: 2, proof, reason: "counts match: not so for 2 of 9" });
+      return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
+    }, proof);
+    await tab.setContent(changed);
+    await tab.waitForSelector("#cost .figures");
+    assert.deepEqual(await tab.locator("#cost .figures .flag").first().allTextContents(), [flag]);
+    assert.match(await tab.locator("#cost .figures .flag").first().getAttribute("title"), /^repeat 1: killed by signal 9/);
+  }
 });
 
 test("the keyboard alone reaches and changes the baseline", { skip }, async () => {

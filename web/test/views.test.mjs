@@ -114,6 +114,45 @@ test("the ladder begins with the rate that the workload's specification reports"
   assert.deepEqual((await tab.locator("#scaling select option").allTextContents()).slice(0, 2), ["tpmC", "operations per second"]);
 });
 
+test("the ladder's band is the exact interval of the repeats where there are four, else their range, and it says which", { skip }, async () => {
+  const { tab } = await open({}, "", ladder);
+  const about = (on) => on.locator("#scaling > .about").first().textContent();
+  assert.match(await about(tab), /the band is the exact 87\.5% interval of the repeats' centre, by the test of the verdicts\. The axis/);
+  // A picture has the band's corners: a wider interval is drawn wider.
+  const area = async (on) => {
+    await on.locator("#scaling .chart").first().scrollIntoViewIfNeeded();
+    const waiting = on.waitForEvent("download");
+    await on.locator("#scaling .save button", { hasText: "SVG" }).first().click();
+    const svg = (await readFile(await (await waiting).path())).toString();
+    const corners = /<polygon points="([^"]+)"/.exec(svg)[1].split(" ").map((corner) => corner.split(",").map(Number));
+    return Math.abs(corners.reduce((sum, [x, y], at) => sum + x * corners[(at + 1) % corners.length][1] - corners[(at + 1) % corners.length][0] * y, 0));
+  };
+  const changed = (change) =>
+    tab.evaluate((change) => {
+      const island = document.getElementById("data");
+      const data = JSON.parse(island.textContent);
+      for (const { run } of data.summary.rows) {
+        for (const figure of Object.values(run.metrics)) {
+          if (change === "none") delete figure.centre;
+          else if (figure.centre) Object.assign(figure.centre, { low: 0.5 * figure.centre.low, level: 0.95 });
+        }
+        if (change === "some") delete run.metrics.ops_per_s.centre;
+      }
+      return document.documentElement.outerHTML.replace(island.textContent, JSON.stringify(data));
+    }, change);
+  const pages = {};
+  for (const change of ["none", "wide", "some"]) {
+    const { tab: other } = await open({ acceptDownloads: true }, "", ladder);
+    await other.setContent(await changed(change));
+    await other.waitForSelector("#scaling canvas");
+    pages[change] = other;
+  }
+  assert.match(await about(pages.none), /; the band reaches from the smallest repeat to the largest\. The axis/);
+  assert.match(await about(pages.wide), /the exact 95% interval/);
+  assert.match(await about(pages.some), /the exact 95% interval .*; where there are fewer than four repeats it reaches from the smallest repeat/);
+  assert.ok((await area(pages.wide)) > 1.2 * (await area(pages.none)));
+});
+
 test("waits stand over the clients, and the ladder shows what is chosen", { skip }, async () => {
   const { tab, problems } = await open({}, "", ladder);
   const heads = await tab.locator("#contention tbody th").allTextContents();
@@ -121,6 +160,56 @@ test("waits stand over the clients, and the ladder shows what is chosen", { skip
   await tab.locator("#scaling select").selectOption("reads_per_op");
   assert.match(await tab.locator("#scaling h3").first().textContent(), /^Reads per operation1\/op, less is better$/);
   assert.deepEqual(problems, []);
+});
+
+test("checkpoints, flushes and compactions stand below the operations, a line for each engine that shows some", { skip }, async () => {
+  const { tab, problems } = await open({ acceptDownloads: true }, "", ladder);
+  const panels = await tab.locator("#timeline .panel").evaluateAll((all) => all.map(({ dataset }) => dataset.series));
+  assert.deepEqual(panels.slice(0, 2), ["ops_per_s", "marks"]);
+  await tab.locator("#timeline .panel[data-series=marks]").scrollIntoViewIfNeeded();
+  const waiting = tab.waitForEvent("download");
+  await tab.locator("#timeline .panel[data-series=marks] .save button", { hasText: "SVG" }).click();
+  const svg = (await readFile(await (await waiting).path())).toString();
+  for (const kind of ["chkp.", "flush", "comp."]) assert.ok(svg.includes(`>${kind}</text>`), kind);
+  // A checkpoint a minute of both engines that count; flushes and compactions of the one with levels alone.
+  const { trials } = await data(tab);
+  const kinds = new Set(trials.filter(({ timeline }) => timeline.marks).map(({ engine, timeline }) => `${engine}: ${Object.keys(timeline.marks)}`));
+  assert.deepEqual(kinds, new Set(["innodb: checkpoint", "myrocks.zstd: checkpoint,compaction,flush"]));
+  await tab.locator("#timeline .switch button", { hasText: "Load" }).click();
+  assert.equal(await tab.locator("#timeline .panel[data-series=marks]").count(), 1, "checkpoints of the load");
+  assert.deepEqual(problems, []);
+});
+
+test("size, debt and any counter are drawn second by second", { skip }, async () => {
+  const { tab, problems } = await open({}, "", ladder);
+  assert.deepEqual(await tab.locator("#gauges .panel h3").allTextContents(), ["Size on diskMB", "checkpoint_age_bytesMB"]);
+  assert.match(await tab.locator("#gauges > .about").first().textContent(), /seen about once a second while clients work/);
+  await tab.locator("#gauges select").selectOption("written_wal_bytes");
+  assert.equal(await tab.locator("#gauges .panel h3").last().textContent(), "written_wal_bytesMB per second");
+  const { trials } = await data(tab);
+  const { gauges, timeline } = trials.find(({ engine, gauges }) => engine === "myrocks.zstd" && gauges.looked);
+  const seconds = timeline.phases.at(-1)[2];
+  assert.ok(gauges.at_s.length > 0.8 * seconds, `${gauges.at_s.length} looks in ${seconds} s`);
+  assert.deepEqual(problems, []);
+});
+
+test("an engine whose name has commas can be left out and shown again", { skip }, async () => {
+  const { tab } = await open({}, "", ladder);
+  const changed = await tab.evaluate(() => {
+    const island = document.getElementById("data");
+    const named = island.textContent.replaceAll('"lmdb"', '"lmdb[cache=1GiB,page_size=4k]"');
+    return document.documentElement.outerHTML.replace(island.textContent, named);
+  });
+  await tab.setContent(changed);
+  await tab.waitForSelector("#scaling canvas");
+  const pressed = () => tab.locator(".key button").evaluateAll((all) => all.map((button) => [button.textContent, button.getAttribute("aria-pressed")]));
+  const names = (await pressed()).map(([name]) => name);
+  assert.ok(names.includes("lmdb[cache=1GiB,page_size=4k]"), `${names}`);
+  await tab.locator(".key button", { hasText: "lmdb" }).click();
+  await tab.locator(".key button", { hasText: "innodb" }).click();
+  assert.deepEqual((await pressed()).filter(([, shown]) => shown === "false").map(([name]) => name), ["innodb", "lmdb[cache=1GiB,page_size=4k]"]);
+  await tab.locator(".key button", { hasText: "lmdb" }).click();
+  assert.deepEqual((await pressed()).filter(([, shown]) => shown === "false").map(([name]) => name), ["innodb"]);
 });
 
 test("a picture is saved as SVG and as PNG, with its figures and its key, and stands alone", { skip }, async () => {

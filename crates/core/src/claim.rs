@@ -29,7 +29,7 @@ pub enum Verdict {
     Holds,
     /// It does not: an exact test rejects that it does.
     Fails,
-    /// The repeats cannot tell, a figure is absent, or a repeat's data failed its verification.
+    /// The repeats cannot tell, a figure is absent, or a repeat's data failed its verification or did not come through it.
     Undecided,
     /// There is one repeat: `seen` says what it showed.
     SeenOnce,

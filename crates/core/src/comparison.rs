@@ -12,6 +12,7 @@ use crate::claim::Judgement;
 use crate::counted::{Counted, rule_of};
 use crate::course::{Course, Trends};
 use crate::engine::EngineFacts;
+pub use crate::figure::{Centre, Figure, Spread};
 use crate::metric::{Better, METRICS, Metric, MetricInfo};
 use crate::rate::{Rate, rate_info};
 use crate::ratio::Ratio;
@@ -76,33 +77,6 @@ pub fn metrics_by_rule(figures: &PhaseFigures) -> impl Iterator<Item = (&str, &'
 
 fn info_by_rule(name: &str) -> Option<&'static MetricInfo> {
     rule_of(name).map(|rule| &rule.info).or_else(|| rate_info(name))
-}
-
-/// How far repeats lie apart.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Spread {
-    /// Largest over smallest, minus one: 0.05 when they differ by 5%.
-    pub range: f64,
-    /// Coefficient of variation: the standard deviation of the sample over its mean.
-    pub cv: f64,
-}
-
-/// One number of an engine over its repeats.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Figure {
-    /// The median of the repeats that have the number; absent when none has.
-    pub median: Metric,
-    /// Every repeat's number, in the order of [`PhaseFigures::trials`].
-    pub values: Vec<Metric>,
-    /// How far they lie apart; `None` with fewer than two numbers or a smallest of zero.
-    pub spread: Option<Spread>,
-}
-
-impl Figure {
-    /// The repeats' numbers, without the absent ones.
-    pub fn numbers(&self) -> Vec<f64> {
-        self.values.iter().filter_map(Metric::value).collect()
-    }
 }
 
 /// One type of operation over the repeats.
@@ -189,7 +163,7 @@ pub struct Row {
     pub run: Option<PhaseFigures>,
     /// Properties of the data that a repeat broke; its numbers are then worth nothing.
     pub broken: Vec<String>,
-    /// Repeats whose data failed its verification: they are in no figure of this row.
+    /// Repeats whose data failed its verification, or did not come through it: they are in no figure of this row.
     #[serde(default)]
     pub unsound: Vec<Unsound>,
     /// Repeats whose load or run was suspended: that part of them is in no figure of this row.
@@ -201,15 +175,40 @@ pub struct Row {
     pub loads: u32,
 }
 
-/// A repeat whose data failed its verification.
+/// What became of the proof of a repeat's data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// It found that the data is not consistent, or that a promise is not kept.
+    #[default]
+    Failed,
+    /// It did not come to its end: whether the data is consistent is not known.
+    CutOff,
+}
+
+/// A repeat whose data failed its verification, or did not come through it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unsound {
     /// Its trial's number.
     pub trial: u32,
     /// Which repeat of its engine and clients it is, from 1.
     pub repeat: u32,
-    /// What is wrong with the data.
+    /// Whether the proof found something or was cut off.
+    #[serde(default)]
+    pub proof: Proof,
+    /// What is wrong with the data, or what cut the proof off.
     pub reason: String,
+}
+
+impl Unsound {
+    /// What is said of the repeat: `failed its verification: …`.
+    pub fn words(&self) -> String {
+        let verb = match self.proof {
+            Proof::Failed => "failed",
+            Proof::CutOff => "did not end",
+        };
+        format!("{verb} its verification: {}", self.reason)
+    }
 }
 
 /// A repeat whose load or run was suspended.
@@ -236,10 +235,16 @@ impl Row {
         Starts { repeats, loads: loads.unwrap_or(repeats) }
     }
 
+    /// Whether a proof found something that is not so: it weighs more than one that was cut off.
+    pub fn is_broken(&self) -> bool {
+        !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
+    }
+
     /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.
     pub fn why_unsound(&self) -> Option<String> {
-        let first = self.unsound.first()?;
-        Some(format!("repeat {} of {} failed its verification: {}", first.repeat, self.engine, first.reason))
+        let found = self.unsound.iter().find(|unsound| unsound.proof == Proof::Failed);
+        let first = found.or(self.unsound.first())?;
+        Some(format!("repeat {} of {} {}", first.repeat, self.engine, first.words()))
     }
 
     /// Why a part has no figures although repeats ended it: `repeat 2 of innodb was suspended in loop 1, …`.
@@ -265,7 +270,7 @@ pub struct RelativeRow {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
     /// What an operation costs and how fast it is.
     pub metrics: Vec<Ratio>,
@@ -460,7 +465,7 @@ pub struct ComparedRow {
     /// What the other's repeats started from.
     #[serde(default)]
     pub other_starts: Starts,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,

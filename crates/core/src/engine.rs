@@ -395,7 +395,8 @@ pub trait Instance: Send + Sync {
     /// Whatever the engine said.
     fn drain(&self) -> Result<(), EngineError>;
 
-    /// Work put off so far, as gauges; an empty list says that the engine puts nothing off.
+    /// Work put off so far, as gauges; an empty list says that the engine puts nothing off. Like [`Instance::counters`] it
+    /// is asked at the ends of phases, and about once a second while clients work, by a thread that is none of theirs.
     fn debt(&self) -> Vec<Gauge>;
 
     /// The engine's own counters (cumulative) and gauges, by its own names.

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::looks::Look;
 use crate::record::{Interval, PhaseKind, PhaseRecord};
 use crate::warning::Warning;
 use crate::workload::State;
@@ -46,6 +47,8 @@ pub enum Event {
         /// Tag, largest value in nanoseconds, and encoded histogram.
         histograms: Vec<(String, u64, String)>,
     },
+    /// The engine was looked at while clients work.
+    Looked(Box<Look>),
     /// A phase has ended, as planned or cut off: [`PhaseRecord::complete`] says which.
     PhaseEnded(Box<PhaseRecord>),
     /// The data is left for another process: what the workload knows of it.

@@ -49,7 +49,7 @@ pub struct Step {
     pub median: Metric,
     /// This over the last run before it that has the figure, with its interval and verdict; `null` of the first.
     pub against: Option<Ratio>,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification.
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
     pub unsound: Option<String>,
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::Build;
 use crate::claim::Claim;
+use crate::looks::EngineCourse;
 use crate::record::{Interval, Record};
 use crate::warning::Warning;
 
@@ -49,4 +50,7 @@ pub struct Trial {
     pub record: Record,
     /// Its intervals in order, as far as the file is whole.
     pub intervals: Vec<Interval>,
+    /// What its engine was seen at while clients worked; nothing in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "EngineCourse::is_empty")]
+    pub course: EngineCourse,
 }

@@ -3,6 +3,7 @@
 mod rest;
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::engine_name;
 use rumba_core::limits::{Limits, StorageLimit};
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
@@ -160,9 +161,11 @@ fn trial(
     }
 }
 
-/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`; of one that loads for others, `001-rocksdb.zstd-load`.
+/// The name of a trial's directory: `003-rocksdb.zstd-c4-r1`, with the engine's name for short, which no shell takes for a
+/// pattern; of one that loads for others, `001-rocksdb.zstd-load`.
 pub fn directory(trial: &TrialPlan) -> String {
-    let engine = trial.engine.name.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_");
+    let short = engine_name::short(&trial.engine.name);
+    let engine = short.replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_");
     match (trial.part, trial.repeat) {
         (TrialPart::Load, 1) => format!("{:03}-{engine}-load", trial.number),
         (TrialPart::Load, again) => format!("{:03}-{engine}-load{again}", trial.number),

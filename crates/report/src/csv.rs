@@ -180,7 +180,7 @@ impl OfPhase<'_> {
         let plan = &self.trial.record.plan;
         let row = self.summary.row(&plan.engine.name, plan.clients);
         if let Some(unsound) = row.and_then(|row| row.unsound.iter().find(|one| one.trial == plan.number)) {
-            return unsound.reason.clone();
+            return unsound.words();
         }
         let of = if self.phase.phase == PhaseKind::Load { Part::Load } else { Part::Run };
         let is_it = |row: &Row| {

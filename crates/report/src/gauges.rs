@@ -1,48 +1,143 @@
-//! What an engine and its data came to at the end of each phase: size, debt, and the engine's own counters.
+//! What an engine and its data came to over a trial: size, debt, and the engine's own counters, seen about once a second
+//! while clients worked and at the end of each phase.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use rumba_core::engine::Gauge;
-use rumba_core::record::{PhaseKind, PhaseRecord, Record};
+use rumba_core::looks::{EngineCourse, Of, SIZE};
+use rumba_core::metric::Metric;
+use rumba_core::record::{PhaseKind, PhaseRecord};
+use rumba_core::results::Trial;
 use serde::Serialize;
 
-use crate::timeline::round;
+use crate::packed::Packed;
+use crate::timeline::{POINTS, extremes, round};
 
-/// Values at the ends of a trial's phases.
+/// So many numbers of all trials' gauges together are on a page, about 1.3 MB.
+const NUMBERS: usize = 480_000;
+/// The fewest points that a course is drawn with, however many there are.
+const FEWEST_POINTS: usize = 60;
+
+/// Values over a trial's time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Gauges {
-    /// The phases' ends, seconds since the trial's start.
+    /// Seconds since the trial's start.
     pub at_s: Vec<f64>,
+    /// Whether it was looked at while clients worked, and not at the ends of phases alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub looked: bool,
     /// What goes up and down, as it stood: `size_bytes`, what was put off, and counters that went back.
-    pub levels: BTreeMap<String, Vec<Option<f64>>>,
-    /// What only grew, by how much each second of the phase.
-    pub rates: BTreeMap<String, Vec<Option<f64>>>,
+    pub levels: BTreeMap<String, Packed>,
+    /// What only grew, by how much each second since it was seen before.
+    pub rates: BTreeMap<String, Packed>,
+}
+
+/// How many points each of these trials' gauges may have.
+pub fn points<'a>(trials: impl Iterator<Item = &'a Trial>) -> usize {
+    let columns: usize = trials.map(|trial| trial.course.columns.len()).sum();
+    NUMBERS.checked_div(columns).unwrap_or(POINTS).clamp(FEWEST_POINTS, POINTS)
 }
 
 /// Of a trial's phases that take time; nothing that never changed.
-pub fn gauges(record: &Record) -> Gauges {
-    of_phases(&record.phases.iter().filter(|phase| takes_time(phase.phase)).collect::<Vec<_>>())
+pub fn gauges(trial: &Trial, points: usize) -> Gauges {
+    of(&trial.record.phases, &trial.course, points)
 }
 
-fn of_phases(phases: &[&PhaseRecord]) -> Gauges {
-    let mut all =
-        Gauges { at_s: phases.iter().map(|phase| round(phase.start_s + phase.seconds)).collect(), ..Gauges::default() };
-    let size = |phase: &&PhaseRecord| phase.metrics.size_bytes.value().map(round);
-    put(&mut all.levels, "size_bytes", phases.iter().map(size).collect());
-    for name in names(phases, |phase| &phase.debt_end) {
-        put(&mut all.levels, name, phases.iter().map(|phase| of(&phase.debt_end, name).map(round)).collect());
-    }
-    for name in names(phases, |phase| &phase.counters) {
-        let values: Vec<Option<f64>> = phases.iter().map(|phase| of(&phase.counters, name)).collect();
-        let grown = |at: usize| Some(values[at]? - values[at.checked_sub(1)?]?);
-        if (0..values.len()).filter_map(grown).any(|grown| grown < 0.0) {
-            put(&mut all.levels, name, values.iter().map(|value| value.map(round)).collect());
+fn of(phases: &[PhaseRecord], course: &EngineCourse, points: usize) -> Gauges {
+    let phases: Vec<&PhaseRecord> = phases.iter().filter(|phase| takes_time(phase.phase)).collect();
+    let Seen { at_s, columns } = seen(course, &phases);
+    let size = at_s.len().div_ceil((points / 2).max(1));
+    let thinned = |values: Vec<Option<f64>>| match at_s.len() <= points {
+        true => values,
+        false => values.chunks(size).flat_map(extremes_of).collect(),
+    };
+    let packed = |values: Vec<Option<f64>>| Packed(thinned(values).into_iter().map(|value| value.map(round)).collect());
+    let mut all = Gauges { looked: !course.is_empty(), ..Gauges::default() };
+    for (name, Values { of_counter, values }) in columns {
+        let known = || values.iter().flatten();
+        if known().all(|value| Some(value) == known().next()) {
+            continue;
+        }
+        if of_counter && known().zip(known().skip(1)).all(|(before, after)| after >= before) {
+            all.rates.insert(name.to_owned(), packed(rates(&at_s, &values)));
         } else {
-            let rate = |at: usize| Some(round(grown(at)? / phases[at].seconds)).filter(|rate| rate.is_finite());
-            put(&mut all.rates, name, (0..values.len()).map(rate).collect());
+            all.levels.insert(name.to_owned(), packed(values));
         }
     }
+    all.at_s = match at_s.len() <= points {
+        true => at_s.into_iter().map(round).collect(),
+        false => at_s.chunks(size).flat_map(ends).collect(),
+    };
     all
+}
+
+/// One number, where it was seen.
+struct Values {
+    of_counter: bool,
+    values: Vec<Option<f64>>,
+}
+
+/// All that was seen of a trial, in the order of time.
+struct Seen<'a> {
+    at_s: Vec<f64>,
+    columns: BTreeMap<&'a str, Values>,
+}
+
+/// Where something was seen: at a look, or at a phase's end.
+enum Place {
+    Look(usize),
+    End(usize),
+}
+
+fn seen<'a>(course: &'a EngineCourse, phases: &[&'a PhaseRecord]) -> Seen<'a> {
+    let looks = course.at_s.iter().enumerate().map(|(look, at_s)| (*at_s, Place::Look(look)));
+    let ends = phases.iter().enumerate().map(|(end, phase)| (phase.start_s + phase.seconds, Place::End(end)));
+    let mut places: Vec<(f64, Place)> = looks.chain(ends).collect();
+    places.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let mut columns: BTreeMap<&str, Values> = BTreeMap::new();
+    let count = places.len();
+    let mut put = |name: &'a str, of_counter: bool, at: usize, value: f64| {
+        let column = columns.entry(name).or_insert_with(|| Values { of_counter, values: vec![None; count] });
+        column.values[at] = Some(value);
+    };
+    for (at, (_, place)) in places.iter().enumerate() {
+        match place {
+            Place::Look(look) => {
+                for column in course.columns.iter().filter(|column| *look >= column.before) {
+                    put(&column.name, column.of == Of::Counter, at, column.values[look - column.before]);
+                }
+            }
+            Place::End(end) => {
+                let phase = phases[*end];
+                phase.metrics.size_bytes.value().into_iter().for_each(|size| put(SIZE, false, at, size));
+                phase.debt_end.iter().for_each(|gauge| put(&gauge.name, false, at, gauge.value));
+                phase.counters.iter().for_each(|gauge| put(&gauge.name, true, at, gauge.value));
+            }
+        }
+    }
+    Seen { at_s: places.into_iter().map(|(at_s, _)| at_s).collect(), columns }
+}
+
+/// Growth each second, from the last time before that it was seen.
+fn rates(at_s: &[f64], values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut before: Option<(f64, f64)> = None;
+    let mut rate = |(at_s, value): (&f64, &Option<f64>)| {
+        let value = (*value)?;
+        let (then_s, then) = before.replace((*at_s, value))?;
+        (*at_s > then_s).then(|| (value - then) / (at_s - then_s))
+    };
+    at_s.iter().zip(values).map(&mut rate).collect()
+}
+
+/// The smallest and the largest of some neighbours, in the order in which they were.
+fn extremes_of(values: &[Option<f64>]) -> [Option<f64>; 2] {
+    let known: Vec<Metric> = values.iter().flatten().map(|value| Metric::from(*value)).collect();
+    extremes(&known).map(|metric| metric.value())
+}
+
+/// The times of two points for some neighbours.
+fn ends(at_s: &[f64]) -> [f64; 2] {
+    let [first, last] = [at_s.first(), at_s.last()].map(|at_s| at_s.copied().unwrap_or_default());
+    [round(first), round((first + last) / 2.0)]
 }
 
 /// All loops together are no further time, and what proves the data is none of the trial's course.
@@ -51,24 +146,13 @@ fn takes_time(phase: PhaseKind) -> bool {
     matches!(phase, Load | Settle | Age | Warmup | Loop(_) | Backlog | Drain)
 }
 
-fn names<'a>(phases: &[&'a PhaseRecord], list: impl Fn(&'a PhaseRecord) -> &'a Vec<Gauge>) -> BTreeSet<&'a str> {
-    phases.iter().flat_map(|phase| list(phase)).map(|gauge| gauge.name.as_str()).collect()
-}
-
-fn of(gauges: &[Gauge], name: &str) -> Option<f64> {
-    gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value)
-}
-
-fn put(into: &mut BTreeMap<String, Vec<Option<f64>>>, name: &str, values: Vec<Option<f64>>) {
-    let mut known = values.iter().flatten();
-    let first = known.next();
-    if known.any(|value| Some(value) != first) {
-        into.insert(name.to_owned(), values);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use rumba_core::engine::Gauge;
+    use rumba_core::looks::Look;
+
     use super::*;
 
     fn phase(phase: PhaseKind, start_s: f64, counters: &[(&str, f64)]) -> PhaseRecord {
@@ -81,6 +165,21 @@ mod tests {
         serde_json::from_value(plain).unwrap()
     }
 
+    fn look(at_s: f64, hits: f64, size_bytes: Option<f64>) -> Look {
+        let counters = BTreeMap::from([("hits".to_owned(), hits)]);
+        Look { at_s, size_bytes, counters, ..Look::default() }
+    }
+
+    fn course(looks: impl IntoIterator<Item = Look>) -> EngineCourse {
+        let mut course = EngineCourse::default();
+        looks.into_iter().for_each(|look| course.add(look));
+        course
+    }
+
+    fn packed(values: &[Option<f64>]) -> Packed {
+        Packed(values.to_vec())
+    }
+
     #[test]
     fn what_only_grows_is_a_rate_what_goes_back_a_level_and_what_stands_still_is_left_out() {
         let (hits, used, still) = ("hits", "used", "still");
@@ -90,15 +189,34 @@ mod tests {
             phase(PhaseKind::Loops, 10.0, &[(hits, 105.0), (used, 9.0), (still, 3.0)]),
             phase(PhaseKind::Drain, 20.0, &[(hits, 105.0), (used, 8.0), (still, 3.0)]),
         ];
-        let phases: Vec<&PhaseRecord> = phases.iter().filter(|phase| takes_time(phase.phase)).collect();
-        assert_eq!(phases.len(), 3);
-        let found = of_phases(&phases);
-        assert_eq!(found.at_s, [10.0, 20.0, 30.0]);
-        assert_eq!(found.rates, BTreeMap::from([(hits.to_owned(), vec![None, Some(10.0), Some(0.0)])]));
+        let found = of(&phases, &EngineCourse::default(), POINTS);
+        assert_eq!((found.at_s, found.looked), (vec![10.0, 20.0, 30.0], false));
+        assert_eq!(found.rates, BTreeMap::from([(hits.to_owned(), packed(&[None, Some(10.0), Some(0.0)]))]));
         let levels = BTreeMap::from([
-            ("dirty_pages".to_owned(), vec![Some(0.0), Some(10.0), Some(20.0)]),
-            (used.to_owned(), vec![Some(7.0), Some(9.0), Some(8.0)]),
+            ("dirty_pages".to_owned(), packed(&[Some(0.0), Some(10.0), Some(20.0)])),
+            (used.to_owned(), packed(&[Some(7.0), Some(9.0), Some(8.0)])),
         ]);
         assert_eq!(found.levels, levels);
+    }
+
+    #[test]
+    fn looks_stand_between_the_ends_of_phases_and_a_rate_is_over_the_time_since_the_last() {
+        let phases = [phase(PhaseKind::Warmup, 0.0, &[("hits", 20.0)])];
+        let looks = [look(1.0, 2.0, Some(100.0)), look(5.0, 10.0, None), look(11.0, 30.0, Some(300.0))];
+        let found = of(&phases, &course(looks), POINTS);
+        assert_eq!((found.at_s, found.looked), (vec![1.0, 5.0, 10.0, 11.0], true));
+        assert_eq!(found.rates["hits"], packed(&[None, Some(2.0), Some(2.0), Some(10.0)]));
+        assert_eq!(found.levels["size_bytes"], packed(&[Some(100.0), Some(100.0), None, Some(300.0)]));
+    }
+
+    #[test]
+    fn a_burst_of_a_second_stays_visible_in_an_hour_and_a_page_of_many_counters_has_fewer_points() {
+        let hits = |second: u32| f64::from(second) + if second > 1800 { 5000.0 } else { 0.0 };
+        let hour = course((0..3600).map(|second| look(f64::from(second), hits(second), None)));
+        let found = of(&[], &hour, POINTS);
+        assert!(found.at_s.len() <= POINTS && found.at_s.is_sorted(), "{}", found.at_s.len());
+        assert_eq!(found.rates["hits"].0.len(), found.at_s.len());
+        assert!(found.rates["hits"].0.contains(&Some(5001.0)));
+        assert!(of(&[], &hour, 60).at_s.len() <= 60);
     }
 }

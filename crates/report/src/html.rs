@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::compact::compact;
 use crate::flame::{Flame, Profile, flames};
-use crate::gauges::{Gauges, gauges};
+use crate::gauges::{Gauges, gauges, points};
 use crate::opening::{Opening, opening};
 use crate::server::in_server;
 use crate::tables::{ending, repeats_from};
@@ -210,7 +210,9 @@ fn metric_data<'a>(name: &'a str, info: &MetricInfo) -> MetricData<'a> {
 /// number of clients, because each is shown with its load.
 fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<'a>> {
     let is_load = |trial: &&Trial| trial.record.plan.part == TrialPart::Load;
-    let mut all: Vec<TrialData<'a>> = results.trials.iter().filter(|trial| !is_load(trial)).map(trial_data).collect();
+    let points = points(results.trials.iter());
+    let runs = results.trials.iter().filter(|trial| !is_load(trial));
+    let mut all: Vec<TrialData<'a>> = runs.map(|trial| trial_data(trial, points)).collect();
     for load in results.trials.iter().filter(is_load) {
         // Engines that load alike start from one load, which bears the name of the first.
         let started_from = |engine: &str| {
@@ -223,7 +225,7 @@ fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<
         };
         let is_shown = |row: &&Row| row.engine == load.record.plan.engine.name || started_from(&row.engine);
         for (shown, row) in summary.rows.iter().filter(is_shown).enumerate() {
-            let mut data = trial_data(load);
+            let mut data = trial_data(load, points);
             (data.engine, data.clients) = (&row.engine, row.clients);
             // How it ended is said once.
             data.ended = data.ended.filter(|_| shown == 0);
@@ -233,7 +235,7 @@ fn trials_data<'a>(results: &'a Results, summary: &'a Summary) -> Vec<TrialData<
     all
 }
 
-fn trial_data(trial: &Trial) -> TrialData<'_> {
+fn trial_data(trial: &Trial, points: usize) -> TrialData<'_> {
     let record = &trial.record;
     let (plan, engine) = (&record.plan, &record.plan.engine);
     let done = record.status == Status::Done;
@@ -259,8 +261,8 @@ fn trial_data(trial: &Trial) -> TrialData<'_> {
         phases: record.phases.iter().map(phase_data).collect(),
         spectrum: spectrum(record),
         censored: censored(record),
-        timeline: timeline(&shown_intervals(trial)),
-        gauges: gauges(record),
+        timeline: timeline(&shown_intervals(trial), &trial.course),
+        gauges: gauges(trial, points),
     }
 }
 

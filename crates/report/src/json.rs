@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::build::Build;
-use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Summary, Suspended};
+use rumba_core::comparison::{CHARGED, Comparison, Part, PhaseFigures, Proof, Summary, Suspended};
 use rumba_core::counted::metrics_of_record;
 use rumba_core::engine::{EngineConfig, EngineFacts};
 use rumba_core::gate::Gated;
@@ -263,8 +263,12 @@ pub fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
         let index = figures.trials.iter().position(|number| *number == record.plan.number)?;
         figures.metrics.get(metric)?.values.get(index).cloned()
     };
-    if row.is_some_and(|row| row.unsound.iter().any(|unsound| unsound.trial == record.plan.number)) {
-        return Metric::absent("its data failed its verification");
+    let unsound = row.and_then(|row| row.unsound.iter().find(|unsound| unsound.trial == record.plan.number));
+    if let Some(unsound) = unsound {
+        return Metric::absent(match unsound.proof {
+            Proof::Failed => "its data failed its verification",
+            Proof::CutOff => "the verification of its data did not end",
+        });
     }
     let (part, of) = if metric.ends_with("_with_settle") { ("load", Part::Load) } else { ("loops", Part::Run) };
     let was_suspended = |suspended: &Suspended| suspended.trial == record.plan.number && suspended.part == of;

@@ -1,9 +1,14 @@
 //! Intervals made few enough to draw: at most [`POINTS`] per trial, with every
 //! stall kept.
 
+use std::collections::BTreeMap;
+
+use rumba_core::looks::EngineCourse;
 use rumba_core::metric::Metric;
 use rumba_core::record::{Interval, PhaseKind};
 use serde::Serialize;
+
+use crate::marks::{Marks, marks};
 
 /// The most points that a trial's timeline has.
 pub const POINTS: usize = 600;
@@ -14,6 +19,7 @@ pub struct Series {
     /// The stable name of the series: `ops_per_s`.
     pub name: &'static str,
     /// One value per point.
+    #[serde(serialize_with = "crate::packed::serialize")]
     pub values: Vec<Option<f64>>,
     /// Why there are none, when there are none at all.
     pub absent: Option<String>,
@@ -28,6 +34,9 @@ pub struct Timeline {
     pub phases: Vec<(String, f64, f64)>,
     /// When it was suspended, in order: from and until, seconds since the trial's start.
     pub suspended: Vec<(f64, f64)>,
+    /// When the engine wrote a checkpoint, flushed or compacted.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: Marks,
     /// The series.
     pub series: Vec<Series>,
     /// Seconds that one pair of points stands for; `None` when every interval is a point.
@@ -98,7 +107,7 @@ fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool
 /// one phase become two points each: every series keeps its own smallest and
 /// largest value of the bucket, in the order in which they happened, so a stall
 /// of one second stays visible in an hour.
-pub fn timeline(intervals: &[Interval]) -> Timeline {
+pub fn timeline(intervals: &[Interval], course: &EngineCourse) -> Timeline {
     // It parts the load from the run, and is of neither.
     let is_shown = |interval: &&Interval| interval.phase != PhaseKind::VerifyLoad;
     let intervals: &[Interval] = &intervals.iter().filter(is_shown).cloned().collect::<Vec<_>>();
@@ -125,7 +134,8 @@ pub fn timeline(intervals: &[Interval]) -> Timeline {
         let seconds: f64 = intervals.iter().map(|interval| interval.seconds).sum();
         round(seconds / buckets.len() as f64)
     });
-    Timeline { at_s, phases, suspended: suspended(intervals), series: series.into(), bucket_s }
+    let (suspended, marks) = (suspended(intervals), marks(course));
+    Timeline { at_s, phases, suspended, marks, series: series.into(), bucket_s }
 }
 
 /// The stretches of seconds in which the measurement was suspended; neighbours are one.
@@ -171,7 +181,7 @@ fn thinned(values: &[Metric], buckets: &[&[Interval]]) -> Vec<Metric> {
     kept
 }
 
-fn extremes(values: &[Metric]) -> [Metric; 2] {
+pub fn extremes(values: &[Metric]) -> [Metric; 2] {
     let numbers: Vec<f64> = values.iter().filter_map(Metric::value).collect();
     let smallest = numbers.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
     let largest = numbers.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
@@ -212,8 +222,6 @@ pub fn round(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::collections::BTreeMap;
-
     use rumba_core::record::Spent;
 
     use super::*;
@@ -237,6 +245,10 @@ mod tests {
         (0..count).map(interval).collect()
     }
 
+    fn drawn(intervals: &[Interval]) -> Timeline {
+        timeline(intervals, &EngineCourse::default())
+    }
+
     fn named<'a>(timeline: &'a Timeline, name: &str) -> &'a Series {
         timeline.series.iter().find(|series| series.name == name).unwrap()
     }
@@ -246,7 +258,7 @@ mod tests {
         let mut hour = intervals(PhaseKind::Loop(1), 3600, 0.0);
         hour[1234].ops = 0;
         hour[2000].p99_ms = Metric::Value(4000.0);
-        let timeline = timeline(&hour);
+        let timeline = drawn(&hour);
         assert!(timeline.at_s.len() <= POINTS, "{}", timeline.at_s.len());
         assert!(named(&timeline, "ops_per_s").values.contains(&Some(0.0)));
         assert!(named(&timeline, "p99_ms").values.contains(&Some(4000.0)));
@@ -260,7 +272,7 @@ mod tests {
             for number in 1..=loops {
                 all.extend(intervals(PhaseKind::Loop(number), 17, all.len() as f64));
             }
-            let timeline = timeline(&all);
+            let timeline = drawn(&all);
             assert!(timeline.at_s.len() <= POINTS, "{loops} loops: {}", timeline.at_s.len());
             assert_eq!(timeline.phases.len() as u32, loops + 1);
             assert_eq!(timeline.at_s.len(), named(&timeline, "ops_per_s").values.len());
@@ -269,13 +281,13 @@ mod tests {
 
     #[test]
     fn few_intervals_are_drawn_as_they_are() {
-        let timeline = timeline(&intervals(PhaseKind::Load, 600, 0.0));
+        let timeline = drawn(&intervals(PhaseKind::Load, 600, 0.0));
         assert_eq!((timeline.at_s.len(), timeline.bucket_s), (600, None));
     }
 
     #[test]
     fn a_series_without_numbers_gives_its_reason() {
-        let timeline = timeline(&intervals(PhaseKind::Load, 5, 0.0));
+        let timeline = drawn(&intervals(PhaseKind::Load, 5, 0.0));
         let written = named(&timeline, "write_mb_s");
         assert_eq!(written.absent.as_deref(), Some("not measured in this phase"));
         assert!(written.values.is_empty());
@@ -311,7 +323,7 @@ mod tests {
             }
         }
         run[15].suspended_s = 0.3;
-        let timeline = timeline(&run);
+        let timeline = drawn(&run);
         assert_eq!(timeline.suspended, [(105.0, 109.0), (115.0, 116.0)]);
         assert_eq!(named(&timeline, "ops_per_s").values[5..9], [Some(0.0); 4], "each second is there");
         assert_eq!(named(&timeline, "p99_ms").values[5..9], [None; 4]);

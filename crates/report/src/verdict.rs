@@ -119,8 +119,10 @@ fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
     for row in rows {
         if keeps_nothing(row) {
             left_out.push(format!("{} keeps no data", row.engine));
-        } else if !row.broken.is_empty() || !row.unsound.is_empty() {
+        } else if row.is_broken() {
             left_out.push(format!("{} failed its verification", row.engine));
+        } else if !row.unsound.is_empty() {
+            left_out.push(format!("{} did not end its verification", row.engine));
         } else if row.run.is_none() && !row.suspended.is_empty() {
             left_out.push(format!("{} was suspended", row.engine));
         } else if row.run.is_none() {

@@ -13,6 +13,7 @@ use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::units::{counted, show_bytes};
 
+use crate::alike::{called_as, engines};
 use crate::ratios::{discover, ratio};
 use crate::relative::{is_main, p99s};
 use crate::summary::summarise;
@@ -20,6 +21,7 @@ use crate::summary::summarise;
 /// Compares `other` with `base`, engine by engine (by the name in the
 /// experiment, with the same number of clients) and metric by metric.
 pub fn compare(base: &Results, other: &Results) -> Comparison {
+    let base = &*called_as(base, &engines(other));
     let (base_summary, other_summary) = (summarise(base), summarise(other));
     let (mut rows, mut unmatched) = (Vec::new(), Vec::new());
     for row in &base_summary.rows {
@@ -308,6 +310,19 @@ mod tests {
             metrics.iter().filter(|c| c.ratio.headline).map(|c| c.ratio.metric.as_str()).collect();
         let expected = ["ops_per_s", "wkb_per_op_with_drain", "cpu_us_per_op_with_drain", "get_node.p99_ms"];
         assert_eq!(headlines, expected, "what the records have of them");
+    }
+
+    #[test]
+    fn an_engine_of_a_list_meets_its_counterpart_of_an_older_version() {
+        let named = |name: &str| {
+            let mut results = runs(&[100.0, 101.0, 99.0, 100.0]);
+            results.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = name.to_owned());
+            results
+        };
+        let comparison = compare(&named("a.4k"), &named("a[page=4k]"));
+        assert!(comparison.rows.iter().all(|row| row.engine == "a[page=4k]") && !comparison.rows.is_empty());
+        assert!(comparison.unmatched.is_empty() && comparison.base.alone.is_empty());
+        assert!(comparison.conditions.is_empty(), "{:?}", comparison.conditions);
     }
 
     #[test]

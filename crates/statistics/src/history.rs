@@ -2,6 +2,7 @@
 
 mod levels;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -13,11 +14,13 @@ use rumba_core::record::Status;
 use rumba_core::results::Results;
 
 use crate::against::{compare, condition_changes, of_part};
+use crate::alike::{called_as, engines};
 use crate::ratios::ratio;
 use crate::relative::{is_main, p99s};
 use crate::summary::summarise;
 
 /// One run, with the directory that its results are in.
+#[derive(Clone)]
 pub struct Run {
     /// The directory, as it was given.
     pub directory: String,
@@ -35,7 +38,8 @@ struct Known<'a> {
 /// The history of these runs. Each engine's are in an order of their own: that of its versions where these differ,
 /// else of rumba's commits, else of their starts; unless `by` says it for all.
 pub fn history(runs: &[Run], by: Option<Axis>) -> History {
-    let known = known(runs);
+    let runs = alike(runs);
+    let known = known(&runs);
     let mut lines = Vec::new();
     for (engine, clients) in rows(&known) {
         let order = Order::of(&known, &engine, by);
@@ -54,7 +58,8 @@ pub fn history(runs: &[Run], by: Option<Axis>) -> History {
 
 /// Of each engine its last run against the one before it in its order, as one comparison; `None` of a single run.
 pub fn last_step(runs: &[Run], by: Option<Axis>) -> Option<Comparison> {
-    let known = known(runs);
+    let runs = alike(runs);
+    let known = known(&runs);
     let mut merged: Option<Comparison> = None;
     for engine in rows(&known).into_iter().map(|(engine, _)| engine).collect::<BTreeSet<String>>() {
         let order = Order::of(&known, &engine, by);
@@ -74,8 +79,25 @@ pub fn last_step(runs: &[Run], by: Option<Axis>) -> Option<Comparison> {
     merged
 }
 
-fn known(runs: &[Run]) -> Vec<Known<'_>> {
-    let mut runs: Vec<&Run> = runs.iter().collect();
+/// The runs with their engines under the names that the latest run has for them.
+fn alike(runs: &[Run]) -> Vec<Cow<'_, Run>> {
+    let mut latest_first: Vec<&Run> = runs.iter().collect();
+    latest_first.sort_by(|one, other| other.results.started.cmp(&one.results.started));
+    let mut names = BTreeSet::new();
+    let mut all = Vec::new();
+    for run in latest_first {
+        let called = match called_as(&run.results, &names) {
+            Cow::Borrowed(_) => Cow::Borrowed(run),
+            Cow::Owned(results) => Cow::Owned(Run { directory: run.directory.clone(), results }),
+        };
+        names.extend(engines(&called.results));
+        all.push(called);
+    }
+    all
+}
+
+fn known<'a>(runs: &'a [Cow<'_, Run>]) -> Vec<Known<'a>> {
+    let mut runs: Vec<&Run> = runs.iter().map(AsRef::as_ref).collect();
     runs.sort_by(|one, other| one.results.started.cmp(&other.results.started));
     runs.into_iter().map(known_of).collect()
 }

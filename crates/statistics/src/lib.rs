@@ -3,6 +3,7 @@
 //! no I/O, no clock, no chance (what is drawn is drawn from a fixed seed).
 
 mod against;
+mod alike;
 mod charge;
 pub mod claims;
 mod exact;

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn figure(value: f64) -> Figure {
-        Figure { median: Metric::Value(value), values: vec![Metric::Value(value)], spread: None }
+        Figure { median: Metric::Value(value), values: vec![Metric::Value(value)], spread: None, centre: None }
     }
 
     /// A rung at which an operation takes a millisecond.

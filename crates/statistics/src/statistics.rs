@@ -1,7 +1,13 @@
-//! Median and spread of repeats.
+//! Median, spread and centre of repeats.
 
-use rumba_core::comparison::{Figure, Spread};
+use rumba_core::comparison::{Centre, Figure, Spread};
 use rumba_core::metric::Metric;
+use rumba_core::ratio::LEVEL;
+
+use crate::exact::Inverted;
+
+/// Of fewer repeats no interval is worth drawing: of three it would miss their centre in one case of four.
+const LEAST_FOR_CENTRE: usize = 4;
 
 /// The median of numbers; `None` of none.
 pub fn median(numbers: &[f64]) -> Option<f64> {
@@ -30,6 +36,28 @@ pub fn spread(numbers: &[f64]) -> Option<Spread> {
     Some(Spread { range: largest / smallest - 1.0, cv: variance.sqrt() / mean })
 }
 
+/// Where the centre of numbers lies that are spread alike to both sides of it (their logarithms, where all are positive),
+/// by inversion of the test of signs. So few numbers that they cannot give an interval of [`LEVEL`] give the one that errs
+/// least, which is their range.
+pub fn centre(numbers: &[f64]) -> Option<Centre> {
+    if numbers.len() < LEAST_FOR_CENTRE {
+        return None;
+    }
+    let is_positive = numbers.iter().all(|number| *number > 0.0);
+    let scaled: Vec<f64> = numbers.iter().map(|number| if is_positive { number.ln() } else { *number }).collect();
+    let alpha = ((1.0 - LEVEL) / 2.0).max(0.5f64.powi(numbers.len() as i32));
+    let mut test = Inverted::one_sample(&scaled);
+    let (low, high) = (test.low(alpha)?, test.high(alpha)?);
+    let unscaled = |end: f64| if is_positive { end.exp() } else { end };
+    Some(Centre { low: unscaled(low), high: unscaled(high), level: 1.0 - 2.0 * alpha })
+}
+
+/// A figure with the centre of its repeats.
+pub fn figure_with_centre(values: Vec<Metric>) -> Figure {
+    let figure = figure(values);
+    Figure { centre: centre(&figure.numbers()), ..figure }
+}
+
 /// One number over its repeats: what is absent stays so, and the median is
 /// absent, with the first reason given, only when no repeat has the number.
 pub fn figure(values: Vec<Metric>) -> Figure {
@@ -38,7 +66,7 @@ pub fn figure(values: Vec<Metric>) -> Figure {
         Some(median) => Metric::from(median),
         None => values.first().cloned().unwrap_or_else(|| Metric::absent("no trial has it")),
     };
-    Figure { median, spread: spread(&numbers), values }
+    Figure { median, spread: spread(&numbers), values, centre: None }
 }
 
 #[cfg(test)]
@@ -60,6 +88,29 @@ mod tests {
         let spread = spread(&[100.0, 110.0]).unwrap();
         assert!((spread.range - 0.1).abs() < 1e-12);
         assert!((spread.cv - 50f64.sqrt() / 105.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_repeats_give_the_interval_that_errs_least_and_more_the_one_of_verdicts() {
+        let of = |count: usize| centre(&(1..=count).map(|number| number as f64).collect::<Vec<_>>());
+        assert_eq!(of(3), None);
+        let four = of(4).unwrap();
+        assert!(
+            (four.low - 1.0).abs() < 1e-12 && (four.high - 4.0).abs() < 1e-12,
+            "{four:?}: 1 of 16 choices of signs"
+        );
+        assert_eq!([4, 5, 6, 9].map(|count| of(count).unwrap().level), [0.875, 0.9375, 0.95, 0.95]);
+        let nine = of(9).unwrap();
+        assert!(nine.low > 1.5 && nine.high < 8.5, "{nine:?}: narrower than the range");
+    }
+
+    #[test]
+    fn a_centre_of_ratios_is_found_on_their_logarithms_and_zeros_do_without() {
+        let tens = centre(&[1.0, 10.0, 100.0, 1000.0, 1e4, 1e5, 1e6]).unwrap();
+        // The same to both sides of a thousand.
+        assert!((tens.low * tens.high - 1e6).abs() < 1e-3, "{tens:?}");
+        let zeros = centre(&[0.0, 0.0, 0.0, 0.0]).unwrap();
+        assert_eq!((zeros.low, zeros.high), (0.0, 0.0));
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rumba_core::acid::Outcome;
 use rumba_core::comparison::{
-    KeptFigures, OpFigures, Part, PhaseFigures, Row, Steadiness, Summary, Suspended, Unfinished, Unsound,
+    KeptFigures, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended, Unfinished, Unsound,
 };
 use rumba_core::counted::NOT_COUNTED;
+use rumba_core::engine::Durability;
 use rumba_core::metric::{METRICS, Metric};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
@@ -17,7 +19,7 @@ use crate::relative::relative;
 use crate::remarks::remarks;
 use crate::scaling;
 use crate::search::searches;
-use crate::statistics::figure;
+use crate::statistics::{figure, figure_with_centre};
 use crate::steady;
 use crate::trial_name::trial_name;
 
@@ -26,8 +28,8 @@ use crate::trial_name::trial_name;
 ///
 /// Loops that did not all end enter a row only when no repeat ended its loops,
 /// and the row says so: half a run must not move the median of whole ones.
-/// Data that failed its verification enters no figure, whatever phases it ended; nor does a load or a run whose
-/// measurement was suspended.
+/// Data that failed its verification, or did not come through it, enters no figure, whatever phases it ended; nor does
+/// a load or a run whose measurement was suspended.
 pub fn summarise(results: &Results) -> Summary {
     let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let searches = searches(&all);
@@ -113,7 +115,8 @@ fn row(records: &[&Record]) -> Row {
     let sound_runs: Vec<&Record> = runs.iter().copied().filter(is_sound).collect();
     let unsound = records.iter().filter_map(|record| {
         let (trial, repeat) = (record.plan.number, record.plan.repeat);
-        Some(Unsound { trial, repeat, reason: why_unsound(record)? })
+        let (proof, reason) = why_unsound(record)?;
+        Some(Unsound { trial, repeat, proof, reason })
     });
     let run = run_figures(&sound_runs);
     Row {
@@ -139,17 +142,30 @@ fn loads(runs: &[&Record], figures: &PhaseFigures) -> u32 {
     (shared.len() + own) as u32
 }
 
-/// Why no figure of this trial may be used: its data failed its verification.
-fn why_unsound(record: &Record) -> Option<String> {
+/// Why no figure of this trial may be used: its data failed its verification, or did not come through it.
+fn why_unsound(record: &Record) -> Option<(Proof, String)> {
     let check = record.phases.iter().flat_map(|phase| &phase.checks).find(|check| check.wrong > 0);
-    let broken = check.map(|check| format!("{}: not so for {} of {}", check.name, check.wrong, check.examined));
-    broken.or_else(|| match &record.status {
+    if let Some(check) = check {
+        return Some((Proof::Failed, format!("{}: not so for {} of {}", check.name, check.wrong, check.examined)));
+    }
+    match &record.status {
         Status::Failed {
-            phase: PhaseKind::VerifyLoad | PhaseKind::Verify | PhaseKind::Isolation | PhaseKind::Recovery,
+            phase: phase @ (PhaseKind::VerifyLoad | PhaseKind::Verify | PhaseKind::Isolation | PhaseKind::Recovery),
             cause,
-        } => Some(cause.clone()),
+        } => {
+            let found = record.phase(*phase).is_some_and(|phase| breaks_a_promise(record, phase));
+            Some((if found { Proof::Failed } else { Proof::CutOff }, cause.clone()))
+        }
         _ => None,
-    })
+    }
+}
+
+/// Whether a proof of what transactions are promised found a promise that is not kept; what fails otherwise in it, say a
+/// server that dies, has shown nothing.
+fn breaks_a_promise(record: &Record, phase: &PhaseRecord) -> bool {
+    let is_durable = record.plan.engine.durability == Durability::Sync;
+    let is_lost = is_durable && phase.recovery.as_ref().is_some_and(|recovery| recovery.lost > 0);
+    is_lost || phase.promises.iter().any(|promise| promise.outcome == Outcome::Broken)
 }
 
 /// The parts of a trial that were suspended while they were measured, each with its first phase that was.
@@ -222,7 +238,7 @@ fn with_charged(
             of_name[place] = metric;
         }
     }
-    figures.metrics.extend(values.into_iter().map(|(name, values)| (name, figure(values))));
+    figures.metrics.extend(values.into_iter().map(|(name, values)| (name, figure_with_centre(values))));
     figures
 }
 
@@ -242,7 +258,8 @@ fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
     let mut metrics = BTreeMap::new();
     for info in METRICS {
         let value = |phase: &PhaseRecord| phase.metrics.get(info.name).cloned().unwrap_or_default();
-        metrics.insert(info.name.to_owned(), figure(phases.iter().map(|(_, phase)| value(phase)).collect()));
+        let values = phases.iter().map(|(_, phase)| value(phase)).collect();
+        metrics.insert(info.name.to_owned(), figure_with_centre(values));
     }
     let mut names: Vec<&String> = phases.iter().flat_map(|(_, phase)| phase.op_types.keys()).collect();
     names.sort_unstable();
@@ -300,6 +317,7 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::acid::{Promise, Recovery};
     use rumba_core::record::Suspension;
 
     use super::*;
@@ -360,9 +378,55 @@ mod tests {
         let row = summary.row("a", 8).unwrap();
         assert_eq!(row.run.as_ref().unwrap().repeats, [1]);
         assert_eq!(row.load.as_ref().unwrap().repeats, [1]);
-        let reasons: Vec<(u32, &str)> = row.unsound.iter().map(|u| (u.repeat, u.reason.as_str())).collect();
+        let reasons: Vec<_> = row.unsound.iter().map(|u| (u.repeat, u.proof, u.reason.as_str())).collect();
         let counts = "counts match: not so for 2 of 9";
-        assert_eq!(reasons, [(2, counts), (3, counts), (4, "the server is gone")]);
+        let gone = (4, Proof::CutOff, "the server is gone");
+        assert_eq!(reasons, [(2, Proof::Failed, counts), (3, Proof::Failed, counts), gone]);
+        assert_eq!(row.why_unsound(), Some(format!("repeat 2 of a failed its verification: {counts}")));
+    }
+
+    #[test]
+    fn a_proof_that_was_cut_off_has_not_found_the_data_broken() {
+        for phase in [PhaseKind::VerifyLoad, PhaseKind::Verify, PhaseKind::Isolation, PhaseKind::Recovery] {
+            let mut killed = record("a", 8, 2);
+            let cause = "the trial's process was ended by signal 9".to_owned();
+            killed.status = Status::Failed { phase, cause: cause.clone() };
+            let summary = summarise(&results(vec![record("a", 8, 1), killed]));
+            let row = summary.row("a", 8).unwrap();
+            assert_eq!(row.run.as_ref().unwrap().repeats, [1], "{phase}: it is in no figure all the same");
+            assert!(!row.is_broken() && row.unsound[0].proof == Proof::CutOff, "{phase}");
+            let told = format!("repeat 2 of a did not end its verification: {cause}");
+            assert_eq!(row.why_unsound(), Some(told), "{phase}");
+        }
+    }
+
+    #[test]
+    fn a_promise_that_was_broken_is_found_and_not_cut_off() {
+        let broken = |kind: PhaseKind, prove: fn(&mut PhaseRecord)| {
+            let mut record = record("a", 8, 1);
+            let mut proof = phase(kind, 1.0, 0, 0.0);
+            prove(&mut proof);
+            record.phases.push(proof);
+            record.status = Status::Failed { phase: kind, cause: "it is not kept".to_owned() };
+            record
+        };
+        let lost = |phase: &mut PhaseRecord| {
+            phase.recovery =
+                Some(Recovery { acknowledged: 9, lost: 1, examples: Vec::new(), damage: Vec::new(), open_s: 0.1 });
+        };
+        let mut durable = broken(PhaseKind::Recovery, lost);
+        durable.plan.engine.durability = Durability::Sync;
+        let mixed = broken(PhaseKind::Isolation, |phase| {
+            let [name, how, seen] = ["isolation", "dirty-read", "a row"].map(str::to_owned);
+            phase.promises = vec![Promise { name, short: "i1".to_owned(), outcome: Outcome::Broken, how, seen }];
+        });
+        for record in [durable, mixed] {
+            assert!(summarise(&results(vec![record])).rows[0].is_broken());
+        }
+        // Without the promise of durability a loss is none that is broken: something else has ended the proof.
+        let mut lossy = broken(PhaseKind::Recovery, lost);
+        lossy.plan.engine.durability = Durability::NoSync;
+        assert!(!summarise(&results(vec![lossy])).rows[0].is_broken());
     }
 
     #[test]

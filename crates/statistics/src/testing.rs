@@ -122,7 +122,7 @@ pub fn record(engine: &str, clients: u32, repeat: u32) -> Record {
 pub fn results(records: Vec<Record>) -> Results {
     let trials = records.into_iter().zip(1..).map(|(mut record, number)| {
         record.plan.number = number;
-        Trial { directory: format!("trials/{number:03}"), record, intervals: Vec::new() }
+        Trial { directory: format!("trials/{number:03}"), record, intervals: Vec::new(), course: Default::default() }
     });
     Results {
         name: "test".to_owned(),

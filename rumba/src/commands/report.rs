@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rumba_core::claim::{Claim, Judgement, Verdict};
-use rumba_core::comparison::Summary;
+use rumba_core::comparison::{Proof, Summary};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 use rumba_lab::store;
@@ -63,15 +63,18 @@ fn claims_of(expressions: &[String], summary: &Summary) -> Result<Vec<Claim>, Pr
 /// The exit code of `--check`: whether every trial and its data are sound, and every claim holds.
 fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
     let failed = summary.unfinished.iter().filter(|trial| matches!(trial.status, Status::Failed { .. })).count();
-    let unsound: usize = summary.rows.iter().map(|row| row.unsound.len()).sum();
+    let unsound = || summary.rows.iter().flat_map(|row| &row.unsound);
+    let of = |proof: Proof| unsound().filter(|unsound| unsound.proof == proof).count();
+    let (broken, cut_off) = (of(Proof::Failed), of(Proof::CutOff));
     // A load that rows share is one, and numbers repeat where several runs are shown as one.
     let mut suspended = BTreeSet::new();
     for row in &summary.rows {
         suspended.extend(row.suspended.iter().map(|suspended| (row.engine.as_str(), suspended.trial)));
     }
-    if failed > 0 || unsound > 0 || !suspended.is_empty() {
+    if failed > 0 || unsound().count() > 0 || !suspended.is_empty() {
         tell(&format!(
-            "--check: {failed} trials failed, {} were suspended, the data of {unsound} failed its verification",
+            "--check: {failed} trials failed, {} were suspended, the data of {broken} failed its verification, that of \
+             {cut_off} did not come through it",
             suspended.len()
         ));
         return Ok(ExitCode::from(crate::problem::FAILURE));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::engine_name::split_list;
 use rumba_core::event::Event;
 use rumba_core::record::{Record, TrialPlan};
 use rumba_core::units::counted;
@@ -40,11 +41,16 @@ pub fn run(args: &RunArgs, registry: &Registry) -> super::Result {
     run_experiment(read(args, registry)?, &args.options, registry)
 }
 
+/// The names of engines in lists with commas; commas in a name's brackets are its own.
+fn names(lists: &[String]) -> Vec<String> {
+    lists.iter().flat_map(|list| split_list(list)).collect()
+}
+
 /// What the command line adds to an experiment.
 pub fn overrides(options: &RunOptions) -> Overrides {
     let verify = options.verify.iter().map(|what| format!("verify={what}"));
     Overrides {
-        engines: options.engine.clone(),
+        engines: names(&options.engine),
         against: Vec::new(),
         set: options.set.iter().cloned().chain(verify).collect(),
     }
@@ -128,7 +134,7 @@ pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
-    let overrides = Overrides { against: args.against.clone(), ..overrides(&args.options) };
+    let overrides = Overrides { against: names(&args.against), ..overrides(&args.options) };
     // The command line asks for it where there is nothing to resume.
     let name = args.experiment.as_deref().unwrap_or_default();
     let path = Path::new(name);

@@ -47,8 +47,7 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
         return of_loop(document, engine, number, metric);
     }
     let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
-    let row =
-        rows.iter().find(|row| row["engine"] == engine).ok_or_else(|| format!("there is no engine `{engine}`"))?;
+    let row = rows.iter().find(|row| is_called(row, engine)).ok_or_else(|| format!("there is no engine `{engine}`"))?;
     if row[part].is_null() {
         return Ok(None);
     }
@@ -64,6 +63,11 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
     Ok(figure["median"].as_f64())
 }
 
+/// Whether a row or a trial is of this engine, named in full or for short.
+fn is_called(of: &Value, engine: &str) -> bool {
+    of["engine"].as_str().is_some_and(|name| rumba_core::engine_name::is_called(name, engine))
+}
+
 /// A figure of one loop, the median of the trials that have it.
 fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result<Option<f64>, String> {
     let phase = format!("loop {number}");
@@ -75,7 +79,7 @@ fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result
         let written = of_phase(&trial["written"]).unwrap_or_default();
         metrics[metric].as_f64().or_else(|| written["kb_per_op"][metric].as_f64())
     };
-    let mut values: Vec<f64> = trials.iter().filter(|trial| trial["engine"] == engine).filter_map(value).collect();
+    let mut values: Vec<f64> = trials.iter().filter(|trial| is_called(trial, engine)).filter_map(value).collect();
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = values.get(middle).copied();

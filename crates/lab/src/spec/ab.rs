@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::engine_name;
 use rumba_core::pair::{self, Pair};
 use rumba_core::setting::Value;
 use rumba_statistics::LEAST_REPEATS;
@@ -50,25 +51,25 @@ fn written(node: &Node) -> Result<Vec<(&Node, Pair)>, SpecError> {
 /// The first that names no engine of the experiment, or one engine twice.
 pub fn pairs(table: &Table, engines: &[EngineConfig], excused: &dyn Fn(&str) -> bool) -> Result<Vec<Pair>, SpecError> {
     let Some(node) = table.get("ab") else { return Ok(Vec::new()) };
+    let names = || engines.iter().map(|engine| engine.name.as_str());
     let mut pairs = Vec::new();
-    for (at, pair) in written(node)? {
-        let is_here = |name: &&str| engines.iter().any(|engine| engine.name == **name);
-        let missing = [pair.base.as_str(), pair.other.as_str()].into_iter().find(|name| !is_here(name));
-        match missing {
-            Some(name) if excused(name) => {}
-            Some(name) => {
-                let known: Vec<&str> = engines.iter().map(|engine| engine.name.as_str()).collect();
+    for (at, written) in written(node)? {
+        let found = [&written.base, &written.other].map(|name| engine_name::meant(names(), name).ok_or(name));
+        match found {
+            [Ok(base), Ok(other)] if base == other => {
+                let problem = format!("{base} is to be compared with itself");
+                return Err(SpecError::new(&at.origin, problem, "name two engines, base and other"));
+            }
+            // A record has engines under their whole names.
+            [Ok(base), Ok(other)] => pairs.push(Pair { base: base.to_owned(), other: other.to_owned() }),
+            [Err(name), _] | [_, Err(name)] if excused(name) => {}
+            [Err(name), _] | [_, Err(name)] => {
                 return Err(SpecError::new(
                     &at.origin,
                     format!("no engine that runs here is called `{name}`"),
-                    format!("these are: {}", known.join(", ")),
+                    format!("these are: {}", names().collect::<Vec<_>>().join(", ")),
                 ));
             }
-            None if pair.base == pair.other => {
-                let problem = format!("{} is to be compared with itself", pair.base);
-                return Err(SpecError::new(&at.origin, problem, "name two engines, base and other"));
-            }
-            None => pairs.push(pair),
         }
     }
     Ok(pairs)

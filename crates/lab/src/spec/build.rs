@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::engine_name;
 use rumba_core::memory::MemoryUse;
 use rumba_core::pair::Pair;
 use rumba_core::setting::Settings;
@@ -57,9 +58,10 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     clients::refuse_too_many(table, &run, &fitted, &*bound, registry)?;
     let (shortages, memory_needs) = memory::of_all(&fitted);
     let engines: Vec<EngineConfig> = fitted.into_iter().map(|fitted| fitted.config).collect();
-    let excused = |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| name == engine);
+    let excused =
+        |engine: &str| !wanted.is_empty() || left_out.iter().any(|(name, _)| engine_name::is_called(name, engine));
     let kept = claims(table, &names_in_claims(&engines, &tests), &run.clients, &excused)?;
-    let is_wanted = |engine: &str| wanted.iter().any(|name| name == engine);
+    let is_wanted = |engine: &str| wanted.iter().any(|name| engine_name::is_called(engine, name));
     let pairs = ab::pairs(table, &engines, &|engine| excused(engine) && !is_wanted(engine))?;
     let as_run = super::build_text::write(&as_run(root, entries, &pairs, kept.iter().map(|(node, _)| *node)));
     let claims = kept.into_iter().map(|(_, claim)| claim).collect();

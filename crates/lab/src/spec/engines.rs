@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use rumba_core::engine::{Durability, Engine, EngineConfig, EngineInfo, Family, Form, Missing};
+use rumba_core::engine_name;
 use rumba_core::limits::Limits;
 use rumba_core::memory::MemoryUse;
 use rumba_core::setting::{Settings, Value};
@@ -125,12 +126,14 @@ pub fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines,
         return Err(SpecError::new(&node.origin, "engine is a single table", "write [[engine]] with two brackets"));
     };
     let (mut engines, mut left_out, mut entries): (Vec<Fitted>, Vec<LeftOut>, Vec<Node>) = Default::default();
+    let mut known: Vec<String> = Vec::new();
     for node in nodes {
         let own = node.table("engine")?;
         let variants = expand::expand(&whole_engine(table, own, registry)?)?;
         let mut kept = Vec::new();
         for variant in &variants {
-            let (base, name) = engine_name(variant, node)?;
+            let (base, name) = name_of(variant, node, &registry.engine_names())?;
+            known.push(name.clone());
             if set::keeps(wanted, &base, &name) {
                 kept.push((variant, name));
             }
@@ -161,11 +164,10 @@ pub fn engines(table: &Table, root: &Node, asked: &Asked<'_>) -> Result<Engines,
     let made = || engines.iter().map(|fitted| &fitted.config.name).chain(left_out.iter().map(|(name, _)| name));
     let missed = wanted.iter().find(|wanted| !made().any(|name| names(name, wanted)));
     if let Some(name) = missed {
-        let made: Vec<&str> = made().map(String::as_str).collect();
         return Err(SpecError::new(
             &set::option_of(wanted),
             format!("the experiment has no engine `{name}`"),
-            format!("its lists make: {}", made.join(", ")),
+            format!("its lists make: {}", known.join(", ")),
         ));
     }
     match (engines.is_empty(), left_out.first()) {
@@ -185,14 +187,14 @@ fn own_engine<'a>(own: &Table, registry: &'a Registry) -> Option<&'a dyn Engine>
 
 /// Whether a wanted name is this engine's, or that of the entry it was made from.
 fn names(engine: &str, wanted: &str) -> bool {
-    engine == wanted || engine.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('.'))
+    engine_name::is_called(engine, wanted) || engine_name::is_of_list(engine, wanted)
 }
 
 /// The name of the engine's entry, and of this variant of it.
-fn engine_name(variant: &expand::Variant, node: &Node) -> Result<(String, String), SpecError> {
+fn name_of(variant: &expand::Variant, node: &Node, engines: &[&str]) -> Result<(String, String), SpecError> {
     let named = variant.table.get("name").or_else(|| variant.table.get("use")).ok_or_else(|| unnamed(node))?;
     let base = take::text("name", named)?.to_owned();
-    let name = [std::slice::from_ref(&base), variant.suffix.as_slice()].concat().join(".");
+    let name = engine_name::of_list(&base, &names::distinct(&variant.differs, engines));
     names::of_engine(if base.is_empty() { &base } else { &name }, &named.origin)?;
     Ok((base, name))
 }
@@ -217,12 +219,12 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
     let data_bytes = work.data_bytes;
     let table = &variant.table;
     let used = table.get("use").or_else(|| table.get("name")).ok_or_else(|| unnamed(node))?;
-    let engine_name = take::text("use", used)?;
-    let engine = registry.engine(engine_name).ok_or_else(|| {
+    let registered = take::text("use", used)?;
+    let engine = registry.engine(registered).ok_or_else(|| {
         SpecError::new(
             &used.origin,
-            format!("there is no engine `{engine_name}`"),
-            format!("{} (`rumba engines` lists them)", Registry::suggest(engine_name, &registry.engine_names())),
+            format!("there is no engine `{registered}`"),
+            format!("{} (`rumba engines` lists them)", Registry::suggest(registered, &registry.engine_names())),
         )
     })?;
     let own = match table.get("settings") {
@@ -231,7 +233,7 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
     };
     let mut config = EngineConfig {
         name,
-        engine: engine_name.to_owned(),
+        engine: registered.to_owned(),
         cache: table.get("cache").map_or(Ok(DEFAULT_CACHE), |node| take::bytes("cache", node, data_bytes))?,
         durability: table.get("durability").map_or(Ok(Durability::default()), durability)?,
         compression: table.get("compression").map(|node| compression(engine, node)).transpose()?,

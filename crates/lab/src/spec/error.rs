@@ -77,8 +77,8 @@ fn secrets(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// An option with what may be a password left out.
-fn hidden(option: &str) -> String {
+/// An option, or a value of one, with what may be a password left out.
+pub(super) fn hidden(option: &str) -> String {
     let (mut shown, mut from) = (String::new(), 0);
     for secret in secrets(option) {
         if secret.start >= from {

@@ -2,16 +2,19 @@
 
 use rumba_core::setting::Value;
 
-use super::error::SpecError;
+use super::error::{SpecError, hidden};
 use super::node::{Node, Table, Tree};
 
 /// The most engines that are made of one: five lists of ten values each would fill the memory with their product.
 const MOST: usize = 1000;
 
-/// One engine of the list's product: what its name gains, and its single-valued table.
+/// A key that has a list, by its path in the engine's table (`settings.page_size`), and one of its values.
+pub type Differs = (String, String);
+
+/// One engine of the list's product: in what it differs from the others, and its single-valued table.
 pub struct Variant {
     /// The values that tell it apart, in the order of their keys.
-    pub suffix: Vec<String>,
+    pub differs: Vec<Differs>,
     /// The engine's table, every list replaced by one of its values.
     pub table: Table,
 }
@@ -21,14 +24,18 @@ pub struct Variant {
 /// # Errors
 /// An empty list, or a list of something other than single values.
 pub fn expand(table: &Table) -> Result<Vec<Variant>, SpecError> {
-    let mut variants = vec![Variant { suffix: Vec::new(), table: Table::new() }];
+    let mut variants = vec![Variant { differs: Vec::new(), table: Table::new() }];
     for (key, node) in table {
         let choices = match &node.tree {
             // `settings`, and the groups in it: `settings.log.file_max` is a table in a table.
-            Tree::Table(settings) => expand(settings)?
-                .into_iter()
-                .map(|variant| (variant.suffix, Node { tree: Tree::Table(variant.table), ..node.clone() }))
-                .collect(),
+            Tree::Table(settings) => {
+                let below = |(inner, value): Differs| (format!("{key}.{inner}"), value);
+                let choice = |variant: Variant| {
+                    let differs = variant.differs.into_iter().map(below).collect();
+                    (differs, Node { tree: Tree::Table(variant.table), ..node.clone() })
+                };
+                expand(settings)?.into_iter().map(choice).collect()
+            }
             Tree::List(nodes) => choices_of(key, node, nodes)?,
             _ => vec![(Vec::new(), node.clone())],
         };
@@ -44,7 +51,10 @@ pub fn expand(table: &Table) -> Result<Vec<Variant>, SpecError> {
     Ok(variants)
 }
 
-fn choices_of(key: &str, list: &Node, nodes: &[Node]) -> Result<Vec<(Vec<String>, Node)>, SpecError> {
+/// A value of a key, and in what the engine differs that has it.
+type Choice = (Vec<Differs>, Node);
+
+fn choices_of(key: &str, list: &Node, nodes: &[Node]) -> Result<Vec<Choice>, SpecError> {
     if nodes.is_empty() {
         return Err(SpecError::new(
             &list.origin,
@@ -57,27 +67,28 @@ fn choices_of(key: &str, list: &Node, nodes: &[Node]) -> Result<Vec<(Vec<String>
         .iter()
         .map(|node| match &node.tree {
             Tree::Scalar(value) => {
-                let suffix = if distinguishes { vec![label(value)] } else { Vec::new() };
+                let differs = if distinguishes { vec![(key.to_owned(), shown(value))] } else { Vec::new() };
                 // Each value answers for the key that the list was written under.
-                Ok((suffix, Node { key_origin: list.key_origin.clone(), ..node.clone() }))
+                Ok((differs, Node { key_origin: list.key_origin.clone(), ..node.clone() }))
             }
             _ => Err(SpecError::new(&node.origin, format!("{key} holds {}", node.kind()), "list single values")),
         })
         .collect()
 }
 
-fn product(variants: Vec<Variant>, key: &str, choices: &[(Vec<String>, Node)]) -> Vec<Variant> {
+fn product(variants: Vec<Variant>, key: &str, choices: &[Choice]) -> Vec<Variant> {
     let mut all = Vec::with_capacity(variants.len() * choices.len());
     for variant in &variants {
-        for (suffix, node) in choices {
+        for (differs, node) in choices {
             let mut table = variant.table.clone();
             table.insert(key.to_owned(), node.clone());
-            all.push(Variant { suffix: [variant.suffix.as_slice(), suffix].concat(), table });
+            all.push(Variant { differs: [variant.differs.as_slice(), differs].concat(), table });
         }
     }
     all
 }
 
-fn label(value: &Value) -> String {
-    value.to_string().replace(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c), "_")
+/// A value as a name shows it: of a server that exists already, without its password.
+fn shown(value: &Value) -> String {
+    hidden(&value.to_string())
 }

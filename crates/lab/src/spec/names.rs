@@ -3,6 +3,7 @@
 use rumba_core::printable::{is_obeyed, printable};
 
 use super::error::{Origin, SpecError};
+use super::expand::Differs;
 
 /// The longest name, characters. A trial's directory has its number, its clients, its repeat and an ending beside the
 /// engine's name, and a filesystem has room for 255 bytes in all.
@@ -24,6 +25,21 @@ pub fn of_experiment(name: &str, origin: &Origin) -> Result<(), SpecError> {
         ));
     }
     not_too_long("experiment", name, origin)
+}
+
+/// What tells the engines of a list apart in their names: each key as short as it can be and still be one of its own, and
+/// its value. A setting loses the table that it is in and the engine's name before it (`NAME_page_size` is `page_size`).
+pub fn distinct(differs: &[Differs], engines: &[&str]) -> Vec<Differs> {
+    let forms = |path: &str| {
+        let own = ["settings.", "limits."].iter().find_map(|table| path.strip_prefix(table)).unwrap_or(path);
+        let engine = engines.iter().find_map(|engine| own.strip_prefix(engine)?.strip_prefix('_'));
+        [engine.unwrap_or(own), own, path].map(str::to_owned)
+    };
+    let all: Vec<[String; 3]> = differs.iter().map(|(path, _)| forms(path)).collect();
+    let is_taken =
+        |at: usize, form: usize| (0..all.len()).any(|other| other != at && all[other].contains(&all[at][form]));
+    let key = |at: usize| (0..2).find(|form| !is_taken(at, *form)).unwrap_or(2);
+    differs.iter().enumerate().map(|(at, (_, value))| (all[at][key(at)].clone(), value.clone())).collect()
 }
 
 /// Refuses a name that cannot be that of an engine, `--engine` and lists included.
@@ -52,7 +68,9 @@ fn not_too_long(whose: &str, name: &str, origin: &Origin) -> Result<(), SpecErro
     Err(SpecError::new(
         origin,
         format!("the {whose}'s name `{}` has {length} characters: no directory can be called after it", shown(name)),
-        format!("use at most {LONGEST}; a list adds each of its values to the engine's name, an engine per value"),
+        format!(
+            "use at most {LONGEST}; a list adds its key and each of its values to the engine's name, an engine per value"
+        ),
     ))
 }
 

@@ -1,5 +1,6 @@
 //! `--engine` and `--set`: the command line's part of an experiment.
 
+use rumba_core::engine_name;
 use rumba_core::setting::Value;
 
 use super::engines::{COMMON_KEYS, ENGINE_KEYS};
@@ -12,7 +13,7 @@ use crate::registry::Registry;
 
 /// Keeps the named engines of an experiment, or adds engines of that name:
 /// `rocksdb`, or `rocksdb.zstd` for one with that compression. An engine whose
-/// lists make several is kept whole here when one of them is named; the
+/// lists make several is kept whole here when one of them is named, in full or for short; the
 /// reader drops the others once it has made them ([`keeps`]).
 ///
 /// # Errors
@@ -37,10 +38,11 @@ pub fn choose_engines(
     let mut chosen: Vec<Node> = Vec::new();
     for name in wanted {
         let makes = |node: &&Node| {
-            engine_name(node)
+            entry_name(node)
                 .is_some_and(|base| belongs(name, base, shared || has_list(node) || is_set(set, base, name)))
         };
-        let entry = match (present.iter().find(makes), name.split_once('.')) {
+        let short = engine_name::short(name);
+        let entry = match (present.iter().find(makes), short.split_once('.')) {
             (Some(node), _) => node.clone(),
             (None, Some((base, _))) if is_set(set, base, name) => registered_engine(base, &origin, registry)?,
             (None, _) => registered_engine(name, &origin, registry)?,
@@ -60,8 +62,7 @@ pub fn option_of(wanted: &[String]) -> Origin {
 
 /// Whether a wanted name is that of an engine's entry, or of one that its lists make.
 fn belongs(wanted: &str, base: &str, has_lists: bool) -> bool {
-    let made = || wanted.strip_prefix(base).is_some_and(|rest| rest.starts_with('.')) && has_lists;
-    wanted == base || made()
+    wanted == base || (has_lists && engine_name::is_of_list(wanted, base))
 }
 
 fn has_list(node: &Node) -> bool {
@@ -72,9 +73,10 @@ fn has_list(node: &Node) -> bool {
     }
 }
 
-/// Whether an engine's name is one that a list makes which `--set BASE.KEY=A,B` gives: `BASE.A`.
+/// Whether an engine's name is one that a list makes which `--set BASE.KEY=A,B` gives: `BASE[KEY=A]`, or `BASE.A`.
 fn is_set(set: &[String], base: &str, name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('.')) else { return false };
+    let short = engine_name::short(name);
+    let Some(rest) = short.strip_prefix(base).and_then(|rest| rest.strip_prefix('.')) else { return false };
     let rest = format!(".{rest}.");
     let lists = set.iter().filter_map(|option| option.strip_prefix(base)?.strip_prefix('.')?.split_once('='));
     let mut values = lists.flat_map(|(_, list)| list.trim_matches(['[', ']']).split(','));
@@ -83,7 +85,7 @@ fn is_set(set: &[String], base: &str, name: &str) -> bool {
 
 /// Whether an engine made of `base` is among the wanted ones.
 pub fn keeps(wanted: &[String], base: &str, made: &str) -> bool {
-    wanted.is_empty() || wanted.iter().any(|name| name == base || name == made)
+    wanted.is_empty() || wanted.iter().any(|name| name == base || engine_name::is_called(made, name))
 }
 
 fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result<Node, SpecError> {
@@ -107,7 +109,7 @@ fn registered_engine(name: &str, origin: &Origin, registry: &Registry) -> Result
     Ok(Node::at(Tree::Table(table), origin.clone()))
 }
 
-fn engine_name(node: &Node) -> Option<&str> {
+fn entry_name(node: &Node) -> Option<&str> {
     let Tree::Table(table) = &node.tree else { return None };
     let name = table.get("name").or_else(|| table.get("use"))?;
     match &name.tree {
@@ -133,7 +135,7 @@ pub fn apply(root: &mut Node, options: &[String], registry: &Registry) -> Result
 /// Applies one; nothing is changed if it is not understood.
 fn one(root: &mut Node, option: &str, registry: &Registry, declared: &[String]) -> Result<(), SpecError> {
     let origin = Origin::Option(format!("--set {option}"));
-    let (key, value) = option.split_once('=').ok_or_else(|| {
+    let (key, value) = engine_name::split_once(option, '=').ok_or_else(|| {
         SpecError::new(&origin, "there is no `=` in it", "write --set key=value, as in --set clients=1,8")
     })?;
     let node = parse_value(value.trim(), &origin)?;
@@ -239,7 +241,7 @@ fn likeliest(table: &Table, key: &str, known: &[&str], registry: &Registry) -> S
         return Registry::suggest(key, known);
     };
     for engine in engines {
-        let Some(name) = engine_name(engine) else { continue };
+        let Some(name) = entry_name(engine) else { continue };
         for setting in settings_of(engine, registry) {
             // With or without the engine's name, as somebody would write it.
             names.push((setting.to_owned(), format!("{name}.{setting}")));
@@ -261,7 +263,7 @@ fn settings_of(engine: &Node, registry: &Registry) -> Vec<&'static str> {
     let Tree::Table(table) = &engine.tree else { return Vec::new() };
     let used = match table.get("use").map(|node| &node.tree) {
         Some(Tree::Scalar(Value::Text(used))) => Some(used.as_str()),
-        _ => engine_name(engine),
+        _ => entry_name(engine),
     };
     let known = used.and_then(|used| registry.engine(used));
     known.map(|engine| engine.info().settings.iter().map(|info| info.name).collect()).unwrap_or_default()
@@ -274,7 +276,7 @@ fn engine_path(table: &Table, key: &str) -> Option<Vec<Step>> {
         .iter()
         .enumerate()
         .filter_map(|(index, node)| {
-            let name = engine_name(node)?;
+            let name = entry_name(node)?;
             Some((index, name.len(), key.strip_prefix(name)?.strip_prefix('.')?))
         })
         .max_by_key(|(_, length, _)| *length)
@@ -298,7 +300,7 @@ fn workload_name(table: &Table) -> Option<&str> {
 
 fn engine_names(table: &Table) -> Vec<&str> {
     match table.get("engine").map(|node| &node.tree) {
-        Some(Tree::List(nodes)) => nodes.iter().filter_map(engine_name).collect(),
+        Some(Tree::List(nodes)) => nodes.iter().filter_map(entry_name).collect(),
         _ => Vec::new(),
     }
 }

@@ -53,15 +53,15 @@ fn mistake(good: &str, bad: &str) -> (String, String, String) {
 fn a_list_makes_an_engine_of_each_value_and_clients_make_trials() {
     let experiment = with(GOOD, &["repeats_from=load"]).unwrap();
     let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
-    assert_eq!(names, ["rocks.4k", "rocks.16k"]);
+    assert_eq!(names, ["rocks[page_size=4k]", "rocks[page_size=16k]"]);
     assert_eq!(experiment.engines[0].cache, 16 << 20);
     assert_eq!(experiment.engines[0].settings.bytes("log.file_max"), Some(10 << 20));
     let trials = crate::plan::plan(&experiment, &registry());
     assert_eq!(trials.len(), 8);
     let order: Vec<_> = trials.iter().map(|t| (t.repeat, t.clients, t.engine.name.clone())).take(3).collect();
-    assert_eq!(order[0], (1, 1, "rocks.4k".into()));
-    assert_eq!(order[1], (1, 1, "rocks.16k".into()), "A B A B, not A A B B");
-    assert_eq!(order[2], (1, 8, "rocks.4k".into()));
+    assert_eq!(order[0], (1, 1, "rocks[page_size=4k]".into()));
+    assert_eq!(order[1], (1, 1, "rocks[page_size=16k]".into()), "A B A B, not A A B B");
+    assert_eq!(order[2], (1, 8, "rocks[page_size=4k]".into()));
 }
 
 #[test]
@@ -106,10 +106,11 @@ fn engines_that_differ_in_what_throttles_them_later_start_from_one_load() {
     let trials = plan(&[tiers[0], tiers[1], "storage.throttle_load=false"]);
     let free = loads(&trials);
     let names: Vec<_> = free.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["rocks.fast-ssd.4k", "rocks.fast-ssd.16k"], "one for each size of pages");
+    let of_tier = |page: &str| format!("rocks[storage.tier=fast-ssd,page_size={page}]");
+    assert_eq!(names, [of_tier("4k"), of_tier("16k")], "one for each size of pages");
     assert!(free.iter().all(|(_, storage)| !storage.is_throttled()), "{free:?}");
     for run in trials.iter().filter(|trial| trial.part == TrialPart::Run) {
-        let of_pages = if run.engine.name.ends_with(".4k") { 1 } else { 2 };
+        let of_pages = if run.engine.name.ends_with("page_size=4k]") { 1 } else { 2 };
         assert_eq!(run.loaded_by, Some(of_pages), "{}", run.engine.name);
         assert!(run.engine.limits.storage.as_ref().unwrap().is_throttled());
     }
@@ -194,7 +195,9 @@ fn limits_hold_for_every_engine_unless_it_has_its_own() {
     let limits = "[limits]\nmemory = \"1GiB\"\nstorage = [\"fast-ssd\", \"disk-array\"]\n[run]";
     let experiment = read(&GOOD.replacen("[run]", limits, 1)).unwrap();
     let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
-    let made = ["rocks.fast-ssd.4k", "rocks.fast-ssd.16k", "rocks.disk-array.4k", "rocks.disk-array.16k"];
+    let made =
+        ["fast-ssd,page_size=4k", "fast-ssd,page_size=16k", "disk-array,page_size=4k", "disk-array,page_size=16k"];
+    let made = made.map(|differs| format!("rocks[storage={differs}]"));
     assert_eq!(names, made, "a list of storages makes an engine of each");
     let last = &experiment.engines[3].limits;
     assert_eq!(last.memory_bytes, Some(1 << 30));
@@ -302,18 +305,24 @@ fn an_engine_that_a_list_makes_is_chosen_by_its_own_name() {
         read_text("e.toml", GOOD, &Overrides { engines, ..Overrides::default() }, &registry())
     };
     let names = |experiment: Experiment| experiment.engines.into_iter().map(|e| e.name).collect::<Vec<_>>();
-    assert_eq!(names(read(&["rocks.16k"]).unwrap()), ["rocks.16k"]);
-    assert_eq!(names(read(&["rocks"]).unwrap()), ["rocks.4k", "rocks.16k"]);
+    for written in ["rocks[page_size=16k]", "rocks.16k"] {
+        assert_eq!(names(read(&[written]).unwrap()), ["rocks[page_size=16k]"], "{written}");
+    }
+    assert_eq!(names(read(&["rocks"]).unwrap()), ["rocks[page_size=4k]", "rocks[page_size=16k]"]);
     // The settings of its entry are kept: it is not another engine of that name.
     assert_eq!(read(&["rocks.16k"]).unwrap().engines[0].settings.bytes("log.file_max"), Some(10 << 20));
-    assert!(read(&["rocks.64k"]).unwrap_err().problem.contains("rocks.64k"));
+    for other in ["rocks.64k", "rocks[page_size=64k]"] {
+        let error = read(&[other]).unwrap_err();
+        assert!(error.problem.contains(other) && error.remedy.contains("rocks[page_size=16k]"), "{error:?}");
+    }
 }
 
 #[test]
 fn a_list_in_a_group_of_settings_makes_engines_too() {
     let text = GOOD.replace("\"10MB\"", "[\"10MB\", \"20MB\"]");
     let names: Vec<_> = read(&text).unwrap().engines.into_iter().map(|engine| engine.name).collect();
-    assert_eq!(names, ["rocks.10MB.4k", "rocks.10MB.16k", "rocks.20MB.4k", "rocks.20MB.16k"]);
+    let made = ["10MB,page_size=4k", "10MB,page_size=16k", "20MB,page_size=4k", "20MB,page_size=16k"];
+    assert_eq!(names, made.map(|differs| format!("rocks[log.file_max={differs}]")));
 }
 
 #[test]
@@ -323,10 +332,10 @@ fn servers_in_common_make_variants_of_server_engines_alone() {
     let engines = read(&text).unwrap().engines;
     let named: Vec<_> = engines.iter().map(|engine| (engine.name.as_str(), engine.server.as_deref())).collect();
     let expected = [
-        ("rocks.4k", None),
-        ("rocks.16k", None),
-        ("myrocks.mariadb_10.11", Some("mariadb@10.11")),
-        ("myrocks.mysql_9.7", Some("mysql@9.7")),
+        ("rocks[page_size=4k]", None),
+        ("rocks[page_size=16k]", None),
+        ("myrocks[server=mariadb@10.11]", Some("mariadb@10.11")),
+        ("myrocks[server=mysql@9.7]", Some("mysql@9.7")),
     ];
     assert_eq!(named, expected);
 }
@@ -356,6 +365,8 @@ fn claims_are_read_checked_and_found_again_in_the_experiment_as_run() {
     assert_eq!(experiment.claims.len(), 1);
     assert_eq!(experiment.claims[0].published, Some(1.9));
     assert_eq!(claims_of(&experiment.as_run), experiment.claims);
+    let whole = CLAIM.replace("rocks.16k", "rocks[page_size=16k]").replace("rocks.4k", "rocks[page_size=4k]");
+    assert_eq!(read(&(GOOD.to_owned() + &whole)).unwrap().claims.len(), 1, "and by the whole names");
 }
 
 #[test]
@@ -432,7 +443,8 @@ fn an_engine_that_a_list_of_limits_makes_can_be_chosen() {
     let tiers = GOOD.replace("[common]", "[limits]\nstorage = [\"fast-ssd\", \"disk-array\"]\n[common]");
     let overrides = Overrides { engines: vec!["rocks.disk-array.4k".into()], ..Overrides::default() };
     let experiment = read_text("e.toml", &tiers, &overrides, &registry()).unwrap();
-    assert_eq!(experiment.engines.iter().map(|engine| engine.name.as_str()).collect::<Vec<_>>(), overrides.engines);
+    let names: Vec<_> = experiment.engines.iter().map(|engine| engine.name.as_str()).collect();
+    assert_eq!(names, ["rocks[storage=disk-array,page_size=4k]"]);
 }
 
 #[test]

@@ -6,10 +6,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rumba_core::looks::{EngineCourse, Look};
 use rumba_core::record::Interval;
 use rumba_core::results::{Results, Trial};
+use serde::de::DeserializeOwned;
 
 use super::read::{ReadError, read_experiment, read_record};
+use super::write::ENGINE;
 
 /// What tells a file from what it was before: its inode, its length, its time of change.
 type Stamp = (u64, u64, i64, i64);
@@ -22,8 +25,15 @@ fn stamp(of: &Metadata) -> Stamp {
 #[derive(Default)]
 struct Seen {
     record: Stamp,
-    /// The inode of the intervals' file: a trial that is run again has another.
-    intervals: u64,
+    intervals: Tail,
+    engine: Tail,
+}
+
+/// How far a file of lines was read.
+#[derive(Default)]
+struct Tail {
+    /// The inode: a trial that is run again has another.
+    file: u64,
     bytes: u64,
 }
 
@@ -78,7 +88,18 @@ impl Following {
             if let Some(trial) = self.results.trials.iter_mut().find(|trial| trial.directory == name) {
                 let seen = self.seen.entry(name).or_default();
                 // Half a line that is not whole yet is read with the next look.
-                let _ = read_on(&directory.join("intervals.ndjson"), seen, &mut trial.intervals);
+                if let Ok(more) = read_on::<Interval>(&directory.join("intervals.ndjson"), &mut seen.intervals) {
+                    if more.is_anew {
+                        trial.intervals.clear();
+                    }
+                    trial.intervals.extend(more.lines);
+                }
+                if let Ok(more) = read_on::<Look>(&directory.join(ENGINE), &mut seen.engine) {
+                    if more.is_anew {
+                        trial.course = EngineCourse::default();
+                    }
+                    more.lines.into_iter().for_each(|look| trial.course.add(look));
+                }
             }
         }
         changed
@@ -96,7 +117,12 @@ impl Following {
         self.seen.entry(name.to_owned()).or_default().record = now;
         match self.results.trials.iter_mut().find(|trial| trial.directory == name) {
             Some(trial) => trial.record = record,
-            None => self.results.trials.push(Trial { directory: name.to_owned(), record, intervals: Vec::new() }),
+            None => self.results.trials.push(Trial {
+                directory: name.to_owned(),
+                record,
+                intervals: Vec::new(),
+                course: EngineCourse::default(),
+            }),
         }
         // In the order of running: which of them were there first is a matter of luck.
         self.results.trials.sort_by_key(|trial| trial.record.plan.number);
@@ -104,23 +130,28 @@ impl Following {
     }
 }
 
-/// Reads the lines that a file of intervals has more than before; of another file all.
-fn read_on(file: &Path, seen: &mut Seen, intervals: &mut Vec<Interval>) -> io::Result<()> {
+/// What a file of lines has more than before.
+struct More<T> {
+    /// Whether it is another file, of which these are all.
+    is_anew: bool,
+    lines: Vec<T>,
+}
+
+/// Reads the lines that a file has more than before; of another file all.
+fn read_on<T: DeserializeOwned>(file: &Path, tail: &mut Tail) -> io::Result<More<T>> {
     let mut file = File::open(file)?;
     let now = file.metadata()?;
-    if now.ino() != seen.intervals || now.len() < seen.bytes {
-        (seen.intervals, seen.bytes) = (now.ino(), 0);
-        intervals.clear();
-    }
-    if now.len() == seen.bytes {
-        return Ok(());
+    let is_anew = now.ino() != tail.file || now.len() < tail.bytes;
+    if is_anew {
+        *tail = Tail { file: now.ino(), bytes: 0 };
     }
     let mut more = Vec::new();
-    file.seek(SeekFrom::Start(seen.bytes))?;
-    file.read_to_end(&mut more)?;
+    if now.len() > tail.bytes {
+        file.seek(SeekFrom::Start(tail.bytes))?;
+        file.read_to_end(&mut more)?;
+    }
     let whole = more.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    tail.bytes += whole as u64;
     let lines = more[..whole].split(|byte| *byte == b'\n');
-    intervals.extend(lines.filter_map(|line| serde_json::from_slice::<Interval>(line).ok()));
-    seen.bytes += whole as u64;
-    Ok(())
+    Ok(More { is_anew, lines: lines.filter_map(|line| serde_json::from_slice(line).ok()).collect() })
 }

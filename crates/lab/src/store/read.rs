@@ -3,10 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rumba_core::looks::EngineCourse;
 use rumba_core::record::{FORMAT, Interval, Record, Status};
 use rumba_core::results::{Results, Trial};
+use serde::de::DeserializeOwned;
 
-use super::write::unwritten;
+use super::write::{ENGINE, unwritten};
 use super::{Meta, resume};
 use crate::plan;
 use crate::spec::claims_of;
@@ -43,7 +45,7 @@ pub enum ReadError {
 /// # Errors
 /// When the directory as a whole is no results directory.
 pub fn read(path: &Path) -> Result<Results, ReadError> {
-    read_with(path, read_intervals)
+    read_with(path, read_seconds)
 }
 
 /// The same without the seconds, which are most of it.
@@ -51,17 +53,28 @@ pub fn read(path: &Path) -> Result<Results, ReadError> {
 /// # Errors
 /// When the directory as a whole is no results directory.
 pub fn read_records(path: &Path) -> Result<Results, ReadError> {
-    read_with(path, |_, _, _| Vec::new())
+    read_with(path, |_, _, _| (Vec::new(), EngineCourse::default()))
 }
 
-/// Reads the intervals of a file of a trial, and says what of it is damaged.
-type ReadIntervals = fn(&Path, &str, &mut Vec<String>) -> Vec<Interval>;
+/// Reads what is of seconds in a trial's directory, and says what of it is damaged.
+type ReadSeconds = fn(&Path, &str, &mut Vec<String>) -> (Vec<Interval>, EngineCourse);
 
-fn read_with(path: &Path, intervals: ReadIntervals) -> Result<Results, ReadError> {
+fn read_seconds(directory: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<Interval>, EngineCourse) {
+    let intervals = read_lines(directory, "intervals.ndjson", name, missing);
+    let mut course = EngineCourse::default();
+    read_lines(directory, ENGINE, name, missing).into_iter().for_each(|look| course.add(look));
+    (intervals, course)
+}
+
+fn read_with(path: &Path, seconds: ReadSeconds) -> Result<Results, ReadError> {
     let (mut results, directories) = read_experiment(path)?;
     for directory in directories {
-        match read_trial(path, &directory, &results.started, intervals, &mut results.missing) {
-            Ok((record, intervals)) => results.trials.push(Trial { directory, record, intervals }),
+        match read_record_or_plan(path, &directory, &results.started, &mut results.missing) {
+            Ok(record) => {
+                let of_trial = path.join("trials").join(&directory);
+                let (intervals, course) = seconds(&of_trial, &directory, &mut results.missing);
+                results.trials.push(Trial { directory, record, intervals, course });
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 results.missing.push(format!("{directory}: was not run"));
             }
@@ -146,14 +159,8 @@ fn read_toml(path: &Path, missing: &mut Vec<String>) -> String {
     text
 }
 
-/// A trial's record and its intervals.
-fn read_trial(
-    results: &Path,
-    name: &str,
-    started: &str,
-    intervals: ReadIntervals,
-    missing: &mut Vec<String>,
-) -> io::Result<(Record, Vec<Interval>)> {
+/// A trial's record, or what its plan says of it where that cannot be read.
+fn read_record_or_plan(results: &Path, name: &str, started: &str, missing: &mut Vec<String>) -> io::Result<Record> {
     let directory = results.join("trials").join(name);
     let record = read_record(&directory.join("record.json"), name, missing);
     let (record, is_left) = match record {
@@ -163,7 +170,7 @@ fn read_trial(
     if record.status == Status::Running && !is_left {
         missing.push(format!("{name}: still running, or cut off before its end"));
     }
-    Ok((record, intervals(&directory.join("intervals.ndjson"), name, missing)))
+    Ok(record)
 }
 
 pub(super) fn read_record(file: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
@@ -185,34 +192,31 @@ fn record_of_plan(
     Ok(unwritten(&plan, started.to_owned()))
 }
 
-/// The intervals that can be read, in order.
-fn read_intervals(file: &Path, name: &str, missing: &mut Vec<String>) -> Vec<Interval> {
-    let bytes = match std::fs::read(file) {
+/// The lines of a file of a trial that can be read, in order.
+fn read_lines<T: DeserializeOwned>(directory: &Path, file: &str, name: &str, missing: &mut Vec<String>) -> Vec<T> {
+    let bytes = match std::fs::read(directory.join(file)) {
         Ok(bytes) => bytes,
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
-                missing.push(format!("{name}: intervals.ndjson cannot be read: {error}"));
+                missing.push(format!("{name}: {file} cannot be read: {error}"));
             }
             return Vec::new();
         }
     };
     let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-    let (mut intervals, mut damaged) = (Vec::new(), Vec::new());
+    let (mut read, mut damaged) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(&lines).filter(|(_, line)| !line.is_empty()) {
         match serde_json::from_slice(line) {
-            Ok(interval) => intervals.push(interval),
+            Ok(value) => read.push(value),
             // Only what stands behind the last end of a line can be half-written.
-            Err(_) if number == lines.len() => {
-                missing.push(format!("{name}: intervals.ndjson line {number} is cut off"))
-            }
+            Err(_) if number == lines.len() => missing.push(format!("{name}: {file} line {number} is cut off")),
             Err(_) => damaged.push(number),
         }
     }
     if !damaged.is_empty() {
-        let (lines, read) = (in_words(&damaged), intervals.len());
-        missing.push(format!("{name}: intervals.ndjson {lines} cannot be read; the other {read} were"));
+        missing.push(format!("{name}: {file} {} cannot be read; the other {} were", in_words(&damaged), read.len()));
     }
-    intervals
+    read
 }
 
 /// The text of a file that may be damaged: what is no UTF-8 in it is replaced, and the lines are told.

@@ -7,6 +7,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use rumba_core::engine::{Durability, EngineConfig};
 use rumba_core::event::Event;
+use rumba_core::looks::Look;
 use rumba_core::record::{Interval, PhaseKind, RunPlan, Spent, Status, TrialPlan};
 use rumba_core::setting::Settings;
 
@@ -423,6 +424,35 @@ fn who_follows_results_reads_what_has_come_and_nothing_twice() {
     fs::rename(&other, &record).unwrap();
     assert!(following.refresh().unwrap());
     assert_eq!(seconds(&following), 1);
+}
+
+fn look(at_s: f64, size_bytes: f64, reads: f64) -> Look {
+    let counters = BTreeMap::from([("reads".to_owned(), reads), ("opened".to_owned(), 1.0)]);
+    Look { at_s, size_bytes: Some(size_bytes), debt: BTreeMap::new(), counters }
+}
+
+#[test]
+fn what_an_engine_was_seen_at_is_read_back_whole_though_the_file_has_what_changed() {
+    let written = Written::new(1);
+    let mut writer = writer(&written.file(""));
+    let mut following = Following::open(written.dir.path()).unwrap();
+    for (second, reads) in [(1.0, 5.0), (2.0, 5.0), (3.0, 9.0)] {
+        writer.take(Event::Looked(Box::new(look(second, 4096.0, reads))));
+        following.refresh().unwrap();
+    }
+    writer.take(Event::Finished);
+    writer.finish().unwrap();
+    let lines = fs::read_to_string(written.file("engine.ndjson")).unwrap();
+    assert_eq!(lines.lines().nth(1), Some(r#"{"at_s":2.0}"#));
+    assert_eq!(lines.lines().nth(2), Some(r#"{"at_s":3.0,"counters":{"reads":9.0}}"#));
+    let (trials, told) = written.read();
+    assert!(told.is_empty(), "{told:?}");
+    let course = &trials[0].course;
+    let column = |name: &str| &course.columns.iter().find(|column| column.name == name).unwrap().values;
+    assert_eq!((&course.at_s, column("reads")), (&vec![1.0, 2.0, 3.0], &vec![5.0, 5.0, 9.0]));
+    assert_eq!((column("size_bytes"), column("opened")), (&vec![4096.0; 3], &vec![1.0; 3]));
+    assert_eq!(following.results().trials[0].course, *course, "as it came");
+    assert_eq!(super::read_records(written.dir.path()).unwrap().trials[0].course, Default::default());
 }
 
 #[test]

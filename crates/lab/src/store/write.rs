@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rumba_core::build::Build;
 use rumba_core::event::Event;
+use rumba_core::looks::Look;
 use rumba_core::metric::Metric;
 use rumba_core::record::{FORMAT, PhaseKind, Record, Status, TrialPlan};
 use rumba_core::warning::Warning;
@@ -15,6 +16,9 @@ use rumba_core::warning::Warning;
 use super::append::{Append, replace};
 use super::room::{Held, Room};
 use crate::harness::Harness;
+
+/// The file of a trial with what its engine was seen at.
+pub(super) const ENGINE: &str = "engine.ndjson";
 
 /// Writes one trial's directory.
 pub struct TrialWriter {
@@ -26,6 +30,9 @@ pub struct TrialWriter {
     phase: PhaseKind,
     intervals: Append,
     latency: Append,
+    engine: Append,
+    /// What the engine's file says it was seen at last.
+    seen: Look,
     latency_begun: bool,
     started_s: f64,
 }
@@ -45,6 +52,8 @@ impl TrialWriter {
         let writer = Self {
             intervals: Append::new(directory.join("intervals.ndjson")),
             latency: Append::new(directory.join("latency.hlog")),
+            engine: Append::new(directory.join(ENGINE)),
+            seen: Look::default(),
             latency_begun: false,
             started_s: now.as_millisecond() as f64 / 1e3,
             directory,
@@ -73,6 +82,10 @@ impl TrialWriter {
             Event::Interval(interval) => {
                 self.intervals.push(&json(&interval));
                 return append(&mut self.intervals, &self.room);
+            }
+            Event::Looked(look) => {
+                self.engine.push(&json(&look.since(&mut self.seen)));
+                return append(&mut self.engine, &self.room);
             }
             Event::Latency { start_s, seconds, histograms } => return self.latency(start_s, seconds, &histograms),
             // It belongs to the data and goes with it.
@@ -216,6 +229,7 @@ impl TrialWriter {
         self.write_record(Held::Summary)?;
         self.room.write(Held::Summary, || self.intervals.flush())?;
         self.room.write(Held::Summary, || self.latency.flush())?;
+        self.room.write(Held::Summary, || self.engine.flush())?;
         // It may have come up only now.
         self.trouble();
         Ok(self.record)

@@ -10,6 +10,7 @@ mod backlog;
 pub mod child;
 mod journal;
 mod limited;
+mod looks;
 mod metrics;
 mod outbox;
 mod phases;
@@ -40,6 +41,7 @@ use crate::run::Driving;
 
 pub use acid::Act;
 use asked::Asked;
+use looks::Looks;
 use sync::Synced;
 
 /// What a trial needs.
@@ -89,6 +91,8 @@ struct Trial<'a> {
     roll: Arc<CpuRoll>,
     pulse: Pulse,
     asked: Asked,
+    /// Who looks at the engine while clients work.
+    looks: Option<Looks>,
     synced: Arc<Mutex<Synced>>,
     epoch: Instant,
     phase: PhaseKind,
@@ -111,8 +115,22 @@ pub fn run(mut job: Job<'_>) {
             let phase = job.act.opens_in();
             let (pulse, asked, synced) = (Pulse::start(&roll), Asked::default(), Arc::default());
             let data_bytes = Metric::absent("nothing has been loaded yet");
-            let mut trial =
-                Trial { job, bound, instance, place, meters, roll, pulse, asked, synced, epoch, phase, data_bytes };
+            let looks = None;
+            let mut trial = Trial {
+                job,
+                bound,
+                instance,
+                place,
+                meters,
+                roll,
+                pulse,
+                asked,
+                looks,
+                synced,
+                epoch,
+                phase,
+                data_bytes,
+            };
             let end = match trial.job.act {
                 Act::Measure => trial.phases(),
                 Act::Crash => trial.crash(),

@@ -84,12 +84,16 @@ impl Trial<'_> {
         self.bound.create_schema(&mut session)?;
         drop(session);
         let mut span = self.begin(PhaseKind::Load);
+        self.begin_looking();
         let mut end = Ok(());
         for (number, stage) in self.bound.load_stages().iter().enumerate() {
             end = self.load_stage(&mut span, number, stage);
             if end.is_err() {
                 break;
             }
+        }
+        if end.is_ok() {
+            self.end_looking();
         }
         self.end(span, end.is_ok(), Vec::new());
         end
@@ -136,6 +140,7 @@ impl Trial<'_> {
             bound.client(session, at, seed)
         })?;
         let mut running = made.start();
+        self.begin_looking();
         let mut shaped = run.arrivals.clone().map(Arc::new);
         let mut all: Option<Span> = None;
         let mut before: Option<Span> = None;
@@ -160,6 +165,8 @@ impl Trial<'_> {
             };
             complete = end.is_ok();
             if complete && span.is_last {
+                // What is open now may keep the engine from answering.
+                self.stop_looking();
                 (end, backlog) = self.serve_backlog(&mut span, &mut running, &ops);
             }
             let goes_on = complete && !span.is_last;
@@ -184,6 +191,7 @@ impl Trial<'_> {
         }
         let finished = finish(running);
         if end.is_ok() && finished.is_ok() {
+            self.end_looking();
             self.end_asking();
         }
         end.and(finished)

@@ -270,6 +270,7 @@ impl Trial<'_> {
             }
             let counts = running.collect();
             self.tick(span, infos, &counts, interval);
+            self.tell_looks();
             if let Some(debt) = self.hear(Duration::ZERO).filter(|_| span.phase != PhaseKind::Backlog) {
                 span.debt_start = debt;
             }

@@ -58,11 +58,13 @@ impl Trial<'_> {
             })?;
         let mut running = made.start();
         let mut span = self.begin(PhaseKind::Age);
+        self.begin_looking();
         let (until, levels) = (span.started(), Levels::Since(self.instance.counters()));
         let steady = self.steady(&mut span, &mut running, &ops, until, most_s, levels);
         self.end(span, steady.is_ok(), Vec::new());
         let finished = finish(running);
         if finished.is_ok() {
+            self.end_looking();
             self.end_asking();
         }
         let lacking = steady?;

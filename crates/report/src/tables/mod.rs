@@ -15,6 +15,7 @@ mod warnings;
 use std::fmt::Write as _;
 
 use rumba_core::comparison::{Part, PhaseFigures, Row, Summary};
+use rumba_core::engine_name;
 use rumba_core::results::Results;
 use rumba_core::starts::Starts;
 
@@ -80,14 +81,14 @@ impl TableOptions {
     /// When the results have no engine of this name; the remedy names the nearest.
     pub fn with_baseline(mut self, name: &str, summary: &Summary) -> Result<Self, UnknownBaseline> {
         let engines = summary.engines_alone();
-        if !engines.contains(&name) {
+        let Some(engine) = engine_name::meant(engines.iter().copied(), name) else {
             let remedy = match rumba_core::nearest(name, engines.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("they have: {}", engines.join(", ")),
             };
             return Err(UnknownBaseline { name: name.to_owned(), remedy });
-        }
-        self.baseline = Some(name.to_owned());
+        };
+        self.baseline = Some(engine.to_owned());
         Ok(self)
     }
 }

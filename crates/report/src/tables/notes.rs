@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Summary, TrialName, Unfinished};
+use rumba_core::comparison::{Proof, Summary, TrialName, Unfinished};
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
 
@@ -75,20 +75,26 @@ pub fn conflicts(results: &Results) -> String {
     if text.is_empty() { text } else { format!("\nTried again in the loops, all repeats together\n{text}") }
 }
 
-/// Repeats whose data broke: they are named, and in no figure above.
+/// Repeats whose data broke, and those of which nobody knows whether it did: they are named, and in no figure above.
 fn unsound(summary: &Summary) -> String {
+    let headings = [
+        (Proof::Failed, "Failed their verification and are in no figure, verdict or claim"),
+        (Proof::CutOff, "Did not end their verification and are in no figure, verdict or claim"),
+    ];
     let mut text = String::new();
-    for row in &summary.rows {
-        for broken in &row.unsound {
-            let clients = counted(row.clients as usize, "client");
-            let _ = writeln!(text, "  {}, {clients}: repeat {}: {}", row.engine, broken.repeat, broken.reason);
+    for (proof, heading) in headings {
+        let mut lines = String::new();
+        for row in &summary.rows {
+            for unsound in row.unsound.iter().filter(|unsound| unsound.proof == proof) {
+                let clients = counted(row.clients as usize, "client");
+                let _ = writeln!(lines, "  {}, {clients}: repeat {}: {}", row.engine, unsound.repeat, unsound.reason);
+            }
+        }
+        if !lines.is_empty() {
+            let _ = write!(text, "\n{heading}\n{lines}");
         }
     }
-    if text.is_empty() {
-        text
-    } else {
-        format!("\nFailed their verification and are in no figure, verdict or claim\n{text}")
-    }
+    text
 }
 
 /// Repeats whose measurement was suspended: they are named, and what was is in no figure above.

@@ -7,7 +7,7 @@ use rumba_core::metric::Metric;
 use rumba_core::record::{PhaseKind, Status, Suspension, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
-use rumba_report::{TableOptions, comparison_table, html, tables};
+use rumba_report::{TableOptions, comparison_table, html, json, report_csv, tables};
 
 const SHORT: Plan = Plan { clients: &[16], repeats: 1, loops: 2, loop_s: 10 };
 
@@ -403,4 +403,24 @@ fn a_repeat_with_broken_data_is_named_and_decides_nothing() {
                  rocksdb.none, 16 clients: repeat 2: every count equals its visible links: not so for 7 of 1400000\n";
     assert!(text.contains(named), "{text}");
     assert!(text.contains("undecided because repeat 2 of rocksdb.none failed its verification"), "{text}");
+}
+
+#[test]
+fn a_repeat_that_was_killed_in_its_verification_is_not_said_to_have_broken_data() {
+    let mut results = results(&[LSM, BTREE, COPY_ON_WRITE], Plan { repeats: 4, ..SHORT });
+    let killed = &mut results.trials[3].record;
+    killed.phases.retain(|phase| phase.phase != PhaseKind::Verify);
+    killed.status = Status::Failed { phase: PhaseKind::Verify, cause: "killed by signal 9".to_owned() };
+    let text = printed(&results);
+    let named = "Did not end their verification and are in no figure, verdict or claim\n  \
+                 rocksdb.none, 16 clients: repeat 2: killed by signal 9\n";
+    assert!(text.contains(named) && !text.contains("ailed their verification"), "{text}");
+    assert!(text.contains("left out: rocksdb.none did not end its verification"), "{text}");
+    assert!(text.contains("undecided because repeat 2 of rocksdb.none did not end its verification"), "{text}");
+    let summary = summarise(&results);
+    let left_out = "did not end its verification: killed by signal 9";
+    assert!(report_csv(&results, &summary).contains(left_out));
+    let json = json(&results, &summary, None).to_string();
+    assert!(json.contains("the verification of its data did not end"), "{json}");
+    assert!(json.contains(r#""proof":"cut-off""#) && !json.contains("its data failed its verification"), "{json}");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use rumba_core::comparison::{CHARGED, metric_info};
+use rumba_core::engine_name;
 use rumba_core::metric::METRICS;
 
 /// The percentiles that an expression may ask for.
@@ -51,8 +52,8 @@ impl Scope {
 
     fn engine(&self, name: &str, at: usize) -> Result<String, Mistake> {
         let known = || self.engines.iter().map(String::as_str);
-        if known().any(|engine| engine == name) {
-            return Ok(name.to_owned());
+        if let Some(engine) = engine_name::meant(known(), name) {
+            return Ok(engine.to_owned());
         }
         let remedy = rumba_core::nearest(name, known()).map_or_else(
             || format!("it has: {}", known().collect::<Vec<_>>().join(", ")),

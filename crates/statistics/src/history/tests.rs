@@ -44,6 +44,17 @@ fn versions_are_in_the_order_of_their_numbers_whatever_was_run_first() {
 }
 
 #[test]
+fn an_engine_of_a_list_is_one_line_though_older_versions_called_it_otherwise() {
+    let mut runs = [("1.0", "2024-01-01"), ("1.1", "2024-01-02")].map(|(version, at)| run(version, 100.0, at));
+    for (run, name) in runs.iter_mut().zip(["a.4k", "a[page=4k]"]) {
+        run.results.trials.iter_mut().for_each(|trial| trial.record.plan.engine.name = name.to_owned());
+    }
+    let history = history(&runs, None);
+    assert!(history.lines.iter().all(|line| line.engine == "a[page=4k]" && line.steps.len() == 2));
+    assert!(last_step(&runs, None).unwrap().unmatched.is_empty());
+}
+
+#[test]
 fn of_one_version_commits_are_the_axis_by_when_they_were_made() {
     let of_commit = |commit: &str, committed: &str, started: &str| {
         let mut run = run("1.0", 100.0, started);

@@ -38,10 +38,12 @@ fn two_files_become_one_experiment_that_reads_back_to_itself() {
     let base = GOOD.to_owned() + "[[engine]]\nuse = \"myrocks\"\n";
     let other = other + "[[engine]]\nuse = \"myrocks\"\ncache = \"8MiB\"\n";
     let experiment = ab(&base, &other, &[], &[]).unwrap();
-    let (base, other) = (["base/rocks.4k", "base/rocks.16k"], ["other/rocks.4k", "other/rocks.16k"]);
+    let of = |side: &str| ["4k", "16k"].map(|page| format!("{side}/rocks[page_size={page}]"));
+    let (base, other) = (of("base"), of("other"));
+    let (base, other) = (base.each_ref().map(String::as_str), other.each_ref().map(String::as_str));
     assert_eq!(names(&experiment), [&base[..], &other, &["base/myrocks", "other/myrocks"]].concat());
     assert_eq!(pairs(&experiment), [(base[0], other[0]), (base[1], other[1]), ("base/myrocks", "other/myrocks")]);
-    assert_eq!(experiment.pairs[0].name(), "rocks.4k");
+    assert_eq!(experiment.pairs[0].name(), "rocks[page_size=4k]");
     let caches: Vec<u64> = experiment.engines.iter().map(|engine| engine.cache >> 20).collect();
     assert_eq!(caches, [16, 16, 32, 32, 16, 8], "each has what is common in its own file");
     assert_eq!(experiment.engines[2].limits.memory_bytes, Some(1 << 30));
@@ -108,8 +110,8 @@ fn an_engine_without_a_counterpart_is_refused_unless_there_is_one_of_each() {
     assert_eq!(error.problem, "myrocks is in the second file alone, so that there is nothing to compare it with");
     assert_eq!(pairs(&ab(GOOD, &more, &["rocks"], &[]).unwrap()).len(), 2);
     let one = ab(GOOD, &more, &["base/rocks.4k", "other/myrocks"], &[]).unwrap();
-    assert_eq!(pairs(&one), [("base/rocks.4k", "other/myrocks")]);
-    assert_eq!((names(&one).len(), one.pairs[0].name().as_str()), (2, "myrocks over rocks.4k"));
+    assert_eq!(pairs(&one), [("base/rocks[page_size=4k]", "other/myrocks")]);
+    assert_eq!((names(&one).len(), one.pairs[0].name().as_str()), (2, "myrocks over rocks[page_size=4k]"));
     assert_eq!(read(&one.as_run).unwrap(), one);
 }
 
@@ -142,11 +144,12 @@ fn engines_of_one_experiment_are_compared_in_turns() {
     assert_eq!(read(&one.as_run).unwrap(), one);
 
     let set = ["rocksdb.page_size=4k,8k,16k"];
-    let variants = against(&["rocksdb.4k", "rocksdb.16k"], &["rocksdb.8k"], &set).unwrap();
-    assert_eq!(pairs(&variants), [("rocksdb.8k", "rocksdb.4k"), ("rocksdb.8k", "rocksdb.16k")]);
+    let [small, middle, large] = ["rocksdb[page_size=4k]", "rocksdb[page_size=8k]", "rocksdb[page_size=16k]"];
+    let variants = against(&["rocksdb.4k", large], &["rocksdb.8k"], &set).unwrap();
+    assert_eq!(pairs(&variants), [(middle, small), (middle, large)]);
     assert_eq!(read(&variants.as_run).unwrap(), variants);
     let two = against(&["rocksdb.4k", "rocksdb.16k"], &["rocksdb.8k", "myrocks"], &set).unwrap();
-    assert_eq!(pairs(&two), [("rocksdb.8k", "rocksdb.4k"), ("myrocks", "rocksdb.16k")]);
+    assert_eq!(pairs(&two), [(middle, small), ("myrocks", large)]);
 
     let problem = |error: Result<Experiment, SpecError>| error.unwrap_err().problem;
     assert_eq!(problem(against(&["rocksdb"], &["myrocks"], &set)), "no engine that runs here is called `rocksdb`");
@@ -162,10 +165,12 @@ fn a_run_of_some_engines_of_a_pair_compares_the_pairs_that_are_left() {
     let overrides =
         Overrides { engines: owned(&["base/rocks.4k", "other/rocks.4k", "base/rocks.16k"]), ..Overrides::default() };
     let some = read_text("e.toml", &both.as_run, &overrides, &registry()).unwrap();
-    assert_eq!(pairs(&some), [("base/rocks.4k", "other/rocks.4k")]);
+    assert_eq!(pairs(&some), [("base/rocks[page_size=4k]", "other/rocks[page_size=4k]")]);
     assert_eq!(read(&some.as_run).unwrap(), some);
-    let wrong = both.as_run.replacen("other = [\"other/rocks.4k\"", "other = [\"other/rocks.5k\"", 1);
+    let first = "other = [\"other/rocks[page_size=4k]\"";
+    assert!(both.as_run.contains(first), "{}", both.as_run);
+    let wrong = both.as_run.replacen(first, "other = [\"other/rocks.5k\"", 1);
     assert_eq!(read(&wrong).unwrap_err().problem, "no engine that runs here is called `other/rocks.5k`");
-    let uneven = both.as_run.replacen("other = [\"other/rocks.4k\", ", "other = [", 1);
+    let uneven = both.as_run.replacen(&format!("{first}, "), "other = [", 1);
     assert_eq!(read(&uneven).unwrap_err().problem, "[ab] has 2 engines as base and 1 as other");
 }

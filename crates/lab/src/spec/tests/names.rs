@@ -1,6 +1,8 @@
 //! What a user would lose by a name that no directory can have, or that a terminal obeys; and by a source that never ends.
 
 use super::*;
+use crate::spec::expand::Differs;
+use crate::spec::names::distinct as distinct_keys;
 
 fn named(name: &str) -> Result<Experiment, SpecError> {
     read(&GOOD.replace("name = \"rocks\"", &format!("name = \"{name}\"")))
@@ -11,9 +13,9 @@ fn a_name_that_no_directory_can_have_is_refused_at_its_line() {
     // Before, it passed --dry-run, and the run failed when it made the directory of its first trial.
     let error = named(&"x".repeat(5000)).unwrap_err();
     assert_eq!(error.place().unwrap(), "e.toml:12:8");
-    assert!(error.problem.contains("has 5003 characters"), "with what its list adds: {}", error.problem);
+    assert!(error.problem.contains("has 5014 characters"), "with what its list adds: {}", error.problem);
     assert!(error.problem.len() < 200 && error.remedy.contains("at most 200"), "{error:?}");
-    let longest = "x".repeat(200 - ".16k".len());
+    let longest = "x".repeat(200 - "[page_size=16k]".len());
     let experiment = named(&longest).unwrap();
     let trials = crate::plan::plan(&experiment, &registry());
     let directory = crate::plan::volume_name(trials.last().unwrap());
@@ -64,4 +66,46 @@ fn what_is_no_file_of_an_experiments_length_is_refused_and_a_pipe_is_read() {
     });
     assert_eq!(read(&pipe).unwrap().name, "tiers");
     writer.join().unwrap();
+}
+
+#[test]
+fn an_engine_of_a_list_is_called_by_what_differs_as_briefly_as_it_is_plain() {
+    let names = |from: &str, to: &str| -> Vec<String> {
+        assert!(GOOD.contains(from), "{from}");
+        let engines = read(&GOOD.replace(from, to)).unwrap().engines;
+        engines.into_iter().map(|engine| engine.name).collect()
+    };
+    let compressed = names("compression = \"zstd\"", "compression = [\"none\", \"zstd\"]");
+    let made = ["none,page_size=4k", "none,page_size=16k", "zstd,page_size=4k", "zstd,page_size=16k"];
+    assert_eq!(compressed, made.map(|differs| format!("rocks[compression={differs}]")));
+    // A list of one value makes no difference, and a name of one's own stays before what differs.
+    assert_eq!(names("compression = \"zstd\"", "compression = [\"zstd\"]").len(), 2);
+    assert_eq!(names("[\"4k\", \"16k\"]", "\"4k\""), ["rocks"]);
+    let memory = names("[common]", "[limits]\nmemory = [\"1GiB\", \"2GiB\"]\n[common]");
+    assert_eq!(memory[0], "rocks[memory=1GiB,page_size=4k]");
+}
+
+#[test]
+fn keys_lose_their_table_and_an_engines_name_unless_two_would_then_be_one() {
+    let distinct = |paths: &[&str]| -> Vec<String> {
+        let differs: Vec<Differs> = paths.iter().map(|path| ((*path).to_owned(), String::new())).collect();
+        distinct_keys(&differs, &["rocksdb", "innodb"]).into_iter().map(|(key, _)| key).collect()
+    };
+    assert_eq!(distinct(&["settings.innodb_doublewrite"]), ["doublewrite"]);
+    assert_eq!(distinct(&["cache", "settings.innodb_page_size"]), ["cache", "page_size"]);
+    assert_eq!(
+        distinct(&["settings.page_size", "settings.innodb_page_size"]),
+        ["settings.page_size", "innodb_page_size"]
+    );
+    assert_eq!(distinct(&["cache", "settings.cache"]), ["cache", "settings.cache"]);
+    assert_eq!(distinct(&["limits.memory", "settings.memory"]), ["limits.memory", "settings.memory"]);
+    assert_eq!(distinct(&["limits.storage.iops", "settings.innodbx"]), ["storage.iops", "innodbx"]);
+}
+
+#[test]
+fn a_password_of_a_server_in_a_list_is_in_no_name() {
+    let servers = "[\"mysql://me:secret@host/db\", \"mariadb@10.11\"]";
+    let text = GOOD.to_owned() + &format!("[[engine]]\nuse = \"myrocks\"\nserver = {servers}\n");
+    let names: Vec<String> = read(&text).unwrap().engines.into_iter().map(|engine| engine.name).collect();
+    assert_eq!(names[2..], ["myrocks[server=mysql:__me:***@host_db]", "myrocks[server=mariadb@10.11]"]);
 }

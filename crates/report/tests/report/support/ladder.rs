@@ -1,7 +1,11 @@
 //! Made-up ladders of clients: with counters of what was written and waited for, and as long as an hour.
 #![allow(dead_code)]
 
+use std::collections::BTreeMap;
+
 use rumba_core::engine::Gauge;
+use rumba_core::looks::Look;
+use rumba_core::metric::Metric;
 use rumba_core::record::PhaseKind;
 use rumba_core::results::Results;
 
@@ -27,7 +31,7 @@ const OF_LSM: &[Grows] = &[
     ("waited_stalls_us", 2.5),
 ];
 
-const SEVENTH: Shape = Shape { name: "innodb.4k", ops_per_s: 15_200.0, wkb_per_op: 7.1, ..SERVER_BTREE };
+const SEVENTH: Shape = Shape { name: "innodb[page_size=4k]", ops_per_s: 15_200.0, wkb_per_op: 7.1, ..SERVER_BTREE };
 const EIGHTH: Shape = Shape { name: "myrocks.none", ops_per_s: 13_300.0, size: 1540.0 * 1024.0 * 1024.0, ..SERVER_LSM };
 
 /// Three engines, four repeats: one offered a rate that it does not reach with few clients.
@@ -47,7 +51,8 @@ pub fn suite() -> Results {
     let tests = [("point-query", 1.3), ("distinct-pk", 1.0), ("read-only-100", 0.8)];
     let mut all: Option<Results> = None;
     for (test, factor) in tests {
-        let faster = Shape { ops_per_s: SERVER_BTREE.ops_per_s * factor, name: "innodb.other", ..SERVER_BTREE };
+        let faster =
+            Shape { ops_per_s: SERVER_BTREE.ops_per_s * factor, name: "innodb[doublewrite=off]", ..SERVER_BTREE };
         let mut own = results(&[SERVER_BTREE, faster], plan);
         for trial in &mut own.trials {
             let name = &mut trial.record.plan.engine.name;
@@ -75,7 +80,25 @@ pub fn hour() -> Results {
     results
 }
 
-/// Counters that grow with the operations of each phase, and waits with the clients as well.
+/// A counter as it grows: compactions and flushes write in bursts.
+struct Growing {
+    name: &'static str,
+    per_op: f64,
+    value: f64,
+    owed: f64,
+}
+
+impl Growing {
+    fn grow(&mut self, ops: u64, second: u64) {
+        let of_lsm = self.name.starts_with("written_compaction") || self.name.starts_with("written_flush");
+        self.owed += ops as f64 * self.per_op;
+        if !of_lsm || second % 20 < 8 {
+            (self.value, self.owed) = (self.value + self.owed, 0.0);
+        }
+    }
+}
+
+/// Counters that grow with the operations, and waits with the clients as well: seen each second, and at the ends of phases.
 fn count(results: &mut Results) {
     for trial in &mut results.trials {
         let grows = match trial.record.plan.engine.engine.as_str() {
@@ -84,16 +107,33 @@ fn count(results: &mut Results) {
             _ => continue,
         };
         let clients = f64::from(trial.record.plan.clients);
-        let mut values = vec![0.0; grows.len()];
-        for phase in &mut trial.record.phases {
-            // All loops together are no further time.
-            if phase.phase != PhaseKind::Loops {
-                for (value, (name, per_op)) in values.iter_mut().zip(grows) {
-                    let factor = if name.starts_with("waited") { clients.sqrt() } else { 1.0 };
-                    *value += phase.ops as f64 * per_op * factor;
-                }
+        let growing = |(name, per_op): &Grows| {
+            let factor = if name.starts_with("waited") { clients.sqrt() } else { 1.0 };
+            Growing { name, per_op: per_op * factor, value: 0.0, owed: 0.0 }
+        };
+        let mut counters: Vec<Growing> = grows.iter().map(growing).collect();
+        for interval in &trial.intervals {
+            let second = interval.start_s as u64;
+            let ops = if interval.phase == PhaseKind::Load { 0 } else { interval.ops };
+            counters.iter_mut().for_each(|counter| counter.grow(ops, second));
+            let end_s = interval.start_s + interval.seconds;
+            if matches!(interval.phase, PhaseKind::Load | PhaseKind::Warmup | PhaseKind::Loop(_)) {
+                let loaded = end_s / (trial.record.phases[0].start_s + trial.record.phases[0].seconds);
+                trial.course.add(look(end_s, &trial.record.phases[0].metrics.size_bytes, loaded.min(1.0), &counters));
             }
-            phase.counters = grows.iter().zip(&values).map(|((name, _), value)| Gauge::new(*name, *value)).collect();
+            // All loops together are no further time, and end with the last of them.
+            for phase in
+                trial.record.phases.iter_mut().filter(|phase| (phase.start_s + phase.seconds - end_s).abs() < 0.5)
+            {
+                phase.counters = counters.iter().map(|counter| Gauge::new(counter.name, counter.value)).collect();
+            }
         }
     }
+}
+
+/// Data of which so much is loaded, and redo that a checkpoint a minute writes down.
+fn look(at_s: f64, size_bytes: &Metric, loaded: f64, counters: &[Growing]) -> Look {
+    let debt = BTreeMap::from([("checkpoint_age_bytes".to_owned(), 1e6 * (at_s % 60.0 + 5.0))]);
+    let counters = counters.iter().map(|counter| (counter.name.to_owned(), counter.value)).collect();
+    Look { at_s, size_bytes: size_bytes.value().map(|size| size * loaded), debt, counters }
 }

@@ -9,6 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rumba_core::check::Check;
 use rumba_core::claim::Claim;
 use rumba_core::engine::{Durability, EngineConfig, EngineFacts, Family, Form, Gauge};
+use rumba_core::looks::EngineCourse;
 use rumba_core::metric::{Metric, Metrics};
 use rumba_core::record::{
     FORMAT, Interval, OpStats, Percentiles, PhaseKind, PhaseRecord, Record, RunPlan, Spent, Status, TrialPlan,
@@ -246,7 +247,12 @@ fn trial(s: &Shape, plan: Plan, clients: u32, repeat: u32, number: u32, random: 
     });
     phases.push(verify);
     let record = record(&shape, plan, clients, repeat, number, phases);
-    Trial { directory: format!("trials/{number:03}-{}", shape.name), record, intervals }
+    Trial {
+        directory: format!("trials/{number:03}-{}", shape.name),
+        record,
+        intervals,
+        course: EngineCourse::default(),
+    }
 }
 
 /// What tables call the main operations.

@@ -1,0 +1,47 @@
+//! One number of an engine over its repeats.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::Metric;
+
+/// How far repeats lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Largest over smallest, minus one: 0.05 when they differ by 5%.
+    pub range: f64,
+    /// Coefficient of variation: the standard deviation of the sample over its mean.
+    pub cv: f64,
+}
+
+/// Where the centre of the repeats lies, by the exact test that verdicts rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Centre {
+    /// The smallest centre that the test does not reject.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+    /// How often such an interval holds the centre, at least: 0.95, or the most that so few repeats can give, 0.875 of four.
+    pub level: f64,
+}
+
+/// One number of an engine over its repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// The median of the repeats that have the number; absent when none has.
+    pub median: Metric,
+    /// Every repeat's number, in the order of [`crate::comparison::PhaseFigures::trials`].
+    pub values: Vec<Metric>,
+    /// How far they lie apart; `None` with fewer than two numbers or a smallest of zero.
+    pub spread: Option<Spread>,
+    /// Where their centre lies; of a metric of a phase from four numbers on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centre: Option<Centre>,
+}
+
+impl Figure {
+    /// The repeats' numbers, without the absent ones.
+    pub fn numbers(&self) -> Vec<f64> {
+        self.values.iter().filter_map(Metric::value).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! Looks at the engine while clients work: its size on disk, its debt and its counters, about once a second.
+//!
+//! A thread of its own looks, which is none of the clients' and whose CPU is rumba's: nobody waits for it, and an engine
+//! that stands still holds up nothing but the look. What answering costs an engine is in its figures, and must not show
+//! there: whatever took long is asked for less often, so that it is under way in no more than one of [`REST`] parts of the
+//! time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rumba_core::engine::Gauge;
+use rumba_core::event::Event;
+use rumba_core::looks::Look;
+
+use super::asked::Answer;
+use super::{Shared, Trial};
+use crate::meter::{CpuRoll, Role, allocated, data_dir};
+
+/// How often is looked, if it takes no time.
+const EVERY: Duration = Duration::from_secs(1);
+/// How many times as long as it took is waited until something is looked at again.
+const REST: u32 = 200;
+
+/// A thread that looks.
+pub(super) struct Looks {
+    stop: Arc<Stop>,
+    seen: Receiver<Look>,
+    thread: JoinHandle<()>,
+}
+
+impl Looks {
+    /// Begins to look; `None` where the host gives no thread for it.
+    fn begin(instance: &Shared, dir: Option<PathBuf>, epoch: Instant, roll: &Arc<CpuRoll>) -> Option<Self> {
+        let (tell, seen) = channel();
+        let stop = Arc::new(Stop::default());
+        let (instance, roll, told) = (instance.clone(), roll.clone(), stop.clone());
+        let body = move || {
+            let _present = roll.enter(Role::Harness);
+            look_on(&instance, dir.as_deref(), epoch, &told, &tell);
+        };
+        let thread = std::thread::Builder::new().name("looks".to_owned()).spawn(body).ok()?;
+        Some(Self { stop, seen, thread })
+    }
+}
+
+fn look_on(instance: &Shared, dir: Option<&Path>, epoch: Instant, stop: &Stop, tell: &Sender<Look>) {
+    let (mut engine, mut size) = (Turn::default(), Turn::default());
+    loop {
+        let answer = engine.take(|| Answer::of(instance)).unwrap_or_default();
+        let allocated = |dir| allocated(dir, &|file| instance.is_log(file)).ok();
+        let size_bytes = size.take(|| dir.and_then(allocated)).flatten().map(|size| size.total as f64);
+        let at_s = Instant::now().saturating_duration_since(epoch).as_secs_f64();
+        let look = Look { at_s, size_bytes, debt: named(answer.debt), counters: named(answer.counters) };
+        // Nobody may wait for it any more.
+        if !look.is_empty() && tell.send(look).is_err() || stop.is_told_until(engine.next.min(size.next)) {
+            return;
+        }
+    }
+}
+
+fn named(gauges: Vec<Gauge>) -> BTreeMap<String, f64> {
+    gauges.into_iter().filter(|gauge| gauge.value.is_finite()).map(|gauge| (gauge.name, gauge.value)).collect()
+}
+
+/// When something is looked at again.
+struct Turn {
+    next: Instant,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { next: Instant::now() }
+    }
+}
+
+impl Turn {
+    /// Looks, if it is time.
+    fn take<T>(&mut self, look: impl FnOnce() -> T) -> Option<T> {
+        let began = Instant::now();
+        if began < self.next {
+            return None;
+        }
+        let seen = look();
+        self.next = began + pause(began.elapsed());
+        Some(seen)
+    }
+}
+
+/// How long after its beginning a look that took so long is followed by the next.
+fn pause(took: Duration) -> Duration {
+    EVERY.max(took.saturating_mul(REST))
+}
+
+/// Says that nobody is to look any more.
+#[derive(Default)]
+struct Stop {
+    is_told: Mutex<bool>,
+    told: Condvar,
+}
+
+impl Stop {
+    fn tell(&self) {
+        *self.is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.told.notify_all();
+    }
+
+    /// Waits until then, or until it is told; whether it was.
+    fn is_told_until(&self, then: Instant) -> bool {
+        let is_told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = then.saturating_duration_since(Instant::now());
+        let waited = self.told.wait_timeout_while(is_told, left, |is_told| !*is_told);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Trial<'_> {
+    /// Begins to look at the engine, if there is something to see.
+    pub(super) fn begin_looking(&mut self) {
+        if self.job.engine.info().keeps_data {
+            let dir = data_dir(&self.place, self.job.data_dir).ok().map(Path::to_owned);
+            self.looks = Looks::begin(&self.instance, dir, self.epoch, &self.roll);
+        }
+    }
+
+    /// Tells what was seen until now.
+    pub(super) fn tell_looks(&mut self) {
+        let seen: Vec<Look> = self.looks.iter().flat_map(|looks| looks.seen.try_iter()).collect();
+        seen.into_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
+    }
+
+    /// Looks no more; an answer that is out may still come.
+    pub(super) fn stop_looking(&self) {
+        self.looks.iter().for_each(|looks| looks.stop.tell());
+    }
+
+    /// Looks no more, and waits until nothing of it holds the instance.
+    pub(super) fn end_looking(&mut self) {
+        self.stop_looking();
+        self.tell_looks();
+        if let Some(looks) = self.looks.take() {
+            // A panic was the engine's.
+            let _ = looks.thread.join();
+            looks.seen.try_iter().for_each(|look| self.emit(Event::Looked(Box::new(look))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_under_way_in_a_two_hundredth_of_the_time_at_most() {
+        for (took_ms, pause_ms) in [(0, 1000), (5, 1000), (50, 10_000), (3000, 600_000)] {
+            assert_eq!(pause(Duration::from_millis(took_ms)), Duration::from_millis(pause_ms), "{took_ms} ms");
+        }
+        let mut turn = Turn::default();
+        assert_eq!(turn.take(|| 7), Some(7));
+        assert_eq!(turn.take(|| 7), None, "it is not time yet");
+        turn.next -= EVERY;
+        assert_eq!(turn.take(|| 7), Some(7));
+    }
+
+    #[test]
+    fn who_waits_for_the_next_look_is_told_to_stop() {
+        let stop = Arc::new(Stop::default());
+        assert!(!stop.is_told_until(Instant::now()));
+        let told = stop.clone();
+        let waits = std::thread::spawn(move || told.is_told_until(Instant::now() + Duration::from_secs(3600)));
+        stop.tell();
+        assert!(waits.join().unwrap_or_default() && stop.is_told_until(Instant::now()));
+    }
+}

@@ -1,0 +1,128 @@
+//! Series of numbers as the page has them: four digits each, in two bytes, as base64. Most of a long run's page is this.
+//!
+//! The text is `EXPONENT:BASE64`. The bytes are codes of 16 bits, the lower byte first. 0 is no number; a code up to 10,000
+//! is one more than a count of units, a unit being ten to the power of the exponent; each further 9,000 codes are the
+//! four digits from 1000 to 9999 of the next decade. So the largest seven decades have four digits, and what is smaller
+//! has those that are left. `web/src/packed.ts` reads it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde::{Serialize, Serializer};
+
+/// Codes below the first decade that has four digits.
+const UNITS: f64 = 10_000.0;
+/// Codes of each decade.
+const DECADE: f64 = 9_000.0;
+/// How many powers of ten the unit lies below the power of the largest number.
+const BELOW: i32 = 9;
+
+/// Numbers, and places without one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packed(pub Vec<Option<f64>>);
+
+impl Serialize for Packed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize(&self.0, serializer)
+    }
+}
+
+/// The numbers as the page has them.
+pub fn serialize<S: Serializer>(values: &[Option<f64>], serializer: S) -> Result<S::Ok, S::Error> {
+    match packed(values) {
+        Some(text) => serializer.serialize_str(&text),
+        // What goes below zero is rare, and as it is.
+        None => values.serialize(serializer),
+    }
+}
+
+/// The text; none of numbers of which one is below zero.
+fn packed(values: &[Option<f64>]) -> Option<String> {
+    let largest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let exponent = if largest > 0.0 { largest.log10().floor() as i32 - BELOW } else { 0 };
+    let codes: Option<Vec<u16>> =
+        values.iter().map(|value| value.map_or(Some(0), |value| code(value, exponent))).collect();
+    let bytes: Vec<u8> = codes?.into_iter().flat_map(u16::to_le_bytes).collect();
+    Some(format!("{exponent}:{}", STANDARD_NO_PAD.encode(bytes)))
+}
+
+/// A number's code; none below zero.
+fn code(value: f64, exponent: i32) -> Option<u16> {
+    if value < 0.0 || !value.is_finite() {
+        return None;
+    }
+    let units = scaled(value, -exponent);
+    if units.round() < UNITS {
+        return Some(1 + units.round() as u16);
+    }
+    let mut decade = units.log10().floor() as i32 - 3;
+    let mut digits = scaled(value, -exponent - decade).round();
+    if digits >= UNITS {
+        (decade, digits) = (decade + 1, digits / 10.0);
+    }
+    Some((1.0 + UNITS + f64::from(decade - 1) * DECADE + (digits - 1000.0)) as u16)
+}
+
+/// A number times a power of ten, which is exact where powers of ten are.
+fn scaled(value: f64, power: i32) -> f64 {
+    if power >= 0 { value * 10f64.powi(power) } else { value / 10f64.powi(-power) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the page reads it.
+    fn unpacked(text: &str) -> Vec<Option<f64>> {
+        let (exponent, encoded) = text.split_once(':').unwrap();
+        let exponent: i32 = exponent.parse().unwrap();
+        let bytes = STANDARD_NO_PAD.decode(encoded).unwrap();
+        let number = |code: u16| match f64::from(code) - 1.0 {
+            none if none < 0.0 => None,
+            units if units < UNITS => Some(scaled(units, exponent)),
+            beyond => {
+                let decade = ((beyond - UNITS) / DECADE).floor();
+                Some(scaled(1000.0 + beyond - UNITS - decade * DECADE, exponent + 1 + decade as i32))
+            }
+        };
+        bytes.chunks(2).map(|pair| number(u16::from_le_bytes([pair[0], pair[1]]))).collect()
+    }
+
+    #[test]
+    fn four_digits_and_what_is_missing_come_back_as_they_were() {
+        for values in [
+            vec![Some(0.0), None, Some(1.0), Some(9999.0), Some(1000.0), Some(999.9)],
+            vec![Some(0.001_235), Some(12.34), Some(1235.0), None, Some(0.0)],
+            vec![Some(123_400_000_000.0), Some(9_999_000_000.0), Some(1.235e9), Some(100_000.0)],
+            vec![Some(9.999e-7), Some(1e-9)],
+            vec![None, None],
+            vec![Some(0.0)],
+            vec![],
+        ] {
+            let text = packed(&values).unwrap();
+            assert_eq!(unpacked(&text), values, "{text}");
+            let encoded = text.split_once(':').unwrap().1.len();
+            assert_eq!(encoded, (2 * values.len() * 4).div_ceil(3));
+        }
+    }
+
+    #[test]
+    fn more_digits_are_rounded_and_small_numbers_beside_large_ones_lose_theirs_last() {
+        let near = |value: f64, beside: f64| {
+            let back = unpacked(&packed(&[Some(value), Some(beside)]).unwrap())[0].unwrap();
+            (back - value).abs() / value
+        };
+        for value in [1.0, 1.234_567, 99.996, 0.999_95, 3.141_59] {
+            for beside in [1.0, 1e3, 1e6] {
+                assert!(near(value, beside) < 6e-4, "{value} beside {beside}: {}", near(value, beside));
+            }
+        }
+        assert!(near(1.234, 1e9) < 0.5 && near(1.234, 1e8) < 0.1, "three decades more, with fewer digits");
+    }
+
+    #[test]
+    fn what_goes_below_zero_stays_a_list() {
+        let list = Packed(vec![Some(-1.5), None, Some(2.0)]);
+        assert_eq!(serde_json::to_string(&list).unwrap(), "[-1.5,null,2.0]");
+        assert_eq!(serde_json::to_string(&Packed(vec![Some(1.0), None])).unwrap(), r#""-9:2dYAAA""#);
+    }
+}

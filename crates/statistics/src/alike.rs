@@ -1,0 +1,66 @@
+//! Engines of two runs that are the same under two names: records of older versions call those that a list has made by
+//! their values alone (`innodb.4k`), later ones by what differs (`innodb[page_size=4k]`).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rumba_core::engine_name::short;
+use rumba_core::results::Results;
+
+/// The names of the engines of a run, in a suite with the test behind them.
+pub fn engines(results: &Results) -> BTreeSet<String> {
+    results.trials.iter().map(|trial| trial.record.plan.engine.name.clone()).collect()
+}
+
+/// A run with its engines under these names, where both mean the same and nothing else does.
+pub fn called_as<'a>(results: &'a Results, names: &BTreeSet<String>) -> Cow<'a, Results> {
+    let own = engines(results);
+    let renamed: BTreeMap<&String, &String> = own
+        .difference(names)
+        .filter_map(|name| {
+            let same = |other: &&String| short(other) == short(name);
+            let mut others = names.difference(&own).filter(same);
+            let is_only_one = own.iter().filter(same).count() == 1;
+            let (first, second) = (others.next()?, others.next());
+            (is_only_one && second.is_none()).then_some((name, first))
+        })
+        .collect();
+    if renamed.is_empty() {
+        return Cow::Borrowed(results);
+    }
+    let mut results = results.clone();
+    for trial in &mut results.trials {
+        let name = &mut trial.record.plan.engine.name;
+        if let Some(new) = renamed.get(name) {
+            name.clone_from(new);
+        }
+    }
+    Cow::Owned(results)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing::{record, results};
+
+    fn renamed(own: &[&str], names: &[&str]) -> Vec<String> {
+        let results = results(own.iter().map(|engine| record(engine, 8, 1)).collect());
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        engines(&called_as(&results, &names)).into_iter().collect()
+    }
+
+    #[test]
+    fn an_engine_is_called_as_elsewhere_where_both_names_mean_the_same() {
+        assert_eq!(renamed(&["a.4k", "b"], &["a[page=4k]", "a[page=8k]", "b"]), ["a[page=4k]", "b"]);
+        assert_eq!(renamed(&["a[page=4k]"], &["a.4k"]), ["a.4k"], "either way");
+        assert_eq!(renamed(&["a.4k/read"], &["a[page=4k]/read", "a[page=4k]/write"]), ["a[page=4k]/read"]);
+    }
+
+    #[test]
+    fn nothing_is_renamed_that_could_be_two() {
+        assert_eq!(renamed(&["a.1"], &["a[x=1]", "a[y=1]"]), ["a.1"]);
+        assert_eq!(renamed(&["a[x=1]", "a[y=1]"], &["a.1"]), ["a[x=1]", "a[y=1]"]);
+        assert_eq!(renamed(&["a.1", "a[x=1]"], &["a[x=1]"]), ["a.1", "a[x=1]"]);
+    }
+}
