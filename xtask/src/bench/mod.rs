@@ -12,6 +12,7 @@ mod live;
 mod measure;
 mod page;
 mod postgresql;
+mod rate_search;
 mod scripts;
 mod servers;
 mod suite;
@@ -63,6 +64,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("script-mariadb", suite::mariadb),
     ("script-postgresql", suite::postgresql),
     ("delay", clients::delay),
+    ("rate-search", rate_search::rate_search),
     ("mariadb-floor", floor::mariadb),
     ("postgresql-floor", floor::postgresql),
     ("mariadb-pinned", clients::mariadb_pinned),
