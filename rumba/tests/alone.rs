@@ -14,8 +14,8 @@ use std::process::{Command, Output};
 use common::text;
 
 /// What a user who has the program alone does first.
-const QUICKSTART: &str = "run quickstart --allow-unlimited --quiet --out results --set maxid1=30000 --set warmup=0s \
-                          --set loop=500ms --set repeats=1 --set clients=1";
+const QUICKSTART: &str = "run quickstart --allow-unlimited --quiet --out results --set maxid1=30000 \
+                          --set limits.memory=64MiB --set warmup=0s --set loop=500ms --set repeats=1 --set clients=1";
 const SYSBENCH: &str = "sysbench oltp_read_write --db-driver=sqlite --tables=2 --table-size=500 --threads=1";
 
 /// A program in a directory of its own, in a mount namespace in which something empty lies over the tree.
