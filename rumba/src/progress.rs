@@ -138,6 +138,11 @@ impl Watch for Progress {
                 format!("{clients}, repeat {}, from the data of trial {load}", trial.repeat)
             }
         };
+        let what = match (trial.probe, trial.run.rate) {
+            (Some(probe), Some(rate)) => format!("{what}, probe {probe} at {rate:.0}/s"),
+            (Some(probe), None) => format!("{what}, probe {probe} as fast as possible"),
+            (None, _) => what,
+        };
         self.forecast.begins(trial, Instant::now());
         self.line(&format!("[{}/{of}] {}, {what}{}", trial.number, trial.engine.name, self.left()));
     }

@@ -1,6 +1,6 @@
-//! Every command of the README and of the tutorials is run. What follows `sh` says by whom: nothing, here; `long`, by `make
-//! book-test`, and here it is asked whether it would run; `package`, by scripts/package-test; `make`, by `make`. A file
-//! that commands read stands on the page: `toml,file=NAME`.
+//! Every command of the README and of the book is run. What follows `sh` says by whom: nothing, here; `long`, by `make
+//! book-test`, and here it is asked whether it would run; `package`, by scripts/package-test; `make`, by `make`; `norun`, by
+//! nobody, and a comment above says why. A file that commands read stands on the page: `toml,file=NAME`.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -54,10 +54,17 @@ pages! {
     new_version: "docs/tutorials/new-version.md" needs MariaDb, Server("mariadb@11.8");
     setting: "docs/tutorials/setting.md" needs MariaDb;
     reliability: "docs/reliability.md";
+    live: "docs/live.md";
+    null_server: "docs/null-server.md" needs MariaDbClient;
+    sysbench: "docs/sysbench.md" needs MariaDb, MyRocks, PostgreSql;
+    tpcc: "docs/workloads/tpcc.md" needs MariaDb, PostgreSql;
+    ycsb: "docs/workloads/ycsb.md" needs MariaDb, PostgreSql;
 }
 
 /// A piece of a page between fences.
 struct Block {
+    /// The line above it.
+    above: String,
     language: String,
     marks: Vec<String>,
     text: String,
@@ -72,19 +79,20 @@ fn read(path: &str) -> String {
 }
 
 fn blocks(page: &str) -> Vec<Block> {
-    let (mut blocks, mut open): (Vec<Block>, bool) = (Vec::new(), false);
+    let (mut blocks, mut open, mut above): (Vec<Block>, bool, &str) = (Vec::new(), false, "");
     for line in page.lines() {
         match line.strip_prefix("```") {
             Some(_) if open => open = false,
             Some(info) => {
                 let mut words = info.split(',').map(str::to_owned);
                 let language = words.next().unwrap_or_default();
-                blocks.push(Block { language, marks: words.collect(), text: String::new() });
+                blocks.push(Block { above: above.to_owned(), language, marks: words.collect(), text: String::new() });
                 open = true;
             }
             None if open => blocks.last_mut().unwrap().text += &format!("{line}\n"),
             None => {}
         }
+        above = line;
     }
     assert!(!open, "a block has no end");
     blocks
@@ -112,6 +120,8 @@ impl Shell {
         let rumba = self.0.rumba(&[]);
         let program = Path::new(rumba.get_program());
         let mut shell = Command::new("bash");
+        // What it has started beside it ends with it, and with it whoever else holds its output open.
+        let script = &format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}");
         shell.args(["-euo", "pipefail", "-c", script]).current_dir(rumba.get_current_dir().unwrap());
         rumba.get_envs().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
             shell.env(name, value);
@@ -147,6 +157,7 @@ fn walk(page: &str, by: By) {
                     assert!(makefile.contains(&format!("\n{target}:")), "{page}: {line}");
                 }
             }
+            (Some("norun"), _) => assert!(reason(&block).is_some(), "{page}: say why, {NORUN}:\n{}", block.text),
             (Some(other), _) => panic!("{page}: `sh,{other}` says by nobody who is known"),
         }
     }
@@ -163,10 +174,58 @@ fn would_run(shell: &Shell, block: &Block) {
     }
 }
 
+/// How a block says that nobody runs it.
+const NORUN: &str = "in a line above the block: <!-- norun: WHY -->";
+
+/// Why nobody runs a block, as the line above it has it.
+fn reason(block: &Block) -> Option<&str> {
+    let why = block.above.trim().strip_prefix("<!-- norun:")?.strip_suffix("-->")?.trim();
+    (!why.is_empty()).then_some(why)
+}
+
+/// What a command begins with.
+const PROGRAMS: [&str; 12] =
+    ["rumba", "sysbench", "make", "cargo", "mariadb", "psql", "taskset", "git", "ssh", "luajit", "apt", "sudo"];
+
+/// Whether a line is a command, and no synopsis with what may be left out.
+fn is_command(line: &str) -> bool {
+    let (first, rest) = line.strip_prefix("$ ").unwrap_or(line).split_once(' ').unwrap_or((line, ""));
+    PROGRAMS.contains(&first) && !rest.contains('[') && !rest.contains(" | ") && !rest.contains('…')
+}
+
+/// The README and all pages of the book.
+fn all_pages() -> Vec<String> {
+    fn within(directory: &str, pages: &mut Vec<String>) {
+        for entry in std::fs::read_dir(root().join(directory)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{directory}/{}", entry.file_name().to_str().unwrap());
+            match entry.file_type().unwrap().is_dir() {
+                true => within(&path, pages),
+                false if path.ends_with(".md") => pages.push(path),
+                false => {}
+            }
+        }
+    }
+    let mut pages = vec!["README.md".to_owned()];
+    within("docs", &mut pages);
+    pages
+}
+
 #[test]
-fn every_tutorial_is_among_the_pages_that_are_run() {
-    for entry in std::fs::read_dir(root().join("docs/tutorials")).unwrap() {
-        let name = format!("docs/tutorials/{}", entry.unwrap().file_name().to_str().unwrap());
-        assert!(PAGES.contains(&name.as_str()), "{name}");
+fn every_command_of_the_book_stands_where_it_is_run_or_says_why_it_is_not() {
+    for page in all_pages() {
+        for block in blocks(&read(&page)) {
+            if block.language != "sh" {
+                let command = block.text.lines().find(|line| is_command(line));
+                assert!(
+                    command.is_none(),
+                    "{page}: commands stand in ```sh, by whom they are run behind it: {command:?}"
+                );
+            } else if block.marks.iter().any(|mark| mark == "norun") {
+                assert!(reason(&block).is_some(), "{page}: say why, {NORUN}:\n{}", block.text);
+            } else {
+                assert!(PAGES.contains(&page.as_str()), "{page} is not among the pages that are run: {}", block.text);
+            }
+        }
     }
 }

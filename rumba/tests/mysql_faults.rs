@@ -154,7 +154,11 @@ fn a_server_that_is_restarted_ends_a_trial_that_may_not_reconnect_with_the_remed
     server.restart();
     assert_eq!(run.wait().unwrap().code(), Some(1));
     let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
-    assert!(cause.contains("the connection was lost"), "{cause}");
+    let address = format!("the connection to {} was lost: ", server.socket.display());
+    assert!(
+        cause.contains(&address) && cause.contains("on_lost = \\\"reconnect\\\" goes on after its restart"),
+        "{cause}"
+    );
 }
 
 fn words(output: &Output) -> String {

@@ -80,5 +80,10 @@ fn a_crash_ends_a_trial_that_may_not_reconnect() {
     crash_in_the_loop(&place, &server, &mut run);
     assert_eq!(run.wait().unwrap().code(), Some(1));
     let cause = place.report()["trials"][0]["failure"]["cause"].to_string();
-    assert!(cause.contains("the connection was lost"), "{cause}");
+    // Where, and what to do.
+    let address = format!("the connection to 127.0.0.1:{} was lost: ", server.port());
+    assert!(
+        cause.contains(&address) && cause.contains("on_lost = \\\"reconnect\\\" goes on after its restart"),
+        "{cause}"
+    );
 }

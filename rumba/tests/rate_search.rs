@@ -1,11 +1,18 @@
 //! Open loops through the binary: the search for a rate, arrivals by a schedule, connections that are mostly idle.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
 mod common;
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use common::{Place, phase, text};
+use common::{Place, kill, phase, text};
+use rumba_testkit::queueing::highest_rate;
 use serde_json::Value;
 
 const MIX: [&str; 10] = [
@@ -37,16 +44,17 @@ fn reads(place: &Place, delay_us: u32, more: &[&str]) -> Command {
 #[test]
 fn the_highest_rate_that_keeps_a_limit_is_found_and_every_probe_is_in_the_record() {
     let place = Place::new();
-    let search = ["clients=4", "warmup=200ms", "loop=1s", "queue=shared", "rate=max(p99 < 40ms)"];
-    let output = reads(&place, 2000, &search).output().unwrap();
+    let search = ["clients=4", "warmup=200ms", "loop=2s", "queue=shared", "rate=max(p99 < 40ms)"];
+    let output = reads(&place, 4000, &search).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let report = place.report();
     let found = &report["summary"]["searches"][0];
     let (highest, missed) = (found["highest"].as_f64().unwrap(), found["lowest_missed"].as_f64().unwrap());
-    assert!(highest < missed && missed <= highest * 1.0201, "{found:#}");
-    // Four clients, 2 ms each: nobody serves more than that, whatever the host does.
-    assert!(highest <= 2000.0 * 1.05, "{found:#}");
+    assert!(highest < missed && missed <= highest * 1.0101, "{found:#}");
+    // Four clients, 4 ms each: nobody serves more than that, whatever the host does.
+    assert!(highest <= 1000.0 * 1.05, "{found:#}");
     assert_eq!((&found["ended"], &found["search"]["limit_ms"]), (&true.into(), &40.0.into()));
+    assert_eq!(found["confirmed"], true, "{found:#}");
     let probes = found["probes"].as_array().unwrap();
     assert_eq!((&probes[0]["found"], &probes[0]["rate"]), (&"reference".into(), &Value::Null));
     let trials = report["trials"].as_array().unwrap();
@@ -88,4 +96,104 @@ fn arrivals_follow_their_schedule_and_idle_connections_ask_nothing() {
     let ops = phase(trial, "loops").unwrap()["ops"].as_u64().unwrap();
     // How many of the 1000 that are expected the host serves in time is its own matter.
     assert!((1..1400).contains(&ops), "{ops}");
+}
+
+/// A null server of MongoDB's protocol, whose answers LinkBench can read; it ends with the test.
+struct NullServer {
+    process: Child,
+    said: BufReader<ChildStdout>,
+    socket: PathBuf,
+}
+
+impl NullServer {
+    fn start(place: &Place, delay: &str) -> Self {
+        let socket = place.path("null.sock");
+        let mut command = before_others(Command::new(env!("CARGO_BIN_EXE_rumba")));
+        command.args(["null-server", "--protocol", "mongodb", "--threads", "1", "--delay", delay]);
+        command.args(["--columns", "type:int,version:int,time:int,data", "--socket"]).arg(&socket);
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.starts_with("listening on "), "{line}");
+        Self { process, said, socket }
+    }
+
+    /// For how long it held its answers, milliseconds, at the 99th percentile.
+    fn end(mut self) -> f64 {
+        kill("-TERM", self.process.id());
+        let mut words = String::new();
+        self.said.read_to_string(&mut words).unwrap();
+        // `12,800 answers, held for 20.1 ms in the median, 20.6 ms at the 99th percentile`.
+        words.split(' ').filter_map(|word| word.parse().ok()).next_back().unwrap()
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A command whose processes come before all others of the host that want a CPU.
+fn before_others(command: Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "-20"]).arg(command.get_program()).args(command.get_args());
+    command.get_envs().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
+        nice.env(name, value);
+    });
+    command.get_current_dir().map(|dir| nice.current_dir(dir));
+    nice
+}
+
+/// Clients with a connection each: so many servers, as queueing has it.
+const CLIENTS: usize = 64;
+const DELAY_MS: f64 = 20.0;
+const LIMIT_MS: f64 = 60.0;
+/// Searches that may be disturbed, one after the other.
+const ATTEMPTS: u32 = 3;
+
+/// A search over the null server: what it found, and for how long the server held one answer in a hundred at least.
+fn search_over_null_server() -> (Value, f64) {
+    let place = Place::new();
+    let server = NullServer::start(&place, &format!("{DELAY_MS}ms"));
+    let at = format!("server=mongodb:///null?socket={}", server.socket.display());
+    let (clients, rate) = (format!("clients={CLIENTS}"), format!("rate=max(p99 < {LIMIT_MS}ms)"));
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "mongodb", "--out", "out", "--quiet"]);
+    let told = ["maxid1=1000", "load_clients=1", "loops=1", "verify=false", "warmup=500ms", "loop=3s", "backlog=1s"];
+    for set in MIX.iter().copied().chain(told).chain([at.as_str(), clients.as_str(), rate.as_str()]) {
+        command.args(["--set", set]);
+    }
+    let output = before_others(command).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let found = place.report()["summary"]["searches"][0].take();
+    (found, server.end())
+}
+
+/// Arrivals at random times to servers that all take the same time. How long that is, the delay and what the host takes to
+/// wake server and client, the closed loop tells, with which the search begins; which rate keeps the limit then, arithmetic.
+#[test]
+#[needs(Root)]
+fn over_the_null_server_the_rate_is_found_that_queueing_arithmetic_gives_within_three_percent() {
+    for attempt in 1..=ATTEMPTS {
+        let (found, held_p99_ms) = search_over_null_server();
+        let probes = found["probes"].as_array().unwrap();
+        let of =
+            |purpose: &str, found: &str| probes.iter().any(|one| one["purpose"] == purpose && one["found"] == found);
+        let service_s = CLIENTS as f64 / probes[0]["ops_per_s"].as_f64().unwrap();
+        let expected = highest_rate(CLIENTS, service_s, 0.99, LIMIT_MS / 1e3);
+        let off = found["highest"].as_f64().map(|highest| highest / expected - 1.0);
+        if off.is_some_and(|off| off.abs() < 0.03) && service_s * 1e3 < DELAY_MS * 1.1 {
+            assert_eq!(found["confirmed"], true, "{found:#}");
+            assert!(of("confirmation", "missed") && of("confirmation", "kept"), "{found:#}");
+            return;
+        }
+        // As the search itself does it with a probe: what was seen to be disturbed says nothing, some times.
+        let is_disturbed = held_p99_ms > DELAY_MS * 1.1 || probes.iter().any(|one| one["disturbed"].is_string());
+        assert!(
+            is_disturbed && attempt < ATTEMPTS,
+            "off by {off:?}, of {expected}/s; answers were held for up to {held_p99_ms} ms; {found:#}"
+        );
+    }
 }

@@ -21,6 +21,7 @@ use crate::search::Searched;
 use crate::starts::Starts;
 use crate::warning::Warning;
 use crate::workload::{ResponseLimit, Short, engine_in_test};
+use crate::written::WrittenChange;
 
 /// Metrics over several phases that charge work put off to what caused it.
 ///
@@ -469,6 +470,9 @@ pub struct ComparedRow {
     pub unsound: Option<String>,
     /// The metrics that at least one run has.
     pub metrics: Vec<Compared>,
+    /// Of loops: what the change of the bytes written came from, where there is one and the engine counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<WrittenChange>,
 }
 
 /// An engine whose figures the base has and the other has not: nothing is known of what became of them.

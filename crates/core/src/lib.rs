@@ -50,6 +50,7 @@ pub mod wait;
 pub mod warning;
 pub mod worker;
 pub mod workload;
+pub mod written;
 
 /// The known name nearest to a misspelt one, if any is near enough to suggest.
 ///

@@ -57,8 +57,22 @@ pub enum Found {
     Kept,
     /// It was not.
     Missed,
+    /// It was not, and was seen to be disturbed: that counts for nothing, and the rate is asked for once more.
+    Disturbed,
     /// It cannot be told, and the search ends there.
     Unknown,
+}
+
+/// What a probe was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Its rate was not asked for before.
+    Step,
+    /// Whether what was found at its rate is found there again.
+    Confirmation,
+    /// The probe before it was disturbed.
+    Repetition,
 }
 
 /// One trial of a search.
@@ -72,10 +86,15 @@ pub struct Probe {
     pub ops_per_s: Metric,
     /// The searched percentile of the response time, milliseconds: the largest of all types that count.
     pub percentile_ms: Metric,
+    /// What it was made for.
+    pub purpose: Purpose,
     /// What it found.
     pub found: Found,
     /// Why, in words.
     pub reason: String,
+    /// What was seen to disturb it: others that took the CPU, or a suspension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<String>,
 }
 
 /// A search, with all its probes.
@@ -93,9 +112,11 @@ pub struct Searched {
     pub probes: Vec<Probe>,
     /// The highest rate that was kept, operations per second; absent, with the reason, where none was.
     pub highest: Metric,
-    /// The lowest rate that was not: the limit lies between the two.
+    /// Whether it was kept by two probes at least, and by more than missed it.
+    pub confirmed: bool,
+    /// The lowest rate that was missed by two probes at least, and by more than kept it: the limit lies between the two.
     pub lowest_missed: Metric,
-    /// The trial of the highest rate that was kept, whose figures are the row's.
+    /// The last trial that kept the highest rate, whose figures are the row's.
     pub trial: Option<u32>,
     /// Whether the search came to its end.
     pub ended: bool,

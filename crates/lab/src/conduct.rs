@@ -155,15 +155,17 @@ impl Conduct<'_> {
         while let Some(trial) = next {
             watch.begins(&trial, self.planned);
             let record = self.trial(&trial, kept_loads, watch)?;
+            let goes_on = self.stops.load(Relaxed) == 0 && self.results.trouble().is_none();
+            next = if goes_on { self.next_probe(&trial, &record, &mut probes)? } else { None };
             match &record.status {
+                // A probe that was suspended, and that the search repeats.
+                Status::Suspended { .. } if next.is_some() => outcome.done += 1,
                 Status::Done => outcome.done += 1,
                 Status::Suspended { .. } => outcome.suspended += 1,
                 Status::Interrupted => outcome.interrupted = true,
                 Status::Running | Status::Failed { .. } => outcome.failed += 1,
             }
             watch.ended(&record);
-            let goes_on = self.stops.load(Relaxed) == 0 && self.results.trouble().is_none();
-            next = if goes_on { self.next_probe(&trial, &record, &mut probes)? } else { None };
         }
         Ok(())
     }
@@ -176,9 +178,9 @@ impl Conduct<'_> {
         probes: &mut Vec<Probe>,
     ) -> Result<Option<TrialPlan>, ConductError> {
         let (Some(search), Some(number)) = (&trial.run.search, trial.probe) else { return Ok(None) };
-        probes.push(rumba_statistics::probe(record, search));
-        let Next::Rate(rate) = rumba_statistics::next(probes) else { return Ok(None) };
-        let run = RunPlan { rate: Some(rate), ..trial.run.clone() };
+        probes.push(rumba_statistics::probe(record, search, probes));
+        let Next::Probe(rate) = rumba_statistics::next(probes) else { return Ok(None) };
+        let run = RunPlan { rate, ..trial.run.clone() };
         let plan = TrialPlan { probe: Some(number + 1), run, ..trial.clone() };
         self.results.add(plan).map(Some).map_err(io("noting a probe of the search"))
     }

@@ -192,7 +192,7 @@ impl OfPhase<'_> {
         }
         let trials = row.and_then(|row| row.run.as_ref()).map(|run| run.trials.as_slice()).unwrap_or_default();
         if plan.probe.is_some() && !trials.contains(&plan.number) {
-            return "a probe of a search, at another rate than the highest that was kept".to_owned();
+            return "a probe of a search, not the last that kept the highest rate".to_owned();
         }
         if self.phase.complete { String::new() } else { "it was cut off".to_owned() }
     }

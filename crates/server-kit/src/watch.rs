@@ -14,11 +14,17 @@ use rumba_core::document::{self, Command, DocumentSession, Done};
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
 
-use crate::failure::{LogWords, tells_of_full_device};
+use crate::failure::{LogWords, last_lines, tells_of_full_device};
 use crate::process::{LOOK, Process};
 
 /// How long a server that has closed its connections may take until it has ended.
 const ENDING: Duration = Duration::from_secs(5);
+
+/// Lines that are told of a log with nothing about an end.
+const LAST_LINES: usize = 5;
+/// What to do about a server that ended.
+const AGAIN: &str = "where the log tells of no error it was killed from outside, by a user or for lack of memory (dmesg tells); \
+                     `rumba run --resume DIR --retry-failed` runs the trial again";
 
 /// Bytes below which a server cannot have gone on writing.
 const LEAST_ROOM: u64 = 1 << 20;
@@ -109,13 +115,15 @@ impl Watch {
         while since.elapsed() < ENDING {
             match self.end("connection") {
                 // What was under way is in doubt, as after any loss of a connection.
-                Some(EngineError::Failed { message, .. }) => return EngineError::Lost(message),
+                Some(EngineError::Failed { message, .. }) => return EngineError::Lost(format!("{message}\n{AGAIN}")),
                 Some(end) => return end,
                 None => {}
             }
             sleep(LOOK);
         }
-        error
+        let log = self.log.display();
+        let last = last_lines(&self.log(), LAST_LINES);
+        error.followed_by(&format!("; the server runs on (pid {}), and its log ({log}) ends with:\n{last}", self.pid()))
     }
 
     /// The same for what is no part of the load.
@@ -204,5 +212,41 @@ impl<S: DocumentSession> DocumentSession for Watched<S> {
 
     fn run(&mut self, command: Document<'_>) -> Result<(), EngineError> {
         self.watch.explained(self.session.run(command))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::process::Signals;
+
+    /// A server that has logged this, and runs.
+    fn watch(dir: &std::path::Path, log: &str) -> Watch {
+        let file = dir.join("error.log");
+        fs::write(&file, log).expect("a log");
+        let process = Process::start(Command::new("sleep").arg("600"), Signals::ONE_PROCESS).expect("a process");
+        let words = LogWords { is_error: |line| line.contains("ERROR"), never_meant: &[], aliases: &[] };
+        Watch::new(process, file, words, Vec::new())
+    }
+
+    fn lost() -> EngineError {
+        EngineError::Lost("the connection to /run/s was lost: it was closed".to_owned())
+    }
+
+    #[test]
+    fn a_lost_connection_is_told_with_the_servers_end_or_that_it_runs_on_and_its_last_words() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let watch = watch(dir.path(), "started\n[Warning] Aborted connection 7\n");
+        let told = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
+        let begins = "connection: the connection to /run/s was lost: it was closed; the server runs on (pid ";
+        assert!(told.starts_with(begins), "{told}");
+        assert!(told.ends_with("error.log) ends with:\nstarted\n[Warning] Aborted connection 7"), "{told}");
+        watch.kill();
+        let told = watch.explained::<()>(Err(lost())).expect_err("a loss").to_string();
+        assert!(told.starts_with("connection: the server ended with signal: 9"), "{told}");
+        assert!(told.contains("Aborted connection 7\nwhere the log tells of no error it was killed"), "{told}");
+        assert!(told.ends_with("`rumba run --resume DIR --retry-failed` runs the trial again"), "{told}");
     }
 }

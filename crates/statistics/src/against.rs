@@ -17,6 +17,7 @@ use crate::alike::{called_as, engines};
 use crate::ratios::{discover, ratio};
 use crate::relative::{is_main, p99s};
 use crate::summary::summarise;
+use crate::written::written_change;
 
 /// Compares `other` with `base`, engine by engine (by the name in the
 /// experiment, with the same number of clients) and metric by metric.
@@ -154,6 +155,7 @@ fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, oth
         part,
         base_starts: row.starts(part),
         other_starts: match_row.starts(part),
+        written: written_change(part, &metrics).filter(|_| unsound.is_none()),
         unsound,
         metrics,
     }

@@ -22,6 +22,7 @@ mod summary;
 #[cfg(test)]
 mod testing;
 mod trial_name;
+mod written;
 
 pub use against::compare;
 pub use gate::{Found, Gate, GateError, Gated};

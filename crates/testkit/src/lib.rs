@@ -31,6 +31,7 @@ mod need;
 pub mod postgresql;
 mod probe;
 pub mod process;
+pub mod queueing;
 mod runner;
 pub mod secantusdb;
 

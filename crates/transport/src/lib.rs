@@ -12,7 +12,7 @@ mod tls;
 
 pub use error::TransportError;
 pub use incoming::Incoming;
-pub use link::{CONNECT, CUT_OFF, Link, OnLost, Refused, insist};
+pub use link::{CONNECT, CUT_OFF, Link, Loss, OnLost, Refused, insist};
 pub use queue::Queue;
 pub use stream::{Ready, Stream};
 pub use target::{Address, Identified, Secret, Target, Tls};

@@ -1,12 +1,14 @@
 //! What becomes of a session whose connection is lost: nothing more, or another
 //! connection, which is tried for with growing pauses.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rumba_core::error::EngineError;
 use rumba_core::wait::{Wait, wait_for};
+
+use crate::target::Address;
 
 /// How long one attempt to connect may take, setup included.
 pub const CONNECT: Duration = Duration::from_secs(10);
@@ -25,6 +27,42 @@ pub enum OnLost {
     Fail,
     /// It connects anew; the operation at hand is given up and counted.
     Reconnect,
+}
+
+/// A connection that was lost.
+#[derive(Clone, Copy)]
+pub struct Loss<'a> {
+    /// To where it was.
+    pub to: &'a Address,
+    /// What was seen of it.
+    pub error: &'a dyn Display,
+    /// Whether the server is gone, or has closed it; else it broke the protocol, and would again.
+    pub is_lost: bool,
+    /// What the session is to do.
+    pub on_lost: OnLost,
+}
+
+impl Loss<'_> {
+    /// Whether another connection is to be made.
+    fn is_made_good(&self) -> bool {
+        self.is_lost && self.on_lost == OnLost::Reconnect
+    }
+}
+
+/// With the likely cause and the remedy, where no other connection is made.
+impl Display for Loss<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Loss { to, error, .. } = self;
+        write!(f, "the connection to {to} was lost: {error}; ")?;
+        match (self.is_lost, self.on_lost) {
+            (false, _) => f.write_str("see that it is a server of this protocol, and report it with its version if so"),
+            (true, OnLost::Fail) => f.write_str(
+                "the server's log says whether it ended or closed the connection; on_lost = \"reconnect\" goes on after \
+                 its restart",
+            ),
+            (true, OnLost::Reconnect) => f.write_str("the server's log says whether it came back"),
+        }
+    }
 }
 
 /// What kept a connection from being made.
@@ -89,15 +127,14 @@ impl Link {
         matches!(self, Link::Up)
     }
 
-    /// The connection is lost; `again` is whether another is to be made, and
-    /// `under_way` how many answers were still to come.
+    /// The connection is lost; `under_way` is how many answers were still to come.
     #[cold]
-    pub fn lose(&mut self, error: &dyn Display, again: bool, under_way: usize) {
+    pub fn lose(&mut self, loss: &Loss<'_>, under_way: usize) {
         let now = Instant::now();
-        *self = if again {
+        *self = if loss.is_made_good() {
             Link::Down(Down { since: now, next: now, pause: FIRST_PAUSE, dropped: under_way.saturating_sub(1) })
         } else {
-            Link::Gone(format!("the connection was lost: {error}"))
+            Link::Gone(loss.to_string())
         };
     }
 
@@ -161,7 +198,12 @@ impl Link {
         *self = if refused.may_pass && now.duration_since(down.since) < GIVE_UP {
             Link::Down(Down { next: now + down.pause, pause: (down.pause * 2).min(LONGEST_PAUSE), ..down })
         } else {
-            Link::Gone(format!("the connection was lost, and none could be made anew: {}", refused.why))
+            Link::Gone(format!(
+                "the connection was lost, and none could be made anew: {}; the server has to be back and let the user in \
+                 within {} s",
+                refused.why,
+                GIVE_UP.as_secs()
+            ))
         };
         false
     }

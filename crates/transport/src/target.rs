@@ -16,6 +16,16 @@ pub enum Address {
     },
 }
 
+/// As errors name it: the socket's path, or the host and the port.
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Socket(path) => path.display().fmt(f),
+            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
 /// A password: never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);

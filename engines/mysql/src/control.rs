@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use rumba_core::error::EngineError;
-use rumba_protocol_mysql::{Admin, OnLost, Rows, WireError};
+use rumba_protocol_mysql::{Admin, Loss, OnLost, Rows, WireError};
 
 use crate::counters::{Ask, Status};
 use crate::existing;
@@ -50,11 +50,8 @@ impl Control {
         match error {
             full @ EngineError::DiskFull(_) => full,
             error if self.is_lost => {
-                let remedy = match (&self.schema, self.on_lost) {
-                    (Some(_), OnLost::Fail) => "; on_lost = \"reconnect\" goes on after a server's restart",
-                    _ => "",
-                };
-                EngineError::Lost(format!("the connection was lost: {error}{remedy}"))
+                let (to, on_lost) = (self.admin.address(), self.on_lost);
+                EngineError::Lost(Loss { to, error: &error, is_lost: true, on_lost }.to_string())
             }
             other => other,
         }

@@ -14,5 +14,5 @@ mod session;
 
 pub use admin::{Admin, Rows};
 pub use error::WireError;
-pub use rumba_transport::{Address, Identified, OnLost, Secret, Target, Tls};
+pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, Target, Tls};
 pub use session::{LoadWay, SessionOptions, WireCounts, WireSession};

@@ -75,6 +75,10 @@ fn finds_give_the_documents_and_writes_their_numbers() {
         ask(&mut session, Command::Commit);
     }
     session.run(DocumentBuf::of(|of| of.text("create", "t")).get()).unwrap();
+    session.run(DocumentBuf::of(|of| of.small("fsync", 1)).get()).unwrap();
+    let mut admin = Admin::connect(&place.target(), Duration::from_secs(60)).unwrap();
+    let status = admin.run("admin", DocumentBuf::of(|of| of.small("serverStatus", 1)).get()).unwrap();
+    assert_eq!(status.get().int("pid").unwrap(), i64::from(std::process::id()), "it runs in this process");
     let error = session.run(DocumentBuf::of(|of| of.text("reIndex", "t")).get()).unwrap_err().to_string();
     assert!(error.contains("59") && error.contains("reIndex"), "{error}");
 }

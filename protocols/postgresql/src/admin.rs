@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rumba_transport::{CONNECT, insist};
+use rumba_transport::{Address, CONNECT, insist};
 
 use crate::connection::Connection;
 use crate::query::query;
@@ -51,6 +51,11 @@ impl Admin {
     /// See [`PgError`]. After any but [`PgError::Server`] the connection is of no more use.
     pub fn query(&mut self, sql: &str) -> Result<Rows, PgError> {
         query(&mut self.connection, sql, self.timeout.map(|timeout| Instant::now() + timeout))
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> &Address {
+        &self.target.address
     }
 
     /// Changes the time that an answer may take; `None` waits for ever.

@@ -15,5 +15,5 @@ pub mod startup;
 
 pub use admin::{Admin, Rows};
 pub use error::PgError;
-pub use rumba_transport::{Address, OnLost, Secret, Target, Tls, TransportError};
+pub use rumba_transport::{Address, Loss, OnLost, Secret, Target, Tls, TransportError};
 pub use session::{PgCounts, PgSession, SessionOptions};

@@ -228,9 +228,7 @@ pub fn delay(bench: &Bench) -> Result<Vec<Line>, Failure> {
     for _ in 0..REPEATS {
         let server = Server::null(bench, &cores, &["--delay", "20ms"])?;
         let seen = Own::run(bench, &server, &cores, &args)?.p50_ms;
-        let words = server.last_words()?;
-        let held = words.split_once("held for ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok());
-        let held = held.ok_or_else(|| format!("the null server's last words were {words:?}"))?;
+        let held = server.held_ms()?;
         seen_ms.push(seen);
         held_ms.push(held);
         off.push((seen / held - 1.0) * 100.0);

@@ -14,6 +14,7 @@ mod mongodb;
 mod page;
 mod peers;
 mod postgresql;
+mod rate_search;
 mod scripts;
 mod servers;
 mod suite;
@@ -67,6 +68,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("script-mariadb", suite::mariadb),
     ("script-postgresql", suite::postgresql),
     ("delay", clients::delay),
+    ("rate-search", rate_search::rate_search),
     ("mariadb-floor", floor::mariadb),
     ("postgresql-floor", floor::postgresql),
     ("mariadb-pinned", clients::mariadb_pinned),

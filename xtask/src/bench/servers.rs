@@ -90,12 +90,13 @@ impl Server {
         if line.starts_with("listening") { Ok(server) } else { Err(format!("{command:?} said {line:?}").into()) }
     }
 
-    /// Ends a null server, and gives its last words.
-    pub fn last_words(mut self) -> Result<String, Failure> {
+    /// Ends a null server with a delay, and gives the median of how long it held its answers, in milliseconds.
+    pub fn held_ms(mut self) -> Result<f64, Failure> {
         run(Command::new("kill").args(["-TERM", &self.child.id().to_string()]))?;
         let mut words = String::new();
         self.said.take().ok_or("only a null server has last words")?.read_to_string(&mut words)?;
-        Ok(words)
+        let held = words.split_once("held for ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok());
+        held.ok_or_else(|| format!("the null server's last words were {words:?}").into())
     }
 
     /// MariaDB with sysbench's table of 100,000 rows.

@@ -9,7 +9,7 @@ use crate::provision;
 use crate::registry::Registry;
 
 /// So many probes does a search for a rate mostly take.
-const PROBES: f64 = 8.0;
+const PROBES: f64 = 12.0;
 
 /// What a run will take.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,7 +30,7 @@ pub struct Forecast {
     pub disk_free_bytes: Option<u64>,
     /// What each engine is given of memory.
     pub memory: Vec<Memory>,
-    /// Seconds of warmups and loops, and of the work before a kill; a search for a rate counts with eight probes.
+    /// Seconds of warmups and loops, and of the work before a kill; a search for a rate counts with twelve probes.
     pub measured_s: f64,
     /// The same where warmups and ageing go on as long as they may.
     pub measured_most_s: f64,

@@ -20,6 +20,7 @@ use rumba_core::workload::{Bound, LoadStage, Ops};
 use super::span::Span;
 use super::{Halt, Step, Trial};
 use crate::run::driver::{Made, Make, Plan, Running, Schedule, Waited};
+use crate::run::queue::seed_of;
 use crate::run::{Driving, descriptors};
 
 /// Work of the engine or the workload that is not an operation, on a thread of its own.
@@ -133,7 +134,7 @@ impl Trial<'_> {
         let run = self.job.plan.run.clone();
         let phases = spans(&run);
         self.phase = phases[0].0;
-        let seed = choices(run.seed, self.job.plan.repeat);
+        let seed = of_probe(choices(run.seed, self.job.plan.repeat), self.job.plan.probe);
         let ops = self.bound.ops();
         let schedule = self.schedule(seed);
         let made = self.clients(self.job.plan.clients, ops.len(), schedule, move |bound, session, at| {
@@ -304,6 +305,12 @@ impl Trial<'_> {
 /// what ages the data is the 0th.
 pub(super) fn choices(seed: u64, repeat: u32) -> u64 {
     seed.wrapping_add(u64::from(repeat)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// The same of a probe of a search: each draws its own operations and arrivals, so that one which confirms another is
+/// more than its echo.
+pub(super) fn of_probe(seed: u64, probe: Option<u32>) -> u64 {
+    probe.map_or(seed, |number| seed_of(seed, u64::from(number)))
 }
 
 /// The phases through which clients run, with the seconds that each is to last.

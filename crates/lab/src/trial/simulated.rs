@@ -18,15 +18,15 @@ use rumba_core::arrivals::{Arrivals, RateShape};
 use rumba_core::error::EngineError;
 use rumba_core::metric::Metric;
 use rumba_core::record::{DriverKind, OpStats, PhaseKind, QueueKind, RunPlan};
-use rumba_core::search::{Found, Percentile, Probe, Search};
+use rumba_core::search::{Found, Percentile, Probe, Purpose, Search};
 use rumba_core::wait::{Driver, Wait, drive_with, wait_for};
 use rumba_core::worker::{Client, Op, OpKind, Worker};
 use rumba_core::workload::OpInfo;
 
-use rand::{RngExt as _, SeedableRng as _};
 use rumba_statistics::Next;
+use rumba_testkit::queueing::highest_rate;
 
-use super::phases::spans;
+use super::phases::{of_probe, spans};
 use super::span::interval_end;
 use crate::run::cells::{Cells, Collector, Counts};
 use crate::run::cut::cut;
@@ -340,34 +340,6 @@ fn of_clients_that_are_mostly_idle_the_active_ones_serve_all_and_the_others_end_
     assert!((open.phases[1].1 as f64 - 400.0).abs() < 80.0, "{:?}", open.phases);
 }
 
-/// The mean over many of what waits in a queue of arrivals at random times with equal service times and so many servers,
-/// in the order of arrival: the largest rate at which the 99th percentile of waiting and service stays below a limit.
-/// Who comes waits for the one that came as many places before as there are servers (Lindley's recursion of each).
-fn limit_by_arithmetic(servers: usize, service_s: f64, limit_s: f64) -> f64 {
-    let keeps = |rate: f64| {
-        let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(1);
-        let (mut now_s, mut free_s) = (0.0, vec![0.0f64; servers]);
-        let (mut over, mut all) = (0usize, 0usize);
-        for number in 0..400_000 {
-            now_s += -(1.0 - random.random_range(0.0..1.0f64)).ln() / rate;
-            let server = number % servers;
-            free_s[server] = free_s[server].max(now_s) + service_s;
-            // The first thousands come to an empty queue.
-            if number > 20_000 {
-                all += 1;
-                over += usize::from(free_s[server] - now_s >= limit_s);
-            }
-        }
-        over * 100 < all
-    };
-    let (mut kept, mut missed) = (0.0, servers as f64 / service_s);
-    while missed - kept > missed * 1e-3 {
-        let middle = (kept + missed) / 2.0;
-        if keeps(middle) { kept = middle } else { missed = middle }
-    }
-    kept
-}
-
 #[test]
 fn the_search_for_the_highest_rate_finds_the_limit_that_queueing_arithmetic_gives_within_three_percent() {
     const CLIENTS: u32 = 4;
@@ -375,15 +347,11 @@ fn the_search_for_the_highest_rate_finds_the_limit_that_queueing_arithmetic_give
     let search = Search { percentile: Percentile::P99, limit_ms };
     let times = RunPlan { loops: 1, loop_s: 30.0, interval_s: 1.0, ..plan() };
     let mut probes: Vec<Probe> = Vec::new();
-    loop {
-        let rate = match (probes.is_empty(), rumba_statistics::next(&probes)) {
-            (true, _) => None,
-            (false, Next::Rate(rate)) => Some(rate),
-            (false, Next::Ended) => break,
-        };
-        let schedule = rate.map_or(Schedule::closed(7), |rate| Schedule::open(rate, QueueKind::Shared, 7));
+    let mut following = Next::Probe(None);
+    while let Next::Probe(rate) = following {
+        let seed = of_probe(7, Some(probes.len() as u32 + 1));
+        let schedule = rate.map_or(Schedule::closed(seed), |rate| Schedule::open(rate, QueueKind::Shared, seed));
         let outcome = run(&times, Simulation::new(CLIENTS, schedule, None));
-        let ops_per_s = Metric::Value(outcome.last.count as f64 / times.loop_s);
         let percentile_ms = outcome.last.response.p99_ms.clone();
         let is_kept = percentile_ms.value().is_some_and(|ms| ms < search.limit_ms);
         let found = match rate {
@@ -391,11 +359,21 @@ fn the_search_for_the_highest_rate_finds_the_limit_that_queueing_arithmetic_give
             Some(_) if is_kept => Found::Kept,
             Some(_) => Found::Missed,
         };
-        probes.push(Probe { trial: 1, rate, ops_per_s, percentile_ms, found, reason: String::new() });
+        probes.push(Probe {
+            trial: 1,
+            rate,
+            ops_per_s: Metric::Value(outcome.last.count as f64 / times.loop_s),
+            percentile_ms,
+            purpose: Purpose::Step,
+            found,
+            reason: String::new(),
+            disturbed: None,
+        });
+        following = rumba_statistics::next(&probes);
     }
-    let kept = probes.iter().filter(|probe| probe.found == Found::Kept).filter_map(|probe| probe.rate);
-    let kept = kept.fold(0.0, f64::max);
-    let expected = limit_by_arithmetic(CLIENTS as usize, 1e-3, limit_ms / 1e3);
+    // What it ends with was asked for last.
+    let kept = probes.iter().rfind(|probe| probe.found == Found::Kept).and_then(|probe| probe.rate).unwrap();
+    let expected = highest_rate(CLIENTS as usize, SERVICE_NS as f64 / 1e9, 0.99, limit_ms / 1e3);
     assert!((3000.0..4000.0).contains(&expected), "{expected}");
     assert!((kept / expected - 1.0).abs() < 0.03, "{kept}/s, by arithmetic {expected}/s; {probes:?}");
 }

@@ -10,7 +10,7 @@ use rumba_core::ratio::Change;
 use rumba_core::results::Results;
 
 use super::columns::{self, Column, Pick};
-use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of};
+use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, written};
 use super::grid::Footnotes;
 use super::{TableOptions, name_cells, name_heads, row_name, tables};
 use crate::format::ratio;
@@ -49,7 +49,11 @@ pub fn comparison_markdown(comparison: &Comparison, gated: &[Gated]) -> String {
     let mut text = format!("### {} against {}: {}\n\n", escaped(&other.name), escaped(&base.name), counts(comparison));
     let closed = gated.iter().filter(|gated| gated.verdict.closes());
     text.push_str(&list("Fails", closed.map(Gated::line)));
-    comparison.rows.iter().for_each(|row| text.push_str(&item(&outline(row))));
+    for row in &comparison.rows {
+        text.push_str(&item(&outline(row)));
+        let changes = row.written.iter().map(|change| format!("{}: {}", row.engine, written(change)));
+        changes.for_each(|change| text.push_str(&item(&change)));
+    }
     for one in &comparison.unmatched {
         let _ = write!(text, "{}", item(&format!("{}: not compared, because {}", one.engine, one.reason)));
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rumba_core::bson::Document;
 use rumba_core::document::Done;
 use rumba_core::error::EngineError;
-use rumba_transport::{CONNECT, CUT_OFF, Link, OnLost, Refused, Target};
+use rumba_transport::{CONNECT, CUT_OFF, Link, Loss, Refused, Target};
 
 use super::failure::{call_failed, usual};
 use super::{MongoSession, Transaction};
@@ -39,9 +39,9 @@ impl MongoSession {
     #[cold]
     pub(super) fn lose(&mut self, error: &MongoError) {
         self.options.counts.connections_lost.fetch_add(1, Relaxed);
-        // A server that breaks the protocol does so again.
-        let again = self.options.on_lost == OnLost::Reconnect && error.is_lost();
-        self.link.lose(error, again, usize::from(self.pending.take().is_some()));
+        let under_way = usize::from(self.pending.take().is_some());
+        let (to, on_lost) = (&self.target.address, self.options.on_lost);
+        self.link.lose(&Loss { to, error, is_lost: error.is_lost(), on_lost }, under_way);
         self.connection.send.clear();
         self.connection.sent = 0;
         self.done = Done::default();

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::Answer;
-use rumba_transport::{CONNECT, CUT_OFF, Link, OnLost, Refused};
+use rumba_transport::{CONNECT, CUT_OFF, Link, Loss, Refused};
 
 use super::failure::{call_failed, in_statement, usual};
 use super::{COLLATION, SessionOptions, Stage, WireSession};
@@ -49,9 +49,9 @@ impl WireSession {
     #[cold]
     pub(super) fn lose(&mut self, error: &WireError) {
         self.options.counts.connections_lost.fetch_add(1, Relaxed);
-        // A server that breaks the protocol does so again.
-        let again = self.options.on_lost == OnLost::Reconnect && error.is_lost();
-        self.link.lose(error, again, self.queue.iter().filter(|pending| pending.last).count());
+        let under_way = self.queue.iter().filter(|pending| pending.last).count();
+        let (to, on_lost) = (&self.target.address, self.options.on_lost);
+        self.link.lose(&Loss { to, error, is_lost: error.is_lost(), on_lost }, under_way);
         self.queue.clear();
         self.outbox.reset();
         self.connection.send.clear();

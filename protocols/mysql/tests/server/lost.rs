@@ -34,7 +34,9 @@ fn a_session_that_may_not_reconnect_fails_with_the_cause_and_stays_so() {
         for _ in 0..2 {
             let error = ask(&mut session, select, &[Param::Int(1)], 1).unwrap_err();
             assert!(matches!(error, EngineError::Lost(_)), "{error:?}");
-            assert!(error.to_string().starts_with("connection: the connection was lost: "), "{error}");
+            let told = error.to_string();
+            assert!(told.starts_with("connection: the connection to ") && told.contains(" was lost: "), "{told}");
+            assert!(told.contains("on_lost = \"reconnect\" goes on after its restart"), "{told}");
         }
         server.start_again();
         assert!(session.run("SELECT 1").is_err(), "what is lost stays lost");

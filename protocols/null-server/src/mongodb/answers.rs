@@ -24,6 +24,8 @@ pub struct Answers {
     pub hello: [Vec<u8>; 2],
     /// Which version it is.
     pub version: Vec<u8>,
+    /// How it does: it counts nothing.
+    pub status: Vec<u8>,
 }
 
 impl Answers {
@@ -59,6 +61,11 @@ impl Answers {
             hello: [answer(hello), old_answer(hello)],
             version: answer(|of| {
                 of.text("version", super::VERSION);
+                of.ok(true);
+            }),
+            status: answer(|of| {
+                of.text("version", super::VERSION);
+                of.int("pid", i64::from(std::process::id()));
                 of.ok(true);
             }),
         }

@@ -73,8 +73,9 @@ fn message(body: &[u8], number: u32, answers: &Answers, out: &mut Vec<u8>) -> Op
         b"count" => &answers.counted,
         b"hello" | b"isMaster" | b"ismaster" => &answers.hello[0],
         b"buildInfo" | b"buildinfo" => &answers.version,
-        b"ping" | b"create" | b"createIndexes" | b"drop" | b"dropDatabase" | b"dropIndexes" | b"commitTransaction"
-        | b"abortTransaction" | b"endSessions" | b"killCursors" => &answers.done,
+        b"serverStatus" => &answers.status,
+        b"ping" | b"fsync" | b"create" | b"createIndexes" | b"drop" | b"dropDatabase" | b"dropIndexes"
+        | b"commitTransaction" | b"abortTransaction" | b"endSessions" | b"killCursors" => &answers.done,
         b"saslStart" => {
             let words = "the null server knows no passwords; connect without a user";
             append(out, &refused(18, "AuthenticationFailed", words), number);

@@ -1,0 +1,68 @@
+//! The program is one file that needs nothing of the tree that it was built from: `cargo install --path rumba` and the tree
+//! removed. Here the tree is there and cannot be seen.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::text;
+
+/// What a user who has the program alone does first.
+const QUICKSTART: &str = "run quickstart --allow-unlimited --quiet --out results --set maxid1=30000 \
+                          --set limits.memory=64MiB --set warmup=0s --set loop=500ms --set repeats=1 --set clients=1";
+const SYSBENCH: &str = "sysbench oltp_read_write --db-driver=sqlite --tables=2 --table-size=500 --threads=1";
+
+/// A program in a directory of its own, in a mount namespace in which something empty lies over the tree.
+struct Alone {
+    dir: tempfile::TempDir,
+}
+
+impl Alone {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!dir.path().starts_with(tree()), "it would be hidden with the tree: set TMPDIR elsewhere");
+        std::fs::copy(env!("CARGO_BIN_EXE_rumba"), dir.path().join("rumba")).unwrap();
+        Self { dir }
+    }
+
+    fn run(&self, words: &str) -> Output {
+        let mut command = Command::new("unshare");
+        let hidden = "mount -t tmpfs none \"$0\" && test -z \"$(ls -A \"$0\")\" && exec ./rumba \"$@\"";
+        command.args(["--mount", "sh", "-ec", hidden]).arg(tree()).args(words.split(' '));
+        command.current_dir(self.dir.path()).env("XDG_STATE_HOME", self.dir.path().join("state"));
+        command.output().unwrap()
+    }
+
+    fn says(&self, words: &str) -> String {
+        let output = self.run(words);
+        assert!(output.status.success(), "rumba {words}: {}", text(&output));
+        text(&output)
+    }
+}
+
+fn tree() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn without_the_tree_that_it_was_built_from_the_program_does_all_that_it_does() {
+    let alone = Alone::new();
+    assert!(alone.says("--help").contains("rumba run"));
+    assert!(alone.says("reproduce").contains("linkbench-fast-server"), "it carries the published experiments");
+    alone.says("reproduce linkbench-fast-server --dry-run --allow-unlimited");
+    alone.says(QUICKSTART);
+    alone.says("report results --html page.html");
+    // The page with its scripts, and the data.
+    let page = std::fs::read_to_string(alone.dir.path().join("page.html")).unwrap();
+    assert!(page.len() > 50_000 && page.contains("quickstart") && page.trim_end().ends_with("</html>"));
+    // Scripts in Lua, of the test and of what tests share.
+    alone.says(&format!("{SYSBENCH} prepare"));
+    assert!(alone.says(&format!("{SYSBENCH} --time=1 run")).contains("transactions:"));
+}

@@ -1,0 +1,45 @@
+//! A comparison that says why. Two runs whose bytes written per operation differed by half once showed both figures and
+//! left it to the reader to find the one counter among twenty that had become another.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use common::{Place, text};
+use rumba_testkit::mounts::LoopDevice;
+use serde_json::Value;
+
+/// InnoDB over data that its cache does not hold, every page written twice or once.
+fn run(place: &Place, disk: &LoopDevice, doublewrite: bool) -> String {
+    let out = disk.path().join(if doublewrite { "twice" } else { "once" }).display().to_string();
+    let setting = format!("innodb.innodb_doublewrite={doublewrite}");
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "innodb", "--quiet", "--out", &out]);
+    let told = ["maxid1=20000", "cache=8MiB", "clients=4", "warmup=0s", "loops=1", "loop=3s", "verify=false"];
+    for set in told.iter().copied().chain([setting.as_str()]) {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    out
+}
+
+#[test]
+#[needs(MariaDb, LoopDevice)]
+fn a_run_without_the_doublewrite_buffer_is_told_from_one_with_it_by_what_it_did_not_write() {
+    let place = Place::new();
+    let disk = LoopDevice::at(&place.path("disk"), 900);
+    let (twice, once) = (run(&place, &disk, true), run(&place, &disk, false));
+    let output = place.rumba(&["compare", &twice, &once, "--json"]).output().unwrap();
+    let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = comparison["rows"].as_array().unwrap();
+    let change = &rows.iter().find(|row| row["part"] == "run").unwrap()["written"];
+    let first = &change["kinds"][0];
+    assert_eq!((&first["kind"], &first["other"]), (&"doublewrite".into(), &0.0.into()), "{change:#}");
+    assert!(first["base"].as_f64().unwrap() > 0.0 && first["share"].as_f64().unwrap() > 0.5, "{change:#}");
+    let shown = text(&place.rumba(&["compare", &twice, &once]).output().unwrap());
+    let line = shown.lines().find(|line| line.starts_with("  KB written per operation, debt charged, ")).unwrap();
+    assert!(line.contains(": doublewrite (") && line.contains(" to 0) accounts for "), "{line}");
+}
