@@ -107,9 +107,9 @@ impl Server {
         Ok(server)
     }
 
-    /// A database of MariaDB's with the same table, whoever is to use it.
+    /// A database of MariaDB's with the same table, whoever is to use it; what it had before is gone.
     pub fn fill_mariadb(&self, database: &str) -> Result<(), Failure> {
-        self.await_mariadb(&format!("CREATE DATABASE {database}"))?;
+        self.await_mariadb(&format!("CREATE OR REPLACE DATABASE {database}"))?;
         run(Command::new(SYSBENCH).arg("oltp_read_write").args(TABLE).args(at(&self.socket, database)).arg("prepare"))
     }
 
