@@ -26,6 +26,8 @@ const SLICES_S: f64 = 0.2;
 
 /// A load's client: it goes on until it is told to stop.
 type Client = fn(&Path, u64, &AtomicBool);
+/// What works on a device: a name, and clients with how many there are of each.
+type Load = (&'static str, &'static [(Client, u64)]);
 
 fn page(at: u64) -> u64 {
     at.wrapping_mul(0x9E37_79B9_7F4A_7C15) % PAGES
@@ -125,7 +127,7 @@ fn used(path: &Path, clients: &[(Client, u64)]) -> [f64; WINDOWS] {
 fn a_budget_is_used_and_not_exceeded_whoever_asks_for_it() {
     let host = Host::new();
     let storage = StorageLimit { iops: Some(IOPS), ..small(Backing::Tmpfs) };
-    let loads: [(&str, &[(Client, u64)]); 5] = [
+    let loads: [Load; 5] = [
         ("reads alone", &[(reads, 2)]),
         ("reads and writes", &[(reads, 8), (writes, 8)]),
         ("many reads, one writer", &[(reads, 8), (writes, 1)]),
@@ -136,8 +138,7 @@ fn a_budget_is_used_and_not_exceeded_whoever_asks_for_it() {
     let volumes: Vec<_> = loads.iter().map(|_| host.begin(&storage_alone(storage.clone()))).collect();
     let paths = volumes.iter().map(|volume| volume.storage_dir().unwrap().join("file"));
     let shares = std::thread::scope(|scope| {
-        let of_load = |((name, clients), path): (&(&'static str, &'static [(Client, u64)]), PathBuf)| {
-            let (name, clients) = (*name, *clients);
+        let of_load = |(&(name, clients), path): (&Load, PathBuf)| {
             scope.spawn(move || {
                 // In few large requests, so that the budget is spent on the load.
                 let mut file = File::create(&path).unwrap();
