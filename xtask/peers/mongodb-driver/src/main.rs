@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use mongodb::bson::{RawDocumentBuf, rawdoc};
+use mongodb::bson::{RawDocumentBuf, doc};
 use mongodb::options::{ClientOptions, ServerAddress};
 use mongodb::{Client, Collection};
 
@@ -38,7 +38,7 @@ impl Ids {
 async fn client(of: Collection<RawDocumentBuf>, mut ids: Ids, finds: Arc<AtomicU64>) -> Result<(), Failure> {
     loop {
         let id = ids.next();
-        if of.find_one(rawdoc! { "_id": id }).await?.is_none() {
+        if of.find_one(doc! { "_id": id }).await?.is_none() {
             return Err(format!("id {id} gave no document; are there so many?").into());
         }
         finds.fetch_add(1, Relaxed);
