@@ -166,7 +166,7 @@ fn what_is_lost_is_counted_for_each_durability() {
     let report = place.report();
     let told = text(&place.rumba(&["report", "out"]).output().unwrap());
     for durability in ["sync", "no-sync", "none"] {
-        let engine = format!("rocksdb.{durability}");
+        let engine = format!("rocksdb[durability={durability}]");
         let trials = report["trials"].as_array().unwrap();
         let trial = trials.iter().find(|trial| trial["engine"] == engine.as_str()).unwrap();
         assert_eq!(trial["status"], "done", "{}", trial["failure"]);
