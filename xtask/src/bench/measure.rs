@@ -91,9 +91,18 @@ impl Bench {
 pub fn json(command: &mut Command) -> Result<Value, Failure> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned() + &failures(&output.stdout);
+        return Err(format!("{command:?}: {}: {told}", output.status).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// What became of the trials of a report that did not end as planned: a run that is to be quiet says it nowhere else.
+fn failures(report: &[u8]) -> String {
+    let report: Value = serde_json::from_slice(report).unwrap_or_default();
+    let trials = report["trials"].as_array().map_or(&[][..], Vec::as_slice);
+    let failures = trials.iter().filter(|trial| !trial["failure"].is_null());
+    failures.map(|trial| format!("{}: {}; ", trial["engine"], trial["failure"])).collect()
 }
 
 /// A JSON value that is to be a number.

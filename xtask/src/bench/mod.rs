@@ -86,8 +86,10 @@ pub const STEPS: &[(&str, Step)] = &[
 ];
 
 /// A measurement that something kept from being taken; its goal counts as missed.
-fn not_measured(name: &str, error: &dyn std::error::Error) -> Line {
-    let words = error.to_string();
+fn not_measured(name: &str, error: &dyn std::error::Error, root: &Path) -> Line {
+    // Where this tree lies is nobody's business who reads the page.
+    let here = root.display();
+    let words = error.to_string().replace(&format!("cd \"{here}\" && "), "").replace(&format!("{here}/"), "");
     let told: Vec<&str> = words.split_whitespace().collect();
     Line {
         what: format!("the measurement `{name}`"),
@@ -115,7 +117,7 @@ pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> 
             continue;
         }
         // What one lacks takes nothing from the others.
-        let measured = step(&bench).unwrap_or_else(|error| vec![not_measured(name, error.as_ref())]);
+        let measured = step(&bench).unwrap_or_else(|error| vec![not_measured(name, error.as_ref(), root)]);
         for line in &measured {
             println!("{}", page::text(line));
             are_met &= line.met != Some(false);

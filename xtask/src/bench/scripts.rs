@@ -17,14 +17,18 @@ const MOST_INSTRUCTIONS: f64 = 1500.0;
 pub fn instructions(bench: &Bench) -> Result<Vec<Line>, Failure> {
     const EVENTS: u64 = 50_000;
     let server = Server::null(bench, &Cores::FREE, &["--threads", "1"])?;
-    let count = callgrind(EVENTS, &|command, events| {
-        command.arg(bench.example("script_cost")).arg(&server.socket).arg(events.to_string());
-    })?;
+    // LuaJIT leaves to chance when it tries a loop again that it could not compile, and what it makes of it then.
+    let count = || {
+        callgrind(EVENTS, &|command, events| {
+            command.arg(bench.example("script_cost")).arg(&server.socket).arg(events.to_string());
+        })
+    };
+    let counts = Spread::of((0..REPEATS).map(|_| count()).collect::<Result<_, _>>()?);
     Ok(vec![Line {
         what: "user instructions per event of oltp_point_select: its Lua, sent, answered, recorded".into(),
         goal: format!("≤ {MOST_INSTRUCTIONS:.0} (sysbench 1.0.20: 4,303)"),
-        measured: format!("{count:.0} instructions"),
-        met: Some(count <= MOST_INSTRUCTIONS),
+        measured: format!("{} instructions", counts.told(0)),
+        met: Some(counts.median <= MOST_INSTRUCTIONS),
         command: format!("valgrind --tool=callgrind script_cost SOCKET {}, less the same with {EVENTS}", 2 * EVENTS),
     }])
 }
