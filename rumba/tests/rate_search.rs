@@ -12,27 +12,14 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{Place, phase, text};
-use rumba_testkit::queueing::highest_rate;
+use rumba_testkit::queueing::{READS_OF_NODES, highest_rate};
 use serde_json::Value;
-
-const MIX: [&str; 10] = [
-    "getnode=100",
-    "getlinklist=0",
-    "getlink=0",
-    "addlink=0",
-    "updatelink=0",
-    "deletelink=0",
-    "countlink=0",
-    "addnode=0",
-    "updatenode=0",
-    "deletenode=0",
-];
 
 /// Reads of one key over the null engine, each of which takes as long as the next.
 fn reads(place: &Place, delay_us: u32, more: &[&str]) -> Command {
     let mut command = place.rumba(&["run", "linkbench", "--engine", "null", "--out", "out", "--quiet"]);
     let delay = format!("null.delay_us={delay_us}");
-    for set in MIX.iter().copied().chain(["maxid1=1000", "load_clients=1", "loops=1", delay.as_str()]) {
+    for set in READS_OF_NODES.iter().copied().chain(["maxid1=1000", "load_clients=1", "loops=1", delay.as_str()]) {
         command.args(["--set", set]);
     }
     for set in more {
@@ -152,7 +139,7 @@ fn search_over_null_server() -> Value {
     let (clients, rate) = (format!("clients={CLIENTS}"), format!("rate=max(p99 < {LIMIT_MS}ms)"));
     let mut command = place.rumba(&["run", "linkbench", "--engine", "mongodb", "--out", "out", "--quiet"]);
     let told = ["maxid1=1000", "load_clients=1", "loops=1", "verify=false", "warmup=500ms", "loop=3s", "backlog=1s"];
-    for set in MIX.iter().copied().chain(told).chain([at.as_str(), clients.as_str(), rate.as_str()]) {
+    for set in READS_OF_NODES.iter().copied().chain(told).chain([at.as_str(), clients.as_str(), rate.as_str()]) {
         command.args(["--set", set]);
     }
     let output = before_others(command).output().unwrap();

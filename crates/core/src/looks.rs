@@ -30,16 +30,9 @@ impl Look {
     /// What of it is not as it was at the looks before, which it then is among.
     #[must_use]
     pub fn since(self, before: &mut Look) -> Look {
-        let changed = |new: BTreeMap<String, f64>, known: &mut BTreeMap<String, f64>| {
-            let is_new = |name: &str, value: f64, known: &mut BTreeMap<String, f64>| match known.get_mut(name) {
-                Some(old) if *old == value => false,
-                Some(old) => {
-                    *old = value;
-                    true
-                }
-                None => known.insert(name.to_owned(), value).is_none(),
-            };
-            new.into_iter().filter(|(name, value)| is_new(name, *value, known)).collect()
+        let changed = |mut seen: BTreeMap<String, f64>, known: &mut BTreeMap<String, f64>| {
+            seen.retain(|name, value| known.insert(name.clone(), *value) != Some(*value));
+            seen
         };
         let size_bytes = self.size_bytes.filter(|size| before.size_bytes != Some(*size));
         before.size_bytes = self.size_bytes.or(before.size_bytes);

@@ -2,6 +2,20 @@
 //! is served in the order of arrival, waits for the one that came as many places before (Lindley's recursion of each
 //! server; with equal service times the servers take turns).
 
+/// LinkBench's mix with reads of single nodes alone: operations that all take the same time where the server lets them.
+pub const READS_OF_NODES: [&str; 10] = [
+    "getnode=100",
+    "getlinklist=0",
+    "getlink=0",
+    "addlink=0",
+    "updatelink=0",
+    "deletelink=0",
+    "countlink=0",
+    "addnode=0",
+    "updatenode=0",
+    "deletenode=0",
+];
+
 /// Arrivals that one rate is judged by.
 const ARRIVALS: usize = 400_000;
 /// The first come to an empty queue, and are not counted.

@@ -110,3 +110,10 @@ pub struct Target {
     /// Whether the connection is encrypted.
     pub tls: Tls,
 }
+
+impl Target {
+    /// A server that asks nobody who they are, over a connection that is not encrypted.
+    pub fn anonymous(address: Address) -> Self {
+        Self { address, user: String::new(), password: Secret::default(), database: None, tls: Tls::Off }
+    }
+}

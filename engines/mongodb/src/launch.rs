@@ -12,7 +12,7 @@ use rumba_core::access::Access;
 use rumba_core::bson::DocumentBuf;
 use rumba_core::engine::KEPT;
 use rumba_core::error::EngineError;
-use rumba_protocol_mongodb::{Address, Admin, Secret, Target, Tls};
+use rumba_protocol_mongodb::{Address, Admin, Secret, Target};
 use rumba_server_kit::cache;
 use rumba_server_kit::failure::{LogWords, full_or_failed, last_lines};
 use rumba_server_kit::files::{free_port, password, write_private};
@@ -117,13 +117,7 @@ pub fn start(software: &Software, layout: &Layout, plan: &Plan) -> Result<Runnin
     let process = Process::start(&mut command, Signals::ONE_PROCESS)
         .map_err(|error| on_disk(&software.program.display().to_string(), error))?;
     let watch = Arc::new(Watch::new(process, layout.log(), LOG_WORDS, plan.arguments.clone()));
-    let target = Target {
-        address: Address::Tcp { host: "127.0.0.1".into(), port },
-        user: String::new(),
-        password: Secret::default(),
-        database: None,
-        tls: Tls::Off,
-    };
+    let target = Target::anonymous(Address::Tcp { host: "127.0.0.1".into(), port });
     let command = ["mongosh", "--host", "127.0.0.1", "--port"].map(str::to_owned).into_iter().chain([port.to_string()]);
     let access = Access { environment: Vec::new(), command: command.collect(), password_file: None };
     let mut running = Running { watch, target, access: Box::new(access) };

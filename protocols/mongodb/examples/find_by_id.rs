@@ -14,7 +14,7 @@ use rumba_core::bson::{Document, DocumentBuf};
 use rumba_core::document::{Command, DocumentSession, Find};
 use rumba_core::error::EngineError;
 use rumba_core::worker::block_on;
-use rumba_protocol_mongodb::{Address, MongoSession, Secret, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,7 +42,7 @@ fn address_of(text: &str) -> Address {
 }
 
 fn run(address: Address, finds: i64) -> Result<u64, EngineError> {
-    let target = Target { address, user: String::new(), password: Secret::default(), database: None, tls: Tls::Off };
+    let target = Target::anonymous(address);
     let mut session = MongoSession::connect(&target, &SessionOptions::to("ycsb"))?;
     let session: &mut dyn DocumentSession = &mut session;
     let mut filter = DocumentBuf::default();

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use rumba_core::bson::Document;
 use rumba_core::document::{Command, DocumentSession, Find};
 use rumba_core::worker::block_on;
-use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use rumba_testkit::corpus::{self, Random};
 
 const MUTATIONS: usize = 50_000;
@@ -86,7 +86,7 @@ fn no_server_makes_a_session_panic_or_hang() {
         }
     });
     let address = Address::Socket(socket);
-    let target = Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off };
+    let target = Target::anonymous(address);
     let (mut entered, mut answered) = (0, 0);
     for _ in 0..SESSIONS {
         let Ok(mut session) = MongoSession::connect(&target, &SessionOptions::to("db")) else { continue };

@@ -14,7 +14,7 @@ use rumba_core::bson::{Document, DocumentBuf, Documents};
 use rumba_core::document::{Command, DocumentSession, Find, Update};
 use rumba_core::worker::block_on;
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
-use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -27,7 +27,7 @@ fn server(dir: &Path) -> NullServer {
 
 fn session(dir: &Path) -> MongoSession {
     let address = Address::Socket(dir.join("s"));
-    let target = Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off };
+    let target = Target::anonymous(address);
     MongoSession::connect(&target, &SessionOptions::to("db")).unwrap()
 }
 

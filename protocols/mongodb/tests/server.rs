@@ -21,13 +21,7 @@ use rumba_testkit::secantusdb::SecantusDb;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn target(server: &SecantusDb) -> Target {
-    Target {
-        address: Address::Tcp { host: "127.0.0.1".into(), port: server.port() },
-        user: String::new(),
-        password: Secret::default(),
-        database: None,
-        tls: Tls::Off,
-    }
+    Target::anonymous(Address::Tcp { host: "127.0.0.1".into(), port: server.port() })
 }
 
 fn session(server: &SecantusDb) -> MongoSession {

@@ -10,7 +10,7 @@ use rumba_core::bson::{Document, DocumentBuf, Documents};
 use rumba_core::document::{Command, DocumentSession, Done, Find, Update};
 use rumba_core::worker::block_on;
 use rumba_null_server::{Column, Config, Listen, NullServer, Protocol, ServerError};
-use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, Admin, MongoSession, Secret, SessionOptions, Target};
 
 struct Place {
     dir: tempfile::TempDir,
@@ -33,7 +33,7 @@ impl Place {
 
     fn target(&self) -> Target {
         let address = Address::Socket(self.socket());
-        Target { address, user: String::new(), password: Secret::default(), database: None, tls: Tls::Off }
+        Target::anonymous(address)
     }
 
     fn session(&self) -> MongoSession {

@@ -12,7 +12,7 @@ use rumba_core::engine::Session;
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 use rumba_null_server::{Config, Listen, NullServer, Protocol};
-use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use support::server::Server;
 use support::{address, bind, drive};
 
@@ -143,7 +143,7 @@ fn documents(dir: &Path) -> (NullServer, Session) {
         .collect();
     let server = NullServer::start(&config).unwrap();
     let address = Address::Socket(dir.join("s"));
-    let target = Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off };
+    let target = Target::anonymous(address);
     let session = MongoSession::connect(&target, &SessionOptions::to("db")).unwrap();
     (server, Session::Document(Box::new(session)))
 }

@@ -160,19 +160,6 @@ impl Store for DocumentStore {
         self.find(short(count), true, wanted, visit).await
     }
 
-    async fn read_modify_write(
-        &mut self,
-        key: &Key,
-        wanted: Wanted,
-        values: &Values,
-        visit: VisitField<'_>,
-    ) -> Result<Written, EngineError> {
-        if !self.read(key, wanted, visit).await? {
-            return Ok(Written::NOTHING);
-        }
-        self.update(key, values).await
-    }
-
     fn statements(&mut self) -> StatementCounts {
         self.session.take_statements()
     }

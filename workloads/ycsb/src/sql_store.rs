@@ -190,19 +190,6 @@ impl Store for SqlStore {
         Ok(self.transactions.session.execute(statement, &params, visit).await?.rows)
     }
 
-    async fn read_modify_write(
-        &mut self,
-        key: &Key,
-        wanted: Wanted,
-        values: &Values,
-        visit: VisitField<'_>,
-    ) -> Result<Written, EngineError> {
-        if !self.read(key, wanted, visit).await? {
-            return Ok(Written::NOTHING);
-        }
-        self.update(key, values).await
-    }
-
     fn statements(&mut self) -> StatementCounts {
         self.transactions.take_statements()
     }

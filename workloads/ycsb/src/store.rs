@@ -104,14 +104,19 @@ pub trait Store {
     async fn scan(&mut self, from: &Key, count: u64, wanted: Wanted, visit: VisitField<'_>)
     -> Result<u64, EngineError>;
 
-    /// Reads the wanted fields of a record, and writes some of it.
+    /// Reads the wanted fields of a record, and writes some of it: an update behind a read, where the engine has nothing better.
     async fn read_modify_write(
         &mut self,
         key: &Key,
         wanted: Wanted,
         values: &Values,
         visit: VisitField<'_>,
-    ) -> Result<Written, EngineError>;
+    ) -> Result<Written, EngineError> {
+        if !self.read(key, wanted, visit).await? {
+            return Ok(Written::NOTHING);
+        }
+        self.update(key, values).await
+    }
 
     /// The statements since this was last called.
     fn statements(&mut self) -> StatementCounts;

@@ -7,7 +7,7 @@ extern crate rumba_testkit;
 rumba_testkit::main!();
 
 use rumba_core::engine::Session;
-use rumba_protocol_mongodb::{Address, MongoSession, Secret, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 use rumba_testkit::secantusdb::SecantusDb;
 use rumba_workload_ycsb::conformance;
 
@@ -16,13 +16,7 @@ use rumba_workload_ycsb::conformance;
 fn documents_answer_as_the_oracle_does() {
     for (arguments, seeds) in [(&[][..], 1..3), (&["--standalone"][..], 3..4)] {
         let server = SecantusDb::start(arguments);
-        let target = Target {
-            address: Address::Tcp { host: "127.0.0.1".into(), port: server.port() },
-            user: String::new(),
-            password: Secret::default(),
-            database: None,
-            tls: Tls::Off,
-        };
+        let target = Target::anonymous(Address::Tcp { host: "127.0.0.1".into(), port: server.port() });
         for seed in seeds {
             let options = SessionOptions::to(format!("ycsb_{seed}"));
             let mut open = || Session::Document(Box::new(MongoSession::connect(&target, &options).unwrap()));

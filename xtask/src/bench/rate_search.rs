@@ -1,6 +1,6 @@
 //! Whether the search for a rate finds what queueing arithmetic says of a server whose times are known.
 
-use rumba_testkit::queueing::highest_rate;
+use rumba_testkit::queueing::{READS_OF_NODES, highest_rate};
 
 use super::measure::{Bench, number};
 use super::servers::{Cores, Server};
@@ -13,18 +13,6 @@ const SPEAK: [&str; 8] =
     ["--protocol", "mongodb", "--columns", "type:int,version:int,time:int,data", "--delay", "20ms", "--threads", "1"];
 /// What the response time is to stay below: the delay, and as much of waiting.
 const LIMIT_MS: f64 = 40.0;
-const MIX: [&str; 10] = [
-    "getnode=100",
-    "getlinklist=0",
-    "getlink=0",
-    "addlink=0",
-    "updatelink=0",
-    "deletelink=0",
-    "countlink=0",
-    "addnode=0",
-    "updatenode=0",
-    "deletenode=0",
-];
 
 /// Searches the highest rate over the null server.
 pub fn rate_search(bench: &Bench) -> Result<Vec<Line>, Failure> {
@@ -32,7 +20,7 @@ pub fn rate_search(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let at = format!("server=mongodb:///null?socket={}", server.socket.display());
     let (clients, rate) = (format!("clients={CLIENTS}"), format!("rate=max(p99 < {LIMIT_MS}ms)"));
     let told = ["maxid1=1000", "load_clients=1", "verify=false", "warmup=1s", "loops=1", "loop=10s", &clients, &rate];
-    let all = MIX.iter().copied().chain(told).chain([at.as_str()]);
+    let all = READS_OF_NODES.iter().copied().chain(told).chain([at.as_str()]);
     let set = all.flat_map(|set| ["--set", set]);
     let args: Vec<&str> = ["linkbench", "--engine", "mongodb"].into_iter().chain(set).collect();
     let report = bench.report("rate-search", &args)?;

@@ -11,7 +11,7 @@ use rumba_core::document::{Command, DocumentSession, Done, Find};
 use rumba_core::error::EngineError;
 use rumba_core::worker::block_on;
 use rumba_protocol_mongodb::codec::frame::{self, Framed, HEADER};
-use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target, Tls};
+use rumba_protocol_mongodb::{Address, MongoSession, SessionOptions, Target};
 
 /// What a server does with a question: answers, or closes the connection.
 pub type Answer = Option<DocumentBuf>;
@@ -57,7 +57,7 @@ impl Server {
 
 pub fn target(socket: PathBuf) -> Target {
     let address = Address::Socket(socket);
-    Target { address, user: String::new(), password: Default::default(), database: None, tls: Tls::Off }
+    Target::anonymous(address)
 }
 
 fn serve(
