@@ -284,9 +284,9 @@ test("what a kill left has a row for each durability", { skip: noProof }, async 
   const { tab, problems } = await open({}, "", proof);
   const rows = await tab.locator("#promises .kills tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
   assert.deepEqual(rows, [
-    ["rocksdb.sync", "sync", "2 400", "0", "0", "0.25"],
-    ["rocksdb.no-sync", "no-sync", "2 400", "0", "0", "0.25"],
-    ["rocksdb.none", "none", "2 400", "800", "4", "0.25"],
+    ["rocksdb.sync", "sync", "2\u2009400", "0", "0", "0.25"],
+    ["rocksdb.no-sync", "no-sync", "2\u2009400", "0", "0", "0.25"],
+    ["rocksdb.none", "none", "2\u2009400", "800", "4", "0.25"],
   ]);
   assert.equal(await tab.locator("#promises .promises tbody tr").count(), 1, "the promises have a table of their own");
   assert.deepEqual(problems, []);
