@@ -38,6 +38,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "tpcc-settings",
     "tpcc-trees",
     "tpcc-proof",
+    "tpcc-proof-embedded",
     "tpcc-lost",
     "ycsb",
 ];
