@@ -37,7 +37,8 @@ impl Committed {
 
 /// A figure of an engine by its name: `ops_per_s`, `p99_ms[get_links_list]`,
 /// `load.cpu_us_per_row_with_settle`, `loop2.compaction_level2_kb_per_op`; the
-/// median of the repeats. Absent figures are none, and so are those that only other engines have.
+/// median of the repeats. `engine:40` is the row of 40 clients, where the experiment has several numbers of them; a
+/// bare name is the first. Absent figures are none, and so are those that only other engines have.
 ///
 /// # Errors
 /// A name that no figure has, or an engine that is not there.
@@ -47,7 +48,7 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
         return of_loop(document, engine, number, metric);
     }
     let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
-    let row = rows.iter().find(|row| is_called(row, engine)).ok_or_else(|| format!("there is no engine `{engine}`"))?;
+    let row = rows.iter().find(|row| is_row(row, engine)).ok_or_else(|| format!("there is no engine `{engine}`"))?;
     if row[part].is_null() {
         return Ok(None);
     }
@@ -61,6 +62,14 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
         return Err(format!("there is no figure `{name}`"));
     }
     Ok(figure["median"].as_f64())
+}
+
+/// Whether a row is of this engine, and of these clients where they are named: `innodb`, `innodb:40`.
+fn is_row(row: &Value, named: &str) -> bool {
+    match named.rsplit_once(':').map(|(engine, clients)| (engine, clients.parse::<u64>())) {
+        Some((engine, Ok(clients))) => is_called(row, engine) && row["clients"].as_u64() == Some(clients),
+        _ => is_called(row, named),
+    }
 }
 
 /// Whether a row or a trial is of this engine, named in full or for short.

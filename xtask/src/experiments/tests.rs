@@ -5,8 +5,8 @@ use super::page::{packaged, written};
 fn committed() -> (tempfile::TempDir, Committed) {
     let dir = tempfile::tempdir().unwrap();
     let figure = |median: f64| serde_json::json!({ "median": median, "values": [median] });
-    let row = |engine: &str, ops: f64| {
-        serde_json::json!({ "engine": engine, "run": {
+    let row = |engine: &str, clients: u64, ops: f64| {
+        serde_json::json!({ "engine": engine, "clients": clients, "run": {
             "metrics": { "ops_per_s": figure(ops), "size_bytes": figure(3e6), "log_bytes": figure(1e6),
                 "wkb_per_op": { "median": { "absent": "no device" } } },
             "op_types": { "get_node": { "response": { "p99_ms": figure(1.25) } } } } })
@@ -19,7 +19,7 @@ fn committed() -> (tempfile::TempDir, Committed) {
     let claim = serde_json::json!({ "text": "a is faster", "published": 2.0, "measured": 2.5, "interval": [2.25, 3.0],
         "verdict": "holds" });
     let document = serde_json::json!({
-        "summary": { "rows": [row("a", 250.4), row("b.c-d", 100.0)], "claims": [claim] },
+        "summary": { "rows": [row("a", 1, 250.4), row("a", 40, 750.0), row("b.c-d", 1, 100.0)], "claims": [claim] },
         "trials": [looped(1.0), looped(2.0)],
     });
     std::fs::write(dir.path().join("tiny.json"), document.to_string()).unwrap();
@@ -34,7 +34,8 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
         row: MB | (size_bytes - log_bytes) / 1e6 | 1\nrow: p99 | p99_ms[get_node] | 2\nrow: KB | wkb_per_op | 2\n-->\nold\n<!-- end -->\n\
         <!-- claims: tiny -->\n<!-- end -->\n\
         <!-- = tiny: ops_per_s@a / ops_per_s@b.c-d ; 2 -->9<!-- / --> times, \
-        <!-- = tiny: loop1.redo_kb_per_op@a ; 1 --><!-- / --> KB\n";
+        <!-- = tiny: loop1.redo_kb_per_op@a ; 1 --><!-- / --> KB, \
+        <!-- = tiny: ops_per_s@a:40 ; 0 --><!-- / --> with forty clients\n";
     let new = written(page, &mut figures).unwrap();
     let expected = [
         "| | A | B | published |\n|---|---|---|---|\n| per second | 250 | 100 | 7 |\n| MB | 2.0 | 2.0 |  |\n",
@@ -42,6 +43,7 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
         "| a is faster | 2.00 | 2.50 (2.25 to 3.00) | holds |\n<!-- end -->",
         "-->2.50<!-- / --> times",
         "-->1.5<!-- / --> KB",
+        "-->750<!-- / --> with forty clients",
     ];
     for part in expected {
         assert!(new.contains(part), "{part} is not in\n{new}");
@@ -64,6 +66,7 @@ fn what_a_comment_asks_for_and_nothing_has_is_said() {
         |expression: &str| written(&format!("<!-- = tiny: {expression} ; 0 --><!-- / -->"), &mut figures).unwrap_err();
     assert!(said("tps@a").contains("there is no figure `tps`"));
     assert!(said("ops_per_s@z").contains("there is no engine `z`"));
+    assert!(said("ops_per_s@a:41").contains("there is no engine `a:41`"));
     assert!(said("ops_per_s").contains("names its engine"));
     assert!(written("<!-- = tiny: x ; 0 -->", &mut figures).unwrap_err().contains("is not followed by"));
 }
