@@ -2,156 +2,20 @@
 //! Ctrl-C leaves.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
-mod common;
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, ExitStatus, Stdio};
+mod common;
+#[path = "common/served.rs"]
+mod served;
+
 use std::time::{Duration, Instant};
 
 use common::{Place, kill, phase, text};
+use rumba_testkit::mounts::{Tmpfs, fill};
 use serde_json::Value;
-
-/// No answer takes longer, whatever the machine is at.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A process that serves, and where.
-struct Served {
-    child: Child,
-    /// `127.0.0.1:PORT`.
-    host: String,
-    /// The secret below which everything is.
-    secret: String,
-    /// What else it says on standard error.
-    said: Option<std::thread::JoinHandle<String>>,
-}
-
-impl Served {
-    /// Waits for the line with the address; a run tells it on standard error, `serve` on standard output.
-    fn start(mut command: std::process::Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        if command.get_args().next().is_some_and(|first| first == "serve") {
-            BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        } else {
-            while !line.contains("live page: ") {
-                line.clear();
-                assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended without an address");
-            }
-        }
-        let address = line.trim().split("http://").nth(1).unwrap_or_else(|| panic!("no address: {line}"));
-        let mut parts = address.split('/').map(str::to_owned);
-        let (host, secret) = (parts.next().unwrap(), parts.next().unwrap());
-        let said = std::thread::spawn(move || {
-            let mut all = String::new();
-            let _ = stderr.read_to_string(&mut all);
-            all
-        });
-        Self { child, host, secret, said: Some(said) }
-    }
-
-    /// A run of minutes over LMDB, with results in `results/a`.
-    fn long_run(place: &Place) -> Self {
-        let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "results/a", "--live"]);
-        for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m", "interval=200ms"] {
-            command.args(["--set", set]);
-        }
-        Self::start(command)
-    }
-
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
-        if headers.iter().all(|(name, _)| *name != "Host") {
-            request += &format!("Host: {}\r\n", self.host);
-        }
-        headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
-        stream
-    }
-
-    /// The status and the rest of an answer.
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
-        let mut answer = String::new();
-        self.send(method, path, headers, body).read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer)
-    }
-
-    fn get(&self, below: &str) -> (u16, String) {
-        self.ask("GET", &format!("/{}/{below}", self.secret), &[], "")
-    }
-
-    fn post(&self, below: &str, body: &str) -> (u16, String) {
-        let origin = format!("http://{}", self.host);
-        let headers = [("Origin", origin.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
-        self.ask("POST", &format!("/{}/{below}", self.secret), &headers, body)
-    }
-
-    /// The JSON of an answer.
-    fn data(&self, below: &str) -> Value {
-        let (status, answer) = self.get(below);
-        assert_eq!(status, 200, "{answer}");
-        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
-    }
-
-    /// What happens from now on.
-    fn events(&self, headers: &[(&str, &str)]) -> Events {
-        Events(BufReader::new(self.send("GET", &format!("/{}/live/events", self.secret), headers, "")))
-    }
-
-    /// Waits until a second of a loop has been told.
-    fn await_loop(&self) {
-        let mut events = self.events(&[]);
-        events.find(|(_, kind, what)| kind == "interval" && what["phase"] == "loop 1").unwrap();
-    }
-
-    fn ended(mut self) -> (ExitStatus, String) {
-        (self.child.wait().unwrap(), self.said.take().unwrap().join().unwrap())
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // Of a test that failed; whoever has ended is not there any more.
-        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            kill("-INT", self.child.id());
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// Server-sent events: number, kind, and the rest.
-struct Events(BufReader<TcpStream>);
-
-impl Iterator for Events {
-    type Item = (u64, String, Value);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (mut id, mut kind, mut what) = (0, String::new(), Value::Null);
-        loop {
-            let mut line = String::new();
-            if self.0.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            let line = line.trim_end();
-            if let Some((name, value)) = line.split_once(": ") {
-                match name {
-                    "id" => id = value.parse().unwrap(),
-                    "event" => kind = value.to_owned(),
-                    "data" => what = serde_json::from_str(value).unwrap(),
-                    _ => {}
-                }
-            }
-            if line.is_empty() && id > 0 {
-                return Some((id, kind, what));
-            }
-        }
-    }
-}
+use served::{PATIENCE, Served};
 
 #[test]
 fn only_who_knows_the_address_is_answered_and_no_foreign_page_reads_or_stops() {
@@ -328,4 +192,39 @@ fn past_results_are_listed_noted_compared_and_shown() {
     assert!(place.path("results/library.json").is_file());
     kill("-INT", served.child.id());
     assert_eq!(served.ended().0.code(), Some(0));
+}
+
+#[test]
+#[needs(Tmpfs)]
+fn a_page_of_a_run_whose_disk_is_full_shows_what_was_measured_and_why_it_ended() {
+    let place = Place::new();
+    let memory = Tmpfs::at(&place.path("memory"), "size=24m");
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "lmdb", "--out", "memory/out", "--live"]);
+    let sets = ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m", "interval=200ms", "data_dir=data"];
+    for set in sets {
+        command.args(["--set", set]);
+    }
+    let run = Served::start(command);
+    run.await_loop();
+    let mut events = run.events(&[]);
+    fill(memory.path());
+    let warned = events.find(|(_, kind, what)| kind == "warning" && what["code"] == "results-disk-full").unwrap();
+    assert!(warned.2["message"].as_str().unwrap().contains("memory/out is full"), "{warned:?}");
+    let (.., how) = events.find(|(_, kind, _)| kind == "end").unwrap();
+    assert_eq!((&how["failed"], &how["interrupted"]), (&1.into(), &false.into()));
+    let last = run.data("live/data");
+    assert_eq!(last["goes_on"], false);
+    assert!(last["data"]["trials"][0]["ended"].as_str().unwrap().contains("results-disk-full"), "{last}");
+    let (status, said) = run.ended();
+    assert_eq!(status.code(), Some(1), "{said}");
+    let report = place.rumba(&["report", "memory/out", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["missing"], Value::Array(Vec::new()), "no line is left half-written");
+    // Of the seconds and of the looks, each line is whole.
+    for file in ["intervals.ndjson", "engine.ndjson"] {
+        let lines = std::fs::read_to_string(memory.path().join("out/trials/001-lmdb-c2-r1").join(file)).unwrap();
+        assert!(lines.ends_with('\n') && lines.lines().count() > 1, "{file}");
+        lines.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
+    }
+    assert!(place.is_clean());
 }

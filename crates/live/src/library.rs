@@ -39,12 +39,12 @@ impl Library {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directory of the results of this name, if there are any.
+    /// The directory of the results of this name, if there are any, or what passes for results.
     pub fn directory(&self, name: &str) -> Option<PathBuf> {
         // One name, and nothing that leads elsewhere.
         let is_plain = !name.starts_with('.') && !name.contains(['/', '\0']) && !name.is_empty();
         let directory = self.base.join(name);
-        (is_plain && directory.join("experiment.json").is_file()).then_some(directory)
+        (is_plain && store::has_results(&directory)).then_some(directory)
     }
 
     /// All results, the newest first.

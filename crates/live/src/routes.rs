@@ -155,7 +155,7 @@ async fn result(State(served): State<Arc<Served>>, Path(name): Path<String>) -> 
     apart(move || {
         let directory = served.library.directory(&name).ok_or(Refused::Missing)?;
         if store::is_being_written(&directory) {
-            let data = format!("{name}/data");
+            let data = format!("{}/data", pages::escaped(&name));
             let live = LivePage { data: &data, events: None, stop: None, library: "../" };
             return Ok(Html(View::open(&directory)?.page(&live)).into_response());
         }
@@ -176,7 +176,7 @@ async fn result_data(State(served): State<Arc<Served>>, Path(name): Path<String>
             Some(view) => view,
             None => View::open(&directory)?,
         };
-        let data = format!("{name}/data");
+        let data = format!("{}/data", pages::escaped(&name));
         let live = LivePage { data: &data, events: None, stop: None, library: "../" };
         let made = view.data(&live, !goes_on)?;
         // Of one that has ended nobody asks again.

@@ -103,9 +103,10 @@ impl MongoEngine {
             Some((running, data)) => Host::Own { running, data },
             None => {
                 existing::check(&mut control, &database).map_err(setting)?;
+                let held = existing::take(&target, &mut control, &database)?;
                 existing::make_ready(&mut control, &database)?;
                 let (pid, data) = existing::place(&target, &mut control);
-                Host::Existing { pid, data }
+                Host::Existing { pid, data, _held: held }
             }
         };
         let mut settings = vec![("server".to_owned(), told)];

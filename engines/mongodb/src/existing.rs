@@ -1,7 +1,11 @@
 //! The database on a server of the user's: taken only when it is empty or rumba's own, and left as it was found.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rumba_core::bson::DocumentBuf;
 use rumba_core::error::EngineError;
@@ -14,6 +18,11 @@ use crate::control::{Control, failed, text_within, within};
 const MARKER: &str = "rumba_marker";
 /// How long connecting, and an answer, may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a trial that has just ended, or was killed, may still hold the database.
+const RELEASE: Duration = Duration::from_secs(10);
+/// Between two attempts to take hold of it.
+const NAP: Duration = Duration::from_millis(100);
 
 const CALL: &str = "database on the server";
 
@@ -65,7 +74,41 @@ fn remedy() -> &'static str {
     "name a database that is empty"
 }
 
-/// Makes the database ready: empty but for rumba's mark.
+/// A database that other trials of this host keep off; it is let go of when this is dropped, or its process has ended.
+pub struct Held {
+    _listener: UnixListener,
+}
+
+/// Takes the database for a trial. The server has no lock that ends with a connection, so it is a name without a file,
+/// which this host gives to one process at a time.
+///
+/// # Errors
+/// Another trial of this host uses it.
+pub fn take(target: &Target, control: &mut Control, database: &str) -> Result<Held, EngineError> {
+    // One server may be reached under many names; how it calls itself is the same for all.
+    let own = control.told("serverStatus").ok().and_then(|status| text_within(status.get(), &["host"]));
+    let mut hasher = DefaultHasher::new();
+    (own.unwrap_or_else(|| format!("{:?}", target.address)), database).hash(&mut hasher);
+    let name = format!("rumba-mongodb-{:016x}", hasher.finish());
+    let since = Instant::now();
+    loop {
+        let bound = SocketAddr::from_abstract_name(&name).and_then(|name| UnixListener::bind_addr(&name));
+        match bound {
+            Ok(listener) => return Ok(Held { _listener: listener }),
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+                return Err(EngineError::failed(CALL, format!("it cannot be held: {error}")));
+            }
+            Err(_) if since.elapsed() > RELEASE => {
+                let message =
+                    format!("another trial uses the database {database}; wait until it has ended, or name another");
+                return Err(EngineError::failed(CALL, message));
+            }
+            Err(_) => std::thread::sleep(NAP),
+        }
+    }
+}
+
+/// Makes the database that was taken ready: empty but for rumba's mark.
 ///
 /// # Errors
 /// A database that is foreign; the server's words.

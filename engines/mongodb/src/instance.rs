@@ -14,7 +14,7 @@ use rumba_server_kit::watch::{Watch, Watched};
 use crate::brand::Brand;
 use crate::control::{ADMIN, Control, failed};
 use crate::counters;
-use crate::existing;
+use crate::existing::{self, Held};
 use crate::launch::{ANSWER, Running, STOP};
 
 /// Whose server it is.
@@ -32,6 +32,8 @@ pub enum Host {
         pid: Option<u32>,
         /// The data directory.
         data: Option<PathBuf>,
+        /// Other trials are kept off its database meanwhile.
+        _held: Held,
     },
 }
 
@@ -157,7 +159,7 @@ impl Instance for ServerInstance {
             Host::Own { running, data } => {
                 Place::Server { pid: Some(running.watch.pid()), data_dir: Some(data.clone()) }
             }
-            Host::Existing { pid, data } => Place::Server { pid: *pid, data_dir: data.clone() },
+            Host::Existing { pid, data, .. } => Place::Server { pid: *pid, data_dir: data.clone() },
         }
     }
 
@@ -182,7 +184,7 @@ impl Instance for ServerInstance {
                 drop(control);
                 running.watch.stop(STOP)
             }
-            Host::Existing { .. } => {
+            Host::Existing { _held, .. } => {
                 control.set_timeout(None);
                 existing::give_back(&mut control, &self.session.database)
             }

@@ -150,6 +150,27 @@ fn a_server_that_others_run_is_taken_only_where_it_is_empty_and_left_as_it_was()
 }
 
 #[test]
+#[needs(SecantusDb)]
+fn of_two_trials_at_once_on_one_database_the_second_is_refused_and_the_first_keeps_its_data() {
+    // The second emptied what the first had loaded: it bears rumba's mark.
+    let server = SecantusDb::start(&[]);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |host: &str, database: &str| EngineConfig {
+        server: Some(format!("mongodb://{host}:{}/{database}", server.port())),
+        ..config(Brand::MongoDb)
+    };
+    let open = |config: &EngineConfig| MongoEngine::MONGODB.open(dir.path(), config, Schema::BySession);
+    let first = open(&at("127.0.0.1", "lab")).unwrap();
+    fill(&*first, 0..10);
+    let error = open(&at("127.0.0.1", "lab")).err().unwrap().to_string();
+    assert!(error.contains("another trial uses the database lab"), "{error}");
+    assert_eq!(count(&*first), 10);
+    open(&at("127.0.0.1", "another")).unwrap().close().unwrap();
+    first.close().unwrap();
+    open(&at("127.0.0.1", "lab")).unwrap().close().unwrap();
+}
+
+#[test]
 fn a_server_that_is_not_here_is_told_with_how_to_have_it() {
     let missing =
         |engine: MongoEngine, server| engine.availability(Asked { server: Some(server), library: None }).missing;

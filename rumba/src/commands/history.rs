@@ -4,19 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rumba_core::history::Axis;
+use rumba_lab::store;
 use rumba_statistics::Run;
 
 use crate::cli::{Format, HistoryArgs, OrderBy};
 use crate::problem::{Problem, REFUTED};
+use crate::progress::tell;
 
 /// Shows what became of each figure from run to run.
 pub fn run(args: &HistoryArgs) -> super::Result {
     let gates = super::compare::gates(&args.fail_if)?;
-    let runs = directories(&args.directories).into_iter().map(|directory| {
-        let results = super::report::read(&directory)?;
-        Ok(Run { directory: directory.display().to_string(), results })
-    });
-    let runs = runs.collect::<Result<Vec<Run>, Problem>>()?;
+    let runs = read(&args.directories, !gates.is_empty())?;
     let by = args.by.map(|by| match by {
         OrderBy::Version => Axis::Version,
         OrderBy::Commit => Axis::Commit,
@@ -42,17 +40,35 @@ pub fn run(args: &HistoryArgs) -> super::Result {
     Ok(if closed { ExitCode::from(REFUTED) } else { ExitCode::SUCCESS })
 }
 
-/// What is named, and of a directory without results of its own those right below it that have some.
-fn directories(named: &[PathBuf]) -> Vec<PathBuf> {
-    let has_results = |path: &Path| path.join("experiment.json").is_file();
-    let mut all = Vec::new();
+/// Reads what is named, and of a directory without results of its own those right below it that have some. One of those
+/// that cannot be read is told and left out, unless a gate is to judge `all`: it could be the one that closes it.
+fn read(named: &[PathBuf], all: bool) -> Result<Vec<Run>, Problem> {
+    let run = |directory: &Path| {
+        let results = super::report::read(directory)?;
+        Ok(Run { directory: directory.display().to_string(), results })
+    };
+    let mut runs = Vec::new();
     for directory in named {
-        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut below: Vec<PathBuf> =
-            if has_results(directory) { Vec::new() } else { entries.filter(|path| has_results(path)).collect() };
-        below.sort();
-        // What has nothing below it is read for itself, which says what is wrong with it.
-        all.extend(if below.is_empty() { vec![directory.clone()] } else { below });
+        let below = if store::has_results(directory) { Vec::new() } else { below(directory) };
+        if below.is_empty() {
+            // What has nothing below it is read for itself, which says what is wrong with it.
+            runs.push(run(directory)?);
+        }
+        let (read, left_out): (Vec<_>, Vec<_>) = below.iter().map(|directory| run(directory)).partition(Result::is_ok);
+        let (is_none_read, mut left_out) = (read.is_empty(), left_out.into_iter().filter_map(Result::err).peekable());
+        if let Some(problem) = left_out.next_if(|_| is_none_read || all) {
+            return Err(problem);
+        }
+        left_out.for_each(|problem| tell(&format!("left out: {problem}")));
+        runs.extend(read.into_iter().flatten());
     }
-    all
+    Ok(runs)
+}
+
+/// The directories right below one that have results.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut below: Vec<PathBuf> = entries.filter(|path| store::has_results(path)).collect();
+    below.sort();
+    below
 }

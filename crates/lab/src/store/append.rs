@@ -1,9 +1,11 @@
-//! Files that a full disk must not damage.
+//! Files that a full disk must not damage, and that are not written through what somebody has put in their place.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use super::plain;
 
 /// A file of lines that only grows. What cannot be written now is kept in memory
 /// and tried again with the next line.
@@ -36,7 +38,7 @@ impl Append {
             return Ok(());
         }
         if self.file.is_none() {
-            self.file = Some(OpenOptions::new().create(true).append(true).open(&self.path)?);
+            self.file = Some(plain::append(&self.path)?);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
         let mut written = 0;
@@ -65,7 +67,7 @@ impl Append {
 
     /// Takes back the beginning of a line whose rest found no room.
     fn cut(&self) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let file = plain::append(&self.path)?;
         let length = file.metadata()?.len();
         file.set_len(length.saturating_sub(self.begun_bytes))
     }
@@ -87,11 +89,15 @@ impl Drop for Append {
 /// Why it could not be written; the old text then stands.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
-    let result = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
-    if result.is_err() {
+    match fs::remove_file(&part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => create(&part, text)?,
+    }
+    let renamed = fs::rename(&part, path);
+    if renamed.is_err() {
         let _ = fs::remove_file(&part);
     }
-    result
+    renamed
 }
 
 /// Writes a file that must not be there yet.
@@ -117,16 +123,41 @@ pub fn replace_named(path: &Path, text: &str) -> io::Result<()> {
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return fs::write(path, text);
     }
-    let permissions = there.map_or_else(|| Permissions::from_mode(0o666), |there| there.permissions());
+    match part_of(path, there.as_ref()) {
+        // Who may not make files there may still write this one.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fs::write(path, text),
+        part => persist(part?, path, text),
+    }
+}
+
+/// Replaces a file that nobody has named, whole or not at all: what is no plain file is not ours to write to.
+///
+/// # Errors
+/// What is in its place, or why it could not be written; the old text then stands.
+pub fn replace_plain(path: &Path, text: &str) -> io::Result<()> {
+    let there = plain::there(path)?;
+    persist(part_of(path, there.as_ref())?, path, text)
+}
+
+/// The beginning of a file that is to take the place of another, with its owner and permissions.
+fn part_of(path: &Path, there: Option<&Metadata>) -> io::Result<tempfile::NamedTempFile> {
+    // Whoever owns the file alone may have given it more, such as to run as its owner.
+    let mode = there.map_or(0o666, |there| there.mode() & 0o777);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // A name of its own, because `NAME.part` beside it may be the user's.
-    let part = tempfile::Builder::new().prefix(".rumba-").permissions(permissions).tempfile_in(directory);
-    let mut part = match part {
-        // Who may not make files there may still write this one.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return fs::write(path, text),
-        part => part?,
-    };
+    let mut builder = tempfile::Builder::new();
+    let part = builder.prefix(".rumba-").permissions(Permissions::from_mode(mode)).tempfile_in(directory)?;
+    if let Some(there) = there {
+        // Root alone can; it would take the file from its owner otherwise.
+        let _ = fchown(part.as_file(), Some(there.uid()), Some(there.gid()));
+    }
+    Ok(part)
+}
+
+fn persist(mut part: tempfile::NamedTempFile, path: &Path, text: &str) -> io::Result<()> {
     part.write_all(text.as_bytes())?;
+    // A file system behind a network says only now that it is full.
+    part.as_file().sync_all()?;
     part.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
@@ -144,6 +175,67 @@ mod tests {
         let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
         drop(Append { path: path.clone(), file: Some(full), pending: b"lf\n".to_vec(), begun_bytes: 2 });
         assert_eq!(fs::read_to_string(&path).unwrap(), "whole\n");
+    }
+
+    #[test]
+    fn what_a_full_disk_refuses_is_kept_and_written_later() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let mut file = Append::new(path.clone());
+        file.file = Some(full);
+        file.push("first");
+        assert!(file.flush().is_err(), "/dev/full is always full");
+        file.push("second");
+        file.flush().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
+    }
+
+    #[test]
+    fn nothing_is_written_through_what_somebody_has_put_in_the_place_of_a_file() {
+        // A link `record.part` led every record into a file of its maker's choice, and `intervals.ndjson` every second.
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::write(path("precious"), "theirs").unwrap();
+        for link in ["record.part", "lines", "library.json"] {
+            std::os::unix::fs::symlink(path("precious"), path(link)).unwrap();
+        }
+        replace(&path("record.json"), "ours").unwrap();
+        let mut lines = Append::new(path("lines"));
+        lines.push("a second");
+        lines.flush().unwrap_err();
+        let refused = replace_plain(&path("library.json"), "ours").unwrap_err().to_string();
+        assert_eq!(refused, "it is a link, and is not followed");
+        assert_eq!(fs::read_to_string(path("precious")).unwrap(), "theirs");
+        assert_eq!(fs::read_to_string(path("record.json")).unwrap(), "ours");
+        assert!(fs::symlink_metadata(path("record.json")).unwrap().is_file());
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let (said, heard) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut lines = Append::new(path.clone());
+            lines.push("a second");
+            said.send((lines.flush().is_err(), replace_plain(&path, "ours").unwrap_err().to_string()))
+        });
+        let refused = heard.recv_timeout(std::time::Duration::from_secs(30)).expect("it waits");
+        assert_eq!(refused, (true, "it is a pipe".to_owned()));
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_owner_and_loses_the_right_to_run_as_that() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("library.json");
+        fs::write(&path, "old").unwrap();
+        let owner = fs::metadata(&path).unwrap().uid();
+        fs::set_permissions(&path, Permissions::from_mode(0o4750)).unwrap();
+        replace_plain(&path, "new").unwrap();
+        let there = fs::metadata(&path).unwrap();
+        assert_eq!((there.mode() & 0o7777, there.uid()), (0o750, owner));
     }
 
     #[test]

@@ -178,7 +178,8 @@ fn make_above(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Whether a run writes its results to this directory now. On another host of a shared disk that is not seen.
 pub fn is_being_written(path: &Path) -> bool {
-    let Ok(directory) = File::open(path) else { return false };
+    // A pipe in its place would be waited for.
+    let Ok(directory) = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path) else { return false };
     // Others that look at the same moment do not keep each other out.
     flock(&directory, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
 }

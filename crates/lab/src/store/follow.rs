@@ -1,8 +1,8 @@
 //! Follows results that grow: what has come is read, and what was read before is not read again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ use rumba_core::record::Interval;
 use rumba_core::results::{Results, Trial};
 use serde::de::DeserializeOwned;
 
-use super::read::{ReadError, read_experiment, read_record};
+use super::plain::{self, Line};
+use super::read::{EXPERIMENT, ReadError, add_look, of_trial, read_experiment, read_record};
 use super::write::ENGINE;
 
 /// What tells a file from what it was before: its inode, its length, its time of change.
@@ -53,7 +54,7 @@ impl Following {
     /// When it is no results directory.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let (results, directories) = read_experiment(path)?;
-        let experiment = fs::metadata(path.join("experiment.json")).map(|of| stamp(&of)).unwrap_or_default();
+        let experiment = fs::symlink_metadata(path.join(EXPERIMENT)).map(|of| stamp(&of)).unwrap_or_default();
         let seen = BTreeMap::new();
         let mut following = Self { path: path.to_owned(), experiment, directories, seen, results };
         following.read_trials();
@@ -70,7 +71,7 @@ impl Following {
     /// # Errors
     /// When it is no results directory any more.
     pub fn refresh(&mut self) -> Result<bool, ReadError> {
-        let experiment = fs::metadata(self.path.join("experiment.json")).map(|of| stamp(&of)).unwrap_or_default();
+        let experiment = fs::symlink_metadata(self.path.join(EXPERIMENT)).map(|of| stamp(&of)).unwrap_or_default();
         if experiment != self.experiment {
             // A run that was interrupted goes on, with other trials than were planned.
             *self = Self::open(&self.path)?;
@@ -83,22 +84,23 @@ impl Following {
         let mut changed = false;
         for place in 0..self.directories.len() {
             let name = self.directories[place].clone();
-            let directory = self.path.join("trials").join(&name);
-            changed |= self.read_record_of(&name, &directory);
+            changed |= self.read_record_of(&name);
             if let Some(trial) = self.results.trials.iter_mut().find(|trial| trial.directory == name) {
+                let (intervals, engine) = (of_trial(&name, "intervals.ndjson"), of_trial(&name, ENGINE));
                 let seen = self.seen.entry(name).or_default();
                 // Half a line that is not whole yet is read with the next look.
-                if let Ok(more) = read_on::<Interval>(&directory.join("intervals.ndjson"), &mut seen.intervals) {
+                if let Ok(more) = read_on::<Interval>(&self.path, &intervals, &mut seen.intervals) {
                     if more.is_anew {
                         trial.intervals.clear();
                     }
                     trial.intervals.extend(more.lines);
                 }
-                if let Ok(more) = read_on::<Look>(&directory.join(ENGINE), &mut seen.engine) {
+                if let Ok(more) = read_on::<Look>(&self.path, &engine, &mut seen.engine) {
                     if more.is_anew {
                         trial.course = EngineCourse::default();
                     }
-                    more.lines.into_iter().for_each(|look| trial.course.add(look));
+                    // What there is no room for is told when the results are read as a whole.
+                    more.lines.into_iter().all(|look| add_look(&mut trial.course, look));
                 }
             }
         }
@@ -106,14 +108,14 @@ impl Following {
     }
 
     /// Reads a trial's record if it is another than before.
-    fn read_record_of(&mut self, name: &str, directory: &Path) -> bool {
-        let file = directory.join("record.json");
-        let Ok(now) = fs::metadata(&file).map(|of| stamp(&of)) else { return false };
+    fn read_record_of(&mut self, name: &str) -> bool {
+        let file = plain::open(&self.path, &of_trial(name, "record.json"));
+        let Ok(now) = file.and_then(|file| file.metadata()).map(|of| stamp(&of)) else { return false };
         if self.seen.get(name).is_some_and(|seen| seen.record == now) {
             return false;
         }
         // What is damaged is told when the results are read as a whole; here the next look may find it mended.
-        let Ok(record) = read_record(&file, name, &mut Vec::new()) else { return false };
+        let Ok(record) = read_record(&self.path, name, &mut Vec::new()) else { return false };
         self.seen.entry(name.to_owned()).or_default().record = now;
         match self.results.trials.iter_mut().find(|trial| trial.directory == name) {
             Some(trial) => trial.record = record,
@@ -138,20 +140,20 @@ struct More<T> {
 }
 
 /// Reads the lines that a file has more than before; of another file all.
-fn read_on<T: DeserializeOwned>(file: &Path, tail: &mut Tail) -> io::Result<More<T>> {
-    let mut file = File::open(file)?;
+fn read_on<T: DeserializeOwned>(results: &Path, file: &Path, tail: &mut Tail) -> io::Result<More<T>> {
+    let file = plain::open(results, file)?;
     let now = file.metadata()?;
     let is_anew = now.ino() != tail.file || now.len() < tail.bytes;
     if is_anew {
         *tail = Tail { file: now.ino(), bytes: 0 };
     }
-    let mut more = Vec::new();
-    if now.len() > tail.bytes {
-        file.seek(SeekFrom::Start(tail.bytes))?;
-        file.read_to_end(&mut more)?;
-    }
-    let whole = more.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    tail.bytes += whole as u64;
-    let lines = more[..whole].split(|byte| *byte == b'\n');
-    Ok(More { is_anew, lines: lines.filter_map(|line| serde_json::from_slice(line).ok()).collect() })
+    let mut lines = Vec::new();
+    let reached = plain::lines(file, tail.bytes, |line| {
+        if let Line::Whole(line) = line {
+            lines.extend(serde_json::from_slice(line).ok());
+        }
+        true
+    })?;
+    tail.bytes = reached.whole_bytes;
+    Ok(More { is_anew, lines })
 }

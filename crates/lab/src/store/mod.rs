@@ -3,8 +3,10 @@
 
 mod append;
 mod claim;
+mod damaged;
 mod follow;
 mod merge;
+mod plain;
 mod profile;
 mod read;
 mod resume;
@@ -23,12 +25,13 @@ use rumba_core::record::{FORMAT, TrialPlan};
 use rumba_core::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-pub use append::replace_named;
+pub use append::{replace_named, replace_plain};
 pub use claim::{Claim, ClaimError, is_being_written};
 pub use follow::Following;
 pub use merge::merge;
+pub use plain::read_plain;
 pub use profile::{Profile, STACKS, profiles};
-pub use read::{Head, ReadError, read, read_head, read_records};
+pub use read::{Head, ReadError, has_results, read, read_head, read_records};
 pub use resume::{Resume, data_base};
 pub use room::lacked_room;
 pub use write::TrialWriter;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::read::read_record;
+use super::plain::read_plain;
+use super::read::{of_trial, read_record};
 
 /// What a sampled trial has beside its record: `thread;outermost;…;innermost COUNT`, a line each.
 pub const STACKS: &str = "stacks.folded";
@@ -15,14 +16,14 @@ pub type Profile = (String, u32, String);
 /// as one.
 pub fn profiles(path: &Path, run: Option<&str>) -> Vec<Profile> {
     let trials = fs::read_dir(path.join("trials")).into_iter().flatten().flatten();
-    let mut directories: Vec<_> = trials.map(|trial| trial.path()).collect();
-    directories.sort();
-    let of_trial = |directory: &std::path::PathBuf| {
+    let mut names: Vec<String> = trials.filter_map(|trial| trial.file_name().into_string().ok()).collect();
+    names.sort();
+    let profile = |name: &String| {
         // Most runs have none, and nothing else of them is read for it.
-        let stacks = fs::read_to_string(directory.join(STACKS)).ok()?;
-        let plan = read_record(&directory.join("record.json"), "", &mut Vec::new()).ok()?.plan;
+        let stacks = String::from_utf8(read_plain(path, &of_trial(name, STACKS)).ok()?).ok()?;
+        let plan = read_record(path, name, &mut Vec::new()).ok()?.plan;
         let engine = run.map_or_else(|| plan.engine.name.clone(), |run| format!("{}@{run}", plan.engine.name));
         Some((engine, plan.clients, stacks))
     };
-    directories.iter().filter_map(of_trial).collect()
+    names.iter().filter_map(profile).collect()
 }

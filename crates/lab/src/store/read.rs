@@ -1,17 +1,28 @@
-//! Reads a results directory back, also a partial or a damaged one: what can be read is, and what cannot is told.
+//! Reads a results directory back, also a partial or a damaged one, and one that somebody has planted: what can be read
+//! is, and what cannot is told.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rumba_core::looks::EngineCourse;
+use rumba_core::looks::{EngineCourse, Look};
 use rumba_core::record::{FORMAT, Interval, Record, Status};
 use rumba_core::results::{Results, Trial};
 use serde::de::DeserializeOwned;
 
+use super::damaged::Damaged;
+use super::plain::{self, Line, read_plain};
 use super::write::{ENGINE, unwritten};
 use super::{Meta, resume};
 use crate::plan;
 use crate::spec::claims_of;
+
+/// What a directory of results is known by.
+pub(super) const EXPERIMENT: &str = "experiment.json";
+
+/// Whether somebody has results in a directory, or says so: whether they can be read, reading them tells.
+pub fn has_results(path: &Path) -> bool {
+    path.join(EXPERIMENT).symlink_metadata().is_ok()
+}
 
 /// Why a directory cannot be read as results.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +39,7 @@ pub enum ReadError {
         /// The directory.
         path: PathBuf,
         /// The format found.
-        found: u32,
+        found: u64,
     },
     /// It is damaged or cannot be read.
     #[error("{path} cannot be read: {cause}")]
@@ -56,14 +67,40 @@ pub fn read_records(path: &Path) -> Result<Results, ReadError> {
     read_with(path, |_, _, _| (Vec::new(), EngineCourse::default()))
 }
 
-/// Reads what is of seconds in a trial's directory, and says what of it is damaged.
+/// Reads what results have of a trial's seconds, and says what of it is damaged.
 type ReadSeconds = fn(&Path, &str, &mut Vec<String>) -> (Vec<Interval>, EngineCourse);
 
-fn read_seconds(directory: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<Interval>, EngineCourse) {
-    let intervals = read_lines(directory, "intervals.ndjson", name, missing);
+fn read_seconds(results: &Path, name: &str, missing: &mut Vec<String>) -> (Vec<Interval>, EngineCourse) {
+    let mut intervals = Vec::new();
+    let add = |interval| {
+        intervals.push(interval);
+        true
+    };
+    read_lines(results, "intervals.ndjson", name, missing, add);
     let mut course = EngineCourse::default();
-    read_lines(directory, ENGINE, name, missing).into_iter().for_each(|look| course.add(look));
+    let mut has_room = true;
+    read_lines(results, ENGINE, name, missing, |look| {
+        has_room = add_look(&mut course, look);
+        has_room
+    });
+    if !has_room {
+        missing.push(format!("{name}: {ENGINE} has more than {MOST_NUMBERS} numbers; those beyond were not read"));
+    }
     (intervals, course)
+}
+
+/// So many numbers of an engine's course are kept, a gigabyte: a day of seconds of 1500 counters. A line may name
+/// thousands of counters that every line after it repeats.
+const MOST_NUMBERS: usize = 1 << 27;
+
+/// Takes a look in, if there is room for it.
+pub(super) fn add_look(course: &mut EngineCourse, look: Look) -> bool {
+    let columns = course.columns.len() + look.debt.len() + look.counters.len() + 1;
+    let has_room = columns.saturating_mul(course.at_s.len() + 1) <= MOST_NUMBERS;
+    if has_room {
+        course.add(look);
+    }
+    has_room
 }
 
 fn read_with(path: &Path, seconds: ReadSeconds) -> Result<Results, ReadError> {
@@ -71,8 +108,7 @@ fn read_with(path: &Path, seconds: ReadSeconds) -> Result<Results, ReadError> {
     for directory in directories {
         match read_record_or_plan(path, &directory, &results.started, &mut results.missing) {
             Ok(record) => {
-                let of_trial = path.join("trials").join(&directory);
-                let (intervals, course) = seconds(&of_trial, &directory, &mut results.missing);
+                let (intervals, course) = seconds(path, &directory, &mut results.missing);
                 results.trials.push(Trial { directory, record, intervals, course });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -130,16 +166,15 @@ pub fn read_head(path: &Path) -> Result<Head, ReadError> {
 
 /// What `experiment.json` holds, and what of it is damaged.
 pub(super) fn read_meta(path: &Path) -> Result<(Meta, Vec<String>), ReadError> {
-    let file = path.join("experiment.json");
-    let unreadable = |cause: String| ReadError::Unreadable { path: file.clone(), cause };
+    let unreadable = |cause: String| ReadError::Unreadable { path: path.join(EXPERIMENT), cause };
     let mut damage = Vec::new();
-    let text = text_of(&file, "experiment.json", &mut damage).map_err(|error| match error.kind() {
+    let text = text_of(path, EXPERIMENT.as_ref(), EXPERIMENT, &mut damage).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::NoResults { path: path.to_owned() },
         _ => unreadable(error.to_string()),
     })?;
     let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
-    let found = value.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0) as u32;
-    if found != FORMAT {
+    let found = value.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if found != u64::from(FORMAT) {
         return Err(ReadError::Format { path: path.to_owned(), found });
     }
     let meta = serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))?;
@@ -148,7 +183,8 @@ pub(super) fn read_meta(path: &Path) -> Result<(Meta, Vec<String>), ReadError> {
 
 /// The experiment as run; empty when it cannot be read.
 fn read_toml(path: &Path, missing: &mut Vec<String>) -> String {
-    let text = text_of(&path.join("experiment.toml"), "experiment.toml", missing).unwrap_or_else(|error| {
+    let name = "experiment.toml";
+    let text = text_of(path, name.as_ref(), name, missing).unwrap_or_else(|error| {
         missing.push(format!("experiment.toml cannot be read, and its claims are not judged: {error}"));
         String::new()
     });
@@ -161,8 +197,7 @@ fn read_toml(path: &Path, missing: &mut Vec<String>) -> String {
 
 /// A trial's record, or what its plan says of it where that cannot be read.
 fn read_record_or_plan(results: &Path, name: &str, started: &str, missing: &mut Vec<String>) -> io::Result<Record> {
-    let directory = results.join("trials").join(name);
-    let record = read_record(&directory.join("record.json"), name, missing);
+    let record = read_record(results, name, missing);
     let (record, is_left) = match record {
         Ok(record) => (record, false),
         Err(error) => (record_of_plan(results, name, started, error, missing)?, true),
@@ -173,8 +208,15 @@ fn read_record_or_plan(results: &Path, name: &str, started: &str, missing: &mut 
     Ok(record)
 }
 
-pub(super) fn read_record(file: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
-    Ok(serde_json::from_str(&text_of(file, &format!("{name}: record.json"), missing)?)?)
+/// The record of the trial with a directory of this name.
+pub(super) fn read_record(results: &Path, name: &str, missing: &mut Vec<String>) -> io::Result<Record> {
+    let text = text_of(results, &of_trial(name, "record.json"), &format!("{name}: record.json"), missing)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// A file of a trial, from the directory of the results.
+pub(super) fn of_trial(name: &str, file: &str) -> PathBuf {
+    Path::new("trials").join(name).join(file)
 }
 
 /// A record without results in the place of one that cannot be read, where the trial's intervals can be.
@@ -185,66 +227,64 @@ fn record_of_plan(
     error: io::Error,
     missing: &mut Vec<String>,
 ) -> io::Result<Record> {
-    let has_intervals = results.join("trials").join(name).join("intervals.ndjson").exists();
+    let has_intervals = plain::open(results, &of_trial(name, "intervals.ndjson")).is_ok();
     let plans = if has_intervals { resume::read(results).map(|resume| resume.plans) } else { return Err(error) };
     let Some(plan) = plans.into_iter().flatten().find(|plan| plan::directory(plan) == name) else { return Err(error) };
     missing.push(format!("{name}: record.json cannot be read, what is left of the trial is its intervals: {error}"));
     Ok(unwritten(&plan, started.to_owned()))
 }
 
-/// The lines of a file of a trial that can be read, in order.
-fn read_lines<T: DeserializeOwned>(directory: &Path, file: &str, name: &str, missing: &mut Vec<String>) -> Vec<T> {
-    let bytes = match std::fs::read(directory.join(file)) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            if error.kind() != io::ErrorKind::NotFound {
-                missing.push(format!("{name}: {file} cannot be read: {error}"));
+/// Hands on the lines of a file of a trial that can be read, in order, until `take` wants no more.
+fn read_lines<T: DeserializeOwned>(
+    results: &Path,
+    file: &str,
+    name: &str,
+    missing: &mut Vec<String>,
+    mut take: impl FnMut(T) -> bool,
+) {
+    let (mut number, mut read, mut damaged, mut is_cut_off) = (0, 0, Damaged::default(), false);
+    let each = |line: Line<'_>| {
+        number += 1;
+        let value = match line {
+            Line::Whole([]) => return true,
+            Line::Whole(line) | Line::Begun(line) => serde_json::from_slice(line).ok(),
+            Line::Endless => None,
+        };
+        match value {
+            Some(value) => {
+                read += 1;
+                return take(value);
             }
-            return Vec::new();
-        }
-    };
-    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-    let (mut read, mut damaged) = (Vec::new(), Vec::new());
-    for (number, line) in (1..).zip(&lines).filter(|(_, line)| !line.is_empty()) {
-        match serde_json::from_slice(line) {
-            Ok(value) => read.push(value),
             // Only what stands behind the last end of a line can be half-written.
-            Err(_) if number == lines.len() => missing.push(format!("{name}: {file} line {number} is cut off")),
-            Err(_) => damaged.push(number),
+            None if matches!(line, Line::Begun(_)) => is_cut_off = true,
+            None => damaged.add(number),
         }
+        true
+    };
+    match plain::open(results, &of_trial(name, file)).and_then(|file| plain::lines(file, 0, each)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => missing.push(format!("{name}: {file} cannot be read: {error}")),
+        Ok(reached) if reached.has_more => {
+            let most = plain::LINES_BYTES >> 30;
+            missing.push(format!("{name}: {file} is longer than {most} GiB; what is beyond was not read"));
+        }
+        Ok(_) if is_cut_off => missing.push(format!("{name}: {file} line {number} is cut off")),
+        Ok(_) => {}
     }
     if !damaged.is_empty() {
-        missing.push(format!("{name}: {file} {} cannot be read; the other {} were", in_words(&damaged), read.len()));
+        missing.push(format!("{name}: {file} {damaged} cannot be read; the other {read} were"));
     }
-    read
 }
 
 /// The text of a file that may be damaged: what is no UTF-8 in it is replaced, and the lines are told.
-fn text_of(file: &Path, name: &str, damage: &mut Vec<String>) -> io::Result<String> {
-    let bytes = match String::from_utf8(std::fs::read(file)?) {
+fn text_of(results: &Path, file: &Path, name: &str, damage: &mut Vec<String>) -> io::Result<String> {
+    let bytes = match String::from_utf8(read_plain(results, file)?) {
         Ok(text) => return Ok(text),
         Err(error) => error.into_bytes(),
     };
+    let mut damaged = Damaged::default();
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
-    let damaged: Vec<usize> =
-        lines.filter(|(_, line)| std::str::from_utf8(line).is_err()).map(|(number, _)| number).collect();
-    damage.push(format!("{name} {} holds bytes that are no text (UTF-8); all else of it was read", in_words(&damaged)));
+    lines.filter(|(_, line)| std::str::from_utf8(line).is_err()).for_each(|(number, _)| damaged.add(number));
+    damage.push(format!("{name} {damaged} holds bytes that are no text (UTF-8); all else of it was read"));
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Runs of lines that are named one by one.
-const NAMED_RUNS: usize = 8;
-
-/// Numbers of lines, which grow: `lines 3, 7 to 9`.
-fn in_words(numbers: &[usize]) -> String {
-    let runs: Vec<&[usize]> = numbers.chunk_by(|one, next| one + 1 == *next).collect();
-    let run = |run: &&[usize]| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first} to {last}"),
-        [] => String::new(),
-    };
-    let named: Vec<String> = runs.iter().take(NAMED_RUNS).map(run).collect();
-    let rest: usize = runs.iter().skip(NAMED_RUNS).map(|run| run.len()).sum();
-    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-    format!("{} {}{more}", if numbers.len() == 1 { "line" } else { "lines" }, named.join(", "))
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::append::replace;
 use super::claim::{Claim, ClaimError};
+use super::plain::read_plain;
 use super::read::{ReadError, read_meta};
 use super::room::Held;
 use super::{ResultsDir, hold_room, plan};
@@ -45,10 +46,9 @@ impl Resume {
 
 /// What a results directory has of it.
 pub(super) fn read(path: &Path) -> Result<Resume, ReadError> {
-    let file = path.join(FILE);
-    let unreadable = |cause: String| ReadError::Unreadable { path: file.clone(), cause };
-    let text = std::fs::read_to_string(&file).map_err(|error| unreadable(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))
+    let unreadable = |cause: String| ReadError::Unreadable { path: path.join(FILE), cause };
+    let text = read_plain(path, FILE.as_ref()).map_err(|error| unreadable(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))
 }
 
 /// Where the data directories of a run were made, absolute.

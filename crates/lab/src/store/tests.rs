@@ -11,8 +11,10 @@ use rumba_core::looks::Look;
 use rumba_core::record::{Interval, PhaseKind, RunPlan, Spent, Status, TrialPlan};
 use rumba_core::setting::Settings;
 
-use super::append::Append;
+use super::write::ENGINE;
 use super::*;
+
+mod planted;
 
 /// A trial of an engine that keeps nothing: one loop of a second.
 pub(crate) fn trial_plan() -> TrialPlan {
@@ -66,20 +68,6 @@ pub(crate) fn trial_plan() -> TrialPlan {
 fn writer(directory: &Path) -> TrialWriter {
     let room = Room::hold(directory.parent().unwrap(), 1).unwrap();
     TrialWriter::create(directory.to_owned(), &trial_plan(), &Build::unknown("a test"), Arc::new(room)).unwrap()
-}
-
-#[test]
-fn what_a_full_disk_refuses_is_kept_and_written_later() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("lines");
-    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-    let mut file = Append::new(path.clone());
-    file.push("first");
-    assert!(file.flush().is_err(), "/dev/full is always full");
-    fs::remove_file(&path).unwrap();
-    file.push("second");
-    file.flush().unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "first\nsecond\n");
 }
 
 #[test]

@@ -53,7 +53,8 @@ pub struct Cache {
 impl Cache {
     /// What is kept beside the results; nothing where that cannot be used.
     pub fn read(base: &Path) -> Self {
-        let file = fs::read(base.join(FILE)).ok().and_then(|bytes| serde_json::from_slice::<File>(&bytes).ok());
+        let bytes = if is_trusted(base) { store::read_plain(base, FILE.as_ref()).ok() } else { None };
+        let file = bytes.and_then(|bytes| serde_json::from_slice::<File>(&bytes).ok());
         let results = file.filter(|file| file.format == FORMAT).map(|file| file.results).unwrap_or_default();
         Self { results, is_changed: false }
     }
@@ -63,13 +64,13 @@ impl Cache {
     /// # Errors
     /// Why it cannot be written.
     pub fn write(&mut self, base: &Path) -> io::Result<()> {
-        if !self.is_changed {
+        if !self.is_changed || !is_trusted(base) {
             return Ok(());
         }
         let file = File { format: FORMAT, results: std::mem::take(&mut self.results) };
         let text = serde_json::to_string(&file);
         self.results = file.results;
-        store::replace_named(&base.join(FILE), &text?)?;
+        store::replace_plain(&base.join(FILE), &text?)?;
         self.is_changed = false;
         Ok(())
     }
@@ -146,8 +147,16 @@ impl Cache {
     }
 }
 
+/// Whether nobody else has written what is kept: it is believed where it says that results are as they were. Whoever
+/// owns the directory could as well change the results.
+fn is_trusted(base: &Path) -> bool {
+    let owner = |of: Metadata| of.uid();
+    let Ok(there) = fs::symlink_metadata(base.join(FILE)).map(owner) else { return true };
+    there == rustix::process::geteuid().as_raw() || fs::metadata(base).is_ok_and(|base| owner(base) == there)
+}
+
 fn stamp(file: &Path) -> Option<(u64, i64)> {
-    fs::metadata(file).ok().map(|of: Metadata| (of.len(), of.mtime() * 1_000_000_000 + of.mtime_nsec()))
+    fs::symlink_metadata(file).ok().map(|of: Metadata| (of.len(), of.mtime() * 1_000_000_000 + of.mtime_nsec()))
 }
 
 /// The stamps of the records that there are.

@@ -52,7 +52,7 @@ struct File {
 
 /// The file of a directory of results.
 pub struct Notes {
-    path: PathBuf,
+    base: PathBuf,
     /// One change at a time.
     changing: Mutex<()>,
 }
@@ -60,7 +60,7 @@ pub struct Notes {
 impl Notes {
     /// Beside these results.
     pub fn new(base: &Path) -> Self {
-        Self { path: base.join(FILE), changing: Mutex::new(()) }
+        Self { base: base.to_owned(), changing: Mutex::new(()) }
     }
 
     /// All that was noted, by the names of the results' directories.
@@ -68,11 +68,11 @@ impl Notes {
     /// # Errors
     /// When there is a file and it cannot be read: it is not overwritten then.
     pub fn read(&self) -> io::Result<BTreeMap<String, Note>> {
-        let text = match std::fs::read_to_string(&self.path) {
+        let bytes = match store::read_plain(&self.base, FILE.as_ref()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-            text => text.map_err(|error| self.named(error))?,
+            bytes => bytes.map_err(|error| self.named(error))?,
         };
-        let file: File = serde_json::from_str(&text).map_err(|error| self.named(error.into()))?;
+        let file: File = serde_json::from_slice(&bytes).map_err(|error| self.named(error.into()))?;
         if file.format != FORMAT {
             let what = format!("it was written in format {}; this version reads format {FORMAT}", file.format);
             return Err(self.named(io::Error::other(what)));
@@ -92,10 +92,10 @@ impl Notes {
             false => results.insert(name.to_owned(), note),
         };
         let text = serde_json::to_string_pretty(&File { format: FORMAT, results })?;
-        store::replace_named(&self.path, &text).map_err(|error| self.named(error))
+        store::replace_plain(&self.base.join(FILE), &text).map_err(|error| self.named(error))
     }
 
     fn named(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+        io::Error::new(error.kind(), format!("{}: {error}", self.base.join(FILE).display()))
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod flat;
+mod hostile;
 mod html;
 mod json;
 mod opening;

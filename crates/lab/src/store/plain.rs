@@ -1,0 +1,160 @@
+//! Files of a directory that somebody else may have laid out: no link in it is followed, no pipe waited for, no device
+//! touched, and nothing is read that is longer than its reader can hold.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+
+/// What a file that is read as a whole may have, bytes; a record of sixty loops takes 2 MB.
+pub(super) const TEXT_BYTES: u64 = 256 << 20;
+/// So much of a file of lines is read, bytes: a week of seconds of five types of operations.
+pub(super) const LINES_BYTES: u64 = 1 << 30;
+/// A longer line is none that a run has written, bytes.
+const LINE_BYTES: u64 = 16 << 20;
+
+/// How a step goes: into a directory and along no link.
+const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Whoever opens a pipe so does not wait for the other end.
+const AT_ONCE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Opens a plain file below a directory to be read. The directory itself may be reached along links, as its user has
+/// named it.
+///
+/// # Errors
+/// What the system said; that it is no plain file, or that a link or its name leads elsewhere.
+pub(super) fn open(directory: &Path, file: &Path) -> io::Result<File> {
+    let mut here = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut steps = file.components().peekable();
+    while let Some(step) = steps.next() {
+        let Component::Normal(name) = step else {
+            return Err(io::Error::other("its name leads out of the results"));
+        };
+        let kind = FileType::from_raw_mode(statat(&here, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+        if steps.peek().is_some() {
+            if kind == FileType::Symlink {
+                return Err(io::Error::other(format!("{} is a link, and is not followed", Path::new(name).display())));
+            }
+            here = openat(&here, name, STEP, Mode::empty())?;
+        } else {
+            // Looked at before it is opened: to open some devices is to start something.
+            require_plain(kind)?;
+            return opened(openat(&here, name, OFlags::RDONLY | AT_ONCE, Mode::empty())?);
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// What was opened, unless something else has come in the place of what was looked at.
+fn opened(file: OwnedFd) -> io::Result<File> {
+    require_plain(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode))?;
+    Ok(file.into())
+}
+
+fn require_plain(kind: FileType) -> io::Result<()> {
+    let what = match kind {
+        FileType::RegularFile => return Ok(()),
+        FileType::Symlink => "a link, and is not followed",
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "no plain file",
+    };
+    Err(io::Error::other(format!("it is {what}")))
+}
+
+/// Opens a file of lines to add to it, made if there is none.
+///
+/// # Errors
+/// What the system said, or that it is no plain file.
+pub(super) fn append(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    opened(OpenOptions::new().create(true).append(true).custom_flags(flags).open(path)?.into())
+}
+
+/// What is at a path, if anything is.
+///
+/// # Errors
+/// What the system said, or that it is no plain file.
+pub(super) fn there(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(path) {
+        Ok(there) => {
+            require_plain(FileType::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&there)))?;
+            Ok(Some(there))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a plain file below a directory holds.
+///
+/// # Errors
+/// As when it is opened; that it is longer than 256 MiB.
+pub fn read_plain(directory: &Path, file: &Path) -> io::Result<Vec<u8>> {
+    let file = open(directory, file)?;
+    let bytes = file.metadata()?.len();
+    if bytes > TEXT_BYTES {
+        let most = TEXT_BYTES >> 20;
+        return Err(io::Error::other(format!("it has {bytes} bytes, and no more than {most} MiB are read")));
+    }
+    let mut read = Vec::new();
+    // It may grow meanwhile.
+    file.take(TEXT_BYTES).read_to_end(&mut read)?;
+    Ok(read)
+}
+
+/// A line of a file.
+pub(super) enum Line<'a> {
+    /// With its end.
+    Whole(&'a [u8]),
+    /// The last, whose end has not come.
+    Begun(&'a [u8]),
+    /// Longer than any that is written; it was passed over.
+    Endless,
+}
+
+/// How far a file of lines was read.
+pub(super) struct Reached {
+    /// The bytes of its lines with an end, those before the start included.
+    pub whole_bytes: u64,
+    /// Whether it is longer than is read.
+    pub has_more: bool,
+}
+
+/// Reads the lines of a file from a place on, one at a time, until `take` wants no more.
+///
+/// # Errors
+/// What the system said.
+pub(super) fn lines(mut file: File, from: u64, mut take: impl FnMut(Line<'_>) -> bool) -> io::Result<Reached> {
+    let has_more = file.metadata()?.len() > LINES_BYTES;
+    file.seek(SeekFrom::Start(from))?;
+    let mut reader = BufReader::new(file.take(LINES_BYTES.saturating_sub(from)));
+    let (mut line, mut whole_bytes) = (Vec::new(), from);
+    loop {
+        line.clear();
+        let bytes = reader.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line)? as u64;
+        let goes_on = match line.last() {
+            None => false,
+            Some(b'\n') => {
+                whole_bytes += bytes;
+                take(Line::Whole(&line[..line.len() - 1]))
+            }
+            Some(_) if bytes < LINE_BYTES => {
+                take(Line::Begun(&line));
+                false
+            }
+            Some(_) => {
+                whole_bytes += bytes + reader.skip_until(b'\n')? as u64;
+                take(Line::Endless)
+            }
+        };
+        if !goes_on {
+            return Ok(Reached { whole_bytes, has_more });
+        }
+    }
+}

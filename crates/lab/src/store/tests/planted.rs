@@ -1,0 +1,151 @@
+//! Results that somebody else has laid out: nothing in them leads elsewhere, nobody waits for them, and none is longer
+//! than its reader can hold.
+
+use std::os::unix::fs::symlink;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rumba_core::looks::{Column, EngineCourse, Of};
+
+use super::super::read::{add_look, read_experiment};
+use super::*;
+
+/// Not a measure: who waits, or reads without end, is still at it then.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What a file elsewhere holds.
+const SECRET: &str = "somebody's alone";
+
+/// The files of results, from their directory.
+fn files() -> Vec<PathBuf> {
+    let of_trial = |name| Path::new("trials").join(FIRST).join(name);
+    let of_trial = ["record.json", "intervals.ndjson", ENGINE, STACKS].map(of_trial);
+    ["experiment.json", "experiment.toml", "resume.json"].map(PathBuf::from).into_iter().chain(of_trial).collect()
+}
+
+/// What all readers of results say of a directory.
+fn everything(path: &Path) -> String {
+    let mut following = Following::open(path);
+    let again = following.as_mut().ok().map(Following::refresh);
+    let followed = following.as_ref().ok().map(|following| format!("{:?}", following.results()));
+    let whole = read(path).map(|results| format!("{results:?}")).unwrap_or_else(|error| error.to_string());
+    let head = read_head(path).map(|head| format!("{head:?}")).unwrap_or_else(|error| error.to_string());
+    let (records, profiles) = (read_records(path).is_ok(), profiles(path, None));
+    format!("{whole}\n{head}\n{followed:?}{again:?}{records}{profiles:?}{:?}", data_base(path))
+}
+
+/// The same, by a thread that is not waited for without end.
+fn everything_in_time(path: &Path) -> String {
+    let (said, heard) = channel();
+    let path = path.to_owned();
+    std::thread::spawn(move || said.send(everything(&path)));
+    heard.recv_timeout(PATIENCE).expect("it waits, or reads without end")
+}
+
+#[test]
+fn whatever_is_in_the_place_of_a_file_is_told_and_neither_followed_nor_waited_for() {
+    // A pipe held `rumba serve` up for good: it has one thread that reads. 100 GB of nothing took all memory.
+    let pipe = |_: &Path, path: &Path| {
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    };
+    let huge = |_: &Path, path: &Path| fs::File::create(path).unwrap().set_len(100 << 30).unwrap();
+    let endless = |_: &Path, path: &Path| symlink("/dev/zero", path).unwrap();
+    let link = |elsewhere: &Path, path: &Path| symlink(elsewhere, path).unwrap();
+    let plants: [(&str, &dyn Fn(&Path, &Path), &str); 4] = [
+        ("a pipe", &pipe, "it is a pipe"),
+        ("a huge file", &huge, "107374182400 bytes, and no more than 256 MiB are read"),
+        ("a link to a device", &endless, "it is a link, and is not followed"),
+        ("a link", &link, "it is a link, and is not followed"),
+    ];
+    let yard = tempfile::tempdir().unwrap();
+    let elsewhere = yard.path().join("elsewhere");
+    fs::write(&elsewhere, SECRET).unwrap();
+    for file in files() {
+        for (name, plant, told) in &plants {
+            let written = Written::new(1);
+            let path = written.dir.path().join(&file);
+            let _ = fs::remove_file(&path);
+            plant(&elsewhere, &path);
+            let said = everything_in_time(written.dir.path());
+            let is_of_lines = path.extension().is_some_and(|extension| extension == "ndjson");
+            let told = if is_of_lines && *name == "a huge file" { "is longer than 1 GiB" } else { told };
+            // Of stacks that cannot be read the page has none.
+            assert!(said.contains(told) || file.ends_with(STACKS), "{name} as {}: {said}", file.display());
+            assert!(!said.contains(SECRET), "{name} as {}: {said}", file.display());
+        }
+    }
+}
+
+#[test]
+fn no_link_and_no_name_leads_out_of_results() {
+    let elsewhere = Written::new(1);
+    let record = |path: &Path| fs::read_to_string(path.join("trials").join(FIRST).join("record.json")).unwrap();
+    let theirs = record(elsewhere.dir.path()).replace("\"linkbench\"", &format!("\"{SECRET}\""));
+    fs::write(elsewhere.file("record.json"), theirs).unwrap();
+    fs::write(elsewhere.file(STACKS), SECRET).unwrap();
+    let told = |written: &Written, words: &str| {
+        let said = everything_in_time(written.dir.path());
+        assert!(said.contains(words) && !said.contains(SECRET), "{words}: {said}");
+    };
+    for of_elsewhere in [Path::new("trials").to_owned(), Path::new("trials").join(FIRST)] {
+        let written = Written::new(1);
+        let link = written.dir.path().join(&of_elsewhere);
+        fs::remove_dir_all(&link).unwrap();
+        symlink(elsewhere.dir.path().join(&of_elsewhere), &link).unwrap();
+        told(&written, "is a link, and is not followed");
+    }
+    let theirs = elsewhere.dir.path().join("trials").join(FIRST).display().to_string();
+    let (name, below) = (elsewhere.dir.path().file_name().unwrap().to_str().unwrap(), format!("trials/{FIRST}"));
+    for lead in [theirs, format!("../../{name}/{below}")] {
+        let written = Written::new(1);
+        let file = written.dir.path().join("experiment.json");
+        let json = fs::read_to_string(&file).unwrap().replace(FIRST, &lead);
+        fs::write(&file, json).unwrap();
+        told(&written, "its name leads out of the results");
+    }
+}
+
+#[test]
+fn a_format_that_is_too_large_for_this_version_is_not_taken_for_its_own() {
+    // 2^32 + 1 was cut off to 1.
+    let written = Written::new(0);
+    fs::write(written.dir.path().join("experiment.json"), "{\"format\":4294967297}").unwrap();
+    let error = read_experiment(written.dir.path()).unwrap_err();
+    assert!(error.to_string().contains("format 4294967297; this version reads format 1"), "{error}");
+}
+
+#[test]
+fn a_course_that_is_cut_off_or_damaged_is_read_but_for_that_line() {
+    let written = Written::new(1);
+    let looks = "{\"at_s\":1.0,\"counters\":{\"reads\":5.0}}\n\0\0\0\0\n{\"at_s\":3.0}\n{\"at_s\":4.0,\"coun";
+    fs::write(written.file(ENGINE), looks).unwrap();
+    let (trials, told) = written.read();
+    assert_eq!((&trials[0].course.at_s, &trials[0].course.columns[0].values), (&vec![1.0, 3.0], &vec![5.0; 2]));
+    let expected = ["engine.ndjson line 4 is cut off", "engine.ndjson line 2 cannot be read; the other 2 were"];
+    assert_eq!(told, expected.map(|words| format!("{FIRST}: {words}")));
+    let following = Following::open(written.dir.path()).unwrap();
+    assert_eq!(following.results().trials[0].course, trials[0].course);
+}
+
+#[test]
+fn a_line_without_end_costs_itself_alone() {
+    let written = Written::new(2);
+    let file = written.file("intervals.ndjson");
+    let intervals = fs::read_to_string(&file).unwrap();
+    let (first, second) = intervals.split_at(intervals.find('\n').unwrap() + 1);
+    fs::write(&file, format!("{first}{}\n{second}", "x".repeat(40 << 20))).unwrap();
+    let (trials, told) = written.read();
+    assert_eq!(trials[0].intervals, [interval(0), interval(1)]);
+    assert_eq!(told, [format!("{FIRST}: intervals.ndjson line 2 cannot be read; the other 2 were")]);
+    assert_eq!(Following::open(written.dir.path()).unwrap().results().trials[0].intervals.len(), 2);
+}
+
+#[test]
+fn few_lines_cannot_ask_for_more_numbers_than_there_is_room_for() {
+    // A column goes on where a line does not name it: 10 MB of names and 10 MB of lines were a terabyte.
+    let column = |number: usize| Column { of: Of::Counter, name: number.to_string(), before: 0, values: Vec::new() };
+    let mut course = EngineCourse { at_s: vec![0.0; 1 << 10], columns: (0..1 << 17).map(column).collect() };
+    assert!(!add_look(&mut course, look(1.0, 4096.0, 5.0)));
+    assert_eq!(course.at_s.len(), 1 << 10);
+    course.columns.truncate(1 << 16);
+    assert!(add_look(&mut course, look(1.0, 4096.0, 5.0)));
+}

@@ -1,0 +1,100 @@
+//! Records that somebody has laid out: whatever numbers and names stand in them, they are refused when they are read or
+//! are shown; nothing panics, and no server of a library stops for it.
+
+use std::collections::BTreeMap;
+
+use rumba_core::record::{Interval, Record};
+use rumba_core::results::Results;
+use rumba_statistics::{Run, compare, history, summarise};
+use serde_json::{Value, json};
+
+use crate::support::synthetic::{BTREE, LSM, Plan, results};
+
+/// What is put in the place of each value.
+fn hostile() -> [Value; 8] {
+    let far = 1e308;
+    [json!(0), json!(-1), json!(far), json!(-far), json!(u64::MAX), json!("</script>\n\u{1b}[2J"), json!([]), json!({})]
+}
+
+/// Where values stand, one for each kind of place: of the items of a list, and of phases alike, the first.
+fn places(value: &Value, at: &str, kind: &str, found: &mut BTreeMap<String, String>) {
+    found.entry(kind.to_owned()).or_insert_with(|| at.to_owned());
+    let mut below = |name: &str, kind_of: &str, value: &Value| {
+        let name = name.replace('~', "~0").replace('/', "~1");
+        places(value, &format!("{at}/{name}"), &format!("{kind}/{kind_of}"), found);
+    };
+    match value {
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(&at.to_string(), "*", item)),
+        Value::Object(fields) => fields.iter().for_each(|(name, field)| below(name, name, field)),
+        _ => {}
+    }
+}
+
+/// Two engines, two short repeats.
+fn sample() -> Results {
+    results(&[LSM, BTREE], Plan { clients: &[4], repeats: 2, loops: 2, loop_s: 5 })
+}
+
+/// Everything that shows results.
+fn show(results: &Results) {
+    let summary = summarise(results);
+    let options = rumba_report::TableOptions::default().with_all_warnings(true);
+    rumba_report::tables(results, &summary, &options);
+    rumba_report::markdown(results, &summary, &options);
+    rumba_report::report_csv(results, &summary);
+    rumba_report::html(results, &summary);
+    let _ = serde_json::to_string(&rumba_report::json(results, &summary, None)).unwrap();
+    let other = sample();
+    for (base, other) in [(results, &other), (&other, results)] {
+        let comparison = compare(base, other);
+        rumba_report::comparison_table(&comparison, true);
+        rumba_report::comparison_csv(&comparison);
+    }
+    let run = |results: &Results| Run { directory: "results/x".to_owned(), results: results.clone() };
+    let history = history(&[run(&other), run(results), run(&other)], None);
+    rumba_report::history_table(&history);
+    rumba_report::history_csv(&history);
+    let _ = serde_json::to_string(&rumba_report::history_json(&history, &[])).unwrap();
+}
+
+#[test]
+fn whatever_stands_in_a_record_it_is_refused_or_shown() {
+    let sound = sample();
+    let record = serde_json::to_value(&sound.trials[0].record).unwrap();
+    let mut found = BTreeMap::new();
+    places(&record, "", "", &mut found);
+    assert!(found.len() > 100, "{}", found.len());
+    let mut shown = 0;
+    for place in found.values() {
+        for value in hostile() {
+            let mut planted = record.clone();
+            *planted.pointer_mut(place).unwrap() = value.clone();
+            let Ok(planted) = serde_json::from_value::<Record>(planted) else { continue };
+            let mut results = sound.clone();
+            results.trials[0].record = planted;
+            let whole = std::panic::catch_unwind(|| show(&results));
+            assert!(whole.is_ok(), "{place} = {value}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 100, "{shown}");
+}
+
+#[test]
+fn whatever_stands_in_a_second_it_is_refused_or_shown() {
+    let sound = sample();
+    let interval = serde_json::to_value(&sound.trials[0].intervals[0]).unwrap();
+    let mut found = BTreeMap::new();
+    places(&interval, "", "", &mut found);
+    for place in found.values() {
+        for value in hostile() {
+            let mut planted = interval.clone();
+            *planted.pointer_mut(place).unwrap() = value.clone();
+            let Ok(planted) = serde_json::from_value::<Interval>(planted) else { continue };
+            let mut results = sound.clone();
+            results.trials[0].intervals[1] = planted;
+            let whole = std::panic::catch_unwind(|| show(&results));
+            assert!(whole.is_ok(), "{place} = {value}");
+        }
+    }
+}

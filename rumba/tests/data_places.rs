@@ -1,0 +1,150 @@
+//! Where an engine's data goes is nobody else's: what others have put there is neither used nor touched, and of two runs
+//! at once one has it. The lab sees to it and no engine; that an engine's own way of opening keeps it so, engine by engine.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+#[macro_use(test)]
+extern crate rumba_testkit;
+rumba_testkit::main!();
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{Place, kill, start_long_run, text};
+use serde_json::Value;
+
+/// A user that no system has.
+const STRANGER: u32 = 12_345;
+const PRECIOUS: &str = "irreplaceable";
+/// Files of others, under the names that engines give to their own.
+const THEIRS: [&str; 6] =
+    ["thesis.txt", "data/data", "data/snapshot", "data/wal", "data/WiredTiger", "data/tokudb.directory"];
+
+/// An engine, and the server that it is to start.
+struct Over {
+    engine: &'static str,
+    server: Option<String>,
+}
+
+impl Over {
+    fn library(engine: &'static str) -> Self {
+        Self { engine, server: None }
+    }
+
+    fn secantusdb() -> Self {
+        let program = rumba_testkit::secantusdb::program().canonicalize().unwrap();
+        Self { engine: "secantusdb", server: Some(format!("server={}", program.display())) }
+    }
+
+    fn run(&self, place: &Place, data: &str) -> Command {
+        let mut command = place.short_run(self.engine, &["--quiet", "--set", &format!("data_dir={data}")]);
+        self.server.iter().for_each(|server| drop(command.args(["--set", server])));
+        command
+    }
+
+    /// Where the data of its only trial goes.
+    fn trial(&self, data: &Path) -> PathBuf {
+        data.join(format!("001-{}-c2-r1", self.engine))
+    }
+
+    fn all(&self) {
+        self.files_of_others_stay_theirs();
+        self.of_two_runs_at_once_one_has_it();
+    }
+
+    fn files_of_others_stay_theirs(&self) {
+        let place = Place::new();
+        let trial = self.trial(&place.path("mine"));
+        fs::create_dir_all(trial.join("data")).unwrap();
+        for name in THEIRS {
+            fs::write(trial.join(name), PRECIOUS).unwrap();
+        }
+        let output = self.run(&place, "mine").output().unwrap();
+        self.assert_refused(&place, &output, "not made by rumba");
+        for name in THEIRS {
+            assert_eq!(fs::read_to_string(trial.join(name)).unwrap(), PRECIOUS, "{}: {name}", self.engine);
+        }
+    }
+
+    fn of_two_runs_at_once_one_has_it(&self) {
+        let place = Place::new();
+        let more: Vec<&str> = ["data_dir=shared"].into_iter().chain(self.server.as_deref()).collect();
+        let mut first = start_long_run(&place, self.engine, &place.path("first"), &more);
+        let second = self.run(&place, "shared").output().unwrap();
+        kill("-INT", first.id());
+        let ended = first.wait().unwrap();
+        self.assert_refused(&place, &second, "is in use by");
+        assert_eq!(ended.code(), Some(130), "{}", self.engine);
+        let report = place.rumba(&["report", "first", "--json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+        let trial = &report["trials"][0];
+        assert_eq!(trial["status"], "interrupted", "{}: {}", self.engine, trial["failure"]);
+        assert!(common::phase(trial, "loop 1").unwrap()["ops"].as_u64() > Some(0), "{}", self.engine);
+        assert!(place.is_clean(), "{}", self.engine);
+        let again = self.run(&place, "shared").output().unwrap();
+        assert_eq!(again.status.code(), Some(0), "{}: {}", self.engine, text(&again));
+    }
+
+    /// Another user's link in a directory like /tmp, to one of root's.
+    fn a_strangers_link_leads_nowhere(&self) {
+        let place = Place::new();
+        fs::set_permissions(place.path("."), Permissions::from_mode(0o755)).unwrap();
+        let (shared, target) = (place.path("shared"), place.path("target"));
+        for (directory, mode) in [(&shared, 0o1777), (&target, 0o755)] {
+            fs::create_dir(directory).unwrap();
+            fs::set_permissions(directory, Permissions::from_mode(mode)).unwrap();
+        }
+        let link = self.trial(&shared);
+        symlink(&target, &link).unwrap();
+        lchown(&link, Some(STRANGER), Some(STRANGER)).unwrap();
+        let output = self.run(&place, "shared").output().unwrap();
+        self.assert_refused(&place, &output, "12345");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "{}", self.engine);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{}", self.engine);
+    }
+
+    fn assert_refused(&self, place: &Place, output: &Output, why: &str) {
+        let said: String = text(output).chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
+        assert_eq!(output.status.code(), Some(2), "{}: {}", self.engine, text(output));
+        assert!(said.contains(&why.replace(' ', "")), "{}: {}", self.engine, text(output));
+        assert!(!place.path("out").exists(), "{}: nothing was created", self.engine);
+    }
+}
+
+#[test]
+fn it_is_so_for_the_bf_tree() {
+    Over::library("bf-tree").all();
+}
+
+#[test]
+#[needs(FractalTree)]
+fn it_is_so_for_the_fractal_tree() {
+    Over::library("fractal-tree").all();
+}
+
+#[test]
+#[needs(SecantusDb)]
+fn it_is_so_for_a_server_of_documents() {
+    Over::secantusdb().all();
+}
+
+#[test]
+#[needs(Root)]
+fn a_strangers_link_leads_the_bf_tree_nowhere() {
+    Over::library("bf-tree").a_strangers_link_leads_nowhere();
+}
+
+#[test]
+#[needs(Root, FractalTree)]
+fn a_strangers_link_leads_the_fractal_tree_nowhere() {
+    Over::library("fractal-tree").a_strangers_link_leads_nowhere();
+}
+
+#[test]
+#[needs(Root, SecantusDb)]
+fn a_strangers_link_leads_a_server_of_documents_nowhere() {
+    Over::secantusdb().a_strangers_link_leads_nowhere();
+}
