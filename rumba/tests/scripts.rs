@@ -492,3 +492,32 @@ fn what_sysbench_has_besides_statements_answers_too() {
     );
     run.load(&script).unwrap();
 }
+
+/// Much is loaded only when it is asked for; scripts do not see that.
+#[test]
+fn what_is_loaded_late_is_there_from_the_start() {
+    let run = Run::new();
+    let script = format!(
+        r"{TABLE}
+        local why = select(2, pcall(function() return con.nowhere end))
+        assert(why == 'test.lua:6: \'struct sql_connection\' has no member named \'nowhere\'', why)
+        for _, name in ipairs {{ 'report_default', 'report_csv', 'report_json' }} do
+            assert(type(rawget(sysbench, name)) == 'function', name)
+        end
+        for _, name in ipairs {{ 'command_defined', 'command_parallel', 'print_test_options', 'call_command' }} do
+            assert(type(rawget(sysbench.cmdline, name)) == 'function', name)
+        end
+
+        -- What a script has put in a place stays there, whatever is loaded afterwards, and by whatever means.
+        local reported = sysbench.report_csv
+        function sysbench.report_csv(stat) told = stat.events end
+        loadstring, require, ffi = nil, nil, nil
+        con:bulk_insert_init('INSERT INTO t VALUES')
+        con:bulk_insert_next('(1, NULL, 0)')
+        con:bulk_insert_done()
+        sysbench.report_csv({{ events = 5 }})
+        assert(told == 5 and reported ~= sysbench.report_csv)
+        assert(con:query_row('SELECT count(*) FROM t') == '1')"
+    );
+    run.load(&script).unwrap();
+}

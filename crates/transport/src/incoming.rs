@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::stream::Stream;
 
-/// What a connection starts with: a thousand of them take 4 MiB.
-const FIRST: usize = 4 << 10;
+/// What a connection starts with: a thousand of them take 1 MiB, and what fills it makes it grow.
+const FIRST: usize = 1 << 10;
 /// How far the buffer grows only to be filled in fewer calls.
 const AMPLE: usize = 16 << 10;
 /// A buffer that grew for one message is kept for so many answers that do not need it.

@@ -54,6 +54,7 @@ struct Interface {
     histogram_delete: unsafe extern "C" fn(*mut Histogram),
     histogram_update: unsafe extern "C" fn(*mut Histogram, f64),
     histogram_print: unsafe extern "C" fn(*mut Histogram),
+    seldom: unsafe extern "C" fn() -> *const c_char,
 }
 
 type Draw = unsafe extern "C" fn(*const Client, u32, u32) -> u32;
@@ -98,6 +99,7 @@ static INTERFACE: Interface = Interface {
     histogram_delete,
     histogram_update,
     histogram_print,
+    seldom,
 };
 
 /// Where the functions are.
@@ -281,4 +283,9 @@ unsafe extern "C" fn histogram_update(histogram: *mut Histogram, value: f64) {
 
 unsafe extern "C" fn histogram_print(histogram: *mut Histogram) {
     print!("{}", unsafe { &*histogram }.text());
+}
+
+/// The text of what api.lua loads when it is asked for.
+unsafe extern "C" fn seldom() -> *const c_char {
+    concat!(include_str!("lua/seldom.lua"), "\0").as_ptr().cast()
 }

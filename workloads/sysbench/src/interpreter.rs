@@ -6,8 +6,8 @@ use std::ptr::{NonNull, null};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use mlua::Lua;
 use mlua::ffi::{self, lua_State};
-use mlua::{Lua, LuaOptions, StdLib};
 use rumba_core::conflict::tried_again;
 use rumba_core::error::{EngineError, ErrorCode};
 use rumba_core::worker::{Op, Pace};
@@ -18,6 +18,7 @@ use crate::counters::{Counter, Counters};
 use crate::fiber::{Waits, wait_alone};
 use crate::host::Host;
 use crate::interface;
+use crate::memory;
 use crate::random::Random;
 use crate::setup::{OptionValue, Script, Setup};
 
@@ -253,10 +254,39 @@ pub(crate) enum Fill {
 
 /// An interpreter with its script loaded.
 pub struct Interpreter {
-    // Dropped first: what it collects then calls functions that need the client.
+    // What mlua knows of the state, then the state, then the client: what is collected at its end calls functions that
+    // need the client.
     lua: Lua,
-    state: *mut lua_State,
+    state: State,
     client: Box<Client>,
+}
+
+/// LuaJIT's own state, with all libraries; dropped, it is closed.
+struct State(*mut lua_State);
+
+impl State {
+    /// A state in the thread's memory (`crate::memory`); `None` where there is none.
+    fn new() -> Option<Self> {
+        // SAFETY: the function keeps to what LuaJIT asks of it. Libraries raise nothing but a lack of memory, which ends
+        // the program, as it does elsewhere.
+        unsafe {
+            let state = ffi::lua_newstate(memory::allocate, std::ptr::null_mut());
+            if state.is_null() {
+                return None;
+            }
+            ffi::lua_gc(state, ffi::LUA_GCSTOP, 0);
+            ffi::luaL_openlibs(state);
+            ffi::lua_gc(state, ffi::LUA_GCRESTART, -1);
+            Some(Self(state))
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // SAFETY: it is open, and what knew of it is gone.
+        unsafe { ffi::lua_close(self.0) };
+    }
 }
 
 impl Interpreter {
@@ -286,13 +316,11 @@ impl Interpreter {
             is_load: Cell::new(false),
             setup: RefCell::new(setup.clone()),
         });
-        // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own.
-        // With this option `pcall` stays Lua's own, which is compiled into traces. Panics do not cross Lua: functions
-        // that it calls here do not unwind.
-        let lua = unsafe { Lua::unsafe_new_with(StdLib::ALL, LuaOptions::new().catch_rust_panics(true)) };
-        let mut state = std::ptr::null_mut();
-        // SAFETY: only the address is taken.
-        unsafe { lua.exec_raw::<()>((), |raw| state = raw) }.map_err(unexpected)?;
+        let state = State::new().ok_or_else(|| ScriptError::Load("not enough memory".to_owned()))?;
+        // SAFETY: scripts may call whatever they like, as they may in sysbench: they are the user's own. The state is
+        // closed when nothing refers to it any more. A state of mlua's own would have a `pcall` of mlua's, which is not
+        // compiled into traces; this one has Lua's. Panics do not cross Lua: functions that it calls here do not unwind.
+        let lua = unsafe { Lua::get_or_init_from_ptr(state.0) }.clone();
         let interpreter = Self { lua, state, client };
         interpreter.provide().map_err(unexpected)?;
         interpreter.load()?;
@@ -347,14 +375,14 @@ impl Interpreter {
                 let chunk = CString::new(format!("={name}")).unwrap_or_default();
                 // SAFETY: the buffer outlives the call, and what is pushed is taken by the next.
                 let loaded = unsafe {
-                    ffi::luaL_loadbufferx(self.state, text.as_ptr().cast(), text.len(), chunk.as_ptr(), null())
+                    ffi::luaL_loadbufferx(self.state.0, text.as_ptr().cast(), text.len(), chunk.as_ptr(), null())
                 };
                 self.finish_load(loaded)
             }
             Script::Named(name) if std::path::Path::new(name).is_file() => {
                 let file = CString::new(name.as_str()).unwrap_or_default();
                 // SAFETY: as above.
-                let loaded = unsafe { ffi::luaL_loadfile(self.state, file.as_ptr()) };
+                let loaded = unsafe { ffi::luaL_loadfile(self.state.0, file.as_ptr()) };
                 self.finish_load(loaded)
             }
             Script::Named(name) => self.require(name),
@@ -366,7 +394,7 @@ impl Interpreter {
             return Err(ScriptError::Load(self.take_words()));
         }
         // SAFETY: the chunk is on the stack.
-        match unsafe { ffi::lua_pcall(self.state, 0, 0, 0) } {
+        match unsafe { ffi::lua_pcall(self.state.0, 0, 0, 0) } {
             ffi::LUA_OK => Ok(()),
             _ => Err(ScriptError::Load(self.take_words())),
         }
@@ -389,13 +417,13 @@ impl Interpreter {
         let mut length = 0;
         // SAFETY: the value is on the top of the stack; its text is copied before it is taken away.
         unsafe {
-            let text = ffi::lua_tolstring(self.state, -1, &raw mut length);
+            let text = ffi::lua_tolstring(self.state.0, -1, &raw mut length);
             let words = if text.is_null() {
                 "(not a string)".to_owned()
             } else {
                 String::from_utf8_lossy(std::slice::from_raw_parts(text.cast(), length)).into_owned()
             };
-            ffi::lua_settop(self.state, -2);
+            ffi::lua_settop(self.state.0, -2);
             words
         }
     }
@@ -412,17 +440,17 @@ impl Interpreter {
 
     /// Calls what `push` puts on the stack, a function and one value; whether it answered with something true.
     fn call_pushed(&self, push: impl FnOnce(*mut lua_State)) -> Result<Option<bool>, String> {
-        push(self.state);
+        push(self.state.0);
         // SAFETY: the stack is balanced: the function and its argument are taken by the call, its answer here.
         unsafe {
-            if ffi::lua_pcall(self.state, 1, 1, 0) != ffi::LUA_OK {
+            if ffi::lua_pcall(self.state.0, 1, 1, 0) != ffi::LUA_OK {
                 return Err(self.take_words());
             }
-            let answer = match ffi::lua_type(self.state, -1) {
+            let answer = match ffi::lua_type(self.state.0, -1) {
                 ffi::LUA_TNIL => None,
-                _ => Some(ffi::lua_toboolean(self.state, -1) != 0),
+                _ => Some(ffi::lua_toboolean(self.state.0, -1) != 0),
             };
-            ffi::lua_settop(self.state, -2);
+            ffi::lua_settop(self.state.0, -2);
             Ok(answer)
         }
     }

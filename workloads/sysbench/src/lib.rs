@@ -16,6 +16,7 @@ pub mod host;
 mod interface;
 mod interpreter;
 mod marks;
+pub mod memory;
 pub mod options;
 pub mod random;
 pub mod remedy;

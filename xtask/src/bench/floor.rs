@@ -22,9 +22,14 @@ fn example(bench: &Bench, name: &str, socket: &Path, cores: &Cores, args: &[Stri
     Ok(Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? })
 }
 
+/// The loop, for a window.
+pub fn loop_window(bench: &Bench, socket: &Path, cores: &Cores, args: &[String]) -> Result<Window, Failure> {
+    example(bench, "minimal_loop", socket, cores, args)
+}
+
 /// The loop's CPU per query, where others were measured: what is told beside them.
 pub fn loop_us(bench: &Bench, socket: &Path, cores: &Cores, args: &[String]) -> Result<f64, Failure> {
-    let windows = (0..REPEATS).map(|_| Ok(example(bench, "minimal_loop", socket, cores, args)?.cpu_us_per_query));
+    let windows = (0..REPEATS).map(|_| Ok(loop_window(bench, socket, cores, args)?.cpu_us_per_query));
     Ok(Spread::of(windows.collect::<Result<_, Failure>>()?).median)
 }
 
@@ -57,7 +62,7 @@ pub fn mariadb(bench: &Bench) -> Result<Vec<Line>, Failure> {
         script.window(1)?;
         let (mut native, mut scripted) = (Vec::new(), Vec::new());
         for _ in 0..REPEATS {
-            let floor = example(bench, "minimal_loop", &server.socket, &cores, &args)?;
+            let floor = loop_window(bench, &server.socket, &cores, &args)?;
             native.push((example(bench, "wire_clients", &server.socket, &cores, &args)?, floor));
             scripted.push((script.window(WINDOW_S)?, floor));
         }
@@ -96,7 +101,7 @@ pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let args = [&given[..], &arguments(clients)].concat();
         let mut pairs = Vec::new();
         for _ in 0..REPEATS {
-            let floor = example(bench, "minimal_loop", &server.socket(), &cores, &args)?;
+            let floor = loop_window(bench, &server.socket(), &cores, &args)?;
             pairs.push((example(bench, "wire_clients", &server.socket(), &cores, &args)?, floor));
         }
         let what = format!(

@@ -99,6 +99,7 @@ typedef struct {
   void (*histogram_delete)(sb_histogram_t *);
   void (*histogram_update)(sb_histogram_t *, double);
   void (*histogram_print)(sb_histogram_t *);
+  const char *(*seldom)(void);
 } rumba_interface;
 ]]
 
@@ -150,7 +151,7 @@ function sysbench.rand.zipfian(a, b) return rand_zipfian(this, a, b) end
 function sysbench.rand.unique() return rand_unique(this) end
 
 -- Strings of a script are made in one place each and copied out, so that nothing is allocated but the string.
-local room, room_bytes = real_ffi.new("char[?]", 4096), 4096
+local room, room_bytes = real_ffi.new("char[?]", 64), 64
 local function at_least(bytes)
    if bytes > room_bytes then
       room, room_bytes = real_ffi.new("char[?]", bytes), bytes
@@ -237,46 +238,6 @@ function connections:prepare(sql)
    local statement = prepare(self, sql, #sql)
    if statement == nil then raise(self, sql) end
    return statement
-end
-
-function connections:bulk_insert_init(sql)
-   if api.bulk_begin(self, sql, #sql) ~= DONE then raise(self, sql) end
-   return true
-end
-
-function connections:bulk_insert_next(row)
-   if api.bulk_add(self, row, #row) ~= DONE then raise(self, "<bulk insert>") end
-   return true
-end
-
-function connections:bulk_insert_done()
-   if api.bulk_end(self) ~= DONE then raise(self, "<bulk insert>") end
-   return true
-end
-
--- What sysbench has not: rows of one table, value by value, which go the fastest way that the server takes. The
--- columns are named with commas between them: "id,c". From init to done the connection takes nothing else.
-local load_int, load_text, load_string = api.load_int, api.load_text, api.load_string
-
-function connections:load_rows_init(table, columns)
-   if api.load_begin(self, table, #table, columns, #columns) ~= DONE then raise(self, "<load of rows>") end
-end
-
-function connections:load_rows_int(value)
-   if load_int(self, value) ~= DONE then raise(self, "<load of rows>") end
-end
-
-function connections:load_rows_text(text)
-   if load_text(self, text, #text) ~= DONE then raise(self, "<load of rows>") end
-end
-
--- A text drawn as sysbench.rand.string draws it, without a string of Lua.
-function connections:load_rows_string(format)
-   if load_string(self, format, #format) ~= DONE then raise(self, "<load of rows>") end
-end
-
-function connections:load_rows_done()
-   if api.load_end(self) ~= DONE then raise(self, "<load of rows>") end
 end
 
 function connections:disconnect()
@@ -453,94 +414,29 @@ function thread_run(thread)
    end
 end
 
--- ------------------------------------------------------------------ options of scripts
+-- ------------------------------------------------------------------ what few interpreters are ever asked for
 
-local function key(name) return (name:gsub("%-", "_")) end
+-- Loads of rows, options and commands of scripts, reports: loaded when the first of it is called, so that hundreds of
+-- clients which run events have none of it.
+local load, seldom = loadstring, nil
+local function rest()
+   seldom = seldom or load(text(api.seldom()), "=sysbench")(api, real_ffi, connections, raise, DONE)
+   return seldom
+end
 
--- Whether the script takes a value for an option of its own: the fourth part of an option's table may be a function that
--- says so. As in sysbench it gets C strings, the option's name and the value; without a value that is a null pointer.
-function sysbench.cmdline.takes(name, value)
-   for own, definition in pairs(sysbench.cmdline.options or {}) do
-      local check = key(own) == key(name) and definition[4]
-      if check then
-         local answer = check(real_ffi.cast("const char *", name), real_ffi.cast("const char *", value))
-         return answer ~= nil and answer ~= false and answer ~= 0
-      end
+setmetatable(connections, { __index = function(_, name)
+   rest()
+   local method = rawget(connections, name)
+   -- As where LuaJIT itself finds none.
+   if method == nil then error("'struct sql_connection' has no member named '" .. tostring(name) .. "'", 2) end
+   return method
+end })
+
+local function later(place, ...)
+   for _, name in ipairs { ... } do
+      place[name] = function(...) return rest()[name](...) end
    end
-   return true
 end
 
--- ------------------------------------------------------------------ commands of scripts
-
-function sysbench.cmdline.command_defined(name)
-   local commands = sysbench.cmdline.commands
-   return type(commands) == "table" and commands[name] ~= nil and commands[name][1] ~= nil
-end
-
-function sysbench.cmdline.command_parallel(name)
-   return sysbench.cmdline.command_defined(name)
-      and sysbench.cmdline.commands[name][2] == sysbench.cmdline.PARALLEL_COMMAND
-end
-
--- Set once all options are known.
-function sysbench.cmdline.print_test_options() io.write(sysbench.cmdline.test_options or "") end
-
-function sysbench.cmdline.call_command(name)
-   if not sysbench.cmdline.command_defined(name) then return false end
-   return sysbench.cmdline.commands[name][1]() ~= false
-end
-
--- ------------------------------------------------------------------ reports
-
-local function per_second(stat, what) return stat[what] / stat.time_interval end
-
-local function rates(stat)
-   return per_second(stat, "events"), (stat.reads + stat.writes + stat.other) / stat.time_interval,
-      per_second(stat, "reads"), per_second(stat, "writes"), per_second(stat, "other")
-end
-
-function sysbench.report_default(stat)
-   local tps, qps, reads, writes, other = rates(stat)
-   print(string.format(
-      "[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%u%%): %4.2f err/s %4.2f " ..
-      "reconn/s: %4.2f",
-      stat.time_total, stat.threads_running, tps, qps, reads, writes, other, sysbench.opt.percentile,
-      stat.latency_pct * 1000, per_second(stat, "errors"), per_second(stat, "reconnects")))
-end
-
-function sysbench.report_csv(stat)
-   local tps, qps, reads, writes, other = rates(stat)
-   print(string.format("%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f",
-      stat.time_total, stat.threads_running, tps, qps, reads, writes, other, stat.latency_pct * 1000,
-      per_second(stat, "errors"), per_second(stat, "reconnects")))
-end
-
-local document
-
-function sysbench.report_json(stat)
-   if document then
-      io.write(",\n")
-   else
-      io.write("[\n")
-      -- Collected when the interpreter ends, and so after the last report.
-      document = newproxy(true)
-      getmetatable(document).__gc = function() io.write("\n]\n") end
-   end
-   local tps, qps, reads, writes, other = rates(stat)
-   io.write(string.format([[
-  {
-    "time": %4.0f,
-    "threads": %u,
-    "tps": %4.2f,
-    "qps": {
-      "total": %4.2f,
-      "reads": %4.2f,
-      "writes": %4.2f,
-      "other": %4.2f
-    },
-    "latency": %4.2f,
-    "errors": %4.2f,
-    "reconnects": %4.2f
-  }]], stat.time_total, stat.threads_running, tps, qps, reads, writes, other, stat.latency_pct * 1000,
-      per_second(stat, "errors"), per_second(stat, "reconnects")))
-end
+later(sysbench.cmdline, "takes", "command_defined", "command_parallel", "print_test_options", "call_command")
+later(sysbench, "report_default", "report_csv", "report_json")
