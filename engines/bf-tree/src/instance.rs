@@ -16,8 +16,9 @@ use rumba_core::kv::KeySpace;
 
 use crate::files::{DATA, LOG, SNAPSHOT, failed, remove};
 use crate::locks::Locks;
+use crate::log_room::LogRoom;
 use crate::options::{Options, words};
-use crate::replay::{Entry, replay};
+use crate::replay::{Entry, entry_length, replay};
 use crate::session::BfTreeSession;
 
 /// What sessions share.
@@ -25,6 +26,28 @@ pub(crate) struct Shared {
     pub tree: Tree,
     pub locks: Locks,
     pub options: Options,
+    /// Of its log, if it has one.
+    room: Option<LogRoom>,
+}
+
+impl Shared {
+    /// Writes to the tree, once the log has room for it.
+    fn with_room<T>(&self, key: &[u8], value: &[u8], write: impl FnOnce() -> T) -> T {
+        match &self.room {
+            Some(room) => room.with(entry_length(key.len(), value.len()), write),
+            None => write(),
+        }
+    }
+
+    /// Inserts a record.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+        self.with_room(key, value, || insert(&self.tree, key, value))
+    }
+
+    /// Deletes a record.
+    pub fn delete(&self, key: &[u8]) {
+        self.with_room(key, &[], || self.tree.delete(key));
+    }
 }
 
 /// A tree of all key spaces: each key has its space's number before it.
@@ -62,8 +85,8 @@ fn write_snapshot(tree: &Tree, path: &Path) -> Result<(), EngineError> {
     })
 }
 
-/// Inserts a record.
-pub(crate) fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
+/// Inserts a record, whatever room its log has: alone, or without one.
+fn insert(tree: &Tree, key: &[u8], value: &[u8]) -> Result<(), EngineError> {
     match tree.insert(key, value) {
         LeafInsertResult::Success => Ok(()),
         LeafInsertResult::InvalidKV(words) => Err(EngineError::failed(
@@ -101,7 +124,8 @@ fn recover(dir: &Path, options: &Options) -> Result<(), EngineError> {
 
 impl BfTreeInstance {
     fn of(dir: &Path, tree: Tree, options: Options) -> Self {
-        Self { dir: dir.to_owned(), shared: Arc::new(Shared { tree, locks: Locks::new(), options }) }
+        let room = options.log.as_ref().map(|log| LogRoom::new(log.segment));
+        Self { dir: dir.to_owned(), shared: Arc::new(Shared { tree, locks: Locks::new(), options, room }) }
     }
 
     /// Makes a new one in an empty directory.

@@ -8,6 +8,7 @@
 mod files;
 mod instance;
 mod locks;
+mod log_room;
 mod options;
 mod replay;
 mod session;

@@ -10,11 +10,13 @@ use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings};
 use rumba_core::units::show_bytes;
 
 use crate::files::{DATA, LOG};
+use crate::replay::entry_length;
 
 /// The library has no larger pages.
 const LARGEST_PAGE: u64 = 32 << 10;
-/// What an entry of the log has beside its key and value.
-const LOG_ENTRY: u64 = 64;
+
+/// Bytes of a segment of the log, unless records are too long for it: each write of the log writes a whole one.
+const SEGMENT: u64 = 16 << 10;
 
 const fn info(name: &'static str, kind: Kind, default: &'static str, help: &'static str) -> SettingInfo {
     SettingInfo { name, kind, default, help }
@@ -69,7 +71,7 @@ pub(crate) const SETTINGS: &[SettingInfo] = &[
     info(
         "wal_segment_size",
         Kind::Bytes,
-        "16KiB",
+        "16KiB, and more where the longest record needs it",
         "bytes of the log that are written at once, however few are new (the library: 1 GiB)",
     ),
 ];
@@ -243,11 +245,13 @@ fn log(config: &EngineConfig, settings: &Settings, options: &Options) -> Result<
             "set it to true, or durability = \"none\"",
         ));
     }
-    let segment = settings.bytes("wal_segment_size").unwrap_or_default();
-    let least = (options.max_record as u64 + LOG_ENTRY).next_multiple_of(512);
+    // Of `log_room`: half a segment is for entries on their way. A delete's has a key alone, which may be the longer one.
+    let longest = entry_length(options.max_record.max(options.max_key), 0) as u64;
+    let least = (2 * longest).next_multiple_of(512);
+    let segment = settings.bytes("wal_segment_size").unwrap_or(least.max(SEGMENT));
     if segment < least || !segment.is_multiple_of(512) {
-        let problem =
-            format!("{} cannot hold the longest record, or is no multiple of 512", show_bytes(segment as f64));
+        let segment = show_bytes(segment as f64);
+        let problem = format!("{segment} cannot hold two of the longest record, or is no multiple of 512");
         return Err(SettingError::new("wal_segment_size", problem, format!("give {least} bytes or more")));
     }
     let flush_interval = settings.duration("wal_flush_interval").unwrap_or_default();
@@ -283,7 +287,11 @@ mod tests {
         assert!((1700..2048).contains(&options.max_record), "{}", options.max_record);
         let larger = with(Durability::None, &[("leaf_page_size", Value::Text("32KiB".to_owned()))]).unwrap();
         assert!((15_000..16_384).contains(&larger.max_record), "{}", larger.max_record);
-        assert!(larger.log.is_none() && options.log.is_some());
+        assert!(larger.log.is_none());
+        // Half a segment is for entries on their way, of which one is the longest.
+        assert_eq!(options.log.unwrap().segment, 16 << 10);
+        let largest = with(Durability::NoSync, &[("leaf_page_size", Value::Text("32KiB".to_owned()))]).unwrap();
+        assert!(largest.log.unwrap().segment > 2 * largest.max_record);
     }
 
     #[test]
@@ -297,6 +305,8 @@ mod tests {
             ("cb_max_record_size", Value::Int(3000)),
             ("cb_max_key_len", Value::Int(1000)),
             ("wal_segment_size", Value::Text("1KiB".to_owned())),
+            // The longest record alone would fit.
+            ("wal_segment_size", Value::Text("2KiB".to_owned())),
             ("use_snapshot", Value::Bool(false)),
         ] {
             assert_eq!(refused(Durability::NoSync, &[(name, value)]).key, name);

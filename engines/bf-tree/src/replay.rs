@@ -19,6 +19,11 @@ const HEADER: usize = 24;
 const ACTION: usize = HEADER + 2 + 2;
 const BEFORE_KEY: usize = ACTION + 1;
 
+/// How long the entry of a write is.
+pub(crate) const fn entry_length(key: usize, value: usize) -> usize {
+    BEFORE_KEY + key + value
+}
+
 /// A write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry<'a> {
@@ -41,7 +46,7 @@ fn entry(bytes: &[u8], expected: u64) -> Option<(Entry<'_>, usize)> {
         return None;
     }
     let (key, value) = (short(bytes, HEADER)?, short(bytes, HEADER + 2)?);
-    if length != BEFORE_KEY + key + value {
+    if length != entry_length(key, value) {
         return None;
     }
     let body = bytes.get(BEFORE_KEY..length)?;

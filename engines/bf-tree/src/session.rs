@@ -6,7 +6,7 @@ use bf_tree::{LeafReadResult, ScanReturnField};
 use rumba_core::error::EngineError;
 use rumba_core::kv::{Batch, KvSession, Scan, SpaceId};
 
-use crate::instance::{Shared, insert};
+use crate::instance::Shared;
 use crate::locks::Locks;
 
 /// What a session is about to do to the one key that it may write.
@@ -176,9 +176,9 @@ impl KvSession for BfTreeSession {
     fn commit(&mut self) -> Result<(), EngineError> {
         let written = match self.change {
             Change::Nothing => Ok(()),
-            Change::Put => insert(&self.shared.tree, &self.own, &self.value),
+            Change::Put => self.shared.insert(&self.own, &self.value),
             Change::Delete => {
-                self.shared.tree.delete(&self.own);
+                self.shared.delete(&self.own);
                 Ok(())
             }
         };
@@ -195,7 +195,7 @@ impl KvSession for BfTreeSession {
     fn load(&mut self, batch: &Batch) -> Result<(), EngineError> {
         for (space, key, value) in batch.iter() {
             put_key(&mut self.key, space, key);
-            insert(&self.shared.tree, &self.key, value)?;
+            self.shared.insert(&self.key, value)?;
         }
         Ok(())
     }

@@ -19,6 +19,12 @@ const ROWS: usize = 0;
 const OTHERS: usize = 1;
 
 fn config(durability: Durability) -> EngineConfig {
+    with_segment(durability, "16KiB")
+}
+
+/// With segments of the log of so many bytes.
+fn with_segment(durability: Durability, segment: &str) -> EngineConfig {
+    let settings = [("wal_flush_interval", "20us"), ("wal_segment_size", segment)];
     EngineConfig {
         name: "bf-tree".to_owned(),
         engine: "bf-tree".to_owned(),
@@ -29,7 +35,7 @@ fn config(durability: Durability) -> EngineConfig {
         library: None,
         server: None,
         limits: Default::default(),
-        settings: Settings([("wal_flush_interval".to_owned(), Value::Text("20us".to_owned()))].into()),
+        settings: Settings(settings.map(|(name, value)| (name.to_owned(), Value::Text(value.to_owned()))).into()),
     }
 }
 
@@ -192,6 +198,50 @@ fn what_is_read_for_update_is_nobody_elses_until_the_end() {
     let counts = rows(&mut *session(&*instance), ROWS);
     let sum: u64 = counts.values().map(|value| u64::from_le_bytes(value[..].try_into().unwrap())).sum();
     assert_eq!(sum, CLIENTS * TURNS);
+}
+
+/// Sixteen clients of YCSB once ended in an overflow of their stacks, in a debug build: their entries are more than a
+/// segment, and the library looks for room by calling itself, until the thread that makes room gets its turn.
+#[test]
+fn clients_whose_entries_are_more_than_a_segment_of_the_log_wait_for_room() {
+    const CLIENTS: u32 = 64;
+    const WRITES: u32 = 200;
+    // Half of it is enough for writes that find room; the deeper the stack, the more seldom is its end reached.
+    const STACK: usize = 128 << 10;
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = EngineConfig { cache: 16 << 20, ..config(Durability::NoSync) };
+    // The log is written as often as it is by default.
+    config.settings.0.remove("wal_flush_interval");
+    let instance = BfTree.open(dir.path(), &config, Schema::KeyValue(&SPACES)).unwrap();
+    let put = |client: u32| {
+        let mut session = session(&*instance);
+        for row in 0..WRITES {
+            write(&mut *session, ROWS, &(row * CLIENTS + client).to_be_bytes(), Some(&[7; 1000]));
+        }
+    };
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let thread = std::thread::Builder::new().stack_size(STACK);
+            thread.spawn_scoped(scope, move || put(client)).unwrap();
+        }
+    });
+    assert_eq!(rows(&mut *session(&*instance), ROWS).len(), (CLIENTS * WRITES) as usize);
+}
+
+/// A segment that is not half full is never emptied: what did not fit behind it looked for room for ever.
+#[test]
+fn the_smallest_segment_holds_the_longest_record_wherever_it_comes() {
+    let (dir, smallest) = (tempfile::tempdir().unwrap(), with_segment(Durability::NoSync, "4KiB"));
+    assert!(BfTree.check(&with_segment(Durability::NoSync, "3584B")).is_err(), "it is the smallest");
+    let instance = BfTree.open(dir.path(), &smallest, Schema::KeyValue(&SPACES)).unwrap();
+    let mut session = session(&*instance);
+    for row in 0..200_u32 {
+        for length in [900, 1870, 40, 1100] {
+            write(&mut *session, ROWS, &row.to_be_bytes(), Some(&vec![7; length]));
+        }
+    }
+    drop(session);
+    instance.close().unwrap();
 }
 
 const DIRECTORY: &str = "RUMBA_TEST_CRASH_DIRECTORY";

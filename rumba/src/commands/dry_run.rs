@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use rumba_core::limits::Backing;
 use rumba_core::record::{TrialPart, TrialPlan};
 use rumba_core::units::{counted, show_bytes, show_duration};
 use rumba_lab::plan;
-use rumba_lab::prepare::{Forecast, TIMES_DATA};
+use rumba_lab::prepare::{Forecast, Storage, TIMES_DATA};
 use rumba_lab::spec::Experiment;
 use serde_json::json;
 
@@ -13,13 +14,31 @@ fn show(seconds: f64) -> String {
     show_duration(Duration::from_secs_f64(seconds))
 }
 
+/// What lies on the disk at once, and what is free there.
+fn on_disk(forecast: &Forecast) -> String {
+    let Forecast { databases, volume_bytes, disk_bytes, .. } = *forecast;
+    let databases = (databases > 0).then(|| counted(databases as usize, "database"));
+    let volume = (volume_bytes > 0).then(|| format!("a volume of {}", show_bytes(volume_bytes as f64)));
+    let what: Vec<String> = databases.into_iter().chain(volume).collect();
+    let most = match what.is_empty() {
+        true => "no database lies there".to_owned(),
+        false => format!("up to {} for {} at once", show_bytes(disk_bytes as f64), what.join(" and ")),
+    };
+    let free = forecast.disk_free_bytes.map(|free| format!("; {} are free there", show_bytes(free as f64)));
+    most + &free.unwrap_or_default()
+}
+
 /// Says what a run will take.
 pub fn show_forecast(forecast: &Forecast) {
-    let Forecast { rows, databases, .. } = forecast;
-    say!("data      {rows} rows, {} of keys and payloads", show_bytes(forecast.data_bytes as f64));
-    let free = forecast.disk_free_bytes.map(|free| format!("; {} are free there", show_bytes(free as f64)));
-    let most = show_bytes(forecast.disk_bytes as f64);
-    say!("disk      up to {most} for {} at once{}", counted(*databases as usize, "database"), free.unwrap_or_default());
+    say!("data      {} rows, {} of keys and payloads", forecast.rows, show_bytes(forecast.data_bytes as f64));
+    say!("disk      {}", on_disk(forecast));
+    for Storage { engine, size_bytes, backing } in &forecast.storage {
+        let place = match backing {
+            Backing::File => "a file on that disk",
+            Backing::Tmpfs => "in memory",
+        };
+        say!("storage   {engine}: a volume of {}, {place}, while a trial has it", show_bytes(*size_bytes as f64));
+    }
     for memory in &forecast.memory {
         let limit = memory.limit_bytes.map(|limit| format!(", limited to {}", show_bytes(limit as f64)));
         let cache = show_bytes(memory.cache_bytes as f64);

@@ -88,7 +88,12 @@ impl TpcCBound {
         let set = DataSet::of_client(at.client, config.sets);
         Ok(match session {
             Session::Sql(session) => {
-                Box::new(Terminal::new(SqlStore::new(session, set, config.style)?, config, tally, at, seed))
+                let mut store = SqlStore::new(session, set, config.style)?;
+                // What it is refused, all would be: known now, and not when a rare transaction comes.
+                if at.client == 0 {
+                    store.prepare_all()?;
+                }
+                Box::new(Terminal::new(store, config, tally, at, seed))
             }
             Session::Kv(session) => {
                 Box::new(Terminal::new(KvStore::new(session, set, number), config, tally, at, seed))

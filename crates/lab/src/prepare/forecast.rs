@@ -1,10 +1,11 @@
 //! What a run will take, as far as that is known before its first trial.
 
+use rumba_core::limits::Backing;
 use rumba_core::record::{RunPlan, TrialPart, TrialPlan};
 use serde::Serialize;
 
 use super::Admitted;
-use super::room::{TIMES_DATA, databases};
+use super::room::OnDisk;
 use crate::provision;
 use crate::registry::Registry;
 
@@ -22,14 +23,18 @@ pub struct Forecast {
     pub data_bytes: u64,
     /// How often data is loaded.
     pub loads: usize,
-    /// Databases that are on the disk at once: kept ones, and those at work.
+    /// Databases that are on the disk at once, volumes aside: kept ones, and those at work.
     pub databases: u64,
-    /// The most that these may take: so many times three times the rows' bytes.
+    /// The file of the largest volume that lies on the disk, bytes; 0 where there is none. One is made at a time.
+    pub volume_bytes: u64,
+    /// The most that these may take: so many databases of three times the rows' bytes, and the volume.
     pub disk_bytes: u64,
     /// What is free where they will be; `null` where it cannot be told.
     pub disk_free_bytes: Option<u64>,
     /// What each engine is given of memory.
     pub memory: Vec<Memory>,
+    /// The volumes of those whose storage is limited.
+    pub storage: Vec<Storage>,
     /// Seconds of warmups and loops, and of the work before a kill; a search for a rate counts with twelve probes.
     pub measured_s: f64,
     /// The same where warmups and ageing go on as long as they may.
@@ -47,16 +52,31 @@ pub struct Memory {
     pub limit_bytes: Option<u64>,
 }
 
+/// What an engine is given of storage.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Storage {
+    /// Its name in the experiment.
+    pub engine: String,
+    /// Bytes of the volume.
+    pub size_bytes: u64,
+    /// Where the volume's blocks are.
+    pub backing: Backing,
+}
+
 impl Admitted {
     /// What these trials of it will take.
     pub fn forecast(&self, trials: &[TrialPlan], registry: &Registry) -> Forecast {
         let experiment = self.experiment();
         let data_bytes = experiment.bound.expected_logical_bytes();
-        let (kept, working) = databases(experiment, trials, registry);
+        let disk = OnDisk::of(experiment, trials, registry);
         let memory = experiment.engines.iter().map(|engine| Memory {
             engine: engine.name.clone(),
             cache_bytes: engine.cache,
             limit_bytes: engine.limits.memory_bytes,
+        });
+        let storage = experiment.engines.iter().filter_map(|engine| {
+            let limit = engine.limits.storage.as_ref()?;
+            Some(Storage { engine: engine.name.clone(), size_bytes: limit.size_bytes, backing: limit.backing })
         });
         let sum = |seconds: fn(&TrialPlan) -> f64| trials.iter().map(seconds).sum::<f64>();
         Forecast {
@@ -64,10 +84,12 @@ impl Admitted {
             rows: experiment.bound.expected_rows(),
             data_bytes,
             loads: trials.iter().filter(|trial| trial.part != TrialPart::Run).count(),
-            databases: kept + working,
-            disk_bytes: data_bytes.saturating_mul(kept + working).saturating_mul(TIMES_DATA),
+            databases: disk.databases(),
+            volume_bytes: disk.volume_bytes,
+            disk_bytes: disk.bytes(data_bytes),
             disk_free_bytes: provision::free_bytes(&self.data_base).ok(),
             memory: memory.collect(),
+            storage: storage.collect(),
             measured_s: sum(|trial| seconds(trial, trial.run.warmup_s, 0.0)),
             measured_most_s: sum(|trial| {
                 let RunPlan { warmup_s, warmup_most_s, age_s, .. } = trial.run;
@@ -95,7 +117,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::prepare::Allowed;
+    use crate::prepare::{Allowed, TIMES_DATA};
     use crate::spec::testing::registry;
     use crate::spec::{Overrides, read_text};
 
@@ -117,5 +139,27 @@ mod tests {
         assert_eq!((engines, forecast.trials, forecast.loads), (2, 9, 5));
         assert_eq!(forecast.disk_bytes, forecast.data_bytes * forecast.databases * TIMES_DATA);
         assert_eq!(forecast.memory.len(), engines);
+    }
+
+    /// A dry run once said "0 B for 0 databases" of twelve engines on volumes.
+    #[test]
+    fn a_volume_is_told_with_its_place_and_its_file_is_counted_on_the_disk() {
+        let forecast = |storage: &str, repeats: u32| {
+            let text = format!("{TEXT}[limits]\nstorage = {storage}\n[run]\nclients = 1\nrepeats = {repeats}\n");
+            let experiment = read_text("a.toml", &text, &Overrides::default(), &registry()).unwrap();
+            // Whether this host can make volumes is not the question.
+            let admitted =
+                Admitted { experiment, data_base: "/nowhere/at/all".into(), notices: Vec::new(), known: Vec::new() };
+            let trials = admitted.plan(&registry());
+            admitted.forecast(&trials, &registry())
+        };
+        let in_memory = forecast("{ size = \"6GiB\", backing = \"tmpfs\" }", 1);
+        assert_eq!((in_memory.databases, in_memory.volume_bytes, in_memory.disk_bytes), (0, 0, 0));
+        let told = |engine: &str| Storage { engine: engine.into(), size_bytes: 6 << 30, backing: Backing::Tmpfs };
+        assert_eq!(in_memory.storage, [told("rocksdb"), told("sqlite")]);
+        let file = forecast("{ size = \"6GiB\", backing = \"file\" }", 4);
+        // The load is kept outside of the volume.
+        assert_eq!((file.databases, file.volume_bytes), (1, 6 << 30));
+        assert_eq!(file.disk_bytes, file.data_bytes * TIMES_DATA + (6 << 30));
     }
 }

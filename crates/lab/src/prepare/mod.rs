@@ -21,7 +21,7 @@ use rumba_core::units::show_bytes;
 use rumba_core::warning::Warning;
 
 pub use error::Refusal;
-pub use forecast::{Forecast, Memory};
+pub use forecast::{Forecast, Memory, Storage};
 pub use room::TIMES_DATA;
 
 use crate::registry::Registry;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rumba_core::engine::EngineConfig;
+use rumba_core::limits::Backing;
 use rumba_core::record::{TrialPart, TrialPlan};
 use rumba_core::units::show_bytes;
 
@@ -28,8 +29,9 @@ pub(super) fn check(
     }
     let logical = experiment.bound.expected_logical_bytes();
     keeping(experiment, registry).try_for_each(|engine| check_volume(engine, logical))?;
-    let (kept, working) = databases(experiment, trials, registry);
-    if kept + working == 0 { Ok(()) } else { check_disk(data_base, logical, kept, working) }
+    let disk = OnDisk::of(experiment, trials, registry);
+    // A volume's file alone was looked at with the limits.
+    if disk.databases() == 0 { Ok(()) } else { check_disk(data_base, logical, &disk) }
 }
 
 /// The engines that keep their data.
@@ -39,17 +41,40 @@ fn keeping<'a>(experiment: &'a Experiment, registry: &'a Registry) -> impl Itera
     experiment.engines.iter().filter(keeps_data)
 }
 
-/// How many databases lie outside of limited storage at once: those that are kept, and those that are worked on.
-pub(super) fn databases(experiment: &Experiment, trials: &[TrialPlan], registry: &Registry) -> (u64, u64) {
-    let keeping: Vec<&EngineConfig> = keeping(experiment, registry).collect();
-    // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
-    let loads = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
-    let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
-        _ if experiment.run.keep_data && !keeping.is_empty() => trials.len() as u64 - loads,
-        true => 1,
-        false => 0,
-    };
-    (loads, working)
+/// What lies on the disk at once.
+pub(super) struct OnDisk {
+    /// Databases that trials start from copies of, or that are kept for the user.
+    kept: u64,
+    /// Databases that are worked on outside of limited storage.
+    working: u64,
+    /// The file of the largest volume of limited storage; there is one at a time, and those in memory take none.
+    pub volume_bytes: u64,
+}
+
+impl OnDisk {
+    /// Of these trials.
+    pub fn of(experiment: &Experiment, trials: &[TrialPlan], registry: &Registry) -> Self {
+        let keeping: Vec<&EngineConfig> = keeping(experiment, registry).collect();
+        // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
+        let kept = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
+        let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
+            _ if experiment.run.keep_data && !keeping.is_empty() => trials.len() as u64 - kept,
+            true => 1,
+            false => 0,
+        };
+        let files = experiment.engines.iter().filter_map(|engine| engine.limits.storage.as_ref());
+        let files = files.filter(|storage| storage.backing == Backing::File).map(|storage| storage.size_bytes);
+        Self { kept, working, volume_bytes: files.max().unwrap_or_default() }
+    }
+
+    pub fn databases(&self) -> u64 {
+        self.kept + self.working
+    }
+
+    /// The most that it may take, with databases of so many bytes of keys and payloads.
+    pub fn bytes(&self, logical: u64) -> u64 {
+        logical.saturating_mul(self.databases()).saturating_mul(TIMES_DATA).saturating_add(self.volume_bytes)
+    }
 }
 
 /// Refuses limited storage that the engine's database would fill.
@@ -71,13 +96,17 @@ fn check_volume(engine: &EngineConfig, logical: u64) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses a disk that has no room for so many databases that are kept and that are at work.
-fn check_disk(data_base: &Path, logical: u64, kept: u64, working: u64) -> Result<(), Refusal> {
-    let needed = logical.saturating_mul(kept + working).saturating_mul(TIMES_DATA);
-    let of_each = match kept {
+/// Refuses a disk that has no room for what lies there at once.
+fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refusal> {
+    let OnDisk { kept, working, volume_bytes } = *disk;
+    let needed = disk.bytes(logical);
+    let mut of_each = match kept {
         0 => String::new(),
         _ => format!("; {kept} kept for the repeats and {working} at work"),
     };
+    if volume_bytes > 0 {
+        of_each += &format!("; and a volume of {} at a time", show_bytes(volume_bytes as f64));
+    }
     match provision::free_bytes(data_base) {
         Ok(free) if free < needed => Err(Refusal::NoRoom {
             problem: format!(

@@ -2,7 +2,7 @@
 //! all lines; and what a delivery does in ten districts. The work on rows is the same, the round trips are a third.
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Param, Row, SqlSession, Statement, Visit};
+use rumba_core::sql::{Dialect, Param, Row, Visit};
 
 use super::store::{SqlStore, int};
 use super::text::{Sql, in_dialect};
@@ -18,16 +18,18 @@ use crate::store::Delivered;
 const COUNTS: usize = (LINES.2 - LINES.0 + 1) as usize;
 
 /// The statements. Those that look several rows up take as many as there may be: what is less repeats the last.
-pub(super) struct Batched {
-    items: Statement,
-    stock: [Statement; DISTRICTS as usize],
-    /// By the number of lines, from the fewest.
-    lines: [Statement; COUNTS],
-    delete: Statement,
-    customers: Statement,
-    deliver_orders: Statement,
-    deliver_lines: Statement,
-    amounts: Statement,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Several {
+    Items,
+    /// For an order in this district.
+    Stock(u32),
+    /// So many of them.
+    Lines(usize),
+    Delete,
+    Customers,
+    DeliverOrders,
+    DeliverLines,
+    Amounts,
 }
 
 /// `(a = ? AND b = ?) OR (a = ? AND b = ?)`, so many times.
@@ -36,41 +38,64 @@ fn any_of(columns: &[&str], times: usize) -> String {
     vec![format!("({})", one.join(" AND ")); times].join(" OR ")
 }
 
-impl Batched {
-    pub(super) fn prepare(session: &mut dyn SqlSession, set: DataSet) -> Result<Self, EngineError> {
-        let dialect = session.dialect();
-        let mut prepare = |text: &str| session.prepare(&in_dialect(text, set, dialect));
-        let items = format!("SELECT i_id, i_price, i_data FROM item WHERE i_id IN ({})", ["?"; MOST_LINES].join(","));
-        let places = any_of(&["s_w_id", "s_i_id"], MOST_LINES);
-        let mut stock = [Statement(0); DISTRICTS as usize];
-        for (district, prepared) in (1..).zip(&mut stock) {
-            let columns = format!("s_w_id, s_i_id, s_quantity, s_data, s_dist_{district:02}");
-            *prepared = prepare(&format!("SELECT {columns} FROM stock WHERE {places}{{lock}}"))?;
+impl Several {
+    /// How many there are.
+    pub const ALL: usize = 6 + DISTRICTS as usize + COUNTS;
+
+    /// All, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Several> {
+        use Several::{Amounts, Customers, Delete, DeliverLines, DeliverOrders, Items, Lines, Stock};
+        let single = [Items, Delete, Customers, DeliverOrders, DeliverLines, Amounts];
+        let lines = (LINES.0 as usize..=LINES.2 as usize).map(Lines);
+        single.into_iter().chain((1..=DISTRICTS).map(Stock)).chain(lines)
+    }
+
+    /// Its place among all.
+    pub fn number(self) -> usize {
+        match self {
+            Several::Items => 0,
+            Several::Delete => 1,
+            Several::Customers => 2,
+            Several::DeliverOrders => 3,
+            Several::DeliverLines => 4,
+            Several::Amounts => 5,
+            Several::Stock(district) => 6 + district as usize - 1,
+            Several::Lines(count) => 6 + DISTRICTS as usize + count - LINES.0 as usize,
         }
-        let mut lines = [Statement(0); COUNTS];
-        for (count, prepared) in (LINES.0 as usize..).zip(&mut lines) {
-            let rows = vec!["(?, ?, ?, ?, ?, ?, ?, ?, ?)"; count].join(", ");
-            *prepared = prepare(&format!(
+    }
+
+    fn text(self) -> String {
+        let of_districts = |columns: &[&str]| any_of(columns, DISTRICTS as usize);
+        let waiting = || of_districts(&["no_w_id", "no_d_id", "no_o_id"]);
+        let orders = || of_districts(&["o_w_id", "o_d_id", "o_id"]);
+        let order_lines = || of_districts(&["ol_w_id", "ol_d_id", "ol_o_id"]);
+        match self {
+            Several::Items => {
+                let places = ["?"; MOST_LINES].join(",");
+                format!("SELECT i_id, i_price, i_data FROM item WHERE i_id IN ({places})")
+            }
+            Several::Stock(district) => format!(
+                "SELECT s_w_id, s_i_id, s_quantity, s_data, s_dist_{district:02} FROM stock WHERE {}{{lock}}",
+                any_of(&["s_w_id", "s_i_id"], MOST_LINES)
+            ),
+            Several::Lines(count) => format!(
                 "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
-                 ol_amount, ol_dist_info) VALUES {rows}"
-            ))?;
+                 ol_amount, ol_dist_info) VALUES {}",
+                vec!["(?, ?, ?, ?, ?, ?, ?, ?, ?)"; count].join(", ")
+            ),
+            Several::Delete => format!("DELETE FROM new_order WHERE {}", waiting()),
+            Several::Customers => format!("SELECT o_d_id, o_c_id FROM orders WHERE {}{{lock}}", orders()),
+            Several::DeliverOrders => format!("UPDATE orders SET o_carrier_id = ? WHERE {}", orders()),
+            Several::DeliverLines => format!("UPDATE order_line SET ol_delivery_d = ? WHERE {}", order_lines()),
+            Several::Amounts => {
+                format!("SELECT ol_d_id, SUM(ol_amount) FROM order_line WHERE {} GROUP BY ol_d_id", order_lines())
+            }
         }
-        let districts = DISTRICTS as usize;
-        let waiting = any_of(&["no_w_id", "no_d_id", "no_o_id"], districts);
-        let orders = any_of(&["o_w_id", "o_d_id", "o_id"], districts);
-        let order_lines = any_of(&["ol_w_id", "ol_d_id", "ol_o_id"], districts);
-        Ok(Self {
-            items: prepare(&items)?,
-            stock,
-            lines,
-            delete: prepare(&format!("DELETE FROM new_order WHERE {waiting}"))?,
-            customers: prepare(&format!("SELECT o_d_id, o_c_id FROM orders WHERE {orders}{{lock}}"))?,
-            deliver_orders: prepare(&format!("UPDATE orders SET o_carrier_id = ? WHERE {orders}"))?,
-            deliver_lines: prepare(&format!("UPDATE order_line SET ol_delivery_d = ? WHERE {order_lines}"))?,
-            amounts: prepare(&format!(
-                "SELECT ol_d_id, SUM(ol_amount) FROM order_line WHERE {order_lines} GROUP BY ol_d_id"
-            ))?,
-        })
+    }
+
+    /// Its text over a data set, in a dialect.
+    pub fn of(self, set: DataSet, dialect: Dialect) -> String {
+        in_dialect(&self.text(), set, dialect)
     }
 }
 
@@ -90,19 +115,18 @@ impl SqlStore {
     /// The lines of an order, and with them the rest of it.
     pub(super) async fn lines_at_once(
         &mut self,
-        batched: &Batched,
         order: &NewOrder,
         key: [Param<'static>; 3],
     ) -> Result<Option<(i64, u32)>, EngineError> {
         let lines = order.lines();
         let mut items = [None; MOST_LINES];
-        self.read_items(batched, order, &mut items).await?;
+        self.read_items(order, &mut items).await?;
         if items[..lines.len()].iter().any(Option::is_none) {
             return Ok(None);
         }
         self.stops().again(Point::Price, items[0].unwrap_or_default().0);
         let mut stock = [Stock::default(); MOST_LINES];
-        self.read_stock(batched, order, &mut stock).await?;
+        self.read_stock(order, &mut stock).await?;
         let (mut cents, mut original) = (0, 0);
         let mut amounts = [0; MOST_LINES];
         for (nth, line) in lines.iter().enumerate() {
@@ -126,14 +150,12 @@ impl SqlStore {
             let (item, supply, quantity) = (int(line.item), int(line.supply), int(line.quantity));
             row.copy_from_slice(&[key[0], key[1], key[2], number, item, supply, quantity, amount, text]);
         }
-        let insert = batched.lines[lines.len() - LINES.0 as usize];
-        self.run(insert, &values[..9 * lines.len()], &mut |_| {}).await?;
+        self.run(Several::Lines(lines.len()), &values[..9 * lines.len()], &mut |_| {}).await?;
         Ok(Some((cents, original)))
     }
 
     async fn read_items(
         &mut self,
-        batched: &Batched,
         order: &NewOrder,
         items: &mut [Option<Item>; MOST_LINES],
     ) -> Result<(), EngineError> {
@@ -150,15 +172,10 @@ impl SqlStore {
                 }
             }
         };
-        self.run(batched.items, &wanted, read).await
+        self.run(Several::Items, &wanted, read).await.map(drop)
     }
 
-    async fn read_stock(
-        &mut self,
-        batched: &Batched,
-        order: &NewOrder,
-        stock: &mut [Stock; MOST_LINES],
-    ) -> Result<(), EngineError> {
+    async fn read_stock(&mut self, order: &NewOrder, stock: &mut [Stock; MOST_LINES]) -> Result<(), EngineError> {
         let lines = order.lines();
         let mut wanted = [Param::Null; 2 * MOST_LINES];
         for (nth, place) in wanted.chunks_mut(2).enumerate() {
@@ -178,16 +195,12 @@ impl SqlStore {
                 }
             }
         };
-        self.run(batched.stock[order.district as usize - 1], &wanted, read).await?;
+        self.run(Several::Stock(order.district), &wanted, read).await?;
         if found == lines.len() { Ok(()) } else { Err(missing("stock")) }
     }
 
     /// A delivery: the oldest orders one by one, and what becomes of them at once.
-    pub(super) async fn deliver_at_once(
-        &mut self,
-        batched: &Batched,
-        delivery: &Delivery,
-    ) -> Result<Delivered, EngineError> {
+    pub(super) async fn deliver_at_once(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
         let warehouse = int(delivery.warehouse);
         let (mut orders, mut count) = ([(0_u32, 0_i64); DISTRICTS as usize], 0);
         for district in 1..=DISTRICTS {
@@ -205,7 +218,7 @@ impl SqlStore {
             let (district, order) = orders[nth.min(count - 1)];
             place.copy_from_slice(&[warehouse, int(district), Param::Int(order)]);
         }
-        let deleted = self.changed(batched.delete, &values[1..]).await?;
+        let deleted = self.run(Several::Delete, &values[1..], &mut |_| {}).await?.affected;
         if deleted != count as u64 {
             return Err(EngineError::conflict("another delivery took an order"));
         }
@@ -215,18 +228,18 @@ impl SqlStore {
                 place.0 = row.int(1);
             }
         };
-        self.run(batched.customers, &values[1..], read).await?;
+        self.run(Several::Customers, &values[1..], read).await?;
         values[0] = int(delivery.carrier);
-        self.run(batched.deliver_orders, &values, &mut |_| {}).await?;
+        self.run(Several::DeliverOrders, &values, &mut |_| {}).await?;
         values[0] = Param::Timestamp(delivery.delivered);
-        self.run(batched.deliver_lines, &values, &mut |_| {}).await?;
+        self.run(Several::DeliverLines, &values, &mut |_| {}).await?;
         let dialect = self.dialect();
         let read: Visit<'_> = &mut |row: &dyn Row| {
             if let Some(place) = of_districts.get_mut(row.int(0) as usize) {
                 place.1 = units(dialect, row, 1, 2);
             }
         };
-        self.run(batched.amounts, &values[1..], read).await?;
+        self.run(Several::Amounts, &values[1..], read).await?;
         for &(district, _) in &orders[..count] {
             let (customer, amount) = of_districts[district as usize];
             if customer == 0 {

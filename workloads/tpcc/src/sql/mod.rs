@@ -1,8 +1,10 @@
-//! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once.
+//! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once,
+//! `prepared` a client's statements.
 
 mod batched;
 mod inspector;
 mod loader;
+mod prepared;
 mod store;
 mod text;
 mod verify;

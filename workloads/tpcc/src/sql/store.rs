@@ -1,12 +1,13 @@
 //! The transactions over SQL, one statement a row (*plain*).
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Visit};
 use rumba_core::worker::StatementCounts;
 use rumba_workload_kit::Transactions;
 
-use super::batched::Batched;
-use super::text::{Sql, stock_of};
+use super::batched::Several;
+use super::prepared::{Prepared, Wanted};
+use super::text::Sql;
 use super::units;
 use crate::data_set::DataSet;
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
@@ -22,12 +23,11 @@ use crate::store::{Delivered, Ordered, Paid, Status, Store};
 pub struct SqlStore {
     transactions: Transactions,
     dialect: Dialect,
-    prepared: [Statement; Sql::ALL.len()],
-    stock: [Statement; DISTRICTS as usize],
-    /// With lookups combined.
-    batched: Option<Batched>,
+    prepared: Prepared,
+    style: Style,
     /// Customers of a name, in the order of their first names.
     customers: Vec<i64>,
+    /// What a payment reads of a customer of bad credit.
     data: Vec<u8>,
     stops: Stops,
 }
@@ -42,23 +42,18 @@ impl SqlStore {
     /// # Errors
     /// A statement that the engine refuses.
     pub fn new(session: Box<dyn SqlSession>, set: DataSet, style: Style) -> Result<Self, EngineError> {
-        let mut transactions = Transactions::new(session)?;
-        let session = &mut transactions.session;
-        let dialect = session.dialect();
-        let mut prepared = [Statement(0); Sql::ALL.len()];
-        for (sql, prepared) in Sql::ALL.into_iter().zip(&mut prepared) {
-            *prepared = session.prepare(&sql.of(set, dialect))?;
-        }
-        let mut stock = [Statement(0); DISTRICTS as usize];
-        for (district, prepared) in (1..).zip(&mut stock) {
-            *prepared = session.prepare(&stock_of(district, set, dialect))?;
-        }
-        let batched = match style {
-            Style::Plain => None,
-            Style::Batched => Some(Batched::prepare(&mut **session, set)?),
-        };
-        let (customers, data) = (Vec::new(), Vec::with_capacity(2 * DATA));
-        Ok(Self { transactions, dialect, prepared, stock, batched, customers, data, stops: Stops::default() })
+        let transactions = Transactions::new(session)?;
+        let (dialect, prepared) = (transactions.session.dialect(), Prepared::new(set));
+        let (customers, data) = (Vec::new(), Vec::new());
+        Ok(Self { transactions, dialect, prepared, style, customers, data, stops: Stops::default() })
+    }
+
+    /// Prepares all that it may run, so that what the engine refuses is known before anything runs.
+    ///
+    /// # Errors
+    /// A statement that the engine refuses.
+    pub fn prepare_all(&mut self) -> Result<(), EngineError> {
+        self.prepared.all(&mut *self.transactions.session, self.style)
     }
 
     pub(super) fn stops(&mut self) -> &mut Stops {
@@ -74,23 +69,29 @@ impl SqlStore {
     }
 
     /// Runs a statement to its end.
-    async fn execute(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
-        self.transactions.session.execute(self.prepared[sql as usize], values, visit).await
-    }
-
-    /// Runs a statement that is none of the plain ones.
-    pub(super) async fn run(
+    async fn execute_wanted(
         &mut self,
-        statement: Statement,
+        wanted: Wanted,
         values: &[Param<'_>],
         visit: Visit<'_>,
-    ) -> Result<(), EngineError> {
-        self.transactions.session.execute(statement, values, visit).await.map(drop)
+    ) -> Result<Answer, EngineError> {
+        let session = &mut *self.transactions.session;
+        let statement = self.prepared.get(session, wanted)?;
+        session.execute(statement, values, visit).await
     }
 
-    /// How many rows such a statement changed.
-    pub(super) async fn changed(&mut self, statement: Statement, values: &[Param<'_>]) -> Result<u64, EngineError> {
-        Ok(self.transactions.session.execute(statement, values, &mut |_| {}).await?.affected)
+    async fn execute(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
+        self.execute_wanted(Wanted::Plain(sql), values, visit).await
+    }
+
+    /// Runs a statement over several rows.
+    pub(super) async fn run(
+        &mut self,
+        several: Several,
+        values: &[Param<'_>],
+        visit: Visit<'_>,
+    ) -> Result<Answer, EngineError> {
+        self.execute_wanted(Wanted::Several(several), values, visit).await
     }
 
     /// Runs a statement that answers no rows.
@@ -100,7 +101,7 @@ impl SqlStore {
 
     /// Begins a transaction with a statement.
     async fn begin(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
-        let statement = self.prepared[sql as usize];
+        let statement = self.prepared.get(&mut *self.transactions.session, Wanted::Plain(sql))?;
         self.transactions.begin_with(|session| session.submit(statement, values), visit).await
     }
 
@@ -157,13 +158,9 @@ impl SqlStore {
         let rest = [int(customer), Param::Timestamp(entered), int(count), int(u32::from(is_local))];
         self.change(Sql::InsertOrder, &[key[0], key[1], key[2], rest[0], rest[1], rest[2], rest[3]]).await?;
         self.change(Sql::InsertNewOrder, &key).await?;
-        let written = match self.batched.take() {
-            None => self.lines_one_by_one(order, key).await?,
-            Some(batched) => {
-                let written = self.lines_at_once(&batched, order, key).await;
-                self.batched = Some(batched);
-                written?
-            }
+        let written = match self.style {
+            Style::Plain => self.lines_one_by_one(order, key).await?,
+            Style::Batched => self.lines_at_once(order, key).await?,
         };
         Ok(written.map_or(Ordered::RolledBack, |(cents, original)| {
             let total = rates.total(cents);
@@ -211,8 +208,7 @@ impl SqlStore {
             length = of_district.len().min(DISTRICT_TEXT);
             text[..length].copy_from_slice(&of_district[..length]);
         };
-        let taken = self.stock[order.district as usize - 1];
-        self.transactions.session.execute(taken, &place, read).await?;
+        self.execute_wanted(Wanted::Stock(order.district), &place, read).await?;
         let (quantity, is_stock_original) = stock.ok_or_else(|| missing("stock"))?;
         let wanted = i64::from(line.quantity);
         self.take_stock(order, line, left(quantity, wanted)).await?;
@@ -312,10 +308,8 @@ impl SqlStore {
     }
 
     async fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
-        if let Some(batched) = self.batched.take() {
-            let delivered = self.deliver_at_once(&batched, delivery).await;
-            self.batched = Some(batched);
-            return delivered;
+        if self.style == Style::Batched {
+            return self.deliver_at_once(delivery).await;
         }
         let mut delivered = Delivered::default();
         for district in 1..=DISTRICTS {

@@ -1,0 +1,101 @@
+//! A client's statements, each prepared when it is first run.
+//!
+//! A terminal that thinks runs few of them in an hour, and of ten thousand terminals a server would keep half a million: it
+//! holds memory for each, parsed and per connection, and so does the client.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, SqlSession, Statement};
+
+use super::batched::Several;
+use super::text::{Sql, stock_of};
+use crate::data_set::DataSet;
+use crate::scale::DISTRICTS;
+use crate::settings::Style;
+
+const PLAIN: usize = Sql::ALL.len();
+const STOCK: usize = PLAIN + DISTRICTS as usize;
+const ALL: usize = STOCK + Several::ALL;
+
+/// A statement of the transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// One row at a time.
+    Plain(Sql),
+    /// The row of stock that an order in this district takes from.
+    Stock(u32),
+    /// Several rows at once.
+    Several(Several),
+}
+
+impl Wanted {
+    /// Its place among all.
+    fn number(self) -> usize {
+        match self {
+            Wanted::Plain(sql) => sql as usize,
+            Wanted::Stock(district) => PLAIN + district as usize - 1,
+            Wanted::Several(several) => STOCK + several.number(),
+        }
+    }
+
+    fn of(self, set: DataSet, dialect: Dialect) -> String {
+        match self {
+            Wanted::Plain(sql) => sql.of(set, dialect),
+            Wanted::Stock(district) => stock_of(district, set, dialect),
+            Wanted::Several(several) => several.of(set, dialect),
+        }
+    }
+
+    /// All that clients of a style may run.
+    fn all(style: Style) -> impl Iterator<Item = Wanted> {
+        let stock = (1..=DISTRICTS).map(Wanted::Stock);
+        let several = Several::all().map(Wanted::Several).filter(move |_| style == Style::Batched);
+        Sql::ALL.into_iter().map(Wanted::Plain).chain(stock).chain(several)
+    }
+}
+
+/// The statements of one session.
+pub(super) struct Prepared {
+    set: DataSet,
+    statements: [Option<Statement>; ALL],
+}
+
+impl Prepared {
+    /// None yet, over a data set.
+    pub fn new(set: DataSet) -> Self {
+        Self { set, statements: [None; ALL] }
+    }
+
+    /// A statement, prepared here and now if it never was. Nothing is under way on the session.
+    pub fn get(&mut self, session: &mut dyn SqlSession, wanted: Wanted) -> Result<Statement, EngineError> {
+        let place = &mut self.statements[wanted.number()];
+        if let Some(statement) = *place {
+            return Ok(statement);
+        }
+        let statement = session.prepare(&wanted.of(self.set, session.dialect()))?;
+        *place = Some(statement);
+        Ok(statement)
+    }
+
+    /// Prepares all that clients of a style may run.
+    pub fn all(&mut self, session: &mut dyn SqlSession, style: Style) -> Result<(), EngineError> {
+        Wanted::all(style).try_for_each(|wanted| self.get(session, wanted).map(drop))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_statement_has_a_place_and_a_text_of_its_own() {
+        let set = DataSet { number: 0, of: 1 };
+        let all: Vec<Wanted> = Wanted::all(Style::Batched).collect();
+        let numbers: Vec<usize> = all.iter().map(|wanted| wanted.number()).collect();
+        assert_eq!(numbers, (0..ALL).collect::<Vec<_>>());
+        let mut texts: Vec<String> = all.iter().map(|wanted| wanted.of(set, Dialect::PostgreSql)).collect();
+        texts.sort();
+        texts.dedup();
+        assert_eq!(texts.len(), ALL);
+        assert_eq!(Wanted::all(Style::Plain).count(), STOCK);
+    }
+}
