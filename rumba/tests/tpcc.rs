@@ -10,6 +10,8 @@ mod bad_luck;
 mod common;
 #[path = "tpcc/planted.rs"]
 mod planted;
+#[path = "tpcc/planted_on_servers.rs"]
+mod planted_on_servers;
 #[allow(dead_code)] // Of it, the engines alone are wanted here.
 #[path = "../src/registry.rs"]
 mod registry;
@@ -304,6 +306,10 @@ fn config(engine: &str) -> EngineConfig {
     }
 }
 
+fn run(mut client: Box<dyn Client>, turns: usize) {
+    block_on(client.run(&mut Turns(turns))).unwrap();
+}
+
 /// A small database on which a client has worked.
 struct Worked {
     bound: Box<dyn Bound>,
@@ -318,10 +324,28 @@ impl Worked {
 
     /// With so many data sets, and a client on each.
     fn in_sets(engine: &dyn Engine, statements: &str, sets: u32) -> Self {
-        Self::with(engine, &config(engine.info().name), statements, sets)
+        Self::loaded(engine, statements, sets).worked_on(sets)
     }
 
-    fn with(engine: &dyn Engine, config: &EngineConfig, statements: &str, sets: u32) -> Self {
+    /// As this configuration has it, and worked on by one client.
+    fn with(engine: &dyn Engine, config: &EngineConfig, statements: &str) -> Self {
+        Self::loaded_as(engine, config, statements, 1).worked_on(1)
+    }
+
+    fn worked_on(self, sets: u32) -> Self {
+        for client in 0..sets {
+            let at = ClientAddress { client, clients: sets, ..ALONE };
+            run(self.bound.client(self.instance.session().unwrap(), at, 1).unwrap(), 400);
+        }
+        self
+    }
+
+    /// The same before anybody has worked on it.
+    fn loaded(engine: &dyn Engine, statements: &str, sets: u32) -> Self {
+        Self::loaded_as(engine, &config(engine.info().name), statements, sets)
+    }
+
+    fn loaded_as(engine: &dyn Engine, config: &EngineConfig, statements: &str, sets: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let small = [("warehouses", 1), ("customers", 20), ("items", 200), ("data_sets", i64::from(sets))];
         let mut settings = Settings(small.map(|(name, number)| (name.to_owned(), Value::Int(number))).into());
@@ -329,13 +353,8 @@ impl Worked {
         let bound = TpcC.bind(&settings).unwrap();
         let instance = engine.open(dir.path(), config, bound.schema(engine.info().family)).unwrap();
         bound.create_schema(&mut instance.session().unwrap()).unwrap();
-        let run = |mut client: Box<dyn Client>, turns| block_on(client.run(&mut Turns(turns))).unwrap();
         for stage in 0..bound.load_stages().len() {
             run(bound.loader(stage, instance.session().unwrap(), ALONE, 1).unwrap(), usize::MAX);
-        }
-        for client in 0..sets {
-            let at = ClientAddress { client, clients: sets, ..ALONE };
-            run(bound.client(instance.session().unwrap(), at, 1).unwrap(), 400);
         }
         Self { bound, instance, _dir: dir }
     }
@@ -356,7 +375,7 @@ impl Worked {
     }
 
     fn run(&self, sql: &str) {
-        let Session::Sql(mut session) = self.instance.session().unwrap() else { panic!("SQLite speaks SQL") };
+        let Session::Sql(mut session) = self.instance.session().unwrap() else { panic!("it speaks SQL") };
         session.run(sql).unwrap();
     }
 }
@@ -417,13 +436,19 @@ fn looked_at(checks: &[Check]) {
     assert_eq!(clauses, expected);
 }
 
+fn on_server(engine: &str, server: &str) -> EngineConfig {
+    EngineConfig { server: Some(server.to_owned()), cache: 64 << 20, ..config(engine) }
+}
+
+fn registered(engine: &str) -> Box<dyn Engine> {
+    registry::engines().into_iter().find(|known| known.info().name == engine).unwrap()
+}
+
 /// A server's adapters answer as the oracle does.
 fn conforms(engine: &str, server: &str) {
-    let engines = registry::engines();
-    let engine = engines.iter().find(|known| known.info().name == engine).unwrap();
+    let (config, engine) = (on_server(engine, server), registered(engine));
     for seed in [1, 2] {
         let dir = tempfile::tempdir().unwrap();
-        let config = EngineConfig { server: Some(server.to_owned()), cache: 64 << 20, ..config(engine.info().name) };
         let instance = engine.open(dir.path(), &config, rumba_workload_tpcc::schema(engine.info().family)).unwrap();
         let mut open = || instance.session().unwrap();
         rumba_workload_tpcc::conformance(&mut open, seed, 400).unwrap_or_else(|why| panic!("{server}: {why}"));
@@ -452,7 +477,7 @@ fn a_server_keeps_no_statement_that_a_client_has_not_run_yet() {
     let engine = engines.iter().find(|known| known.info().name == "innodb").unwrap();
     let config =
         EngineConfig { server: Some("mariadb@10.11".to_owned()), cache: 64 << 20, ..config(engine.info().name) };
-    let worked = Worked::with(&**engine, &config, "batched", 1);
+    let worked = Worked::with(&**engine, &config, "batched");
     let prepared = || {
         let gauges = worked.instance.counters();
         gauges.iter().find(|gauge| gauge.name == "Com_stmt_prepare").unwrap().value

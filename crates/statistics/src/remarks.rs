@@ -177,6 +177,8 @@ mod tests {
     use rumba_core::check::Check;
     use rumba_core::limits::StorageLimit;
     use rumba_core::metric::Metric;
+    use rumba_core::record::Kept;
+    use rumba_core::workload::ResponseLimit;
 
     use super::*;
     use crate::testing::record;
@@ -247,6 +249,22 @@ mod tests {
         let check = Check { name: "counts match".to_owned(), examined: 9, wrong: 2, examples: vec!["id 7".to_owned()] };
         broken.phases.last_mut().unwrap().checks = vec![check];
         assert_eq!(codes(&broken), ["verification-failed"]);
+    }
+
+    #[test]
+    fn what_is_slower_than_its_specification_allows_is_said_with_how_much_of_it() {
+        let kept = |within_percent: Metric| {
+            changed(|phase| {
+                let limit = ResponseLimit { percent: 90.0, seconds: 5.0 };
+                let kept = Kept { limit, within_percent: within_percent.clone() };
+                phase.op_types.get_mut("get_node").unwrap().limit = Some(kept);
+            })
+        };
+        let slow = remarks(&kept(Metric::Value(89.9))).remove(0).warning;
+        assert_eq!(slow.code, "response-limit");
+        assert!(slow.message.ends_with("get_node: 89.9% within 5 s instead of 90%"), "{}", slow.message);
+        assert_eq!(codes(&kept(Metric::Value(90.0))), [""; 0], "nine in ten are enough");
+        assert_eq!(codes(&kept(Metric::absent("nothing was done"))), [""; 0], "what is not known is not said");
     }
 
     #[test]

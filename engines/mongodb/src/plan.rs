@@ -10,6 +10,8 @@ use crate::software::Software;
 
 /// The smallest cache that WiredTiger takes from MongoDB.
 const LEAST_CACHE: u64 = 256 << 20;
+/// What the cache of MongoRocks is given in.
+const GIB: u64 = 1 << 30;
 
 /// What a server is told.
 #[derive(Clone, Debug)]
@@ -97,9 +99,15 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options) -> Result<
                 plan.tell("wiredTigerCollectionBlockCompressor", name);
             }
         }
+        "rocksdb" if config.cache == 0 || !config.cache.is_multiple_of(GIB) => {
+            return Err(SettingError::new(
+                "cache",
+                "MongoRocks takes whole GiB of cache alone",
+                "write cache = \"1GiB\"",
+            ));
+        }
         "rocksdb" => {
-            // Whole ones alone.
-            plan.tell("rocksdbCacheSizeGB", (config.cache >> 30).max(1).to_string());
+            plan.tell("rocksdbCacheSizeGB", (config.cache / GIB).to_string());
             if let Some(name) = compression {
                 plan.tell("rocksdbCompression", name);
             }
@@ -184,10 +192,10 @@ mod tests {
         let plan = planned(Brand::MongoDb, |config| {
             config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
             config.settings.0.insert("transactions".into(), Value::Bool(false));
-            config.durability = Durability::None;
+            (config.cache, config.durability) = (2 << 30, Durability::None);
         });
         let plan = plan.unwrap();
-        assert_eq!((plan.value("rocksdbCacheSizeGB"), plan.value("nojournal")), (Some("1"), Some("")));
+        assert_eq!((plan.value("rocksdbCacheSizeGB"), plan.value("nojournal")), (Some("2"), Some("")));
         assert!(!plan.replicated && plan.value("wiredTigerCacheSizeGB").is_none());
     }
 
@@ -195,6 +203,11 @@ mod tests {
     fn what_a_server_cannot_do_is_refused_before_it_starts() {
         let refused = |brand, change: fn(&mut EngineConfig)| planned(brand, change).unwrap_err().to_string();
         assert!(refused(Brand::MongoDb, |_| {}).contains("256 MiB"), "64 MiB of cache");
+        let rocks = refused(Brand::MongoDb, |config| {
+            config.settings.0.insert("storageEngine".into(), Value::Text("rocksdb".into()));
+            config.cache = 1536 << 20;
+        });
+        assert!(rocks.contains("whole GiB"), "what it would be given instead is another cache: {rocks}");
         let none = refused(Brand::MongoDb, |config| (config.cache, config.durability) = (1 << 30, Durability::None));
         assert!(none.contains("needs its log"), "{none}");
         let none = refused(Brand::SecantusDb, |config| config.durability = Durability::None);

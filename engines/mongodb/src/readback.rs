@@ -16,7 +16,7 @@ struct Told {
     at: &'static [&'static str],
 }
 
-const TOLD: [Told; 7] = [
+const TOLD: [Told; 8] = [
     Told { option: "storageEngine", at: &["storage", "engine"] },
     Told { option: "wiredTigerCacheSizeGB", at: &["storage", "wiredTiger", "engineConfig", "cacheSizeGB"] },
     Told {
@@ -27,6 +27,7 @@ const TOLD: [Told; 7] = [
     Told { option: "syncdelay", at: &["storage", "syncPeriodSecs"] },
     Told { option: "oplogSize", at: &["replication", "oplogSizeMB"] },
     Told { option: "rocksdbCacheSizeGB", at: &["storage", "rocksdb", "cacheSizeGB"] },
+    Told { option: "rocksdbCompression", at: &["storage", "rocksdb", "compression"] },
 ];
 
 /// Reads back what the server was told, where it says so; gives the settings in force.
@@ -97,8 +98,13 @@ fn in_status(status: Document<'_>, plan: &Plan, config: &EngineConfig) -> Result
 mod tests {
     use rumba_core::bson::DocumentBuf;
 
+    use rumba_core::setting::Value;
+
     use super::*;
     use crate::brand::Brand;
+    use crate::options::Options;
+    use crate::plan::for_own;
+    use crate::software::Software;
     use crate::tests::config;
 
     fn status(engine: &'static str, cache: i64) -> DocumentBuf {
@@ -125,5 +131,21 @@ mod tests {
             of.document("parsed", |of| of.document("storage", |of| of.double("syncPeriodSecs", 10.0)));
         });
         assert_eq!(parsed(options.get(), &["storage", "syncPeriodSecs"]).as_deref(), Some("10"));
+    }
+
+    #[test]
+    fn every_option_that_a_common_setting_becomes_is_looked_for() {
+        for engine in ["wiredTiger", "rocksdb"] {
+            let mut asked = config(Brand::MongoDb);
+            (asked.cache, asked.compression) = (1 << 30, Some("snappy".to_owned()));
+            asked.settings.0.insert("storageEngine".to_owned(), Value::Text(engine.to_owned()));
+            let software = Software { brand: Brand::MongoDb, program: "/x/bin/mongod".into(), version: None };
+            let options = Options::read(Brand::MongoDb, &asked).unwrap();
+            let plan = for_own(&asked, &options, &software).unwrap();
+            assert_eq!(plan.arguments.len(), 3, "{plan:?}");
+            for (name, _) in &plan.arguments {
+                assert!(TOLD.iter().any(|told| told.option == name), "{name}");
+            }
+        }
     }
 }

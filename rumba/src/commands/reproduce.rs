@@ -37,6 +37,7 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "tpcc-scale",
     "tpcc-settings",
     "tpcc-trees",
+    "tpcc-ladder",
     "tpcc-proof",
     "tpcc-proof-embedded",
     "tpcc-lost",

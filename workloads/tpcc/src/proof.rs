@@ -25,7 +25,7 @@ const CLAUSES: [&str; 12] = [
     "a warehouse has taken what its history tells",
     "a district has taken what its history tells",
     "a customer owes what was delivered, less what was paid",
-    "as many orders do not wait as were loaded so, and delivered since",
+    "of each district as many orders do not wait as were loaded so, and in all those that were delivered since",
     "a customer's balance and payments are what was delivered",
 ];
 
@@ -40,6 +40,8 @@ pub struct Found {
     pub rows: [i64; Table::ALL.len()],
     /// What all warehouses have taken, in cents.
     pub warehouse_cents: i64,
+    /// Of each district, by its warehouse and number, the orders that do not wait: its orders less its new orders.
+    pub done: Vec<([u32; 2], i64)>,
 }
 
 impl Found {
@@ -106,12 +108,21 @@ pub fn together(
     Ok(all)
 }
 
-/// Orders less new orders are 2,100 of each district at the start; after a run as many more as were delivered.
+/// Orders less new orders are 2,100 of each district at the start; after a run as many more as were delivered. Of which
+/// district those were is not tallied: there each has as many as at the start at least, and no more than if all were its.
 fn delivered(scale: &Scale, sums: &Sums, found: &Found) -> Check {
-    let from = scale.districts() as i64 * i64::from(scale.delivered()) + sums.deliveries;
-    let to = from + sums.deliveries_in_doubt * i64::from(DISTRICTS);
+    let (start, in_doubt) = (i64::from(scale.delivered()), sums.deliveries_in_doubt);
+    let from = scale.districts() as i64 * start + sums.deliveries;
+    let to = from + in_doubt * i64::from(DISTRICTS);
     let what = "orders that do not wait".to_owned();
-    check(name(11), vec![Bounds { what, found: found.of(Table::Orders) - found.of(Table::NewOrder), from, to }])
+    let all = Bounds { what, found: found.of(Table::Orders) - found.of(Table::NewOrder), from, to };
+    // A delivery takes one order of a district.
+    let most = start + sums.deliveries + in_doubt;
+    let of_district = |&([warehouse, district], done): &([u32; 2], i64)| {
+        let what = format!("orders of warehouse {warehouse}, district {district} that do not wait");
+        Bounds { what, found: done, from: start, to: most }
+    };
+    check(name(11), std::iter::once(all).chain(found.done.iter().map(of_district)).collect())
 }
 
 /// Rows whose number no transaction changes.

@@ -41,7 +41,14 @@ pub fn session(bench: &Bench) -> Result<Vec<Line>, Failure> {
 
 /// The loop, built with the header and the library of the directory that PerconaFT was built in.
 fn compiled(bench: &Bench, library: &Path) -> Result<PathBuf, Failure> {
-    let built = library.parent().and_then(Path::parent).ok_or("the library is in no build of PerconaFT")?;
+    let header = |built: &&Path| built.join("buildheader/db.h").is_file();
+    let Some(built) = library.parent().and_then(Path::parent).filter(header) else {
+        let library = library.display();
+        return Err(format!(
+            "{library} is in no build of PerconaFT: name build/src/libtokufractaltree.so, beside its header"
+        )
+        .into());
+    };
     let program = bench.path("plain");
     let mut command = Command::new("cc");
     command.arg("-O2").arg("-I").arg(built.join("buildheader")).arg(bench.source(PLAIN)).arg("-o").arg(&program);

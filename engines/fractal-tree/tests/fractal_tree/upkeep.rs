@@ -32,6 +32,8 @@ fn a_drain_writes_a_checkpoint_and_leaves_messages_where_they_wait() {
     database.instance.drain().unwrap();
     assert!(database.counter("written_checkpoint_bytes") > before);
     assert!(debt(&database) > 0.0 && waiting > 0.0, "{waiting} bytes of messages waited");
+    let told: Vec<String> = database.instance.debt().into_iter().map(|gauge| gauge.name).collect();
+    assert_eq!(told, ["messages_in_trees_bytes", "writing_bytes", "checkpoint_age_changes"]);
 }
 
 #[test]

@@ -153,12 +153,12 @@ impl MongoSession {
         Taken::Complete
     }
 
-    /// The server has refused with this. A commit of which nobody knows what became is asked for once more, which does no
-    /// harm: the server knows the transaction by its number.
+    /// The server has refused with this. A commit of which nobody knows what became, or which a server says may do better
+    /// when it is asked again, is asked for once more, which does no harm: the server knows the transaction by its number.
     #[cold]
     fn refused(&mut self, pending: Pending, labels: Labels, told: EngineError) -> Taken {
         match pending {
-            Pending::Commit { again: false } if labels.unknown_commit => {
+            Pending::Commit { again: false } if labels.unknown_commit || labels.retryable => {
                 self.options.counts.commits_repeated.fetch_add(1, Relaxed);
                 self.pending = Some(self.write_commit(true));
                 return Taken::Part;

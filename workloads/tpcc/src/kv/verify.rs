@@ -34,7 +34,11 @@ fn verify_set(
 ) -> Result<Vec<Check>, EngineError> {
     let mut reader = Reader { session, set, rows: [0; Table::ALL.len()] };
     let book = Book::read(&mut reader, scale)?;
-    let found = Found { rows: reader.rows, warehouse_cents: book.warehouses.values().map(|of| of.taken).sum() };
+    let found = Found {
+        rows: reader.rows,
+        warehouse_cents: book.warehouses.values().map(|of| of.taken).sum(),
+        done: book.districts.iter().map(|((warehouse, district), of)| ([*warehouse, *district], of.done())).collect(),
+    };
     let mut broken = Broken::default();
     book.of_money(&mut broken);
     book.of_districts(&mut broken);
@@ -111,10 +115,18 @@ struct District {
     next: i64,
     of_history: i64,
     last_order: Option<u32>,
+    orders: i64,
     waiting: Option<(u32, u32)>,
     waits: i64,
     lines_said: i64,
     lines: i64,
+}
+
+impl District {
+    /// Orders that do not wait.
+    fn done(&self) -> i64 {
+        self.orders - self.waits
+    }
 }
 
 /// What an order's rows say.
@@ -229,6 +241,7 @@ impl Book {
             let lines_said = orders.number(value, column::O_OL_CNT);
             let district = self.district(key);
             district.last_order = district.last_order.max(Some(place.2));
+            district.orders += 1;
             district.lines_said += lines_said;
             self.orders.push(Order {
                 place,

@@ -136,6 +136,13 @@ const CONDITIONS: &[Condition] = &[
     },
 ];
 
+/// Of each district its orders less its new orders.
+const DONE: &str = "SELECT d_w_id, d_id, COALESCE(placed, 0) - COALESCE(waits, 0) FROM district \
+    LEFT JOIN (SELECT o_w_id, o_d_id, COUNT(*) AS placed FROM orders GROUP BY o_w_id, o_d_id) o \
+    ON o_w_id = d_w_id AND o_d_id = d_id \
+    LEFT JOIN (SELECT no_w_id, no_d_id, COUNT(*) AS waits FROM new_order GROUP BY no_w_id, no_d_id) n \
+    ON no_w_id = d_w_id AND no_d_id = d_id";
+
 /// Holds the tables against each other, against the scale and against what clients were told.
 ///
 /// # Errors
@@ -161,7 +168,10 @@ impl Looks {
         for (table, count) in Table::ALL.into_iter().zip(&mut rows) {
             *count = self.number(&format!("SELECT COUNT(*) FROM {}", set.name(table.name())))?;
         }
-        let found = Found { rows, warehouse_cents: self.cents(&set.sql("SELECT SUM(w_ytd) FROM warehouse"))? };
+        let mut done = Vec::new();
+        self.rows(&set.sql(DONE), &mut |row| done.push(([row.int(0) as u32, row.int(1) as u32], row.int(2))))?;
+        let warehouse_cents = self.cents(&set.sql("SELECT SUM(w_ytd) FROM warehouse"))?;
+        let found = Found { rows, warehouse_cents, done };
         let mut checks = Vec::new();
         for condition in CONDITIONS {
             checks.push(self.condition(condition, set, &found)?);

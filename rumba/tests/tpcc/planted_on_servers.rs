@@ -1,0 +1,104 @@
+//! A fault of each kind is found over servers too: the conditions are the same texts there, and decimals, joins and what
+//! is none are each server's own.
+
+use super::{Worked, on_server, registered};
+
+/// A fault in what was loaded (orders 1 to 20 of a district, of which 15 to 20 wait), what takes it back, and the
+/// conditions that it breaks.
+struct Fault {
+    plant: &'static str,
+    undo: &'static str,
+    broken: &'static [&'static str],
+}
+
+const FAULTS: [Fault; 11] = [
+    Fault {
+        plant: "UPDATE warehouse SET w_ytd = w_ytd + 1",
+        undo: "UPDATE warehouse SET w_ytd = w_ytd - 1",
+        broken: &["3.3.2.1", "3.3.2.8", "every payment that was acknowledged is there"],
+    },
+    Fault {
+        plant: "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 4",
+        undo: "UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_id = 4",
+        broken: &["3.3.2.2"],
+    },
+    Fault {
+        plant: "DELETE FROM new_order WHERE no_d_id = 1 AND no_o_id = 16",
+        undo: "INSERT INTO new_order VALUES (1, 1, 16)",
+        broken: &["3.3.2.3", "3.3.2.5", "3.3.2.11"],
+    },
+    Fault {
+        plant: "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 2 AND o_id = 3",
+        undo: "UPDATE orders SET o_ol_cnt = o_ol_cnt - 1 WHERE o_d_id = 2 AND o_id = 3",
+        broken: &["3.3.2.4", "3.3.2.6"],
+    },
+    Fault {
+        plant: "UPDATE orders SET o_carrier_id = 1 WHERE o_d_id = 3 AND o_id = 20",
+        undo: "UPDATE orders SET o_carrier_id = NULL WHERE o_d_id = 3 AND o_id = 20",
+        broken: &["3.3.2.5", "3.3.2.7"],
+    },
+    // Their sum is as it was.
+    Fault {
+        plant: "UPDATE orders SET o_ol_cnt = o_ol_cnt + CASE o_id WHEN 3 THEN 1 ELSE -1 END WHERE o_d_id = 2 AND o_id IN (3, 4)",
+        undo: "UPDATE orders SET o_ol_cnt = o_ol_cnt - CASE o_id WHEN 3 THEN 1 ELSE -1 END WHERE o_d_id = 2 AND o_id IN (3, 4)",
+        broken: &["3.3.2.6"],
+    },
+    // What waits costs something, and is not paid for before it is delivered.
+    Fault {
+        plant: "UPDATE order_line SET ol_delivery_d = '2030-01-01' WHERE ol_d_id = 1 AND ol_o_id = 20 AND ol_number = 1",
+        undo: "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 20 AND ol_number = 1",
+        broken: &["3.3.2.7", "3.3.2.10", "3.3.2.12"],
+    },
+    Fault {
+        plant: "UPDATE history SET h_amount = h_amount + 1 WHERE h_c_d_id = 1 AND h_c_id = 1",
+        undo: "UPDATE history SET h_amount = h_amount - 1 WHERE h_c_d_id = 1 AND h_c_id = 1",
+        broken: &["3.3.2.8", "3.3.2.9", "3.3.2.10"],
+    },
+    Fault {
+        plant: "UPDATE history SET h_d_id = 2 WHERE h_c_d_id = 1 AND h_c_id = 1",
+        undo: "UPDATE history SET h_d_id = 1 WHERE h_c_d_id = 1 AND h_c_id = 1",
+        broken: &["3.3.2.9"],
+    },
+    Fault {
+        plant: "UPDATE customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 WHERE c_d_id = 1 AND c_id = 1",
+        undo: "UPDATE customer SET c_balance = c_balance - 1, c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 1 AND c_id = 1",
+        broken: &["3.3.2.10"],
+    },
+    Fault {
+        plant: "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 1 AND c_id = 1",
+        undo: "UPDATE customer SET c_ytd_payment = c_ytd_payment - 1 WHERE c_d_id = 1 AND c_id = 1",
+        broken: &["3.3.2.12"],
+    },
+];
+
+fn found_over(engine: &str, server: &str) {
+    for clause in (1..=12).map(|number| format!("3.3.2.{number}")) {
+        assert!(FAULTS.iter().any(|fault| fault.broken.contains(&clause.as_str())), "{clause}");
+    }
+    let worked = Worked::loaded_as(&*registered(engine), &on_server(engine, server), "plain", 1);
+    assert_eq!(worked.broken(), [""; 0], "as it was loaded");
+    for Fault { plant, undo, broken } in &FAULTS {
+        worked.run(plant);
+        assert_eq!(worked.broken(), *broken, "{server}: {plant}");
+        worked.run(undo);
+        assert_eq!(worked.broken(), [""; 0], "{server}: {undo}");
+    }
+}
+
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn a_fault_of_each_kind_is_found_over_innodb() {
+    found_over("innodb", "mariadb@10.11");
+}
+
+#[test]
+#[needs(Server("mariadb@11.8"))]
+fn a_fault_of_each_kind_is_found_over_myrocks() {
+    found_over("myrocks", "mariadb@11.8");
+}
+
+#[test]
+#[needs(Server("postgresql@15"))]
+fn a_fault_of_each_kind_is_found_over_postgresql() {
+    found_over("postgresql", "postgresql@15");
+}
