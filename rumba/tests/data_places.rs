@@ -41,7 +41,9 @@ impl Over {
 
     fn run(&self, place: &Place, data: &str) -> Command {
         let mut command = place.short_run(self.engine, &["--quiet", "--set", &format!("data_dir={data}")]);
-        self.server.iter().for_each(|server| drop(command.args(["--set", server])));
+        if let Some(server) = &self.server {
+            command.args(["--set", server]);
+        }
         command
     }
 
