@@ -173,7 +173,7 @@ unsafe fn free(piece: Piece, bytes: usize) {
     match bytes {
         // LuaJIT never had anything of no length.
         0 => {}
-        ..=LONGEST => with(|pool| pool.give(piece, bytes)),
+        1..=LONGEST => with(|pool| pool.give(piece, bytes)),
         // SAFETY: it came from there with this length.
         _ => unsafe { dealloc(piece, layout(bytes)) },
     }

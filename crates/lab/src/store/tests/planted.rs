@@ -50,7 +50,8 @@ fn whatever_is_in_the_place_of_a_file_is_told_and_neither_followed_nor_waited_fo
     let huge = |_: &Path, path: &Path| fs::File::create(path).unwrap().set_len(100 << 30).unwrap();
     let endless = |_: &Path, path: &Path| symlink("/dev/zero", path).unwrap();
     let link = |elsewhere: &Path, path: &Path| symlink(elsewhere, path).unwrap();
-    let plants: [(&str, &dyn Fn(&Path, &Path), &str); 4] = [
+    type Plant<'a> = &'a dyn Fn(&Path, &Path);
+    let plants: [(&str, Plant<'_>, &str); 4] = [
         ("a pipe", &pipe, "it is a pipe"),
         ("a huge file", &huge, "107374182400 bytes, and no more than 256 MiB are read"),
         ("a link to a device", &endless, "it is a link, and is not followed"),
