@@ -99,8 +99,9 @@ fn written_in_window(intervals: &[Interval], is_part: impl Fn(&Interval) -> bool
         |interval: &&Interval| interval.suspended_s == 0.0 || interval.spent.device_write_bytes.value().is_some();
     let window: Vec<&Interval> = intervals.iter().rev().take_while(within).filter(is_known).collect();
     let bytes = window.iter().fold(Metric::Value(0.0), |sum, interval| sum.plus(&interval.spent.device_write_bytes));
-    let ops: u64 = window.iter().map(|interval| interval.ops).sum();
-    bytes.map(|bytes| bytes / 1024.0).per(ops as f64, "operations")
+    // What was planted in a file may be more than whole numbers add up to.
+    let ops: f64 = window.iter().map(|interval| interval.ops as f64).sum();
+    bytes.map(|bytes| bytes / 1024.0).per(ops, "operations")
 }
 
 /// A trial's timeline. Above [`POINTS`] intervals, buckets of neighbours within

@@ -66,9 +66,9 @@ fn broken_data(record: &Record) -> impl Iterator<Item = Warning> + '_ {
 }
 
 fn client_errors(run: &PhaseRecord) -> Option<Warning> {
-    let errors: u64 = run.op_types.values().map(|op| op.errors).sum();
+    let errors = run.op_types.values().fold(0_u64, |sum, op| sum.saturating_add(op.errors));
     let worst = run.op_types.iter().max_by_key(|(_, op)| op.errors).map(|(name, _)| name.as_str()).unwrap_or_default();
-    let tried = run.ops + errors;
+    let tried = run.ops.saturating_add(errors);
     (errors > 0).then(|| {
         Warning::new(
             "client-errors",
@@ -129,8 +129,8 @@ fn shared_device(record: &Record) -> Option<Warning> {
 /// Of types that tables and verdicts show: nobody waits for the percentiles of one operation in a hundred, and where
 /// they are asked for, they are absent with the reason.
 fn few_samples(run: &PhaseRecord) -> Option<Warning> {
-    let all: u64 = run.op_types.values().map(|op| op.count).sum();
-    let is_shown = |op: &OpStats| op.short.is_some() || op.count as f64 >= MAIN_SHARE * all as f64;
+    let all: f64 = run.op_types.values().map(|op| op.count as f64).sum();
+    let is_shown = |op: &OpStats| op.short.is_some() || op.count as f64 >= MAIN_SHARE * all;
     let few = run.op_types.iter().filter(|(_, op)| op.count > 0 && op.count < SAMPLES_FOR_P99 && is_shown(op));
     let named: Vec<String> = few.map(|(name, op)| format!("{name} ({})", op.count)).collect();
     (!named.is_empty()).then(|| {

@@ -236,8 +236,8 @@ fn weigh(
 
 /// The largest of the percentiles of all types of operations that are a share worth a verdict.
 fn worst(loops: &PhaseRecord, percentile: Percentile) -> Metric {
-    let all: u64 = loops.op_types.values().map(|op| op.count).sum();
-    let main = loops.op_types.values().filter(|op| op.count > 0 && op.count as f64 >= MAIN_SHARE * all as f64);
+    let all: f64 = loops.op_types.values().map(|op| op.count as f64).sum();
+    let main = loops.op_types.values().filter(|op| op.count > 0 && op.count as f64 >= MAIN_SHARE * all);
     let mut worst = Metric::absent("no operation ended");
     for OpStats { response, .. } in main {
         match (of_percentiles(response, percentile), worst.value()) {

@@ -31,8 +31,9 @@ impl Place {
 
     /// A short LinkBench run into `out`, with more arguments.
     pub fn short_run(&self, engines: &str, more: &[&str]) -> Command {
-        let mut command = self.rumba(&["run", "linkbench", "--engine", engines, "--out", "out"]);
-        for set in ["maxid1=2000", "clients=2", "load_clients=2", "warmup=200ms", "loops=2", "loop=500ms"] {
+        let (workload, size) = small(engines);
+        let mut command = self.rumba(&["run", workload, "--engine", engines, "--out", "out"]);
+        for set in [size, "clients=2", "load_clients=2", "warmup=200ms", "loops=2", "loop=500ms"] {
             command.args(["--set", set]);
         }
         command.args(more);
@@ -53,6 +54,11 @@ impl Place {
     }
 }
 
+/// The workload of a short run and its size: LinkBench, or YCSB over what has no transactions of several keys.
+fn small(engines: &str) -> (&'static str, &'static str) {
+    if engines == "bf-tree" { ("ycsb", "recordcount=2000") } else { ("linkbench", "maxid1=2000") }
+}
+
 /// Starts a run of minutes with results in `out`, and waits until its first loop is under way.
 pub fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) -> Child {
     start_and_await(place, engine, out, more, "loop 1")
@@ -60,9 +66,10 @@ pub fn start_long_run(place: &Place, engine: &str, out: &Path, more: &[&str]) ->
 
 /// Starts a run of minutes with results in `out`, and waits until a second of this phase has been told.
 pub fn start_and_await(place: &Place, engine: &str, out: &Path, more: &[&str], phase: &str) -> Child {
-    let mut command = place.rumba(&["run", "linkbench", "--engine", engine, "--out"]);
+    let (workload, size) = small(engine);
+    let mut command = place.rumba(&["run", workload, "--engine", engine, "--out"]);
     command.arg(out);
-    for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
+    for set in [size, "clients=2", "warmup=0s", "loops=2", "loop=5m"].iter().chain(more) {
         command.args(["--set", set]);
     }
     let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
