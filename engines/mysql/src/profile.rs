@@ -85,4 +85,14 @@ mod tests {
         assert_eq!(value("innodb_log_file_size"), None, "it is of older servers");
         assert_eq!(value("query_cache_size"), None, "it is of older servers");
     }
+
+    /// Under a limit of four times its cache MyRocks was killed when the indexes of TPC-C were made after the load.
+    #[test]
+    fn what_myrocks_sorts_an_index_in_is_in_proportion_to_its_cache() {
+        let small = For { cache: 64 << 20, ..needs(&Kind::RocksDb, Brand::MariaDb, Version(10, 11, 14)) };
+        let filled = fill(&small).unwrap();
+        let value = |name: &str| filled.lines.iter().find(|line| line.name == name).map(|line| line.value.as_str());
+        assert_eq!(value("rocksdb_merge_buf_size"), Some("4194304"));
+        assert_eq!(value("rocksdb_merge_combine_read_size"), Some("8388608"));
+    }
 }
