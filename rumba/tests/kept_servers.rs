@@ -192,6 +192,19 @@ fn what_a_run_has_kept_is_served_from_a_copy_and_is_as_it_was() {
     servers.stop(&again);
 }
 
+/// Statistics drawn anew from each copy would be others in each repeat, and fill caches that are to be cold.
+#[test]
+#[needs(PostgreSql)]
+fn a_trial_from_a_copy_gathers_no_statistics_again() {
+    let servers = Servers::new();
+    let run = servers.0.short_run("postgresql", &["--set", "keep_data=true", "--set", "repeats=2"]).output().unwrap();
+    assert!(run.status.success(), "{}", text(&run));
+    let server = servers.start(&["out", "--trial", "003-postgresql-c2-r2"]);
+    let gathered = "SELECT 'gathered ' || min(analyze_count) || ' to ' || max(analyze_count) FROM pg_stat_user_tables;";
+    assert_answers(&server, gathered, "gathered 1 to 1");
+    servers.stop(&server);
+}
+
 /// A kept configuration named a file of first statements that was gone, so that no server started from it.
 #[test]
 #[needs(MariaDb, MariaDbClient)]

@@ -1,5 +1,5 @@
 //! A fault of each kind is planted in data that is consistent, and found by its condition: over SQL by statements, over
-//! keys and values, whose proof is another, by putting and deleting.
+//! keys and values, whose rows are read in another way, by putting and deleting.
 
 use std::sync::atomic::AtomicBool;
 

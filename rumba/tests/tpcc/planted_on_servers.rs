@@ -1,5 +1,4 @@
-//! A fault of each kind is found over servers too: the conditions are the same texts there, and decimals, joins and what
-//! is none are each server's own.
+//! A fault of each kind is found over servers too: decimals and what is none are each server's own.
 
 use super::{Worked, on_server, registered};
 

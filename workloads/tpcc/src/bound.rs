@@ -16,6 +16,7 @@ use crate::data_set::DataSet;
 use crate::draw::Constants;
 use crate::kv::{self, KvLoader, KvStore};
 use crate::load::{IndexLoader, Loader, Progress, RowLoader};
+use crate::proof;
 use crate::scale::DISTRICTS;
 use crate::settings::Config;
 use crate::sql::{self, SqlLoader, SqlStore, create_tables};
@@ -218,8 +219,8 @@ impl Bound for TpcCBound {
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
         let (scale, sums) = (&self.config.scale, self.tallies.sums());
         match session {
-            Session::Sql(session) => sql::verify(session, scale, sums),
-            Session::Kv(session) => kv::verify(session, scale, sums),
+            Session::Sql(session) => proof::verify(&mut sql::Looks::new(session), scale, sums),
+            Session::Kv(session) => proof::verify(&mut kv::KvRows(session), scale, sums),
             other => Err(other.unserved("tpcc")),
         }
     }

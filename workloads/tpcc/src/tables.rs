@@ -1,5 +1,8 @@
 //! The nine tables (clause 1.3), whatever keeps them.
 
+/// A number that is none: NULL, wherever rows are numbers.
+pub const NONE: i64 = i64::MIN;
+
 /// The tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {

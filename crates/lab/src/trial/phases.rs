@@ -45,8 +45,12 @@ impl Trial<'_> {
         if part != TrialPart::Run {
             self.load()?;
         }
-        // A copy was settled before it was made; what opening it again has put off is paid here.
-        self.settle()?;
+        match part {
+            // A copy was settled before it was made, and has its statistics: what opening it has put off is paid. To gather
+            // them again would draw others for each repeat, and read into the caches that are to be cold.
+            TrialPart::Run => self.work_and_sync(PhaseKind::Settle, |instance| instance.drain())?,
+            _ => self.settle()?,
+        }
         if part != TrialPart::Run && self.bound.verifies_load() && self.job.engine.info().keeps_data {
             self.verify(PhaseKind::VerifyLoad)?;
         }

@@ -4,14 +4,14 @@ use rumba_core::error::EngineError;
 use rumba_core::kv::{KvSession, Scan};
 use rumba_core::value::DateTime;
 
-use super::row::{NONE, layout, packed};
+use super::row::{layout, packed};
 use super::{NOTHING, key2, key3, key4, part};
 use crate::acid::{Inspect, Line, Order};
 use crate::content::{Row, Value};
 use crate::data_set::DataSet;
 use crate::entry::Payment;
 use crate::rules::missing;
-use crate::tables::{Table, Type, column};
+use crate::tables::{NONE, Table, Type, column};
 
 /// An inspector over a session.
 pub struct KvInspector {

@@ -7,13 +7,13 @@
 mod inspector;
 mod loader;
 mod row;
+mod rows;
 mod store;
-mod verify;
 
 pub use inspector::KvInspector;
 pub use loader::KvLoader;
+pub use rows::KvRows;
 pub use store::KvStore;
-pub use verify::verify;
 
 use std::borrow::Cow;
 

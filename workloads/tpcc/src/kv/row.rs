@@ -7,10 +7,7 @@ use rumba_core::sql::Param;
 use rumba_core::value::DateTime;
 
 use super::NOTHING;
-use crate::tables::{Table, Type};
-
-/// A number that is none.
-pub const NONE: i64 = i64::MIN;
+use crate::tables::{NONE, Table, Type};
 
 /// Where a column is.
 #[derive(Clone, Copy, Debug)]

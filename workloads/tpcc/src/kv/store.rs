@@ -6,7 +6,7 @@ use rumba_core::sql::Param;
 use rumba_core::worker::StatementCounts;
 use rumba_workload_kit::CountedKv;
 
-use super::row::{NONE, layout, packed};
+use super::row::{layout, packed};
 use super::{BY_CUSTOMER, BY_NAME, NOTHING, history_key, key2, key3, key4, name_prefix, part};
 use crate::data_set::DataSet;
 use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
@@ -15,7 +15,7 @@ use crate::rules::{DATA, Names, Rates, left, middle, missing, put_note};
 use crate::scale::DISTRICTS;
 use crate::stop::{Point, Stop, Stops};
 use crate::store::{Delivered, Ordered, Paid, Status, Store};
-use crate::tables::{Table, column};
+use crate::tables::{NONE, Table, column};
 
 /// The adapter of clients.
 pub struct KvStore {

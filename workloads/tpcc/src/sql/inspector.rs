@@ -4,9 +4,9 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, SqlSession};
 use rumba_core::value::{DateTime, SqlTime};
 
+use super::looks::Looks;
 use super::text::columns;
 use super::units;
-use super::verify::Looks;
 use crate::acid::{Inspect, Line, Order};
 use crate::content::{Row, Value};
 use crate::data_set::DataSet;
@@ -30,7 +30,7 @@ fn of_order(prefix: &str, [warehouse, district, order]: [u32; 3]) -> String {
 impl SqlInspector {
     /// Over a session, of a data set.
     pub fn new(session: Box<dyn SqlSession>, set: DataSet) -> Self {
-        Self { looks: Looks { dialect: session.dialect(), session }, set }
+        Self { looks: Looks::new(session), set }
     }
 
     fn number(&mut self, sql: &str) -> Result<i64, EngineError> {

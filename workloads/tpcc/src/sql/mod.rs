@@ -4,15 +4,15 @@
 mod batched;
 mod inspector;
 mod loader;
+mod looks;
 mod prepared;
 mod store;
 mod text;
-mod verify;
 
 pub use inspector::SqlInspector;
 pub use loader::{SqlLoader, create_tables};
+pub use looks::Looks;
 pub use store::SqlStore;
-pub use verify::verify;
 
 use rumba_core::sql::{Dialect, Row};
 

@@ -1,8 +1,13 @@
 //! What is proven of the data after every run: the twelve consistency conditions of clause 3.3.2, and the tables against
-//! the scale and against what clients were told is done. Each family of engines finds the facts in its way.
+//! the scale and against what clients were told is done. Each family of engines reads its rows in its way; what they are
+//! held against is one [`book`](Book) for all.
+
+mod book;
 
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
+
+use book::Book;
 
 use crate::data_set::DataSet;
 use crate::load::PAID;
@@ -30,23 +35,60 @@ const CLAUSES: [&str; 12] = [
 ];
 
 /// A condition by the number of its clause in 3.3.2.
-pub fn name(clause: usize) -> String {
+fn name(clause: usize) -> String {
     format!("3.3.2.{clause}: {}", CLAUSES[clause - 1])
 }
 
+/// Whoever reads the rows of an engine's tables.
+pub trait Rows {
+    /// Visits all rows of a table, in whatever order, each as its numbers in these columns: exact ones in their smallest
+    /// units, of a time whether it is there at all; [`NONE`](crate::tables::NONE) for NULL. Tells how many rows there were.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn visit(
+        &mut self,
+        set: DataSet,
+        table: Table,
+        columns: &[usize],
+        each: &mut dyn FnMut(&[i64]),
+    ) -> Result<i64, EngineError>;
+
+    /// How many rows a table has.
+    ///
+    /// # Errors
+    /// Whatever the engine said.
+    fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError>;
+}
+
+/// Holds the tables against each other, against the scale and against what clients were told.
+///
+/// # Errors
+/// Whatever the engine said.
+pub fn verify(
+    rows: &mut dyn Rows,
+    scale: &Scale,
+    sums: impl Iterator<Item = (DataSet, Sums)>,
+) -> Result<Vec<Check>, EngineError> {
+    together(sums.map(|(set, sums)| {
+        let (conditions, found) = Book::read(rows, set, scale)?.close();
+        Ok((set, proven(conditions, scale, &sums, &found)))
+    }))
+}
+
 /// The facts that conditions of numbers are about.
-pub struct Found {
+struct Found {
     /// Rows of each table.
-    pub rows: [i64; Table::ALL.len()],
+    rows: [i64; Table::ALL.len()],
     /// What all warehouses have taken, in cents.
-    pub warehouse_cents: i64,
+    warehouse_cents: i64,
     /// Of each district, by its warehouse and number, the orders that do not wait: its orders less its new orders.
-    pub done: Vec<([u32; 2], i64)>,
+    done: Vec<([u32; 2], i64)>,
 }
 
 impl Found {
     /// Rows of a table.
-    pub fn of(&self, table: Table) -> i64 {
+    fn of(&self, table: Table) -> i64 {
         self.rows[table as usize]
     }
 }
@@ -73,7 +115,7 @@ fn check(name: String, numbers: Vec<Bounds>) -> Check {
 }
 
 /// All that is proven: the conditions that were looked at (3.3.2.1 to 10, and 12), in their order, with those of numbers.
-pub fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found) -> Vec<Check> {
+fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Found) -> Vec<Check> {
     let last = conditions.len().saturating_sub(1);
     conditions.insert(last, delivered(scale, sums, found));
     conditions.extend([cardinalities(scale, found), orders(scale, sums, found), payments(scale, sums, found)]);
@@ -81,12 +123,7 @@ pub fn proven(mut conditions: Vec<Check>, scale: &Scale, sums: &Sums, found: &Fo
 }
 
 /// What is proven of each data set, as one: what breaks a property is named with its set.
-///
-/// # Errors
-/// The first that a set ended with.
-pub fn together(
-    sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError>>,
-) -> Result<Vec<Check>, EngineError> {
+fn together(sets: impl Iterator<Item = Result<(DataSet, Vec<Check>), EngineError>>) -> Result<Vec<Check>, EngineError> {
     let mut all: Vec<Check> = Vec::new();
     for proven in sets {
         let (set, mut checks) = proven?;

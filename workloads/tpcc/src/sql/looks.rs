@@ -1,0 +1,84 @@
+//! The rows of SQL's tables, for the proof.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, Row, SqlSession};
+use rumba_core::worker::block_on;
+
+use super::units;
+use crate::data_set::DataSet;
+use crate::proof::Rows;
+use crate::tables::{NONE, Table, Type};
+
+/// Asks for rows by text.
+pub struct Looks {
+    pub(super) session: Box<dyn SqlSession>,
+    pub(super) dialect: Dialect,
+}
+
+impl Looks {
+    /// Over a session.
+    pub fn new(session: Box<dyn SqlSession>) -> Self {
+        Self { dialect: session.dialect(), session }
+    }
+
+    /// Visits the rows of an answer.
+    pub(super) fn rows(&mut self, sql: &str, visit: &mut dyn FnMut(&dyn Row)) -> Result<(), EngineError> {
+        let statement = self.session.prepare(sql)?;
+        let answer = block_on(self.session.execute(statement, &[], visit));
+        let closed = self.session.close(statement);
+        answer.and(closed)
+    }
+
+    /// The only number of an answer.
+    pub(super) fn number(&mut self, sql: &str) -> Result<i64, EngineError> {
+        let mut number = 0;
+        self.rows(sql, &mut |row| number = row.int(0))?;
+        Ok(number)
+    }
+
+    /// The same in cents.
+    pub(super) fn cents(&mut self, sql: &str) -> Result<i64, EngineError> {
+        let (dialect, mut cents) = (self.dialect, 0);
+        self.rows(sql, &mut |row| cents = units(dialect, row, 0, 2))?;
+        Ok(cents)
+    }
+}
+
+impl Rows for Looks {
+    /// In the order in which the database has them: it sorts nothing and joins nothing.
+    fn visit(
+        &mut self,
+        set: DataSet,
+        table: Table,
+        columns: &[usize],
+        each: &mut dyn FnMut(&[i64]),
+    ) -> Result<i64, EngineError> {
+        let columns: Vec<(&str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();
+        let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let sql = format!("SELECT {} FROM {}", names.join(", "), set.name(table.name()));
+        let (dialect, mut numbers, mut rows) = (self.dialect, vec![0; columns.len()], 0);
+        self.rows(&sql, &mut |row| {
+            for (nth, (number, (_, kind))) in numbers.iter_mut().zip(&columns).enumerate() {
+                *number = number_of(dialect, row, nth, *kind);
+            }
+            rows += 1;
+            each(&numbers);
+        })?;
+        Ok(rows)
+    }
+
+    fn count(&mut self, set: DataSet, table: Table) -> Result<i64, EngineError> {
+        self.number(&format!("SELECT COUNT(*) FROM {}", set.name(table.name())))
+    }
+}
+
+/// A column of a row, as the proof has it.
+fn number_of(dialect: Dialect, row: &dyn Row, column: usize, kind: Type) -> i64 {
+    match kind {
+        _ if row.value(column).is_null() => NONE,
+        Type::Money => units(dialect, row, column, 2),
+        Type::Rate => units(dialect, row, column, 4),
+        Type::Key | Type::Int => row.int(column),
+        Type::Time | Type::Text(_) | Type::Letters(_) => 0,
+    }
+}
