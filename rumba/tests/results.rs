@@ -216,6 +216,20 @@ fn a_disk_without_room_for_the_record_is_refused_before_anything_runs() {
     assert!(place.is_clean());
 }
 
+/// A volume of six times the data was full of InnoDB's log before the load was done, which only the load found out.
+#[test]
+#[needs(MariaDb, LoopDevice)]
+fn storage_that_the_log_alone_would_fill_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let sets = ["cache=512MiB", "storage.size=900MiB", "storage.backing=file"];
+    let sets: Vec<&str> = sets.into_iter().flat_map(|set| ["--set", set]).collect();
+    let output = place.short_run("innodb", &sets).arg("--dry-run").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let words = text(&output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    assert!(words.contains("beside 1.00 GiB of log that it allocates at once"), "{words}");
+    assert!(place.is_clean());
+}
+
 #[test]
 fn results_that_somebody_moves_away_end_the_run_and_not_only_at_its_end() {
     let place = Place::new();

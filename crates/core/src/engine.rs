@@ -300,6 +300,12 @@ pub trait Engine: Send + Sync {
         None
     }
 
+    /// Bytes of the device that it allocates before anything is in them, as servers do for a log of fixed size.
+    fn allocates_bytes(&self, config: &EngineConfig) -> u64 {
+        let _ = config;
+        0
+    }
+
     /// How it works, with these settings, in what its figures depend on and `[common]` does not decide.
     fn nature(&self, _config: &EngineConfig) -> Nature {
         Nature::default()

@@ -88,9 +88,8 @@ fn grown(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter
         |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
     let before =
         record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)));
-    let ops: f64 = working.iter().map(|phase| phase.ops as f64).sum();
     match (before.last().and_then(at_end), at_end(drain)) {
-        (Some(before), Some(after)) => Metric::from(after - before).per(ops, "operations"),
+        (Some(before), Some(after)) => Metric::from(after - before).per(operations(working), "operations"),
         _ => Metric::absent(NOT_COUNTED),
     }
 }
@@ -131,8 +130,11 @@ fn spans(record: &Record) -> Result<(Vec<&PhaseRecord>, &PhaseRecord), String> {
 }
 
 fn per_op(working: &[&PhaseRecord], drain: &PhaseRecord, cost: fn(&Spent) -> Metric) -> Metric {
-    let ops: f64 = working.iter().map(|phase| phase.ops as f64).sum();
-    total(working, cost).plus(&cost(&drain.spent)).per(ops, "operations")
+    total(working, cost).plus(&cost(&drain.spent)).per(operations(working), "operations")
+}
+
+fn operations(phases: &[&PhaseRecord]) -> f64 {
+    phases.iter().map(|phase| phase.ops as f64).sum()
 }
 
 fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {

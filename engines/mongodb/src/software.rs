@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rumba_server_kit::version::told;
+
 use crate::brand::Brand;
 
 /// A server's software.
@@ -71,7 +73,7 @@ impl Software {
 /// The words of `--version` begin with `db version v7.0.5`.
 fn ask_version(program: &Path) -> Result<String, String> {
     let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
-    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = told(program, Command::new(program).arg("--version").stdin(Stdio::null()));
     let output = output.map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     version_in(&text).ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))

@@ -32,6 +32,7 @@ use crate::memory;
 use crate::options::{OWN, Options, info};
 use crate::plan::{self, Asked, Plan};
 use crate::readback;
+use crate::redo;
 use crate::rehearsal;
 use crate::software::Software;
 use crate::upkeep::Patience;
@@ -138,14 +139,14 @@ const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [
 }
 
 /// Which server is meant.
-enum Server {
+pub enum Server {
     Release(&'static Release),
     Base(PathBuf),
     Existing(Dsn),
 }
 
 impl Server {
-    fn of(server: Option<&str>) -> Result<Self, SettingError> {
+    pub fn of(server: Option<&str>) -> Result<Self, SettingError> {
         let Some(name) = server else {
             return RELEASES.all().first().map(Server::Release).ok_or_else(|| {
                 SettingError::new("server", "the catalogue is empty", "name a server: a base directory or a DSN")
@@ -165,7 +166,7 @@ impl Server {
         Err(SettingError::new("server", RELEASES.unknown(name), remedy))
     }
 
-    fn software(&self) -> Result<Software, SettingError> {
+    pub fn software(&self) -> Result<Software, SettingError> {
         match self {
             Server::Release(release) => release.software::<Software>().ok_or_else(|| {
                 let remedy = format!("install it: {}", release.install_command());
@@ -333,6 +334,11 @@ impl Engine for MySqlEngine {
         let software = server.software().ok()?;
         let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
         memory::need(&Kind::of(storage), software.brand, software.version)
+    }
+
+    fn allocates_bytes(&self, config: &EngineConfig) -> u64 {
+        let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
+        redo::bytes(&Kind::of(storage), config).unwrap_or_default()
     }
 
     fn nature(&self, config: &EngineConfig) -> Nature {

@@ -28,6 +28,7 @@ mod options;
 mod plan;
 mod profile;
 mod readback;
+mod redo;
 mod rehearsal;
 mod software;
 #[cfg(test)]

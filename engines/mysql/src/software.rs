@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::UNIX_EPOCH;
 
 use rumba_server_kit::loader::{Loader, library_directories};
-use rumba_server_kit::version::Version;
+use rumba_server_kit::version::{self, Version};
 use serde::{Deserialize, Serialize};
 
 /// Whose server it is.
@@ -159,7 +159,7 @@ impl Software {
         let wrong = |cause: String| SoftwareError::Version { program: self.program.display().to_string(), cause };
         let mut command = self.command();
         command.args(["--no-defaults", "--version"]).stdin(Stdio::null());
-        let output = command.output().map_err(|error| wrong(error.to_string()))?;
+        let output = version::told(&self.program, &mut command).map_err(|error| wrong(error.to_string()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let mut words = text.split_whitespace().skip_while(|word| *word != "Ver").skip(1);
         let version_text = words.next().unwrap_or_default().to_owned();

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use rumba_core::error::EngineError;
 use rumba_server_kit::loader::wrap_programs;
-use rumba_server_kit::version::Version;
+use rumba_server_kit::version::{self, Version};
 
 /// A server's software.
 #[derive(Clone, Debug)]
@@ -94,7 +94,8 @@ fn release_in(tree: &Path) -> PathBuf {
 /// The words of `--version` are `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
 fn ask_version(program: &Path) -> Result<String, String> {
     let wrong = |cause: &str| format!("{} does not tell its version: {}", program.display(), cause.trim());
-    let output = command(program).arg("--version").output().map_err(|error| wrong(&error.to_string()))?;
+    let output =
+        version::told(program, command(program).arg("--version")).map_err(|error| wrong(&error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let version = text.trim().split_once("(PostgreSQL) ").map(|(_, version)| version.to_owned());
     version.ok_or_else(|| wrong(&format!("{text} {}", String::from_utf8_lossy(&output.stderr))))

@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -16,8 +17,10 @@ use crate::provision::free_bytes;
 
 /// Bytes read and written at once.
 const WINDOW: u64 = 1 << 20;
-/// Bytes after which what was written goes to the device and leaves the page cache.
-const SYNC_EVERY: u64 = 64 << 20;
+/// Bytes after which a copy waits for the device, so that no more of it is in memory.
+const SYNC_EVERY: u64 = 256 << 20;
+/// Bytes that are asked for ahead, so that the device reads while what it has read is written.
+const AHEAD: u64 = 4 * WINDOW;
 /// The unit of `st_blocks` (stat(2)).
 const BLOCK_BYTES: u64 = 512;
 
@@ -56,6 +59,8 @@ impl Contents {
         for note in &mut contents.files {
             let path = directory.join(&note.path);
             let file = File::open(&path).map_err(reading(&path))?;
+            // Its pages may still be there from when it was written, and may be newer than the device.
+            settle(&file).map_err(reading(&path))?;
             note.crc32 = transfer(&path, &file, note.bytes, None, stops)?;
         }
         Ok(contents)
@@ -111,21 +116,24 @@ impl Contents {
             DirBuilder::new().mode(*mode).create(&path).map_err(writing(&path))?;
         }
         for note in &self.files {
-            copy_file(note, is_shared, &from.join(&note.path), &to.join(&note.path), stops)?;
+            copy_file(note, &from.join(&note.path), &to.join(&note.path), stops)?;
         }
-        // The directories' entries, too.
+        // All at once, and the directories' entries too: a sync of each file would write the filesystem's journal as often.
         let root = File::open(to).map_err(writing(to))?;
-        rustix::fs::syncfs(&root).map_err(|error| writing(to)(error.into()))
+        rustix::fs::syncfs(&root).map_err(|error| writing(to)(error.into()))?;
+        for note in &self.files {
+            let path = to.join(&note.path);
+            let copy = File::open(&path).map_err(writing(&path))?;
+            forget(&copy, 0, None).map_err(writing(&path))?;
+            if is_shared(&copy).map_err(writing(&path))? {
+                return Err(CopyError::Shared { path });
+            }
+        }
+        Ok(())
     }
 }
 
-fn copy_file(
-    note: &FileNote,
-    is_shared: AskShared,
-    from: &Path,
-    to: &Path,
-    stops: &AtomicUsize,
-) -> Result<(), CopyError> {
+fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
     let damaged = |problem: &str| CopyError::Damaged { path: from.to_owned(), problem: problem.to_owned() };
     let source = File::open(from).map_err(reading(from))?;
     if source.metadata().map_err(reading(from))?.len() != note.bytes {
@@ -137,18 +145,18 @@ fn copy_file(
         return Err(damaged("does not hold what it held when it was kept"));
     }
     target.set_len(note.bytes).map_err(writing(to))?;
-    target.set_permissions(Permissions::from_mode(note.mode)).map_err(writing(to))?;
-    settle(&target).map_err(writing(to))?;
-    match is_shared(&target).map_err(writing(to))? {
-        true => Err(CopyError::Shared { path: to.to_owned() }),
-        false => Ok(()),
-    }
+    target.set_permissions(Permissions::from_mode(note.mode)).map_err(writing(to))
 }
 
 /// Has a file on the device and out of the page cache.
 fn settle(file: &File) -> io::Result<()> {
     file.sync_all()?;
-    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
+    forget(file, 0, None)
+}
+
+/// Has a part of a file leave the page cache. What of it is not on the device yet stays; the kernel begins to write it.
+fn forget(file: &File, from: u64, bytes: Option<NonZeroU64>) -> io::Result<()> {
+    Ok(fadvise(file, from, bytes, Advice::DontNeed)?)
 }
 
 /// Reads a file's windows that hold data, writes their data to the target if
@@ -163,8 +171,8 @@ fn transfer(
     let mut sum = crc32fast::Hasher::new();
     let mut buffer = vec![0; WINDOW as usize];
     let (mut at, mut unsynced) = (0, 0);
-    // Its pages may still be there from when it was written, and may be newer than the device.
-    settle(source).map_err(reading(path))?;
+    // What is compared is what the device holds.
+    forget(source, 0, None).map_err(reading(path))?;
     while let Some(data) = seek_to(source, SeekFrom::Data(at)).map_err(reading(path))? {
         if stops.load(Relaxed) > 0 {
             return Err(CopyError::Interrupted);
@@ -175,6 +183,7 @@ fn transfer(
             break;
         }
         let window = &mut buffer[..(end - start) as usize];
+        fadvise(source, end, NonZeroU64::new(AHEAD), Advice::WillNeed).map_err(|error| reading(path)(error.into()))?;
         source.read_exact_at(window, start).map_err(reading(path))?;
         if window.iter().any(|byte| *byte != 0) {
             sum.update(&start.to_le_bytes());
@@ -182,16 +191,18 @@ fn transfer(
         }
         if let Some((target, to)) = target {
             unsynced += write_data(source, window, start, target).map_err(writing(to))?;
+            forget(target, start, NonZeroU64::new(WINDOW)).map_err(writing(to))?;
             if unsynced >= SYNC_EVERY {
                 settle(target).map_err(writing(to))?;
                 unsynced = 0;
             }
         }
         // One that is only read must not push out what others have cached.
-        fadvise(source, start, std::num::NonZeroU64::new(WINDOW), Advice::DontNeed)
-            .map_err(|error| reading(path)(error.into()))?;
+        forget(source, start, NonZeroU64::new(WINDOW)).map_err(reading(path))?;
         at = end;
     }
+    // What was asked for ahead, and was a hole.
+    forget(source, 0, None).map_err(reading(path))?;
     Ok(sum.finalize())
 }
 

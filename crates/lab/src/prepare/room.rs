@@ -28,7 +28,8 @@ pub(super) fn check(
         return Ok(());
     }
     let logical = experiment.bound.expected_logical_bytes();
-    keeping(experiment, registry).try_for_each(|engine| check_volume(engine, logical))?;
+    keeping(experiment, registry)
+        .try_for_each(|engine| check_volume(engine, logical, allocated_bytes(engine, registry)))?;
     let disk = OnDisk::of(experiment, trials, registry);
     // A volume's file alone was looked at with the limits.
     if disk.databases() == 0 { Ok(()) } else { check_disk(data_base, logical, &disk) }
@@ -41,8 +42,15 @@ fn keeping<'a>(experiment: &'a Experiment, registry: &'a Registry) -> impl Itera
     experiment.engines.iter().filter(keeps_data)
 }
 
+/// What an engine allocates beside its data.
+fn allocated_bytes(engine: &EngineConfig, registry: &Registry) -> u64 {
+    registry.engine(&engine.engine).map_or(0, |known| known.allocates_bytes(engine))
+}
+
 /// What lies on the disk at once.
 pub(super) struct OnDisk {
+    /// What each of the databases allocates beside its data, at most.
+    allocated_bytes: u64,
     /// Databases that trials start from copies of, or that are kept for the user.
     kept: u64,
     /// Databases that are worked on outside of limited storage.
@@ -64,7 +72,8 @@ impl OnDisk {
         };
         let files = experiment.engines.iter().filter_map(|engine| engine.limits.storage.as_ref());
         let files = files.filter(|storage| storage.backing == Backing::File).map(|storage| storage.size_bytes);
-        Self { kept, working, volume_bytes: files.max().unwrap_or_default() }
+        let allocated_bytes = keeping.iter().map(|engine| allocated_bytes(engine, registry)).max().unwrap_or_default();
+        Self { allocated_bytes, kept, working, volume_bytes: files.max().unwrap_or_default() }
     }
 
     pub fn databases(&self) -> u64 {
@@ -73,24 +82,30 @@ impl OnDisk {
 
     /// The most that it may take, with databases of so many bytes of keys and payloads.
     pub fn bytes(&self, logical: u64) -> u64 {
-        logical.saturating_mul(self.databases()).saturating_mul(TIMES_DATA).saturating_add(self.volume_bytes)
+        let of_each = logical.saturating_mul(TIMES_DATA).saturating_add(self.allocated_bytes);
+        of_each.saturating_mul(self.databases()).saturating_add(self.volume_bytes)
     }
 }
 
 /// Refuses limited storage that the engine's database would fill.
-fn check_volume(engine: &EngineConfig, logical: u64) -> Result<(), Refusal> {
-    let needed = logical.saturating_mul(TIMES_DATA);
+fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(), Refusal> {
+    let needed = logical.saturating_mul(TIMES_DATA).saturating_add(allocated);
+    let beside = match allocated {
+        0 => String::new(),
+        _ => format!(", beside {} of log that it allocates at once", show_bytes(allocated as f64)),
+    };
     match &engine.limits.storage {
         Some(storage) if storage.size_bytes < needed => Err(Refusal::NoRoom {
             problem: format!(
                 "{}: limits.storage.size is {}; this data set may need {} ({} of rows, and engines take up to \
-                 {TIMES_DATA} times that)",
+                 {TIMES_DATA} times that{beside})",
                 engine.name,
                 show_bytes(storage.size_bytes as f64),
                 show_bytes(needed as f64),
                 show_bytes(logical as f64)
             ),
-            remedy: "set limits.storage.size to \"data*4\", or lower maxid1",
+            remedy: "set limits.storage.size to so much (\"data*4\" is four times the rows), make the cache and with it the \
+                     log smaller, or use less data",
         }),
         _ => Ok(()),
     }
@@ -98,12 +113,15 @@ fn check_volume(engine: &EngineConfig, logical: u64) -> Result<(), Refusal> {
 
 /// Refuses a disk that has no room for what lies there at once.
 fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refusal> {
-    let OnDisk { kept, working, volume_bytes } = *disk;
+    let OnDisk { allocated_bytes, kept, working, volume_bytes } = *disk;
     let needed = disk.bytes(logical);
     let mut of_each = match kept {
         0 => String::new(),
         _ => format!("; {kept} kept for the repeats and {working} at work"),
     };
+    if allocated_bytes > 0 {
+        of_each += &format!("; each with {} of log allocated at once", show_bytes(allocated_bytes as f64));
+    }
     if volume_bytes > 0 {
         of_each += &format!("; and a volume of {} at a time", show_bytes(volume_bytes as f64));
     }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rumba_lab::store;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 const FILE: &str = "library.json";
@@ -14,6 +17,8 @@ const FORMAT: u32 = 1;
 /// Longer ones are no words to search by, characters.
 const LONGEST_TAG: usize = 40;
 const LONGEST_TEXT: usize = 10_000;
+/// How long another change may take.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What was noted of one of the results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +91,7 @@ impl Notes {
     /// When what was noted cannot be read, or not be written.
     pub fn set(&self, name: &str, note: Note) -> io::Result<()> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.alone().map_err(|error| self.named(error))?;
         let mut results = self.read()?;
         match note.is_empty() {
             true => results.remove(name),
@@ -95,7 +101,45 @@ impl Notes {
         store::replace_plain(&self.base.join(FILE), &text).map_err(|error| self.named(error))
     }
 
+    /// Keeps others out that serve the same results, until it is dropped: what they note while this one has read and not
+    /// yet written would be lost.
+    fn alone(&self) -> io::Result<std::fs::File> {
+        let (base, last) = (std::fs::File::open(&self.base)?, Instant::now() + PATIENCE);
+        loop {
+            match flock(&base, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(base),
+                Err(Errno::WOULDBLOCK) if Instant::now() < last => std::thread::sleep(Duration::from_millis(5)),
+                Err(Errno::WOULDBLOCK) => {
+                    let what = "another process keeps its directory locked; nothing was noted, try again";
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, what));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
     fn named(&self, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.base.join(FILE).display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_who_note_at_once_lose_nothing() {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::thread::scope(|scope| {
+            for who in ["a", "b"] {
+                let notes = Notes::new(dir.path());
+                scope.spawn(move || {
+                    for number in 0..40 {
+                        notes.set(&format!("{who}-{number}"), Note::new(who, "seen")).expect("noted");
+                    }
+                });
+            }
+        });
+        assert_eq!(Notes::new(dir.path()).read().expect("read").len(), 80);
     }
 }

@@ -1,0 +1,60 @@
+//! The redo log of InnoDB, which a server makes as large as it may become before anything is in it.
+
+use rumba_core::engine::EngineConfig;
+use rumba_core::units::parse_bytes;
+
+use crate::counters::Kind;
+use crate::engine::Server;
+use crate::profile::{self, For};
+
+/// How large it is, by the experiment's own settings or the profile; `None` where the server is not rumba's to start, or not
+/// here.
+pub fn bytes(kind: &Kind, config: &EngineConfig) -> Option<u64> {
+    let server = Server::of(config.server.as_deref()).ok()?;
+    if matches!(server, Server::Existing(_)) {
+        return None;
+    }
+    let software = server.software().ok()?;
+    let (brand, version) = (software.brand, software.version);
+    let filled =
+        profile::fill(&For { kind, brand, version, cache: config.cache, durability: config.durability }).ok()?;
+    let value = |name: &str| {
+        let set = config.settings.0.get(name).map(ToString::to_string);
+        let usual = || filled.lines.iter().rev().find(|line| line.name == name).map(|line| line.value.clone());
+        parse_bytes(set.or_else(usual)?.trim_matches('"')).ok()
+    };
+    let files = || Some(value("innodb_log_file_size")? * value("innodb_log_files_in_group").unwrap_or(1));
+    value("innodb_redo_log_capacity").or_else(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use rumba_core::engine::Durability;
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+
+    fn config(server: Option<&str>, settings: impl IntoIterator<Item = (&'static str, Value)>) -> EngineConfig {
+        EngineConfig {
+            name: "innodb".to_owned(),
+            engine: "innodb".to_owned(),
+            cache: 1 << 30,
+            durability: Durability::Sync,
+            compression: None,
+            library: None,
+            server: server.map(str::to_owned),
+            limits: rumba_core::limits::Limits::default(),
+            settings: Settings(settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+        }
+    }
+
+    #[test]
+    #[needs(MariaDb)]
+    fn it_is_what_the_server_will_make() {
+        let bytes = |server, settings: Option<_>| bytes(&Kind::InnoDb, &config(server, settings));
+        assert_eq!(bytes(None, None), Some(2 << 30), "as the profile has it");
+        let set = Some(("innodb_log_file_size", Value::Text("96M".to_owned())));
+        assert_eq!(bytes(None, set), Some(96 << 20));
+        assert_eq!(bytes(Some("mysql://root@127.0.0.1/lab"), None), None, "its log is its owner's");
+    }
+}
