@@ -54,6 +54,17 @@ pub struct Full {
     pub device: Tmpfs,
 }
 
+impl Full {
+    /// Takes what room there is: an engine may have made some since, by removing files of its own.
+    ///
+    /// # Panics
+    /// No file can be made beside the instance's.
+    pub fn take_the_rest(&self) {
+        let mut ballast = std::fs::File::create(self.device.path().join("ballast")).expect("a file");
+        while std::io::Write::write_all(&mut ballast, &[1; 4096]).is_ok() {}
+    }
+}
+
 /// Fills a device of so many MiB, by rows and by a batch.
 ///
 /// # Panics

@@ -231,6 +231,18 @@ fn of_orders() -> Vec<Fault> {
             },
             &["3.3.2.6"],
         ),
+        // An order without lines that says so: an order has five at least.
+        fault(
+            "DELETE FROM order_line WHERE ol_d_id = 9 AND ol_o_id = 1; \
+             UPDATE orders SET o_ol_cnt = 0 WHERE o_d_id = 9 AND o_id = 1",
+            |keys| {
+                for line in keys.of(ORDER_LINE, &[1, 9, 1]) {
+                    keys.delete(ORDER_LINE, &line);
+                }
+                keys.set(ORDERS, &key(&[1, 9, 1]), O_OL_CNT, 0);
+            },
+            &["3.3.2.6"],
+        ),
         fault(
             "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
             |keys| keys.set(ORDER_LINE, &key(&[1, 1, 1, 1]), OL_DELIVERY_D, NONE),
@@ -357,6 +369,24 @@ fn what_one_district_has_more_and_another_less_after_the_load_is_found() {
         let oldest = rows.orders(NEW_ORDER, district)[0];
         rows.set_delivered(district, oldest - before, is_delivered);
     }
+    rows.0.commit().unwrap();
+    drop(rows);
+    assert_eq!(worked.broken(), BROKEN);
+}
+
+/// There are as many as before, one of them under a number that the scale does not have.
+#[test]
+fn a_customer_beyond_the_scale_is_held_to_its_orders_and_payments_too() {
+    const BROKEN: [&str; 1] = ["3.3.2.10"];
+    let worked = Worked::loaded(&Sqlite, "plain", 1);
+    worked.run("UPDATE customer SET c_id = 5000 WHERE c_d_id = 1 AND c_id = 1");
+    assert_eq!(worked.broken(), BROKEN);
+    let worked = Worked::loaded(&Lmdb, "plain", 1);
+    let mut rows = worked.keys();
+    rows.0.begin().unwrap();
+    let row = rows.row(CUSTOMER, &key(&[1, 1, 1]));
+    rows.delete(CUSTOMER, &key(&[1, 1, 1]));
+    rows.put(CUSTOMER, &key(&[1, 1, 5000]), &row);
     rows.0.commit().unwrap();
     drop(rows);
     assert_eq!(worked.broken(), BROKEN);

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rumba_lab::store;
@@ -58,14 +57,12 @@ struct File {
 /// The file of a directory of results.
 pub struct Notes {
     base: PathBuf,
-    /// One change at a time.
-    changing: Mutex<()>,
 }
 
 impl Notes {
     /// Beside these results.
     pub fn new(base: &Path) -> Self {
-        Self { base: base.to_owned(), changing: Mutex::new(()) }
+        Self { base: base.to_owned() }
     }
 
     /// All that was noted, by the names of the results' directories.
@@ -90,7 +87,6 @@ impl Notes {
     /// # Errors
     /// When what was noted cannot be read, or not be written.
     pub fn set(&self, name: &str, note: Note) -> io::Result<()> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let _alone = self.alone().map_err(|error| self.named(error))?;
         let mut results = self.read()?;
         match note.is_empty() {
@@ -101,8 +97,8 @@ impl Notes {
         store::replace_plain(&self.base.join(FILE), &text).map_err(|error| self.named(error))
     }
 
-    /// Keeps others out that serve the same results, until it is dropped: what they note while this one has read and not
-    /// yet written would be lost.
+    /// Keeps others out, of this process or of another that serves the same results, until it is dropped: what they note
+    /// while this one has read and not yet written would be lost.
     fn alone(&self) -> io::Result<std::fs::File> {
         let (base, last) = (std::fs::File::open(&self.base)?, Instant::now() + PATIENCE);
         loop {

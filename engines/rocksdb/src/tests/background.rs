@@ -200,11 +200,14 @@ fn counters_tell_levels_sizes_and_stalls() {
 #[needs(Tmpfs)]
 fn a_full_device_is_called_one_and_the_instance_still_closes() {
     for durability in [Durability::None, Durability::NoSync] {
-        let Full { instance, device } = full::is_named(&RocksDb, &EngineConfig { durability, ..config() }, 16);
-        // It may have made room by then: a compaction that was under way removes the files it has read.
-        if let Err(error) = instance.drain() {
-            assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
-        }
+        let full = full::is_named(&RocksDb, &EngineConfig { durability, ..config() }, 16);
+        // A compaction that was under way has made room by removing what it has read, and what waits may be written by now.
+        full.take_the_rest();
+        let (error, _) = full::fill(&mut *key_value::session(&*full.instance));
+        assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
+        let Full { instance, device } = full;
+        let error = instance.drain().unwrap_err();
+        assert!(matches!(error, EngineError::DiskFull(_)), "{error:?}");
         instance.close().unwrap();
         drop(device);
     }

@@ -6,7 +6,7 @@ use rumba_core::kv::{KvSession, Scan};
 use super::part;
 use super::row::layout;
 use crate::data_set::DataSet;
-use crate::proof::Rows;
+use crate::proof::{Each, Rows};
 use crate::tables::{Table, Type};
 
 /// Reads by scans, in the order of the keys.
@@ -20,13 +20,7 @@ impl KvRows {
 }
 
 impl Rows for KvRows {
-    fn visit(
-        &mut self,
-        set: DataSet,
-        table: Table,
-        columns: &[usize],
-        each: &mut dyn FnMut(&[i64]),
-    ) -> Result<i64, EngineError> {
+    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError> {
         let (layout, mut row) = (layout(table), vec![0; columns.len()]);
         let is_key = |column: usize| table.columns()[column].1 == Type::Key;
         self.scan(set, table, &mut |key, value| {

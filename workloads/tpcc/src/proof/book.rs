@@ -1,7 +1,8 @@
 //! The conditions of clause 3.3.2 over the rows themselves: every row is read once, in whatever order the engine has them,
 //! and summed up in whole cents. Rows of either side of a join that have no partner on the other are there, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Display, Formatter};
 
 use rumba_core::check::Check;
 use rumba_core::error::EngineError;
@@ -48,20 +49,45 @@ impl Broken {
     }
 }
 
+/// Cents that rows add up to; `None` where there is no row.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Sum(Option<i64>);
+
+impl Sum {
+    /// Wraps around: of damaged rows a sum is wrong in any case.
+    fn add(&mut self, cents: i64) {
+        self.0 = Some(self.0.unwrap_or_default().wrapping_add(cents));
+    }
+
+    /// Whether there are rows on both sides, which come to the same.
+    fn is(self, other: Self) -> bool {
+        self.0.is_some() && self == other
+    }
+}
+
+impl Display for Sum {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(cents) => cents.fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
 /// What a warehouse's rows say.
 #[derive(Default)]
 struct Warehouse {
-    taken: i64,
-    of_districts: i64,
-    of_history: i64,
+    taken: Sum,
+    of_districts: Sum,
+    of_history: Sum,
 }
 
 /// What a district's rows say.
 #[derive(Default)]
 struct District {
-    taken: i64,
+    taken: Sum,
     next: i64,
-    of_history: i64,
+    of_history: Sum,
     last_order: Option<u32>,
     orders: i64,
     waiting: Option<(u32, u32)>,
@@ -102,7 +128,7 @@ struct Customer {
     delivered: i64,
 }
 
-/// All of it. Sums wrap around: of damaged rows they are wrong in any case.
+/// All of it.
 pub(super) struct Book {
     scale: Scale,
     rows: [i64; Table::ALL.len()],
@@ -112,6 +138,8 @@ pub(super) struct Book {
     orders: Vec<Order>,
     /// By their places.
     customers: Vec<Customer>,
+    /// Those that the scale does not have.
+    strangers: HashMap<Place, Customer>,
     broken: Broken,
 }
 
@@ -129,6 +157,7 @@ impl Book {
             districts: BTreeMap::new(),
             orders: Vec::new(),
             customers: vec![Customer::default(); scale.all_customers() as usize],
+            strangers: HashMap::new(),
             broken: Broken::default(),
         };
         book.read_places(rows, set)?;
@@ -143,10 +172,22 @@ impl Book {
         Ok(book)
     }
 
+    /// Visits the rows of a table, and counts them.
+    fn visit(
+        &mut self,
+        (rows, set): (&mut dyn Rows, DataSet),
+        table: Table,
+        columns: &[usize],
+        mut each: impl FnMut(&mut Self, &[i64]),
+    ) -> Result<(), EngineError> {
+        self.rows[table as usize] = rows.visit(set, table, columns, &mut |row| each(self, row))?;
+        Ok(())
+    }
+
     /// What was read, held against each other: the conditions but that of numbers, and those numbers.
     pub(super) fn close(mut self) -> (Vec<Check>, Found) {
         let done = self.districts.iter().map(|(place, of)| (*place, of.done())).collect();
-        let warehouse_cents = self.warehouses.values().fold(0_i64, |sum, of| sum.wrapping_add(of.taken));
+        let warehouse_cents = self.warehouses.values().filter_map(|of| of.taken.0).fold(0, i64::wrapping_add);
         let found = Found { rows: self.rows, warehouse_cents, done };
         let mut broken = std::mem::take(&mut self.broken);
         self.of_money(&mut broken);
@@ -165,67 +206,52 @@ impl Book {
         self.districts.entry([warehouse, district]).or_default()
     }
 
-    /// A customer by its place; `None` for one that the scale does not have.
-    fn customer(&mut self, [warehouse, district, customer]: Place) -> Option<&mut Customer> {
-        let per = self.scale.customers as usize;
-        let district_of_all = (warehouse.checked_sub(1)? as usize)
-            .checked_mul(DISTRICTS as usize)?
-            .checked_add(district.checked_sub(1)? as usize)?;
-        let number = customer.checked_sub(1)? as usize;
-        if district > DISTRICTS || number >= per {
-            return None;
-        }
-        self.customers.get_mut(district_of_all.checked_mul(per)?.checked_add(number)?)
+    fn customer(&mut self, place: Place) -> &mut Customer {
+        let known = customer_at(&self.scale, place).and_then(|at| self.customers.get_mut(at));
+        known.unwrap_or_else(|| self.strangers.entry(place).or_default())
     }
 
     fn read_places(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
-        let columns = [0, column::W_YTD];
-        self.rows[Table::Warehouse as usize] = rows.visit(set, Table::Warehouse, &columns, &mut |row| {
-            self.warehouse(id(row[0])).taken = row[1];
+        self.visit((rows, set), Table::Warehouse, &[0, column::W_YTD], |book, row| {
+            book.warehouse(id(row[0])).taken.add(row[1]);
         })?;
         let columns = [0, 1, column::D_YTD, column::D_NEXT_O_ID];
-        self.rows[Table::District as usize] = rows.visit(set, Table::District, &columns, &mut |row| {
-            let warehouse = self.warehouse(id(row[0]));
-            warehouse.of_districts = warehouse.of_districts.wrapping_add(row[2]);
-            let district = self.district(id(row[0]), id(row[1]));
-            (district.taken, district.next) = (row[2], row[3]);
-        })?;
-        Ok(())
+        self.visit((rows, set), Table::District, &columns, |book, row| {
+            book.warehouse(id(row[0])).of_districts.add(row[2]);
+            let district = book.district(id(row[0]), id(row[1]));
+            district.taken.add(row[2]);
+            district.next = row[3];
+        })
     }
 
     fn read_customers(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
         let columns = [0, 1, 2, column::C_BALANCE, column::C_YTD_PAYMENT];
-        self.rows[Table::Customer as usize] = rows.visit(set, Table::Customer, &columns, &mut |row| {
-            if let Some(customer) = self.customer([id(row[0]), id(row[1]), id(row[2])]) {
-                customer.is_there = true;
-                (customer.balance, customer.paid_in_year) = (row[3], row[4]);
-            }
+        self.visit((rows, set), Table::Customer, &columns, |book, row| {
+            let customer = book.customer([id(row[0]), id(row[1]), id(row[2])]);
+            customer.is_there = true;
+            (customer.balance, customer.paid_in_year) = (row[3], row[4]);
         })?;
         let payer = [column::H_C_W_ID, column::H_C_D_ID, column::H_C_ID];
         let columns = [column::H_W_ID, column::H_D_ID, payer[0], payer[1], payer[2], column::H_AMOUNT];
-        self.rows[Table::History as usize] = rows.visit(set, Table::History, &columns, &mut |row| {
+        self.visit((rows, set), Table::History, &columns, |book, row| {
             let amount = row[5];
-            let add = |sum: &mut i64| *sum = sum.wrapping_add(amount);
-            add(&mut self.warehouse(id(row[0])).of_history);
-            add(&mut self.district(id(row[0]), id(row[1])).of_history);
-            if let Some(customer) = self.customer([id(row[2]), id(row[3]), id(row[4])]) {
-                add(&mut customer.paid);
-            }
-        })?;
-        Ok(())
+            book.warehouse(id(row[0])).of_history.add(amount);
+            book.district(id(row[0]), id(row[1])).of_history.add(amount);
+            let customer = book.customer([id(row[2]), id(row[3]), id(row[4])]);
+            customer.paid = customer.paid.wrapping_add(amount);
+        })
     }
 
     fn read_orders(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
         let columns = [0, 1, 2, column::O_C_ID, column::O_CARRIER_ID, column::O_OL_CNT];
-        self.rows[Table::Orders as usize] = rows.visit(set, Table::Orders, &columns, &mut |row| {
+        self.visit((rows, set), Table::Orders, &columns, |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
-            let (carrier, lines_said) = (row[4], row[5]);
-            let district = self.district(place[0], place[1]);
+            let (customer, carrier, lines_said) = (id(row[3]), row[4], row[5]);
+            let district = book.district(place[0], place[1]);
             district.last_order = district.last_order.max(Some(place[2]));
             district.orders += 1;
             district.lines_said = district.lines_said.wrapping_add(lines_said);
-            let customer = id(row[3]);
-            self.orders.push(Order { place, customer, carrier, lines_said, lines: 0, waits: false, delivered: 0 });
+            book.orders.push(Order { place, customer, carrier, lines_said, lines: 0, waits: false, delivered: 0 });
         })?;
         if !self.orders.is_sorted_by_key(|order| order.place) {
             self.orders.sort_unstable_by_key(|order| order.place);
@@ -235,27 +261,26 @@ impl Book {
 
     fn read_new_orders(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
         let mut at = 0;
-        self.rows[Table::NewOrder as usize] = rows.visit(set, Table::NewOrder, &[0, 1, 2], &mut |row| {
+        self.visit((rows, set), Table::NewOrder, &[0, 1, 2], |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
-            let district = self.district(place[0], place[1]);
+            let district = book.district(place[0], place[1]);
             district.waits += 1;
             let (first, newest) = district.waiting.unwrap_or((place[2], place[2]));
             district.waiting = Some((first.min(place[2]), newest.max(place[2])));
-            match self.order_at(place, &mut at) {
+            match book.order_at(place, &mut at) {
                 Some(order) => order.waits = true,
-                None => self.broken.if_not(false, 5, || format!("{}: no such order waits", told(place))),
+                None => book.broken.if_not(false, 5, || format!("{}: no such order waits", told(place))),
             }
-        })?;
-        Ok(())
+        })
     }
 
     fn read_lines(&mut self, rows: &mut dyn Rows, set: DataSet) -> Result<(), EngineError> {
         let (columns, mut at) = ([0, 1, 2, 3, column::OL_DELIVERY_D, column::OL_AMOUNT], 0);
-        self.rows[Table::OrderLine as usize] = rows.visit(set, Table::OrderLine, &columns, &mut |row| {
+        self.visit((rows, set), Table::OrderLine, &columns, |book, row| {
             let place = [id(row[0]), id(row[1]), id(row[2])];
-            self.district(place[0], place[1]).lines += 1;
-            let Some(order) = self.order_at(place, &mut at) else {
-                self.broken.if_not(false, 6, || format!("{}: a line of no order", told(place)));
+            book.district(place[0], place[1]).lines += 1;
+            let Some(order) = book.order_at(place, &mut at) else {
+                book.broken.if_not(false, 6, || format!("{}: a line of no order", told(place)));
                 return;
             };
             order.lines += 1;
@@ -263,11 +288,10 @@ impl Book {
             if is_delivered {
                 order.delivered = order.delivered.wrapping_add(row[5]);
             }
-            self.broken.if_not(is_delivered == has_carrier, 7, || {
+            book.broken.if_not(is_delivered == has_carrier, 7, || {
                 format!("{}, line {}: delivered {is_delivered}, carrier {has_carrier}", told(place), row[3])
             });
-        })?;
-        Ok(())
+        })
     }
 
     /// The order at a place. Most rows are of the order that was found last, or of the next.
@@ -286,15 +310,15 @@ impl Book {
     /// 3.3.2.1, 8 and 9.
     fn of_money(&self, broken: &mut Broken) {
         for (number, Warehouse { taken, of_districts, of_history }) in &self.warehouses {
-            broken.if_not(taken == of_districts, 1, || {
+            broken.if_not(taken.is(*of_districts), 1, || {
                 format!("warehouse {number}: w_ytd {taken}, sum of d_ytd {of_districts}")
             });
-            broken.if_not(taken == of_history, 8, || {
+            broken.if_not(taken.is(*of_history), 8, || {
                 format!("warehouse {number}: w_ytd {taken}, sum of h_amount {of_history}")
             });
         }
         for ([warehouse, district], District { taken, of_history, .. }) in &self.districts {
-            broken.if_not(taken == of_history, 9, || {
+            broken.if_not(taken.is(*of_history), 9, || {
                 format!("warehouse {warehouse}, district {district}: d_ytd {taken}, sum of h_amount {of_history}")
             });
         }
@@ -304,7 +328,7 @@ impl Book {
     fn of_districts(&self, broken: &mut Broken) {
         for ([warehouse, district], of) in &self.districts {
             let place = || format!("warehouse {warehouse}, district {district}");
-            let last = of.next - 1;
+            let last = of.next.wrapping_sub(1);
             let is_last = |number: Option<u32>| number.is_some_and(|number| i64::from(number) == last);
             let waiting = of.waiting.map(|(_, newest)| newest);
             let holds = is_last(of.last_order) && (waiting.is_none() || is_last(waiting));
@@ -317,7 +341,7 @@ impl Book {
                     format!("{}: new orders {first} to {newest}, {} of them", place(), of.waits)
                 });
             }
-            broken.if_not(of.lines_said == of.lines, 4, || {
+            broken.if_not(of.lines_said == of.lines && of.lines > 0, 4, || {
                 format!("{}: sum of o_ol_cnt {}, order lines {}", place(), of.lines_said, of.lines)
             });
         }
@@ -330,7 +354,7 @@ impl Book {
             broken.if_not(has_carrier != *waits, 5, || {
                 format!("{}: has a carrier {has_carrier}, waits {waits}", told(*place))
             });
-            broken.if_not(lines_said == lines, 6, || {
+            broken.if_not(lines_said == lines && *lines > 0, 6, || {
                 format!("{}: o_ol_cnt {lines_said}, order lines {lines}", told(*place))
             });
         }
@@ -340,16 +364,15 @@ impl Book {
     fn of_customers(mut self, broken: &mut Broken) {
         for order in std::mem::take(&mut self.orders) {
             let [warehouse, district, _] = order.place;
-            if let Some(customer) = self.customer([warehouse, district, order.customer]) {
-                customer.delivered = customer.delivered.wrapping_add(order.delivered);
-            }
+            let customer = self.customer([warehouse, district, order.customer]);
+            customer.delivered = customer.delivered.wrapping_add(order.delivered);
         }
-        let per = self.scale.customers as usize;
-        for (number, customer) in self.customers.iter().enumerate().filter(|(_, customer)| customer.is_there) {
+        let known = self.customers.iter().enumerate().map(|(at, customer)| (customer_place(&self.scale, at), customer));
+        let strangers = self.strangers.iter().map(|(place, customer)| (*place, customer));
+        for (place, customer) in known.chain(strangers).filter(|(_, customer)| customer.is_there) {
             let Customer { balance, paid_in_year, paid, delivered, .. } = *customer;
             let place = || {
-                let (district, number) = (number / per, number % per + 1);
-                let (warehouse, district) = (district / DISTRICTS as usize + 1, district % DISTRICTS as usize + 1);
+                let [warehouse, district, number] = place;
                 format!("warehouse {warehouse}, district {district}, customer {number}")
             };
             broken.if_not(balance == delivered.wrapping_sub(paid), 10, || {
@@ -360,6 +383,21 @@ impl Book {
             });
         }
     }
+}
+
+/// Which of all customers one is, counted from 0; `None` for one that the scale does not have.
+fn customer_at(scale: &Scale, [warehouse, district, customer]: Place) -> Option<usize> {
+    let is_known = (1..=scale.warehouses).contains(&warehouse)
+        && (1..=DISTRICTS).contains(&district)
+        && (1..=scale.customers).contains(&customer);
+    let district_of_all = || (warehouse - 1) as usize * DISTRICTS as usize + (district - 1) as usize;
+    is_known.then(|| district_of_all() * scale.customers as usize + (customer - 1) as usize)
+}
+
+/// The customer of this number.
+fn customer_place(scale: &Scale, at: usize) -> Place {
+    let (per, districts) = (scale.customers as usize, DISTRICTS as usize);
+    [at / per / districts + 1, at / per % districts + 1, at % per + 1].map(|part| part as u32)
 }
 
 /// An order's place, in words.

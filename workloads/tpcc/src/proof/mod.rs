@@ -39,6 +39,9 @@ fn name(clause: usize) -> String {
     format!("3.3.2.{clause}: {}", CLAUSES[clause - 1])
 }
 
+/// Takes the numbers of a row.
+pub type Each<'a> = dyn FnMut(&[i64]) + 'a;
+
 /// Whoever reads the rows of an engine's tables.
 pub trait Rows {
     /// Visits all rows of a table, in whatever order, each as its numbers in these columns: exact ones in their smallest
@@ -46,13 +49,7 @@ pub trait Rows {
     ///
     /// # Errors
     /// Whatever the engine said.
-    fn visit(
-        &mut self,
-        set: DataSet,
-        table: Table,
-        columns: &[usize],
-        each: &mut dyn FnMut(&[i64]),
-    ) -> Result<i64, EngineError>;
+    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError>;
 
     /// How many rows a table has.
     ///

@@ -6,7 +6,7 @@ use rumba_core::worker::block_on;
 
 use super::units;
 use crate::data_set::DataSet;
-use crate::proof::Rows;
+use crate::proof::{Each, Rows};
 use crate::tables::{NONE, Table, Type};
 
 /// Asks for rows by text.
@@ -46,13 +46,7 @@ impl Looks {
 
 impl Rows for Looks {
     /// In the order in which the database has them: it sorts nothing and joins nothing.
-    fn visit(
-        &mut self,
-        set: DataSet,
-        table: Table,
-        columns: &[usize],
-        each: &mut dyn FnMut(&[i64]),
-    ) -> Result<i64, EngineError> {
+    fn visit(&mut self, set: DataSet, table: Table, columns: &[usize], each: &mut Each) -> Result<i64, EngineError> {
         let columns: Vec<(&str, Type)> = columns.iter().map(|column| table.columns()[*column]).collect();
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let sql = format!("SELECT {} FROM {}", names.join(", "), set.name(table.name()));
