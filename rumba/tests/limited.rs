@@ -216,12 +216,18 @@ fn every_published_experiment_is_read_and_says_where_it_comes_from() {
     // The first look at rumba, the question about a box and the run of an engine against itself reproduce nothing.
     assert_eq!(names.len() + 3, files, "{listed}");
     for name in names {
-        // Which limits this host enforces is not the experiments' matter.
-        let output = place.rumba(&["reproduce", name, "--dry-run", "--allow-unlimited"]).output().unwrap();
-        assert!(output.status.success(), "{name}: {}", text(&output));
+        assert_admitted(&place, &["reproduce", name]);
     }
     for name in ["quickstart", "innodb-or-myrocks"] {
-        let output = place.rumba(&["run", name, "--dry-run", "--allow-unlimited"]).output().unwrap();
-        assert!(output.status.success(), "{name}: {}", text(&output));
+        assert_admitted(&place, &["run", name]);
     }
+}
+
+/// Which limits this host enforces, and how much its disk has free, is not the experiments' matter.
+fn assert_admitted(place: &Place, command: &[&str]) {
+    let output = place.rumba(&[command, &["--dry-run", "--allow-unlimited"]].concat()).output().unwrap();
+    let words = text(&output).split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+    let small_disk =
+        words.contains("free; this data set may need") && words.contains("run.data_dir to a larger volume");
+    assert!(output.status.success() || small_disk, "{command:?}: {}", text(&output));
 }

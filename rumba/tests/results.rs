@@ -230,6 +230,25 @@ fn storage_that_the_log_alone_would_fill_is_refused_before_anything_runs() {
     assert!(place.is_clean());
 }
 
+/// SQLite's database is beside one with a log of 1 GiB, and has none itself.
+#[test]
+#[needs(MariaDb)]
+fn each_database_that_lies_on_the_disk_is_counted_with_its_own_log() {
+    let place = Place::new();
+    let needed = |engines: &str| {
+        let sets = ["--set", "cache=512MiB", "--set", "repeats=2", "--set", "repeats_from=kept", "--dry-run", "--json"];
+        let output = place.short_run(engines, &sets).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let count = |name: &str| plan["forecast"][name].as_u64().unwrap();
+        (count("databases"), count("disk_bytes") - 3 * count("databases") * count("data_bytes"))
+    };
+    // One is kept of each, and one is at work.
+    assert_eq!(needed("sqlite"), (2, 0));
+    assert_eq!(needed("innodb"), (2, 2 << 30));
+    assert_eq!(needed("innodb,sqlite"), (3, 2 << 30));
+}
+
 #[test]
 fn results_that_somebody_moves_away_end_the_run_and_not_only_at_its_end() {
     let place = Place::new();

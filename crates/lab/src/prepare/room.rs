@@ -49,7 +49,7 @@ fn allocated_bytes(engine: &EngineConfig, registry: &Registry) -> u64 {
 
 /// What lies on the disk at once.
 pub(super) struct OnDisk {
-    /// What each of the databases allocates beside its data, at most.
+    /// What the databases allocate beside their data, all of them together.
     allocated_bytes: u64,
     /// Databases that trials start from copies of, or that are kept for the user.
     kept: u64,
@@ -63,17 +63,26 @@ impl OnDisk {
     /// Of these trials.
     pub fn of(experiment: &Experiment, trials: &[TrialPlan], registry: &Registry) -> Self {
         let keeping: Vec<&EngineConfig> = keeping(experiment, registry).collect();
+        let allocated = |trial: &TrialPlan| allocated_bytes(&trial.engine, registry);
         // What was loaded, or is kept for the user, is kept outside the volumes; with repeats interleaved, all of it at once.
-        let kept = trials.iter().filter(|trial| trial.part == TrialPart::Load).count() as u64;
-        let working = match keeping.iter().any(|engine| engine.limits.storage.is_none()) {
-            _ if experiment.run.keep_data && !keeping.is_empty() => trials.len() as u64 - kept,
-            true => 1,
-            false => 0,
+        let (loads, others): (Vec<_>, Vec<_>) = trials.iter().partition(|trial| trial.part == TrialPart::Load);
+        let outside = keeping.iter().filter(|engine| engine.limits.storage.is_none());
+        let largest = outside.map(|engine| allocated_bytes(engine, registry)).max();
+        let (working, at_work) = match largest {
+            _ if experiment.run.keep_data && !keeping.is_empty() => {
+                (others.len() as u64, others.into_iter().map(allocated).sum())
+            }
+            Some(largest) => (1, largest),
+            None => (0, 0),
         };
         let files = experiment.engines.iter().filter_map(|engine| engine.limits.storage.as_ref());
         let files = files.filter(|storage| storage.backing == Backing::File).map(|storage| storage.size_bytes);
-        let allocated_bytes = keeping.iter().map(|engine| allocated_bytes(engine, registry)).max().unwrap_or_default();
-        Self { allocated_bytes, kept, working, volume_bytes: files.max().unwrap_or_default() }
+        Self {
+            kept: loads.len() as u64,
+            allocated_bytes: loads.into_iter().map(allocated).sum::<u64>() + at_work,
+            working,
+            volume_bytes: files.max().unwrap_or_default(),
+        }
     }
 
     pub fn databases(&self) -> u64 {
@@ -82,8 +91,8 @@ impl OnDisk {
 
     /// The most that it may take, with databases of so many bytes of keys and payloads.
     pub fn bytes(&self, logical: u64) -> u64 {
-        let of_each = logical.saturating_mul(TIMES_DATA).saturating_add(self.allocated_bytes);
-        of_each.saturating_mul(self.databases()).saturating_add(self.volume_bytes)
+        let data = logical.saturating_mul(TIMES_DATA).saturating_mul(self.databases());
+        data.saturating_add(self.allocated_bytes).saturating_add(self.volume_bytes)
     }
 }
 
@@ -115,21 +124,21 @@ fn check_volume(engine: &EngineConfig, logical: u64, allocated: u64) -> Result<(
 fn check_disk(data_base: &Path, logical: u64, disk: &OnDisk) -> Result<(), Refusal> {
     let OnDisk { allocated_bytes, kept, working, volume_bytes } = *disk;
     let needed = disk.bytes(logical);
-    let mut of_each = match kept {
+    let mut beside = match kept {
         0 => String::new(),
         _ => format!("; {kept} kept for the repeats and {working} at work"),
     };
     if allocated_bytes > 0 {
-        of_each += &format!("; each with {} of log allocated at once", show_bytes(allocated_bytes as f64));
+        beside += &format!("; {} of log that they allocate at once", show_bytes(allocated_bytes as f64));
     }
     if volume_bytes > 0 {
-        of_each += &format!("; and a volume of {} at a time", show_bytes(volume_bytes as f64));
+        beside += &format!("; and a volume of {} at a time", show_bytes(volume_bytes as f64));
     }
     match provision::free_bytes(data_base) {
         Ok(free) if free < needed => Err(Refusal::NoRoom {
             problem: format!(
                 "the volume of {} has {} free; this data set may need {} ({} of rows, and engines take up to \
-                 {TIMES_DATA} times that{of_each})",
+                 {TIMES_DATA} times that{beside})",
                 data_base.display(),
                 show_bytes(free as f64),
                 show_bytes(needed as f64),
