@@ -90,6 +90,7 @@ impl ServerInstance {
             load: options.load,
             text: options.text,
             counts: counts.clone(),
+            templates: Arc::default(),
         };
         let control = Mutex::new(control);
         Ok(Self { host, target, schema, server, session, counts, version, settings, control })

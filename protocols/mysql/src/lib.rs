@@ -15,4 +15,4 @@ mod session;
 pub use admin::{Admin, Rows};
 pub use error::WireError;
 pub use rumba_transport::{Address, Identified, Loss, OnLost, Secret, Target, Tls};
-pub use session::{LoadWay, SessionOptions, WireCounts, WireSession};
+pub use session::{LoadWay, SessionOptions, Templates, WireCounts, WireSession};

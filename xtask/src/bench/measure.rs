@@ -22,14 +22,14 @@ impl Bench {
         // Beside the build and not in /tmp, which may be memory: the device is measured too.
         let out = tempfile::tempdir_in(&target)?;
         let bench = Self { root: root.to_owned(), release: target.join("release"), out };
-        let names = ["harness_cost", "wire_clients", "script_cost", "minimal_loop"];
-        let examples = [&["--bin", "rumba"][..], &names.map(|name| ["--example", name]).concat()].concat();
-        bench.cargo(&[&["build", "--release", "-p", "rumba"], &examples[..]].concat())?;
-        bench.cargo(&["build", "--release", "-p", "rumba-lab", "--example", "record_cost"])?;
-        bench.cargo(&["build", "--release", "-p", "rumba-live", "--example", "library_cost"])?;
-        let sessions = ["point_select", "point_select_postgresql"].map(|name| ["--example", name]).concat();
-        let of = ["-p", "rumba-protocol-mysql", "-p", "rumba-protocol-postgresql"];
-        bench.cargo(&[&["build", "--release"], &of[..], &sessions[..]].concat())?;
+        let of = ["rumba", "rumba-lab", "rumba-live", "rumba-protocol-mysql", "rumba-protocol-postgresql"];
+        let examples = ["harness_cost", "wire_clients", "script_cost", "minimal_loop", "record_cost", "library_cost"];
+        let sessions = ["point_select", "point_select_postgresql"];
+        // All at once: for one package after the other, crates are compiled with other features each time.
+        let of = of.map(|name| ["-p", name]).concat();
+        let examples = examples.iter().chain(&sessions).flat_map(|name| ["--example", name]);
+        let built = ["build", "--release", "--bin", "rumba"].into_iter().chain(of).chain(examples);
+        bench.cargo(&built.collect::<Vec<_>>())?;
         Ok(bench)
     }
 

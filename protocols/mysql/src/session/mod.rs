@@ -27,6 +27,7 @@ use answers::Stage;
 use failure::call_failed;
 use outbox::{Kind, Outbox, Pending, Queue};
 use statement::Plan;
+pub use template::Templates;
 
 /// latin1_swedish_ci: what goes in and out of latin1 columns stays as it is.
 const COLLATION: u8 = 8;
@@ -80,6 +81,8 @@ pub struct SessionOptions {
     pub text: bool,
     /// What is counted.
     pub counts: Arc<WireCounts>,
+    /// The texts of statements that are not prepared.
+    pub templates: Arc<Templates>,
 }
 
 /// A session. A value goes to the server and comes back byte for byte where
@@ -202,7 +205,7 @@ impl SqlSession for WireSession {
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
-        match Plan::prepare(&mut self.connection, sql, self.options.text) {
+        match Plan::prepare(&mut self.connection, sql, &self.options) {
             Ok(plan) => Ok(self.keep(plan)),
             Err(error) => Err(self.blocked_call_failed("prepare", error, sql)),
         }

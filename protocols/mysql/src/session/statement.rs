@@ -1,10 +1,12 @@
 //! Prepared statements.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use rumba_core::sql::Param;
 
 use super::load::Rows;
+use super::SessionOptions;
 use super::template::Template;
 use crate::WireError;
 use crate::codec::answer;
@@ -78,7 +80,7 @@ pub(super) enum Plan {
     /// Prepared in the server.
     Binary(Binary),
     /// Sent as text.
-    Text(Template),
+    Text(Arc<Template>),
     /// Rows to be loaded.
     Rows(Rows),
     /// None any more.
@@ -87,13 +89,17 @@ pub(super) enum Plan {
 
 impl Plan {
     /// Prepares a statement; one that the server cannot prepare is sent as text.
-    pub(super) fn prepare(connection: &mut Connection, sql: &str, text: bool) -> Result<Self, WireError> {
-        if text {
-            return Ok(Plan::Text(Template::new(sql)));
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        sql: &str,
+        options: &SessionOptions,
+    ) -> Result<Self, WireError> {
+        if options.text {
+            return Ok(Plan::Text(options.templates.of(sql)));
         }
         match Binary::prepare(connection, sql, None) {
             Ok(binary) => Ok(Plan::Binary(binary)),
-            Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(Template::new(sql))),
+            Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(options.templates.of(sql))),
             Err(error) => Err(error),
         }
     }

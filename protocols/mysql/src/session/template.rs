@@ -1,22 +1,48 @@
 //! Statements sent as text, with their parameters written out.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use rumba_core::sql::Param;
 
 use super::literal;
 use crate::codec::frame;
 use crate::query::QUERY;
 
+/// The texts that sessions share. Ten thousand terminals run the same few, and seldom one twice: each with its own would hold
+/// a hundred megabytes of them.
+#[derive(Debug, Default)]
+pub struct Templates(Mutex<HashMap<Arc<str>, Arc<Template>>>);
+
+impl Templates {
+    /// So many are kept: who writes the values into the texts has a new one each time.
+    const MOST: usize = 1 << 10;
+
+    /// A statement's, looked for when it is prepared and never when it is run.
+    pub(super) fn of(&self, sql: &str) -> Arc<Template> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(template) = known.get(sql) {
+            return Arc::clone(template);
+        }
+        let template = Arc::new(Template::new(sql));
+        if known.len() < Self::MOST {
+            known.insert(Arc::clone(&template.sql), Arc::clone(&template));
+        }
+        template
+    }
+}
+
 /// A statement and where its parameters go.
 #[derive(Debug)]
 pub(super) struct Template {
-    pub(super) sql: String,
+    pub(super) sql: Arc<str>,
     /// The places of the question marks, ascending.
     marks: Vec<usize>,
 }
 
 impl Template {
     pub(super) fn new(sql: &str) -> Self {
-        Self { sql: sql.to_owned(), marks: marks(sql.as_bytes()) }
+        Self { sql: sql.into(), marks: marks(sql.as_bytes()) }
     }
 
     /// How many parameters it has.
@@ -103,6 +129,18 @@ mod tests {
         ] {
             assert_eq!(marks(sql.as_bytes()).len(), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn a_text_is_held_once_however_many_prepare_it_and_not_every_text_for_ever() {
+        let templates = Templates::default();
+        let (first, second) = (templates.of("SELECT ?"), templates.of("SELECT ?"));
+        assert!(Arc::ptr_eq(&first, &second));
+        for number in 0..2 * Templates::MOST {
+            assert_eq!(&*templates.of(&format!("SELECT {number}")).sql, format!("SELECT {number}"));
+        }
+        assert_eq!(templates.0.lock().unwrap().len(), Templates::MOST);
+        assert!(Arc::ptr_eq(&first, &templates.of("SELECT ?")), "it came early enough");
     }
 
     #[test]
