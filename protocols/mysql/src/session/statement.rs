@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use rumba_core::sql::Param;
 
-use super::load::Rows;
 use super::SessionOptions;
+use super::load::Rows;
 use super::template::Template;
 use crate::WireError;
 use crate::codec::answer;
@@ -89,11 +89,7 @@ pub(super) enum Plan {
 
 impl Plan {
     /// Prepares a statement; one that the server cannot prepare is sent as text.
-    pub(super) fn prepare(
-        connection: &mut Connection,
-        sql: &str,
-        options: &SessionOptions,
-    ) -> Result<Self, WireError> {
+    pub(super) fn prepare(connection: &mut Connection, sql: &str, options: &SessionOptions) -> Result<Self, WireError> {
         if options.text {
             return Ok(Plan::Text(options.templates.of(sql)));
         }
