@@ -42,9 +42,6 @@ enum Room {
 
 impl Room {
     fn of(manifest: &Path) -> Option<Self> {
-        if manifest.ends_with("fuzz/Cargo.toml") {
-            return Some(Room::Chores);
-        }
         let mut parts = manifest.parent()?.iter().map(|part| part.to_str().unwrap_or_default());
         Some(match (parts.next()?, parts.next()) {
             ("crates", Some("core")) => Room::Core,
@@ -63,8 +60,8 @@ impl Room {
             ("engines", Some(_)) => Room::Engine,
             ("workloads", Some(_)) => Room::Workload,
             ("rumba", None) => Room::Binary,
-            // Programs that are measured beside rumba, each a workspace of its own.
-            ("xtask", None | Some("peers")) => Room::Chores,
+            // Programs that are measured beside rumba, and the fuzz targets: each a workspace of its own.
+            ("fuzz", None) | ("xtask", None | Some("peers")) => Room::Chores,
             _ => return None,
         })
     }

@@ -1,6 +1,6 @@
 #![no_main]
 
-#[path = "../entry.rs"]
+#[path = "../../protocols/mysql/fuzz/entry.rs"]
 mod entry;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entry::answers(bytes));
