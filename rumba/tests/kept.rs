@@ -78,6 +78,13 @@ fn repeats_of_servers_start_from_one_load_and_verify() {
     at_once(runs, |(engines, more)| assert_repeats_from_one_load(&Place::new(), engines, more));
 }
 
+/// It keeps what it has purged in its history, and counts on from a number that no transaction has when it is started again.
+#[test]
+#[needs(Server("mysql@5.6"))]
+fn repeats_of_mysql_5_6_start_from_one_load_and_verify() {
+    assert_repeats_from_one_load(&Place::new(), &["innodb"], &["server=mysql@5.6"]);
+}
+
 /// What is kept is what the mix has left of the load; every repeat goes on from there, and proves all of it.
 #[test]
 fn repeats_start_from_a_load_that_was_aged_once() {

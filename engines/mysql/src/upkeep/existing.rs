@@ -6,7 +6,7 @@
 
 use rumba_core::error::EngineError;
 
-use super::innodb::{HISTORY, open_transactions};
+use super::innodb::{HISTORY, is_any_open, open_transactions};
 use super::{analyze, rocksdb};
 use crate::counters::{Ask, Kind, PurgeProgress, Server, debt, failed, purge_progress, query};
 use crate::existing::quoted;
@@ -89,11 +89,6 @@ fn left_to_purge(
         }
     }
     Ok(look)
-}
-
-/// Whether a transaction is open, which may keep purge back; taken for granted where the server does not tell.
-fn is_any_open(admin: &mut dyn Ask) -> bool {
-    admin.ask("SELECT 1 FROM information_schema.INNODB_TRX LIMIT 1").map_or(true, |rows| !rows.rows.is_empty())
 }
 
 /// Has the dirty pages of the schema's tables written, as for files that are about to be copied.

@@ -3,7 +3,7 @@
 use rumba_core::error::EngineError;
 
 use super::globals::{self, Wanted};
-use crate::counters::{Ask, Server, debt, purge_is_done, query};
+use crate::counters::{Ask, Server, debt, purge_is_done, purge_progress, query};
 use rumba_server_kit::wait::{self, Look, Patience};
 
 /// Pages that may stay dirty: the server's own threads touch a few all the time.
@@ -39,7 +39,8 @@ const HURRY: [Wanted; 6] = [
 pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -> Result<(), EngineError> {
     globals::with(admin, &HURRY, |admin| {
         query(admin, "FLUSH ENGINE LOGS", "FLUSH LOCAL ENGINE LOGS")?;
-        let outcome = wait::until_paid(patience, || look(admin, server));
+        let mut woken = None;
+        let outcome = wait::until_paid(patience, || look(admin, server, &mut woken));
         outcome.map_err(|left| {
             let hint = open_transactions(admin);
             left.into_error("draining InnoDB", &hint)
@@ -49,7 +50,7 @@ pub(super) fn drain(admin: &mut dyn Ask, server: &Server, patience: &Patience) -
 
 /// What is left. A figure that the server does not give is not waited for; without
 /// any there is nothing to go by.
-fn look(admin: &mut dyn Ask, server: &Server) -> Result<Look, EngineError> {
+fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result<Look, EngineError> {
     let reading = debt(admin, server);
     let mut look = Look::default();
     let waited_for = [
@@ -59,7 +60,11 @@ fn look(admin: &mut dyn Ask, server: &Server) -> Result<Look, EngineError> {
     ];
     for (gauge, name, floor) in waited_for {
         match reading.get(gauge) {
-            Some(left) if gauge == HISTORY && left > floor && purge_is_done(admin) => look.owe(name, floor, floor),
+            Some(left)
+                if gauge == HISTORY && left > floor && (purge_is_done(admin) || is_purged_since(admin, woken)?) =>
+            {
+                look.owe(name, floor, floor);
+            }
             Some(left) => look.owe(name, left, floor),
             None => {}
         }
@@ -68,6 +73,37 @@ fn look(admin: &mut dyn Ask, server: &Server) -> Result<Look, EngineError> {
         (true, Some(absence)) => Err(EngineError::failed("reading InnoDB's debt", absence.reason.clone())),
         _ => Ok(look),
     }
+}
+
+/// Whether purge rests and is past a change that was made to wake it, and with that past all that was committed before.
+///
+/// A server that was started over data with a history counts on from a number that no transaction has: purge rests below
+/// it for good, up to MySQL 5.7.4 with the history as it was. Where nothing else is at work, it is woken once.
+fn is_purged_since(admin: &mut dyn Ask, woken: &mut Option<u64>) -> Result<bool, EngineError> {
+    let Some(purge) = purge_progress(admin).filter(|purge| purge.rests) else { return Ok(false) };
+    if let Some(before) = *woken {
+        return Ok(purge.purged > before);
+    }
+    if !is_any_open(admin) {
+        *woken = Some(purge.next);
+        for sql in WAKING {
+            query(admin, "waking purge", sql)?;
+        }
+    }
+    Ok(false)
+}
+
+/// A change of a row that nobody else sees.
+const WAKING: [&str; 4] = [
+    "CREATE TEMPORARY TABLE mysql.rumba_wakes_purge (id INT PRIMARY KEY, changed INT) ENGINE = InnoDB",
+    "INSERT INTO mysql.rumba_wakes_purge VALUES (1, 0)",
+    "UPDATE mysql.rumba_wakes_purge SET changed = 1",
+    "DROP TEMPORARY TABLE mysql.rumba_wakes_purge",
+];
+
+/// Whether a transaction is open, which may keep purge back; taken for granted where the server does not tell.
+pub(super) fn is_any_open(admin: &mut dyn Ask) -> bool {
+    admin.ask("SELECT 1 FROM information_schema.INNODB_TRX LIMIT 1").map_or(true, |rows| !rows.rows.is_empty())
 }
 
 /// What keeps purge back, if it is that.
