@@ -177,12 +177,6 @@ fn monitor(admin: &mut dyn Ask) -> Result<String, String> {
     Ok(rows.rows.first().and_then(|row| row.last().cloned().flatten()).unwrap_or_default())
 }
 
-/// Whether purge has come to its end, whatever the history list still holds: what
-/// was purged leaves the list later, up to MySQL 5.7.4 with every 128th batch only.
-pub(crate) fn purge_is_done(admin: &mut dyn Ask) -> bool {
-    monitor(admin).is_ok_and(|text| purge_is_done_in(&text))
-}
-
 /// How far purge is, as far as the server tells this user.
 pub(crate) fn purge_progress(admin: &mut dyn Ask) -> Option<PurgeProgress> {
     progress_in(&monitor(admin).ok()?)
@@ -199,6 +193,14 @@ pub(crate) struct PurgeProgress {
     pub rests: bool,
 }
 
+impl PurgeProgress {
+    /// Whether it rests and is past every transaction, whatever the history list still holds: what was purged leaves the
+    /// list later, up to MySQL 5.7.4 with every 128th batch only.
+    pub(crate) fn is_done(self) -> bool {
+        self.rests && self.purged >= self.next
+    }
+}
+
 /// By `Trx id counter 1322` and
 /// `Purge done for trx's n:o < 1322 undo n:o < 0 state: running but idle`.
 pub(super) fn progress_in(text: &str) -> Option<PurgeProgress> {
@@ -208,11 +210,6 @@ pub(super) fn progress_in(text: &str) -> Option<PurgeProgress> {
     };
     let rests = text.lines().any(|line| line.starts_with("Purge done for") && line.ends_with("running but idle"));
     Some(PurgeProgress { next: number("Trx id counter ")?, purged: number("Purge done for trx's n:o < ")?, rests })
-}
-
-/// Whether purge rests and is past every transaction.
-pub(super) fn purge_is_done_in(text: &str) -> bool {
-    progress_in(text).is_some_and(|purge| purge.rests && purge.purged >= purge.next)
 }
 
 /// The age by the two lines of InnoDB's monitor text.

@@ -19,7 +19,7 @@ use rumba_core::error::EngineError;
 
 pub use ask::Ask;
 pub(crate) use ask::{failed, is_denied, query};
-pub(crate) use innodb::{LATCHES, PurgeProgress, purge_is_done, purge_progress};
+pub(crate) use innodb::{LATCHES, PurgeProgress, purge_progress};
 pub(crate) use levels::Levels;
 pub(crate) use rocksdb::family_sums;
 pub use rumba_server_kit::reading::Reading;

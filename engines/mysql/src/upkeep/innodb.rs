@@ -3,7 +3,7 @@
 use rumba_core::error::EngineError;
 
 use super::globals::{self, Wanted};
-use crate::counters::{Ask, Server, debt, purge_is_done, purge_progress, query};
+use crate::counters::{Ask, Server, debt, purge_progress, query};
 use rumba_server_kit::wait::{self, Look, Patience};
 
 /// Pages that may stay dirty: the server's own threads touch a few all the time.
@@ -60,9 +60,7 @@ fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result
     ];
     for (gauge, name, floor) in waited_for {
         match reading.get(gauge) {
-            Some(left)
-                if gauge == HISTORY && left > floor && (purge_is_done(admin) || is_purged_since(admin, woken)?) =>
-            {
+            Some(left) if gauge == HISTORY && left > floor && purge_has_ended(admin, woken)? => {
                 look.owe(name, floor, floor);
             }
             Some(left) => look.owe(name, left, floor),
@@ -75,12 +73,16 @@ fn look(admin: &mut dyn Ask, server: &Server, woken: &mut Option<u64>) -> Result
     }
 }
 
-/// Whether purge rests and is past a change that was made to wake it, and with that past all that was committed before.
+/// Whether purge is done, or rests past a change that was made to wake it, and with that past all that was committed
+/// before.
 ///
 /// A server that was started over data with a history counts on from a number that no transaction has: purge rests below
-/// it for good, up to MySQL 5.7.4 with the history as it was. Where nothing else is at work, it is woken once.
-fn is_purged_since(admin: &mut dyn Ask, woken: &mut Option<u64>) -> Result<bool, EngineError> {
+/// it for good, up to MySQL 5.7.4 with the history as it was. Where nothing else is at work, it is woken here, once.
+fn purge_has_ended(admin: &mut dyn Ask, woken: &mut Option<u64>) -> Result<bool, EngineError> {
     let Some(purge) = purge_progress(admin).filter(|purge| purge.rests) else { return Ok(false) };
+    if purge.is_done() {
+        return Ok(true);
+    }
     if let Some(before) = *woken {
         return Ok(purge.purged > before);
     }

@@ -2,7 +2,7 @@
 
 use rumba_protocol_mysql::{Rows, WireError};
 
-use crate::counters::innodb::{age_in_monitor, purge_is_done_in};
+use crate::counters::innodb::{age_in_monitor, progress_in};
 use crate::counters::rocksdb::{UNFLUSHED, sums};
 use crate::counters::{Ask, Flavour, Kind, Levels, Reading, Server, Status, debt, written_of};
 
@@ -87,6 +87,7 @@ fn the_monitor_gives_the_checkpoint_age() {
 
 #[test]
 fn purge_is_done_only_when_it_has_caught_up_and_rests() {
+    let purge_is_done_in = |text: &str| progress_in(text).is_some_and(|purge| purge.is_done());
     assert!(purge_is_done_in(MONITOR));
     assert!(!purge_is_done_in(&MONITOR.replace("running but idle", "running")), "at work");
     assert!(!purge_is_done_in(&MONITOR.replace("n:o < 1322", "n:o < 1320")), "held back by an open transaction");
