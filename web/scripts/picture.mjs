@@ -1,5 +1,6 @@
-// A picture of a page's timeline: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`
-// shows only the charts of these series, such as `ops_per_s wkb_per_op`.
+// A picture of what a page shows best: `node scripts/picture.mjs REPORT.html OUT.png [SERIES …]`. Of a ladder of clients that is
+// the ladder, of a suite of tests the ratios of all of them, of all else the timeline, or its charts of these series, such as
+// `ops_per_s wkb_per_op`.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch } from "./browser.mjs";
@@ -15,18 +16,27 @@ try {
   const tab = await context.newPage();
   await tab.goto(pathToFileURL(resolve(page)).href);
   await tab.waitForSelector("#timeline canvas");
-  const wanted = series.length > 0 ? series : ["ops_per_s", "wkb_per_op"];
-  // The buttons mean nothing in a picture; the key of the engines is above the section, so it comes along.
-  await tab.evaluate((shown) => {
-    const timeline = document.querySelector("#timeline");
-    timeline.style.padding = "12px 16px 16px";
-    for (const panel of timeline.querySelectorAll(".panel")) if (!shown.includes(panel.dataset.series)) panel.remove();
-    for (const gone of timeline.querySelectorAll(".switch, .about, .save")) gone.remove();
+  const chosen = await tab.evaluate((asked) => {
+    // An engine in a test of a suite is named with both: `innodb/point-query`.
+    const isOfTest = (name) => name.textContent.includes("/");
+    const keys = [...document.querySelectorAll(".toolbar .key li")];
+    const what = asked.length > 0 ? "timeline" : document.querySelector("#scaling") ? "scaling" : keys.some(isOfTest) ? "matrix" : "timeline";
+    const shown = document.querySelector(`#${what}`);
+    shown.style.padding = "12px 16px 16px";
+    const wanted = asked.length > 0 ? asked : ["ops_per_s", "wkb_per_op"];
+    if (what === "timeline") for (const panel of shown.querySelectorAll(".panel")) if (!wanted.includes(panel.dataset.series)) panel.remove();
+    // Buttons mean nothing in a picture, and what sticks to the top would lie over it.
+    for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save")) gone.remove();
+    // The key to the lines is above the section, so it comes along; in a ladder an engine looks alike in every test.
     const key = document.querySelector(".toolbar .key");
-    if (key) timeline.querySelector(".panel").before(key);
-  }, wanted);
+    if (what === "scaling") keys.filter(isOfTest).forEach((name) => name.remove());
+    const first = shown.querySelector(".panel, h3");
+    if (key && what !== "matrix") (first?.closest("div.panel") ?? first)?.before(key);
+    document.querySelector(".toolbar")?.remove();
+    return what;
+  }, series);
   await tab.waitForTimeout(300);
-  await tab.locator("#timeline").screenshot({ path: out });
+  await tab.locator(`#${chosen}`).screenshot({ path: out });
 } finally {
   await browser.close();
 }

@@ -110,6 +110,16 @@ pub trait SqlSession: Send {
     /// A conflict may have ended the transaction whatever is said here: it is rolled back in any case.
     fn survives_errors(&self) -> bool;
 
+    /// Has statements travel in groups from here on, where the session can: whether it can. Those of a transaction that are
+    /// submitted before the first of their answers is taken are then one request, and the first that fails is the last that
+    /// is carried out. Those behind it are answered as well, by an error that says so.
+    ///
+    /// Where it cannot, each statement of a transaction has to wait for the one before it: a conflict may have ended the
+    /// transaction, and what follows would stand for itself.
+    fn group_statements(&mut self) -> bool {
+        false
+    }
+
     /// Prepares a statement for the life of the session.
     ///
     /// # Errors

@@ -160,6 +160,10 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.session.survives_errors()
     }
 
+    fn group_statements(&mut self) -> bool {
+        self.session.group_statements()
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare(sql))
     }

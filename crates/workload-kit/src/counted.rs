@@ -202,6 +202,10 @@ impl SqlSession for CountedSql {
         self.session.survives_errors()
     }
 
+    fn group_statements(&mut self) -> bool {
+        self.session.group_statements()
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         let statement = self.session.prepare(sql)?;
         self.is_prepared(statement, Kind::of(sql));

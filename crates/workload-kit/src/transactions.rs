@@ -3,10 +3,18 @@
 use std::sync::Arc;
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, SqlSession, Statement, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_core::worker::StatementCounts;
 
 use crate::counted::{CountedSql, Counts};
+
+/// Statements that were started together, whose answers are owed.
+#[must_use]
+pub struct Together {
+    begins: bool,
+    owed: usize,
+    submitted: Result<(), EngineError>,
+}
 
 /// A session with what begins and ends its transactions.
 pub struct Transactions {
@@ -69,6 +77,46 @@ impl Transactions {
         }
         let answer = self.session.answer(visit).await;
         begun.and(answer)
+    }
+
+    /// Starts statements of a transaction that do not need each other's answers, as one request; with them it begins, if it
+    /// `begins`. The session groups statements ([`SqlSession::group_statements`]).
+    pub fn start_together(&mut self, begins: bool, statements: &[(Statement, &[Param<'_>])]) -> Together {
+        let begin = begins.then_some((self.begin, &[][..]));
+        let mut owed = 0;
+        let submitted = begin.iter().chain(statements).try_for_each(|&(statement, values)| {
+            self.session.submit(statement, values)?;
+            owed += 1;
+            Ok(())
+        });
+        Together { begins, owed, submitted }
+    }
+
+    /// Takes their answers, every one whatever they are, and tells that of the first statement. Rows come with the number of
+    /// their statement.
+    ///
+    /// # Errors
+    /// What the first that failed was told. Those behind it have done nothing.
+    pub async fn end_together(
+        &mut self,
+        Together { begins, owed, submitted }: Together,
+        visit: &mut dyn FnMut(usize, &dyn Row),
+    ) -> Result<Answer, EngineError> {
+        let (mut told, mut failure) = (Answer::default(), None);
+        for place in 0..owed {
+            let nth = place - usize::from(begins).min(place);
+            match self.session.answer(&mut |row| visit(nth, row)).await {
+                Ok(answer) if nth == 0 => told = answer,
+                Ok(_) => {}
+                // The others are void.
+                Err(error @ (EngineError::CutOff(_) | EngineError::Lost(_))) => return Err(error),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => submitted.map(|()| told),
+        }
     }
 
     /// Ends a transaction: commits what succeeded and wrote, undoes the rest. After some conflicts the server has ended it;

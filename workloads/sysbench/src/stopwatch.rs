@@ -121,6 +121,10 @@ impl SqlSession for Timed {
         self.session.survives_errors()
     }
 
+    fn group_statements(&mut self) -> bool {
+        self.session.group_statements()
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.session.prepare(sql)
     }

@@ -19,7 +19,7 @@ use crate::load::{IndexLoader, Loader, Progress, RowLoader};
 use crate::proof;
 use crate::scale::DISTRICTS;
 use crate::settings::Config;
-use crate::sql::{self, SqlLoader, SqlStore, create_tables};
+use crate::sql::{self, SqlLoader, SqlStore, Texts, create_tables};
 use crate::tally::{Tallies, Tally};
 use crate::terminal::{NEW_ORDER, Terminal};
 
@@ -54,6 +54,8 @@ pub struct TpcCBound {
     config: Config,
     /// Of all data sets, over keys and values.
     spaces: Vec<KeySpace>,
+    /// Of each data set, over SQL.
+    texts: Vec<Arc<Texts>>,
     progress: Arc<Progress>,
     tallies: Tallies,
 }
@@ -63,12 +65,18 @@ impl TpcCBound {
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
         let config = Config::new(settings)?;
         let (spaces, tallies) = (kv::spaces(config.sets), Tallies::new(config.sets));
-        Ok(Self { config, spaces, progress: Arc::default(), tallies })
+        let texts = DataSet::all(config.sets).map(|set| Arc::new(Texts::new(set))).collect();
+        Ok(Self { config, spaces, texts, progress: Arc::default(), tallies })
     }
 
     /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The texts of statements over a data set.
+    pub fn texts(&self, set: DataSet) -> Arc<Texts> {
+        self.texts[set.number as usize].clone()
     }
 
     /// What clients have been told.
@@ -89,7 +97,7 @@ impl TpcCBound {
         let set = DataSet::of_client(at.client, config.sets);
         Ok(match session {
             Session::Sql(session) => {
-                let mut store = SqlStore::new(session, set, config.style)?;
+                let mut store = SqlStore::new(session, self.texts(set), config.style)?;
                 // What it is refused, all would be: known now, and not when a rare transaction comes.
                 if at.client == 0 {
                     store.prepare_all()?;
@@ -172,7 +180,11 @@ impl Bound for TpcCBound {
 
     fn create_schema(&self, session: &mut Session) -> Result<(), EngineError> {
         match session {
-            Session::Sql(session) => create_tables(&mut **session, self.config.sets),
+            Session::Sql(session) => {
+                // Known now, and not after the load.
+                self.config.style.prepare(&mut **session)?;
+                create_tables(&mut **session, self.config.sets)
+            }
             _ => Ok(()),
         }
     }

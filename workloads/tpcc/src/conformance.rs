@@ -21,7 +21,7 @@ use crate::load::{Loader, Progress, RowLoader, every_row};
 use crate::oracle::Oracle;
 use crate::scale::Scale;
 use crate::settings::{Config, Style};
-use crate::sql::{SqlInspector, SqlLoader, SqlStore, create_tables};
+use crate::sql::{SqlInspector, SqlLoader, SqlStore, Texts, create_tables};
 use crate::store::Store;
 use crate::tables::{Table, Type};
 
@@ -68,9 +68,13 @@ pub fn conformance(open: &mut dyn FnMut() -> Session, seed: u64, steps: usize) -
             SqlLoader::new(conformance::sql(open())?, 1)
                 .and_then(|mut loader| loader.build_indexes())
                 .map_err(wrong)?;
-            let mut stores = Vec::new();
-            for style in [Style::Plain, Style::Batched] {
-                stores.push(SqlStore::new(conformance::sql(open())?, ONLY, style).map_err(wrong)?);
+            let (mut stores, texts) = (Vec::new(), Arc::new(Texts::new(ONLY)));
+            let groups = conformance::sql(open())?.group_statements();
+            for style in [Style::Plain, Style::Batched, Style::Grouped] {
+                if style == Style::Grouped && !groups {
+                    continue;
+                }
+                stores.push(SqlStore::new(conformance::sql(open())?, texts.clone(), style).map_err(wrong)?);
             }
             run(stores, &mut oracle, &config, seed, steps)?;
             compare(&mut SqlInspector::new(conformance::sql(open())?, ONLY), &oracle, seed)

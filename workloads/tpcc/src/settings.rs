@@ -1,6 +1,8 @@
 //! The settings of TPC-C.
 
+use rumba_core::error::EngineError;
 use rumba_core::setting::{Kind, SettingError, SettingInfo, Settings, Value};
+use rumba_core::sql::{Dialect, SqlSession};
 use rumba_core::workload::Test;
 
 use crate::draw::Constants;
@@ -37,9 +39,10 @@ pub const SETTINGS: &[SettingInfo] = &[
     },
     SettingInfo {
         name: "statements",
-        kind: Kind::Choice(&["plain", "batched"]),
+        kind: Kind::Choice(&["plain", "batched", "grouped"]),
         default: "plain",
-        help: "plain: a statement for each row; batched: an order's items, stock and lines at once, a delivery's orders at once",
+        help: "plain: a statement for each row; batched: an order's items, stock and lines at once, a delivery's orders at once; \
+               grouped: as batched, and what does not need an answer before it in one round trip",
     },
     SettingInfo {
         name: "customers",
@@ -68,6 +71,28 @@ pub enum Style {
     Plain,
     /// Several at once.
     Batched,
+    /// Several at once, and several statements in one round trip.
+    Grouped,
+}
+
+impl Style {
+    /// Has a session ready for statements of this kind.
+    ///
+    /// # Errors
+    /// It cannot run several statements in one round trip.
+    pub fn prepare(self, session: &mut dyn SqlSession) -> Result<(), EngineError> {
+        if self != Style::Grouped || session.group_statements() {
+            return Ok(());
+        }
+        let remedy = match session.dialect() {
+            Dialect::MySql => "it takes several only as text: set prepared = false, or statements = \"batched\"",
+            Dialect::PostgreSql => {
+                "it takes several only if they are prepared: set prepared = true, or statements = \"batched\""
+            }
+            _ => "it is embedded and has no round trips: set statements = \"batched\"",
+        };
+        Err(EngineError::failed("statements = \"grouped\"", format!("the engine cannot: {remedy}")))
+    }
 }
 
 /// The settings, taken.
@@ -100,7 +125,11 @@ impl Config {
             items: number("items") as u32,
         };
         let thinks = filled.text("think") == Some("spec");
-        let style = if filled.text("statements") == Some("batched") { Style::Batched } else { Style::Plain };
+        let style = match filled.text("statements") {
+            Some("batched") => Style::Batched,
+            Some("grouped") => Style::Grouped,
+            _ => Style::Plain,
+        };
         let sets = number("data_sets") as u32;
         Ok(Self { scale, sets, constants: Constants::drawn(number("constants") as u64), style, thinks })
     }

@@ -77,7 +77,8 @@ pub fn terminals(bench: &Bench) -> Result<Vec<Line>, Failure> {
         "customers=10",
         "items=100",
         "think=spec",
-        "statements=batched",
+        // A wait each costs more than what is waited for.
+        "statements=grouped",
         clients.as_str(),
         "load_clients=4",
         "cache=512MiB",

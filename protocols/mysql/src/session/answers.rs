@@ -84,6 +84,9 @@ impl WireSession {
     #[inline(never)]
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         while self.link.is_up() {
+            if self.skipping {
+                return Poll::Ready(Err(self.skip()));
+            }
             let statement = match self.queue.front() {
                 Some(first) if first.kind != Kind::Nothing => first.statement,
                 _ => return Poll::Ready(self.nothing_was_sent()),
@@ -139,7 +142,9 @@ impl WireSession {
         match self.outbox.flush(&mut self.connection, &self.queue) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.queue.front().is_some_and(|first| !self.outbox.is_sent(&self.connection, first))
+                // Its request ends with the last statement of its group.
+                let first = self.queue.iter().find(|pending| !pending.grouped);
+                first.is_some_and(|first| !self.outbox.is_sent(&self.connection, first))
             }
             // The server's last words may still be there to be read; if not, reading says what happened.
             Err(_) => {
@@ -234,7 +239,7 @@ impl WireSession {
                 Stage::Rows { count }
             }
             Stage::Rows { count } => match answer::next(packet, wording)? {
-                Next::End { status } => return Ok(self.end(status)),
+                Next::End { status } => return self.end(status),
                 Next::Refused(refusal) => {
                     let failure = self.refused(&refusal)?;
                     self.fail(failure);
@@ -286,7 +291,7 @@ impl WireSession {
                 if count.last_insert_id != 0 {
                     self.answer.last_insert_id = count.last_insert_id;
                 }
-                Ok(self.end(status))
+                self.end(status)
             }
             Head::Refused(refusal) => {
                 let failure = self.refused(&refusal)?;
@@ -305,10 +310,15 @@ impl WireSession {
 
     /// One answer of the server's is over.
     #[inline]
-    fn end(&mut self, status: u16) -> Taken {
+    fn end(&mut self, status: u16) -> Result<Taken, WireError> {
         self.connection.status = status;
         self.stage = Stage::Head;
-        if status & MORE_RESULTS != 0 { Taken::Part } else { Taken::Complete }
+        match (status & MORE_RESULTS != 0, self.queue.front().is_some_and(|first| first.grouped)) {
+            // What more there is, is the next statement's.
+            (true, true) | (false, false) => Ok(Taken::Complete),
+            (true, false) => Ok(Taken::Part),
+            (false, true) => Err(Malformed("fewer answers than statements were sent").into()),
+        }
     }
 
     /// The first statement is answered; whether its call is as well.
@@ -317,6 +327,7 @@ impl WireSession {
         self.stage = Stage::Head;
         self.connection.receive.answered();
         let Some(first) = self.queue.pop() else { return true };
+        self.skipping = first.grouped && self.failure.is_some();
         if first.is_barrier() {
             self.outbox.barriers -= 1;
             if matches!(first.kind, Kind::Load { .. }) {
@@ -339,6 +350,13 @@ impl WireSession {
     fn failed(&mut self) -> Result<Answer, EngineError> {
         let answer = std::mem::take(&mut self.answer);
         self.failure.take().map_or(Ok(answer), Err)
+    }
+
+    /// The next statement, which the server has left out.
+    #[cold]
+    fn skip(&mut self) -> EngineError {
+        self.skipping = self.queue.pop().is_some_and(|left_out| left_out.grouped);
+        call_failed("execute", "left out, because a statement before it in the same transaction failed")
     }
 
     /// A part of a call failed: what follows it of the same call is not sent.

@@ -57,7 +57,7 @@ pub(super) struct Sink<'a> {
 impl Sink<'_> {
     fn push(&mut self, statement: usize, kind: Kind) {
         let end = self.outbox.end(self.out);
-        self.queue.push(Pending { statement, end, kind, last: false });
+        self.queue.push(Pending { statement, end, kind, last: false, grouped: false });
     }
 }
 

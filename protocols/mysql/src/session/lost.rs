@@ -56,6 +56,7 @@ impl WireSession {
         self.outbox.reset();
         self.connection.send.clear();
         self.connection.sent = 0;
+        self.skipping = false;
         self.stage = Stage::Head;
         self.answer = Answer::default();
         self.failure = None;

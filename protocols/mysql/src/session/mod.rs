@@ -96,6 +96,12 @@ pub struct WireSession {
     /// Statements sent or about to be, in the order of their answers.
     queue: Queue,
     outbox: Outbox,
+    /// Whether statements that are sent as text travel in groups.
+    groups: bool,
+    /// The position in the stream where the last statement's request begins, if that is text.
+    request: u64,
+    /// Whether a statement of the group at hand has failed, and the rest of it was left out by the server.
+    skipping: bool,
     /// Where in its answer the first statement of the queue is.
     stage: Stage,
     /// What that answer came to so far.
@@ -125,6 +131,9 @@ impl WireSession {
             statements: Vec::new(),
             queue: Queue::with_capacity(PIPELINE),
             outbox: Outbox::default(),
+            groups: false,
+            request: 0,
+            skipping: false,
             stage: Stage::Head,
             answer: Answer::default(),
             failure: None,
@@ -154,7 +163,7 @@ impl WireSession {
     /// Submits what is not prepared, or while the connection is not there.
     fn submit_other(&mut self, statement: Statement, params: &[Param<'_>]) -> Result<(), EngineError> {
         self.link_up()?;
-        let backslashes = self.backslashes();
+        let (backslashes, group) = (self.backslashes(), self.open_group());
         let out = &mut self.connection.send;
         let kind = match self.statements.get_mut(statement.0) {
             Some(Plan::Binary(binary)) if binary.params() == params.len() => {
@@ -162,7 +171,16 @@ impl WireSession {
                 Kind::Binary
             }
             Some(Plan::Text(template)) if template.params() == params.len() => {
-                template.write(out, params, backslashes);
+                match group {
+                    Some(at) => template.add(out, at, params, backslashes),
+                    None => {
+                        self.request = self.outbox.end(out);
+                        template.write(out, params, backslashes);
+                    }
+                }
+                if let (Some(_), Some(before)) = (group, self.queue.back_mut()) {
+                    before.grouped = true;
+                }
                 Kind::Text
             }
             Some(Plan::Rows(_)) => return Err(call_failed("submit", "this is for rows: submit_rows")),
@@ -174,10 +192,20 @@ impl WireSession {
         Ok(())
     }
 
+    /// Where in the send buffer the request begins that another statement may be added to: that of the statement before it,
+    /// if nothing of it is sent.
+    fn open_group(&mut self) -> Option<usize> {
+        let before = self.queue.back_mut().filter(|_| self.groups)?;
+        match self.statements.get(before.statement) {
+            Some(Plan::Text(_)) => self.outbox.unsent(&self.connection, self.request),
+            _ => None,
+        }
+    }
+
     #[inline]
     fn submitted(&mut self, statement: Statement, kind: Kind) {
         let end = self.outbox.end(&self.connection.send);
-        self.queue.push(Pending { statement: statement.0, end, kind, last: true });
+        self.queue.push(Pending { statement: statement.0, end, kind, last: true, grouped: false });
     }
 
     fn keep(&mut self, plan: Plan) -> Statement {
@@ -201,6 +229,12 @@ impl SqlSession for WireSession {
 
     fn survives_errors(&self) -> bool {
         true
+    }
+
+    fn group_statements(&mut self) -> bool {
+        // The server takes several statements as one text, and none that it has prepared.
+        self.groups = self.options.text;
+        self.groups
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {

@@ -36,6 +36,8 @@ pub(super) struct Pending {
     pub(super) kind: Kind,
     /// False where more statements of the same call follow.
     pub(super) last: bool,
+    /// Whether the next statement is of the same request, and is left out if this one fails.
+    pub(super) grouped: bool,
 }
 
 impl Pending {
@@ -72,6 +74,12 @@ impl Outbox {
     #[inline]
     pub(super) fn end(&self, send: &[u8]) -> u64 {
         self.base + send.len() as u64
+    }
+
+    /// Where in the send buffer this position of the stream is, if nothing from it on is sent.
+    pub(super) fn unsent(&self, connection: &Connection, position: u64) -> Option<usize> {
+        let at = usize::try_from(position.checked_sub(self.base)?).ok()?;
+        (connection.sent <= at && at < connection.send.len()).then_some(at)
     }
 
     /// An empty buffer for a file.

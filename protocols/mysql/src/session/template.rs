@@ -52,9 +52,21 @@ impl Template {
 
     /// Appends the command that runs the statement with these parameters, as many as it has.
     pub(super) fn write(&self, out: &mut Vec<u8>, params: &[Param<'_>], backslashes: bool) {
-        let sql = self.sql.as_bytes();
         let at = frame::start(out);
         out.push(QUERY);
+        self.put(out, params, backslashes);
+        frame::finish(out, at, 0);
+    }
+
+    /// Has the command that began at `at`, and ends the buffer, run the statement too.
+    pub(super) fn add(&self, out: &mut Vec<u8>, at: usize, params: &[Param<'_>], backslashes: bool) {
+        out.push(b';');
+        self.put(out, params, backslashes);
+        frame::finish(out, at, 0);
+    }
+
+    fn put(&self, out: &mut Vec<u8>, params: &[Param<'_>], backslashes: bool) {
+        let sql = self.sql.as_bytes();
         let mut kept = 0;
         for (&mark, &param) in self.marks.iter().zip(params) {
             out.extend_from_slice(&sql[kept..mark]);
@@ -62,7 +74,6 @@ impl Template {
             kept = mark + 1;
         }
         out.extend_from_slice(&sql[kept..]);
-        frame::finish(out, at, 0);
     }
 }
 
@@ -151,5 +162,9 @@ mod tests {
         template.write(&mut out, &params, true);
         assert_eq!(&out[5..], b"UPDATE t SET a = NULL, b = 'o\\'clock' WHERE c = -7");
         assert_eq!(template.params(), 3);
+        let alone = out.len();
+        Template::new("SELECT ?").add(&mut out, 0, &[Param::Int(8)], true);
+        assert_eq!(&out[alone..], b";SELECT 8");
+        assert_eq!(usize::from(out[0]), out.len() - 4, "the packet is as long as both");
     }
 }

@@ -5,6 +5,7 @@
 extern crate rumba_testkit;
 rumba_testkit::main!();
 
+mod groups;
 mod load;
 mod locks;
 mod login;

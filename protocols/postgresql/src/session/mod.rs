@@ -226,6 +226,11 @@ impl SqlSession for PgSession {
         false
     }
 
+    fn group_statements(&mut self) -> bool {
+        // Those of a transaction always do, if they are prepared.
+        !self.options.text
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.idle("prepare")?;
         match Plan::prepare(&mut self.connection, self.statements.len(), sql, self.options.text) {

@@ -56,7 +56,7 @@ impl Lab for SqlLab<'_> {
 
     fn actor(&self) -> Result<Actor<SqlStore>, EngineError> {
         let set = first(self.bound);
-        let store = SqlStore::new(sql((self.sessions)()?)?, set, self.bound.config().style)?;
+        let store = SqlStore::new(sql((self.sessions)()?)?, self.bound.texts(set), self.bound.config().style)?;
         Ok(Actor::new(store, self.bound.tallies().open(set)))
     }
 

@@ -2,14 +2,14 @@
 //! all lines; and what a delivery does in ten districts. The work on rows is the same, the round trips are a third.
 
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Dialect, Param, Row, Visit};
+use rumba_core::sql::{Dialect, Param};
 
-use super::store::{SqlStore, int};
+use super::bought::Bought;
+use super::store::SqlStore;
 use super::text::{Sql, in_dialect};
-use super::units;
+use super::waiting::Waiting;
 use crate::data_set::DataSet;
-use crate::draw::{Delivery, MOST_LINES, NewOrder, is_original};
-use crate::rules::{DISTRICT_TEXT, left, missing};
+use crate::draw::{Delivery, MOST_LINES, NewOrder};
 use crate::scale::{DISTRICTS, LINES};
 use crate::stop::Point;
 use crate::store::Delivered;
@@ -99,18 +99,6 @@ impl Several {
     }
 }
 
-/// A row of stock, as an order finds it and leaves it.
-#[derive(Clone, Copy, Default)]
-struct Stock {
-    quantity: i64,
-    is_original: bool,
-    text: [u8; DISTRICT_TEXT],
-    length: usize,
-}
-
-/// What is known of a line's item: its price in cents, and whether it is original.
-type Item = (i64, bool);
-
 impl SqlStore {
     /// The lines of an order, and with them the rest of it.
     pub(super) async fn lines_at_once(
@@ -118,138 +106,44 @@ impl SqlStore {
         order: &NewOrder,
         key: [Param<'static>; 3],
     ) -> Result<Option<(i64, u32)>, EngineError> {
-        let lines = order.lines();
-        let mut items = [None; MOST_LINES];
-        self.read_items(order, &mut items).await?;
-        if items[..lines.len()].iter().any(Option::is_none) {
+        let mut bought = Bought::new(order, self.dialect());
+        let wanted = bought.items();
+        self.run(Several::Items, &wanted, &mut |row| bought.read_item(row)).await?;
+        if !bought.all_exist() {
             return Ok(None);
         }
-        self.stops().again(Point::Price, items[0].unwrap_or_default().0);
-        let mut stock = [Stock::default(); MOST_LINES];
-        self.read_stock(order, &mut stock).await?;
-        let (mut cents, mut original) = (0, 0);
-        let mut amounts = [0; MOST_LINES];
-        for (nth, line) in lines.iter().enumerate() {
-            let (price, is_item_original) = items[nth].unwrap_or_default();
-            amounts[nth] = i64::from(line.quantity) * price;
-            cents += amounts[nth];
-            original += u32::from(is_item_original && stock[nth].is_original);
-            let left = left(stock[nth].quantity, i64::from(line.quantity));
+        self.stops().again(Point::Price, bought.first_price());
+        let wanted = bought.places();
+        self.run(Several::Stock(order.district), &wanted, &mut |row| bought.read_stock(row)).await?;
+        let taken = bought.take()?;
+        for (line, left) in order.lines().iter().zip(taken.left) {
             self.take_stock(order, line, left).await?;
-            // The same item again is taken from what is left.
-            for (later, other) in lines.iter().enumerate().skip(nth + 1) {
-                if (other.supply, other.item) == (line.supply, line.item) {
-                    stock[later].quantity = left;
-                }
-            }
         }
-        let mut values = [Param::Null; 9 * MOST_LINES];
-        for (nth, (line, row)) in lines.iter().zip(values.chunks_mut(9)).enumerate() {
-            let (number, amount) = (int(nth as u32 + 1), self.cents(amounts[nth]));
-            let text = Param::Text(&stock[nth].text[..stock[nth].length]);
-            let (item, supply, quantity) = (int(line.item), int(line.supply), int(line.quantity));
-            row.copy_from_slice(&[key[0], key[1], key[2], number, item, supply, quantity, amount, text]);
-        }
-        self.run(Several::Lines(lines.len()), &values[..9 * lines.len()], &mut |_| {}).await?;
-        Ok(Some((cents, original)))
-    }
-
-    async fn read_items(
-        &mut self,
-        order: &NewOrder,
-        items: &mut [Option<Item>; MOST_LINES],
-    ) -> Result<(), EngineError> {
-        let (dialect, lines) = (self.dialect(), order.lines());
-        let mut wanted = [Param::Null; MOST_LINES];
-        for (nth, place) in wanted.iter_mut().enumerate() {
-            *place = int(lines[nth.min(lines.len() - 1)].item);
-        }
-        let read: Visit<'_> = &mut |row: &dyn Row| {
-            let (number, item) = (row.int(0), (units(dialect, row, 1, 2), is_original(row.bytes(2))));
-            for (line, found) in lines.iter().zip(items.iter_mut()) {
-                if i64::from(line.item) == number {
-                    *found = Some(item);
-                }
-            }
-        };
-        self.run(Several::Items, &wanted, read).await.map(drop)
-    }
-
-    async fn read_stock(&mut self, order: &NewOrder, stock: &mut [Stock; MOST_LINES]) -> Result<(), EngineError> {
-        let lines = order.lines();
-        let mut wanted = [Param::Null; 2 * MOST_LINES];
-        for (nth, place) in wanted.chunks_mut(2).enumerate() {
-            let line = &lines[nth.min(lines.len() - 1)];
-            place.copy_from_slice(&[int(line.supply), int(line.item)]);
-        }
-        let mut found = 0;
-        let read: Visit<'_> = &mut |row: &dyn Row| {
-            let place = (row.int(0), row.int(1));
-            for (line, stock) in lines.iter().zip(stock.iter_mut()) {
-                if (i64::from(line.supply), i64::from(line.item)) == place {
-                    let text = row.bytes(4);
-                    stock.length = text.len().min(DISTRICT_TEXT);
-                    stock.text[..stock.length].copy_from_slice(&text[..stock.length]);
-                    (stock.quantity, stock.is_original) = (row.int(2), is_original(row.bytes(3)));
-                    found += 1;
-                }
-            }
-        };
-        self.run(Several::Stock(order.district), &wanted, read).await?;
-        if found == lines.len() { Ok(()) } else { Err(missing("stock")) }
+        self.run(Several::Lines(order.lines().len()), bought.lines(key, &taken).of(order), &mut |_| {}).await?;
+        Ok(Some((taken.cents, taken.original)))
     }
 
     /// A delivery: the oldest orders one by one, and what becomes of them at once.
     pub(super) async fn deliver_at_once(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
-        let warehouse = int(delivery.warehouse);
-        let (mut orders, mut count) = ([(0_u32, 0_i64); DISTRICTS as usize], 0);
+        let mut waiting = Waiting::new(delivery, self.dialect());
         for district in 1..=DISTRICTS {
-            if let Some(order) = self.oldest(delivery, district).await? {
-                orders[count] = (district, order);
-                count += 1;
-            }
+            waiting.put(district, self.oldest(delivery, district).await?);
         }
-        if count == 0 {
+        if waiting.count() == 0 {
             return Ok(Delivered::default());
         }
-        // Behind the place of what an update sets.
-        let mut values = [Param::Null; 1 + 3 * DISTRICTS as usize];
-        for (nth, place) in values[1..].chunks_mut(3).enumerate() {
-            let (district, order) = orders[nth.min(count - 1)];
-            place.copy_from_slice(&[warehouse, int(district), Param::Int(order)]);
+        let mut keys = waiting.keys();
+        let deleted = self.run(Several::Delete, &keys[1..], &mut |_| {}).await?.affected;
+        waiting.all_deleted(deleted)?;
+        self.run(Several::Customers, &keys[1..], &mut |row| waiting.read_customer(row)).await?;
+        keys[0] = waiting.carrier();
+        self.run(Several::DeliverOrders, &keys, &mut |_| {}).await?;
+        keys[0] = waiting.time();
+        self.run(Several::DeliverLines, &keys, &mut |_| {}).await?;
+        self.run(Several::Amounts, &keys[1..], &mut |row| waiting.read_amount(row)).await?;
+        for values in &waiting.payments()?[..waiting.count()] {
+            self.change(Sql::PayFromOrder, values).await?;
         }
-        let deleted = self.run(Several::Delete, &values[1..], &mut |_| {}).await?.affected;
-        if deleted != count as u64 {
-            return Err(EngineError::conflict("another delivery took an order"));
-        }
-        let mut of_districts = [(0_i64, 0_i64); DISTRICTS as usize + 1];
-        let read: Visit<'_> = &mut |row: &dyn Row| {
-            if let Some(place) = of_districts.get_mut(row.int(0) as usize) {
-                place.0 = row.int(1);
-            }
-        };
-        self.run(Several::Customers, &values[1..], read).await?;
-        values[0] = int(delivery.carrier);
-        self.run(Several::DeliverOrders, &values, &mut |_| {}).await?;
-        values[0] = Param::Timestamp(delivery.delivered);
-        self.run(Several::DeliverLines, &values, &mut |_| {}).await?;
-        let dialect = self.dialect();
-        let read: Visit<'_> = &mut |row: &dyn Row| {
-            if let Some(place) = of_districts.get_mut(row.int(0) as usize) {
-                place.1 = units(dialect, row, 1, 2);
-            }
-        };
-        self.run(Several::Amounts, &values[1..], read).await?;
-        for &(district, _) in &orders[..count] {
-            let (customer, amount) = of_districts[district as usize];
-            if customer == 0 {
-                return Err(missing("an order that waits for its delivery"));
-            }
-            let values = [self.cents(amount), warehouse, int(district), Param::Int(customer)];
-            self.change(Sql::PayFromOrder, &values).await?;
-        }
-        let mut delivered = Delivered::default();
-        orders[..count].iter().for_each(|&(district, order)| delivered.put(district, order));
-        Ok(delivered)
+        Ok(waiting.delivered())
     }
 }

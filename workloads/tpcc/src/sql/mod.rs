@@ -1,17 +1,22 @@
-//! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once,
-//! `prepared` a client's statements.
+//! TPC-C over SQL: `store` has the transactions statement by statement, `batched` those that take several rows at once (what
+//! they know of an order's lines is in `bought`, of a delivery's orders in `waiting`), `grouped` those that take several
+//! statements at once, `prepared` a client's statements.
 
 mod batched;
+mod bought;
+mod grouped;
 mod inspector;
 mod loader;
 mod looks;
 mod prepared;
 mod store;
 mod text;
+mod waiting;
 
 pub use inspector::SqlInspector;
 pub use loader::{SqlLoader, create_tables};
 pub use looks::Looks;
+pub use prepared::Texts;
 pub use store::SqlStore;
 
 use rumba_core::sql::{Dialect, Row};

@@ -3,6 +3,8 @@
 //! A terminal that thinks runs few of them in an hour, and of ten thousand terminals a server would keep half a million: it
 //! holds memory for each, parsed and per connection, and so does the client.
 
+use std::sync::{Arc, OnceLock};
+
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, SqlSession, Statement};
 
@@ -48,21 +50,39 @@ impl Wanted {
     /// All that clients of a style may run.
     fn all(style: Style) -> impl Iterator<Item = Wanted> {
         let stock = (1..=DISTRICTS).map(Wanted::Stock);
-        let several = Several::all().map(Wanted::Several).filter(move |_| style == Style::Batched);
+        let several = Several::all().map(Wanted::Several).filter(move |_| style != Style::Plain);
         Sql::ALL.into_iter().map(Wanted::Plain).chain(stock).chain(several)
+    }
+}
+
+/// The texts of the statements over a data set, each written once for all clients, which are of one engine: ten thousand
+/// terminals prepare most of theirs anew.
+pub struct Texts {
+    set: DataSet,
+    texts: [OnceLock<Box<str>>; ALL],
+}
+
+impl Texts {
+    /// None yet, over a data set.
+    pub fn new(set: DataSet) -> Self {
+        Self { set, texts: [const { OnceLock::new() }; ALL] }
+    }
+
+    fn of(&self, wanted: Wanted, dialect: Dialect) -> &str {
+        self.texts[wanted.number()].get_or_init(|| wanted.of(self.set, dialect).into())
     }
 }
 
 /// The statements of one session.
 pub(super) struct Prepared {
-    set: DataSet,
+    texts: Arc<Texts>,
     statements: [Option<Statement>; ALL],
 }
 
 impl Prepared {
-    /// None yet, over a data set.
-    pub fn new(set: DataSet) -> Self {
-        Self { set, statements: [None; ALL] }
+    /// None yet, of these texts.
+    pub fn new(texts: Arc<Texts>) -> Self {
+        Self { texts, statements: [None; ALL] }
     }
 
     /// A statement, prepared here and now if it never was. Nothing is under way on the session.
@@ -71,7 +91,8 @@ impl Prepared {
         if let Some(statement) = *place {
             return Ok(statement);
         }
-        let statement = session.prepare(&wanted.of(self.set, session.dialect()))?;
+        let dialect = session.dialect();
+        let statement = session.prepare(self.texts.of(wanted, dialect))?;
         *place = Some(statement);
         Ok(statement)
     }

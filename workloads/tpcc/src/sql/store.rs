@@ -1,16 +1,17 @@
 //! The transactions over SQL, one statement a row (*plain*).
 
+use std::sync::Arc;
+
 use rumba_core::error::EngineError;
-use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Visit};
+use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_core::worker::StatementCounts;
-use rumba_workload_kit::Transactions;
+use rumba_workload_kit::{Together, Transactions};
 
 use super::batched::Several;
-use super::prepared::{Prepared, Wanted};
+use super::prepared::{Prepared, Texts, Wanted};
 use super::text::Sql;
 use super::units;
-use crate::data_set::DataSet;
-use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
+use crate::draw::{Delivery, Line, MOST_LINES, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
 use crate::names::last_name;
 use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put_note};
 use crate::scale::DISTRICTS;
@@ -26,7 +27,7 @@ pub struct SqlStore {
     prepared: Prepared,
     style: Style,
     /// Customers of a name, in the order of their first names.
-    customers: Vec<i64>,
+    pub(super) customers: Vec<i64>,
     /// What a payment reads of a customer of bad credit.
     data: Vec<u8>,
     stops: Stops,
@@ -36,14 +37,43 @@ pub(super) fn int(number: u32) -> Param<'static> {
     Param::Int(i64::from(number))
 }
 
+/// How many statements travel together at most: the stock of all lines, and the lines.
+pub(super) const MOST_TOGETHER: usize = MOST_LINES + 1;
+
+/// The row of an order with this key.
+pub(super) fn order_row(order: &NewOrder, key: [Param<'static>; 3]) -> [Param<'static>; 7] {
+    let (count, is_local) = (order.lines().len() as u32, order.is_local());
+    let entered = Param::Timestamp(order.entered);
+    [key[0], key[1], key[2], int(order.customer), entered, int(count), int(u32::from(is_local))]
+}
+
+/// What a line takes from stock, of which so many are left, and where that is.
+pub(super) fn stock_row(order: &NewOrder, line: &Line, left: i64) -> [Param<'static>; 5] {
+    let remote = u32::from(line.supply != order.warehouse);
+    [Param::Int(left), int(line.quantity), int(remote), int(line.supply), int(line.item)]
+}
+
+/// What is written of a payment by this customer to a warehouse and a district of these names.
+pub(super) fn history_row<'a>(
+    payment: &Payment,
+    customer: Param<'static>,
+    amount: Param<'static>,
+    names: &'a Names,
+) -> [Param<'a>; 8] {
+    let (of, to) = ([payment.customer_district, payment.customer_warehouse], [payment.district, payment.warehouse]);
+    let entered = Param::Timestamp(payment.entered);
+    [customer, int(of[0]), int(of[1]), int(to[0]), int(to[1]), entered, amount, Param::Text(names.text())]
+}
+
 impl SqlStore {
-    /// A client's adapter over its session; the tables are there.
+    /// A client's adapter over its session, with the texts of its statements; the tables are there.
     ///
     /// # Errors
-    /// A statement that the engine refuses.
-    pub fn new(session: Box<dyn SqlSession>, set: DataSet, style: Style) -> Result<Self, EngineError> {
-        let transactions = Transactions::new(session)?;
-        let (dialect, prepared) = (transactions.session.dialect(), Prepared::new(set));
+    /// A statement that the engine refuses, or a style that it cannot have.
+    pub fn new(session: Box<dyn SqlSession>, texts: Arc<Texts>, style: Style) -> Result<Self, EngineError> {
+        let mut transactions = Transactions::new(session)?;
+        style.prepare(&mut *transactions.session)?;
+        let (dialect, prepared) = (transactions.session.dialect(), Prepared::new(texts));
         let (customers, data) = (Vec::new(), Vec::new());
         Ok(Self { transactions, dialect, prepared, style, customers, data, stops: Stops::default() })
     }
@@ -80,7 +110,12 @@ impl SqlStore {
         session.execute(statement, values, visit).await
     }
 
-    async fn execute(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
+    pub(super) async fn execute(
+        &mut self,
+        sql: Sql,
+        values: &[Param<'_>],
+        visit: Visit<'_>,
+    ) -> Result<Answer, EngineError> {
         self.execute_wanted(Wanted::Plain(sql), values, visit).await
     }
 
@@ -99,6 +134,26 @@ impl SqlStore {
         self.execute(sql, values, &mut |_| {}).await
     }
 
+    /// Starts statements that do not need each other's answers, as one request; with them a transaction begins, if it
+    /// `begins`.
+    pub(super) fn start(&mut self, begins: bool, wanted: &[(Wanted, &[Param<'_>])]) -> Result<Together, EngineError> {
+        let mut statements = [(Statement(0), &[][..]); MOST_TOGETHER];
+        // While one is under way, none is prepared.
+        for (place, (wanted, values)) in statements.iter_mut().zip(wanted) {
+            *place = (self.prepared.get(&mut *self.transactions.session, *wanted)?, *values);
+        }
+        Ok(self.transactions.start_together(begins, &statements[..wanted.len()]))
+    }
+
+    /// Takes their answers, and tells that of the first. Rows come with the number of their statement.
+    pub(super) async fn finish(
+        &mut self,
+        started: Together,
+        visit: &mut dyn FnMut(usize, &dyn Row),
+    ) -> Result<Answer, EngineError> {
+        self.transactions.end_together(started, visit).await
+    }
+
     /// Begins a transaction with a statement.
     async fn begin(&mut self, sql: Sql, values: &[Param<'_>], visit: Visit<'_>) -> Result<Answer, EngineError> {
         let statement = self.prepared.get(&mut *self.transactions.session, Wanted::Plain(sql))?;
@@ -107,7 +162,7 @@ impl SqlStore {
 
     /// The number of a customer; of those of a name the one in the middle (2.5.2.2). `begins` begins the transaction with
     /// the search, if there is one; whether it has.
-    async fn find(
+    pub(super) async fn find(
         &mut self,
         warehouse: u32,
         district: u32,
@@ -134,8 +189,11 @@ impl SqlStore {
     }
 
     async fn order(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        if self.style == Style::Grouped {
+            return self.order_in_groups(order).await;
+        }
         let dialect = self.dialect;
-        let NewOrder { warehouse, district, customer, entered, .. } = *order;
+        let NewOrder { warehouse, district, customer, .. } = *order;
         let place = [int(warehouse), int(district)];
         let mut rates = Rates::default();
         let read = &mut |row: &dyn Row| {
@@ -154,13 +212,11 @@ impl SqlStore {
         }
         self.change(Sql::SetOrderNumber, &[Param::Int(number + 1), place[0], place[1]]).await?;
         let key = [place[0], place[1], Param::Int(number)];
-        let (count, is_local) = (order.lines().len() as u32, order.is_local());
-        let rest = [int(customer), Param::Timestamp(entered), int(count), int(u32::from(is_local))];
-        self.change(Sql::InsertOrder, &[key[0], key[1], key[2], rest[0], rest[1], rest[2], rest[3]]).await?;
+        self.change(Sql::InsertOrder, &order_row(order, key)).await?;
         self.change(Sql::InsertNewOrder, &key).await?;
         let written = match self.style {
             Style::Plain => self.lines_one_by_one(order, key).await?,
-            Style::Batched => self.lines_at_once(order, key).await?,
+            Style::Batched | Style::Grouped => self.lines_at_once(order, key).await?,
         };
         Ok(written.map_or(Ordered::RolledBack, |(cents, original)| {
             let total = rates.total(cents);
@@ -230,14 +286,15 @@ impl SqlStore {
 
     /// Takes a line's items from stock, of which so many are left.
     pub(super) async fn take_stock(&mut self, order: &NewOrder, line: &Line, left: i64) -> Result<(), EngineError> {
-        let remote = u32::from(line.supply != order.warehouse);
-        let values = [Param::Int(left), int(line.quantity), int(remote), int(line.supply), int(line.item)];
-        self.change(Sql::UpdateStock, &values).await.map(drop)
+        self.change(Sql::UpdateStock, &stock_row(order, line, left)).await.map(drop)
     }
 
     async fn pay(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        if self.style == Style::Grouped {
+            return self.pay_in_groups(payment).await;
+        }
         let dialect = self.dialect;
-        let Payment { warehouse, district, customer_warehouse, customer_district, who, cents, entered } = *payment;
+        let Payment { warehouse, district, customer_warehouse, customer_district, who, cents, .. } = *payment;
         let (amount, place) = (self.cents(cents), [int(warehouse), int(district)]);
         let mut names = Names::default();
         self.begin(Sql::PayWarehouse, &[amount, place[0]], &mut |_| {}).await?;
@@ -256,14 +313,17 @@ impl SqlStore {
         } else {
             self.change(Sql::PayCustomer, &[amount, amount, key[0], key[1], key[2]]).await?;
         }
-        let values =
-            [key[2], key[1], key[0], place[1], place[0], Param::Timestamp(entered), amount, Param::Text(names.text())];
-        self.change(Sql::InsertHistory, &values).await?;
+        self.change(Sql::InsertHistory, &history_row(payment, key[2], amount, &names)).await?;
         Ok(Paid { customer, balance: balance - cents })
     }
 
     /// Pays, and notes the payment at the beginning of the data of a customer of bad credit, whose end falls off (2.5.2.2).
-    async fn note(&mut self, payment: &Payment, customer: i64, key: [Param<'static>; 3]) -> Result<(), EngineError> {
+    pub(super) async fn note(
+        &mut self,
+        payment: &Payment,
+        customer: i64,
+        key: [Param<'static>; 3],
+    ) -> Result<(), EngineError> {
         let amount = self.cents(payment.cents);
         let mut data = std::mem::take(&mut self.data);
         data.clear();
@@ -282,6 +342,9 @@ impl SqlStore {
     }
 
     async fn status(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        if self.style == Style::Grouped {
+            return self.status_in_groups(asked).await;
+        }
         let dialect = self.dialect;
         let OrderStatus { warehouse, district, who } = *asked;
         let (customer, has_begun) = self.find(warehouse, district, who, true).await?;
@@ -308,8 +371,10 @@ impl SqlStore {
     }
 
     async fn deliver(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
-        if self.style == Style::Batched {
-            return self.deliver_at_once(delivery).await;
+        match self.style {
+            Style::Grouped => return self.deliver_in_groups(delivery).await,
+            Style::Batched => return self.deliver_at_once(delivery).await,
+            Style::Plain => {}
         }
         let mut delivered = Delivered::default();
         for district in 1..=DISTRICTS {
@@ -329,7 +394,7 @@ impl SqlStore {
         Ok(oldest)
     }
 
-    async fn look_for_oldest(
+    pub(super) async fn look_for_oldest(
         &mut self,
         delivery: &Delivery,
         district: u32,

@@ -1,0 +1,147 @@
+//! What an order buys: its items and its rows of stock, each read at once, and its lines, which are written at once.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, Param, Row};
+
+use super::store::int;
+use super::units;
+use crate::draw::{MOST_LINES, NewOrder, is_original};
+use crate::rules::{DISTRICT_TEXT, left, missing};
+use crate::stage::exact;
+
+/// A row of stock, as an order finds it.
+#[derive(Clone, Copy, Default)]
+struct Stock {
+    quantity: i64,
+    is_original: bool,
+    text: [u8; DISTRICT_TEXT],
+    length: usize,
+}
+
+/// What is known of a line's item: its price in cents, and whether it is original.
+type Item = (i64, bool);
+
+/// The lines of an order, as far as they are known.
+pub(super) struct Bought<'a> {
+    order: &'a NewOrder,
+    dialect: Dialect,
+    items: [Option<Item>; MOST_LINES],
+    stock: [Stock; MOST_LINES],
+    /// Lines whose stock is read.
+    found: usize,
+}
+
+/// What an order takes.
+pub(super) struct Taken {
+    /// What is left of each line's stock.
+    pub left: [i64; MOST_LINES],
+    amounts: [i64; MOST_LINES],
+    /// What all lines cost.
+    pub cents: i64,
+    /// Lines whose item and stock are original.
+    pub original: u32,
+}
+
+/// The values of an order's lines.
+pub(super) struct Values<'a>([Param<'a>; 9 * MOST_LINES]);
+
+impl Values<'_> {
+    /// Those of as many lines as the order has.
+    pub fn of(&self, order: &NewOrder) -> &[Param<'_>] {
+        &self.0[..9 * order.lines().len()]
+    }
+}
+
+impl<'a> Bought<'a> {
+    /// Nothing is known yet.
+    pub fn new(order: &'a NewOrder, dialect: Dialect) -> Self {
+        let (items, stock) = ([None; MOST_LINES], [Stock::default(); MOST_LINES]);
+        Self { order, dialect, items, stock, found: 0 }
+    }
+
+    /// The items, as many as there may be.
+    pub fn items(&self) -> [Param<'static>; MOST_LINES] {
+        let lines = self.order.lines();
+        std::array::from_fn(|nth| int(lines[nth.min(lines.len() - 1)].item))
+    }
+
+    /// Where the rows of stock are, as many as there may be.
+    pub fn places(&self) -> [Param<'static>; 2 * MOST_LINES] {
+        let lines = self.order.lines();
+        std::array::from_fn(|nth| {
+            let line = &lines[(nth / 2).min(lines.len() - 1)];
+            int(if nth % 2 == 0 { line.supply } else { line.item })
+        })
+    }
+
+    /// A row of the items.
+    pub fn read_item(&mut self, row: &dyn Row) {
+        let (number, item) = (row.int(0), (units(self.dialect, row, 1, 2), is_original(row.bytes(2))));
+        for (line, found) in self.order.lines().iter().zip(&mut self.items) {
+            if i64::from(line.item) == number {
+                *found = Some(item);
+            }
+        }
+    }
+
+    /// A row of the stock.
+    pub fn read_stock(&mut self, row: &dyn Row) {
+        let place = (row.int(0), row.int(1));
+        for (line, stock) in self.order.lines().iter().zip(&mut self.stock) {
+            if (i64::from(line.supply), i64::from(line.item)) == place {
+                let text = row.bytes(4);
+                stock.length = text.len().min(DISTRICT_TEXT);
+                stock.text[..stock.length].copy_from_slice(&text[..stock.length]);
+                (stock.quantity, stock.is_original) = (row.int(2), is_original(row.bytes(3)));
+                self.found += 1;
+            }
+        }
+    }
+
+    /// Whether all items exist.
+    pub fn all_exist(&self) -> bool {
+        self.items[..self.order.lines().len()].iter().all(Option::is_some)
+    }
+
+    /// What the first item costs, in cents.
+    pub fn first_price(&self) -> i64 {
+        self.items[0].unwrap_or_default().0
+    }
+
+    /// What the order takes of what was read.
+    pub fn take(&self) -> Result<Taken, EngineError> {
+        let lines = self.order.lines();
+        if self.found != lines.len() {
+            return Err(missing("stock"));
+        }
+        let mut there = self.stock.map(|stock| stock.quantity);
+        let mut taken = Taken { left: [0; MOST_LINES], amounts: [0; MOST_LINES], cents: 0, original: 0 };
+        for (nth, line) in lines.iter().enumerate() {
+            let (price, is_item_original) = self.items[nth].unwrap_or_default();
+            taken.amounts[nth] = i64::from(line.quantity) * price;
+            taken.cents += taken.amounts[nth];
+            taken.original += u32::from(is_item_original && self.stock[nth].is_original);
+            let left = left(there[nth], i64::from(line.quantity));
+            taken.left[nth] = left;
+            // The same item again is taken from what is left.
+            for (later, other) in lines.iter().enumerate().skip(nth + 1) {
+                if (other.supply, other.item) == (line.supply, line.item) {
+                    there[later] = left;
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    /// What is written of the lines of the order with this key.
+    pub fn lines(&self, key: [Param<'static>; 3], taken: &Taken) -> Values<'_> {
+        let mut values = [Param::Null; 9 * MOST_LINES];
+        for (nth, (line, row)) in self.order.lines().iter().zip(values.chunks_mut(9)).enumerate() {
+            let (number, amount) = (int(nth as u32 + 1), exact(self.dialect, taken.amounts[nth], 2));
+            let text = Param::Text(&self.stock[nth].text[..self.stock[nth].length]);
+            let (item, supply, quantity) = (int(line.item), int(line.supply), int(line.quantity));
+            row.copy_from_slice(&[key[0], key[1], key[2], number, item, supply, quantity, amount, text]);
+        }
+        Values(values)
+    }
+}

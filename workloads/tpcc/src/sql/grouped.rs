@@ -1,0 +1,237 @@
+//! The transactions over SQL with as few round trips as their answers allow (*grouped*): the statements of *batched*, and those
+//! that do not need each other's answers go together. A new order waits four times instead of twenty: for the order's
+//! number, for items and stock, for what it writes, for the commit.
+
+use rumba_core::error::EngineError;
+use rumba_core::sql::{Dialect, Param, Row, Visit};
+
+use super::batched::Several;
+use super::bought::Bought;
+use super::prepared::Wanted;
+use super::store::{MOST_TOGETHER, SqlStore, history_row, int, order_row, stock_row};
+use super::text::Sql;
+use super::units;
+use super::waiting::Waiting;
+use crate::draw::{Delivery, NewOrder, OrderStatus, Payment, Who};
+use crate::names::last_name;
+use crate::rules::{Names, Rates, middle, missing};
+use crate::scale::DISTRICTS;
+use crate::stop::Point;
+use crate::store::{Delivered, Ordered, Paid, Status};
+
+const DISTRICT_COUNT: usize = DISTRICTS as usize;
+
+impl SqlStore {
+    pub(super) async fn order_in_groups(&mut self, order: &NewOrder) -> Result<Ordered, EngineError> {
+        let dialect = self.dialect();
+        let place = [int(order.warehouse), int(order.district)];
+        let customer = [place[0], place[1], int(order.customer)];
+        let wanted =
+            [(Wanted::Plain(Sql::CustomerAndTax), &customer[..]), (Wanted::Plain(Sql::TakeOrderNumber), &place[..])];
+        let started = self.start(true, &wanted)?;
+        let (mut rates, mut number) = (Rates::default(), 0);
+        let read = &mut |nth, row: &dyn Row| match nth {
+            0 => {
+                rates.discount = units(dialect, row, 0, 4);
+                rates.warehouse_tax = units(dialect, row, 3, 4);
+            }
+            _ => {
+                number = row.int(0);
+                rates.district_tax = units(dialect, row, 1, 4);
+            }
+        };
+        self.finish(started, read).await?;
+        if number == 0 {
+            return Err(missing("a district"));
+        }
+        let key = [place[0], place[1], Param::Int(number)];
+        let mut bought = Bought::new(order, dialect);
+        let started = self.start(
+            false,
+            &[
+                (Wanted::Plain(Sql::SetOrderNumber), &[Param::Int(number + 1), place[0], place[1]]),
+                (Wanted::Plain(Sql::InsertOrder), &order_row(order, key)),
+                (Wanted::Plain(Sql::InsertNewOrder), &key),
+                (Wanted::Several(Several::Items), &bought.items()),
+                (Wanted::Several(Several::Stock(order.district)), &bought.places()),
+            ],
+        )?;
+        let read = &mut |nth, row: &dyn Row| match nth {
+            3 => bought.read_item(row),
+            _ => bought.read_stock(row),
+        };
+        self.finish(started, read).await?;
+        if !bought.all_exist() {
+            return Ok(Ordered::RolledBack);
+        }
+        self.stops().again(Point::Price, bought.first_price());
+        let (cents, original) = self.take_in_one(&bought, order, key).await?;
+        Ok(Ordered::Committed { order: number, total: rates.total(cents), original })
+    }
+
+    /// Takes what an order bought from stock, and writes its lines: what they cost in cents, and how many are original.
+    async fn take_in_one(
+        &mut self,
+        bought: &Bought<'_>,
+        order: &NewOrder,
+        key: [Param<'static>; 3],
+    ) -> Result<(i64, u32), EngineError> {
+        let (taken, count) = (bought.take()?, order.lines().len());
+        let started = {
+            let mut rows = [[Param::Null; 5]; MOST_TOGETHER - 1];
+            for ((line, left), row) in order.lines().iter().zip(taken.left).zip(&mut rows) {
+                *row = stock_row(order, line, left);
+            }
+            let lines = bought.lines(key, &taken);
+            let mut wanted = [(Wanted::Plain(Sql::UpdateStock), &[][..]); MOST_TOGETHER];
+            wanted.iter_mut().zip(&rows).for_each(|(wanted, row)| wanted.1 = row);
+            wanted[count] = (Wanted::Several(Several::Lines(count)), lines.of(order));
+            self.start(false, &wanted[..=count])?
+        };
+        self.finish(started, &mut |_, _| {}).await?;
+        Ok((taken.cents, taken.original))
+    }
+
+    pub(super) async fn pay_in_groups(&mut self, payment: &Payment) -> Result<Paid, EngineError> {
+        let dialect = self.dialect();
+        let (amount, place) = (self.cents(payment.cents), [int(payment.warehouse), int(payment.district)]);
+        let of = [int(payment.customer_warehouse), int(payment.customer_district)];
+        let mut found = std::mem::take(&mut self.customers);
+        found.clear();
+        let (mut names, mut balance) = (Names::default(), None);
+        let read_balance = |row: &dyn Row| Some((units(dialect, row, 0, 2), row.bytes(1) == b"BC"));
+        let started = {
+            let (name, length) = match payment.who {
+                Who::Name(number) => last_name(number),
+                Who::Number(_) => Default::default(),
+            };
+            let (look, customer) = match payment.who {
+                Who::Name(_) => (Sql::CustomersByName, Param::Text(&name[..length])),
+                Who::Number(customer) => (Sql::CustomerToPay, int(customer)),
+            };
+            self.start(
+                true,
+                &[
+                    (Wanted::Plain(Sql::PayWarehouse), &[amount, place[0]]),
+                    (Wanted::Plain(Sql::Warehouse), &place[..1]),
+                    (Wanted::Plain(Sql::PayDistrict), &[amount, place[0], place[1]]),
+                    (Wanted::Plain(Sql::District), &place),
+                    (Wanted::Plain(look), &[of[0], of[1], customer]),
+                ],
+            )?
+        };
+        let by_number = matches!(payment.who, Who::Number(_));
+        let read = &mut |nth, row: &dyn Row| match nth {
+            1 => {
+                names.push(row.bytes(0));
+                names.push(b"    ");
+            }
+            3 => names.push(row.bytes(0)),
+            _ if by_number => balance = read_balance(row),
+            _ => found.push(row.int(0)),
+        };
+        let answered = self.finish(started, read).await;
+        let chosen = middle(&found);
+        self.customers = found;
+        answered?;
+        let customer = match payment.who {
+            Who::Number(customer) => i64::from(customer),
+            Who::Name(_) => chosen.ok_or_else(|| missing("a customer of a last name"))?,
+        };
+        let key = [of[0], of[1], Param::Int(customer)];
+        if !by_number {
+            let read: Visit<'_> = &mut |row: &dyn Row| balance = read_balance(row);
+            self.execute(Sql::CustomerToPay, &key, read).await?;
+        }
+        let (balance, has_bad_credit) = balance.ok_or_else(|| missing("a customer"))?;
+        let history = history_row(payment, key[2], amount, &names);
+        if has_bad_credit {
+            self.note(payment, customer, key).await?;
+            self.change(Sql::InsertHistory, &history).await?;
+        } else {
+            let started = self.start(
+                false,
+                &[
+                    (Wanted::Plain(Sql::PayCustomer), &[amount, amount, key[0], key[1], key[2]]),
+                    (Wanted::Plain(Sql::InsertHistory), &history),
+                ],
+            )?;
+            self.finish(started, &mut |_, _| {}).await?;
+        }
+        Ok(Paid { customer, balance: balance - payment.cents })
+    }
+
+    pub(super) async fn status_in_groups(&mut self, asked: &OrderStatus) -> Result<Status, EngineError> {
+        let dialect = self.dialect();
+        let (customer, has_begun) = self.find(asked.warehouse, asked.district, asked.who, true).await?;
+        let key = [int(asked.warehouse), int(asked.district), Param::Int(customer)];
+        let wanted = [Wanted::Plain(Sql::Balance), Wanted::Plain(Sql::LastOrder)].map(|wanted| (wanted, &key[..]));
+        let started = self.start(!has_begun, &wanted)?;
+        let (mut balance, mut order) = (None, 0);
+        let read = &mut |nth, row: &dyn Row| match nth {
+            0 => balance = Some(units(dialect, row, 0, 2)),
+            _ => order = row.int(0),
+        };
+        self.finish(started, read).await?;
+        let balance = balance.ok_or_else(|| missing("a customer"))?;
+        while self.stops().again(Point::Newest, order) {
+            self.execute(Sql::LastOrder, &key, &mut |row| order = row.int(0)).await?;
+        }
+        let mut lines = 0;
+        if order > 0 {
+            lines = self.execute(Sql::Lines, &[key[0], key[1], Param::Int(order)], &mut |_| {}).await?.rows;
+        }
+        Ok(Status { customer, balance, order, lines })
+    }
+
+    pub(super) async fn deliver_in_groups(&mut self, delivery: &Delivery) -> Result<Delivered, EngineError> {
+        let mut waiting = Waiting::new(delivery, self.dialect());
+        let mut oldest = [None; DISTRICT_COUNT];
+        let started = {
+            let places: [_; DISTRICT_COUNT] = std::array::from_fn(|nth| [int(delivery.warehouse), int(nth as u32 + 1)]);
+            let wanted = places.each_ref().map(|place| (Wanted::Plain(Sql::OldestNewOrder), &place[..]));
+            self.start(true, &wanted)?
+        };
+        self.finish(started, &mut |nth, row| oldest[nth] = Some(row.int(0))).await?;
+        for (district, mut found) in (1..).zip(oldest) {
+            // Where another delivery had the row, PostgreSQL waits for it, finds it gone, and looks for no other.
+            if found.is_none() && self.dialect() == Dialect::PostgreSql {
+                found = self.look_for_oldest(delivery, district, false).await?;
+            }
+            while self.stops().again(Point::Oldest(district), found.unwrap_or_default()) {
+                found = self.look_for_oldest(delivery, district, false).await?;
+            }
+            waiting.put(district, found);
+        }
+        if waiting.count() == 0 {
+            return Ok(Delivered::default());
+        }
+        let started = {
+            let (keys, mut carrier, mut time) = (waiting.keys(), waiting.keys(), waiting.keys());
+            (carrier[0], time[0]) = (waiting.carrier(), waiting.time());
+            self.start(
+                false,
+                &[
+                    (Wanted::Several(Several::Delete), &keys[1..]),
+                    (Wanted::Several(Several::Customers), &keys[1..]),
+                    (Wanted::Several(Several::DeliverOrders), &carrier),
+                    (Wanted::Several(Several::DeliverLines), &time),
+                    (Wanted::Several(Several::Amounts), &keys[1..]),
+                ],
+            )?
+        };
+        let read = &mut |nth, row: &dyn Row| match nth {
+            1 => waiting.read_customer(row),
+            _ => waiting.read_amount(row),
+        };
+        let deleted = self.finish(started, read).await?.affected;
+        waiting.all_deleted(deleted)?;
+        let started = {
+            let payments = waiting.payments()?;
+            let wanted = payments.each_ref().map(|values| (Wanted::Plain(Sql::PayFromOrder), &values[..]));
+            self.start(false, &wanted[..waiting.count()])?
+        };
+        self.finish(started, &mut |_, _| {}).await?;
+        Ok(waiting.delivered())
+    }
+}
