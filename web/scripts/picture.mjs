@@ -25,8 +25,8 @@ try {
     shown.style.padding = "12px 16px 16px";
     const wanted = asked.length > 0 ? asked : ["ops_per_s", "wkb_per_op"];
     if (what === "timeline") for (const panel of shown.querySelectorAll(".panel")) if (!wanted.includes(panel.dataset.series)) panel.remove();
-    // Buttons mean nothing in a picture, and what sticks to the top would lie over it.
-    for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save")) gone.remove();
+    // Buttons and what unfolds mean nothing in a picture, and what sticks to the top would lie over it.
+    for (const gone of shown.querySelectorAll(".switch, .choice, .about, .save, details")) gone.remove();
     // The key to the lines is above the section, so it comes along; in a ladder an engine looks alike in every test.
     const key = document.querySelector(".toolbar .key");
     if (what === "scaling") keys.filter(isOfTest).forEach((name) => name.remove());
