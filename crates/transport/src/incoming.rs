@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use crate::lent::{give_back, lent};
 use crate::stream::Stream;
 
 /// What a connection starts with: a thousand of them take 1 MiB, and what fills it makes it grow.
@@ -108,8 +109,20 @@ impl Incoming {
         Ok(true)
     }
 
+    /// Lends the buffer to the thread's other connections, if it holds nothing, until something is received.
+    pub fn lend(&mut self) {
+        if !self.has_some() {
+            (self.start, self.end) = (0, 0);
+            give_back(std::mem::take(&mut self.buffer));
+        }
+    }
+
     #[cold]
     fn make_room(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer = lent();
+            self.buffer.resize(self.buffer.capacity().max(FIRST), 0);
+        }
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;

@@ -4,6 +4,7 @@
 
 mod error;
 mod incoming;
+mod lent;
 mod link;
 mod queue;
 mod stream;
@@ -12,6 +13,7 @@ mod tls;
 
 pub use error::TransportError;
 pub use incoming::Incoming;
+pub use lent::{give_back, lent};
 pub use link::{CONNECT, CUT_OFF, Link, Loss, OnLost, Refused, insist};
 pub use queue::Queue;
 pub use stream::{Ready, Stream};

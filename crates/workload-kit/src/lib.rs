@@ -15,4 +15,4 @@ pub use counted::CountedKv;
 pub use documents::CountedDocuments;
 pub use random::{Chance, Random, below, client_seed, stream_seed};
 pub use retry::Retry;
-pub use transactions::{Together, Transactions};
+pub use transactions::{Part, Together, Transactions};

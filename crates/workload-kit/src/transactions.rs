@@ -8,10 +8,21 @@ use rumba_core::worker::StatementCounts;
 
 use crate::counted::{CountedSql, Counts};
 
+/// Which part of a transaction statements are that travel together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It begins with them.
+    First,
+    /// Others come before and after.
+    Middle,
+    /// It is committed with them, if none of them fails.
+    Last,
+}
+
 /// Statements that were started together, whose answers are owed.
 #[must_use]
 pub struct Together {
-    begins: bool,
+    part: Part,
     owed: usize,
     submitted: Result<(), EngineError>,
 }
@@ -23,6 +34,8 @@ pub struct Transactions {
     begin: Statement,
     commit: Statement,
     rollback: Statement,
+    /// Its last statements have committed it.
+    is_committed: bool,
     counts: Arc<Counts>,
 }
 
@@ -39,6 +52,7 @@ impl Transactions {
             begin: session.prepare(begin)?,
             commit: session.prepare("COMMIT")?,
             rollback: session.prepare("ROLLBACK")?,
+            is_committed: false,
             session,
             counts,
         })
@@ -79,17 +93,18 @@ impl Transactions {
         begun.and(answer)
     }
 
-    /// Starts statements of a transaction that do not need each other's answers, as one request; with them it begins, if it
-    /// `begins`. The session groups statements ([`SqlSession::group_statements`]).
-    pub fn start_together(&mut self, begins: bool, statements: &[(Statement, &[Param<'_>])]) -> Together {
-        let begin = begins.then_some((self.begin, &[][..]));
+    /// Starts statements of a transaction that do not need each other's answers, as one request. If there are several, the
+    /// session groups statements ([`SqlSession::group_statements`]).
+    pub fn start_together(&mut self, part: Part, statements: &[(Statement, &[Param<'_>])]) -> Together {
+        let begin = (part == Part::First).then_some((self.begin, &[][..]));
+        let commit = (part == Part::Last).then_some((self.commit, &[][..]));
         let mut owed = 0;
-        let submitted = begin.iter().chain(statements).try_for_each(|&(statement, values)| {
+        let submitted = begin.iter().chain(statements).chain(&commit).try_for_each(|&(statement, values)| {
             self.session.submit(statement, values)?;
             owed += 1;
             Ok(())
         });
-        Together { begins, owed, submitted }
+        Together { part, owed, submitted }
     }
 
     /// Takes their answers, every one whatever they are, and tells that of the first statement. Rows come with the number of
@@ -99,12 +114,12 @@ impl Transactions {
     /// What the first that failed was told. Those behind it have done nothing.
     pub async fn end_together(
         &mut self,
-        Together { begins, owed, submitted }: Together,
+        Together { part, owed, submitted }: Together,
         visit: &mut dyn FnMut(usize, &dyn Row),
     ) -> Result<Answer, EngineError> {
         let (mut told, mut failure) = (Answer::default(), None);
         for place in 0..owed {
-            let nth = place - usize::from(begins).min(place);
+            let nth = if part == Part::First { place.saturating_sub(1) } else { place };
             match self.session.answer(&mut |row| visit(nth, row)).await {
                 Ok(answer) if nth == 0 => told = answer,
                 Ok(_) => {}
@@ -115,7 +130,11 @@ impl Transactions {
         }
         match failure {
             Some(error) => Err(error),
-            None => submitted.map(|()| told),
+            None => {
+                submitted?;
+                self.is_committed = part == Part::Last;
+                Ok(told)
+            }
         }
     }
 
@@ -126,12 +145,14 @@ impl Transactions {
     /// The transaction's own, or what the engine said of its end.
     pub async fn end<T>(&mut self, result: Result<T, EngineError>, wrote: bool) -> Result<T, EngineError> {
         let result = match result {
+            Ok(answer) if std::mem::take(&mut self.is_committed) => return Ok(answer),
             Ok(answer) => {
                 let end = if wrote { self.commit } else { self.rollback };
                 self.session.execute(end, &[], &mut |_| {}).await.map(|_| answer)
             }
             Err(error) => Err(error),
         };
+        self.is_committed = false;
         // A failed commit may or may not have ended the transaction; a connection that was lost has, and the new one has none.
         if !matches!(result, Ok(_) | Err(EngineError::CutOff(_))) {
             // Its failure follows from the one that is told.

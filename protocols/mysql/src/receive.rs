@@ -88,6 +88,11 @@ impl Receive {
         self.incoming.fill(stream)
     }
 
+    /// Lends the buffer to others until something is received.
+    pub(crate) fn lend(&mut self) {
+        self.incoming.lend();
+    }
+
     /// Nothing of the answer is needed any more: a buffer that is larger than
     /// the last answers needed is given back.
     #[inline]

@@ -40,6 +40,11 @@ impl Stops {
         self.0 = Some(stop);
     }
 
+    /// Whether anything is asked.
+    pub fn are_set(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Whether what was just read is to be read again.
     pub fn again(&mut self, point: Point, seen: i64) -> bool {
         self.0.as_mut().is_some_and(|stop| stop(point, seen) == Word::Again)

@@ -85,7 +85,9 @@ impl WireSession {
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         while self.link.is_up() {
             if self.skipping {
-                return Poll::Ready(Err(self.skip()));
+                let left_out = self.skip();
+                self.lend_buffers();
+                return Poll::Ready(Err(left_out));
             }
             let statement = match self.queue.front() {
                 Some(first) if first.kind != Kind::Nothing => first.statement,
@@ -95,7 +97,12 @@ impl WireSession {
                 if self.connection.receive.has_some() {
                     match self.take(statement, visit) {
                         Ok(Taken::Part) => {}
-                        Ok(Taken::Complete) if self.complete() => return Poll::Ready(self.result()),
+                        Ok(Taken::Complete) if self.complete() => {
+                            if self.groups {
+                                self.lend_buffers();
+                            }
+                            return Poll::Ready(self.result());
+                        }
                         // The next part of the same call is to be sent now.
                         Ok(Taken::Complete) => break,
                         Err(error) => {

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, SqlSession, Statement, Visit};
-use rumba_transport::{Link, OnLost, Target};
+use rumba_transport::{Link, OnLost, Target, give_back, lent};
 
 use crate::codec::answer::NO_BACKSLASH_ESCAPES;
 use crate::codec::frame;
@@ -165,6 +165,9 @@ impl WireSession {
         self.link_up()?;
         let (backslashes, group) = (self.backslashes(), self.open_group());
         let out = &mut self.connection.send;
+        if self.groups && out.capacity() == 0 {
+            *out = lent();
+        }
         let kind = match self.statements.get_mut(statement.0) {
             Some(Plan::Binary(binary)) if binary.params() == params.len() => {
                 binary.write(out, params);
@@ -199,6 +202,15 @@ impl WireSession {
         match self.statements.get(before.statement) {
             Some(Plan::Text(_)) => self.outbox.unsent(&self.connection, self.request),
             _ => None,
+        }
+    }
+
+    /// Has other sessions use the buffers while nothing is under way: groups are long, and whoever sends them is often one of
+    /// thousands that think.
+    fn lend_buffers(&mut self) {
+        if self.queue.front().is_none() && self.connection.send.is_empty() {
+            self.connection.receive.lend();
+            give_back(std::mem::take(&mut self.connection.send));
         }
     }
 
@@ -248,7 +260,7 @@ impl SqlSession for WireSession {
     fn prepare_rows(&mut self, table: &str, columns: &[&str]) -> Result<Statement, EngineError> {
         self.idle("prepare_rows")?;
         match load::Rows::prepare(&mut self.connection, &self.options, table, columns) {
-            Ok(rows) => Ok(self.keep(Plan::Rows(rows))),
+            Ok(rows) => Ok(self.keep(Plan::Rows(Box::new(rows)))),
             Err(error) => Err(self.blocked_call_failed("prepare_rows", error, table)),
         }
     }

@@ -78,11 +78,11 @@ fn put_rarer_value(out: &mut Vec<u8>, param: &Param<'_>) {
 #[derive(Debug)]
 pub(super) enum Plan {
     /// Prepared in the server.
-    Binary(Binary),
+    Binary(Box<Binary>),
     /// Sent as text.
     Text(Arc<Template>),
     /// Rows to be loaded.
-    Rows(Rows),
+    Rows(Box<Rows>),
     /// None any more.
     Closed,
 }
@@ -94,7 +94,7 @@ impl Plan {
             return Ok(Plan::Text(options.templates.of(sql)));
         }
         match Binary::prepare(connection, sql, None) {
-            Ok(binary) => Ok(Plan::Binary(binary)),
+            Ok(binary) => Ok(Plan::Binary(Box::new(binary))),
             Err(WireError::Server { code: NOT_PREPARABLE, .. }) => Ok(Plan::Text(options.templates.of(sql))),
             Err(error) => Err(error),
         }
@@ -107,7 +107,7 @@ impl Plan {
         deadline: Option<Instant>,
     ) -> Result<(), WireError> {
         match self {
-            Plan::Binary(binary) => *binary = Binary::prepare(connection, &binary.sql, deadline)?,
+            Plan::Binary(binary) => **binary = Binary::prepare(connection, &binary.sql, deadline)?,
             Plan::Rows(rows) => rows.prepare_again(connection, deadline)?,
             Plan::Text(_) | Plan::Closed => {}
         }

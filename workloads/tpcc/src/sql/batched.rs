@@ -107,19 +107,20 @@ impl SqlStore {
         key: [Param<'static>; 3],
     ) -> Result<Option<(i64, u32)>, EngineError> {
         let mut bought = Bought::new(order, self.dialect());
-        let wanted = bought.items();
-        self.run(Several::Items, &wanted, &mut |row| bought.read_item(row)).await?;
+        let started = self.start_one(Several::Items, &bought.items())?;
+        self.finish(started, &mut |_, row| bought.read_item(row)).await?;
         if !bought.all_exist() {
             return Ok(None);
         }
         self.stops().again(Point::Price, bought.first_price());
-        let wanted = bought.places();
-        self.run(Several::Stock(order.district), &wanted, &mut |row| bought.read_stock(row)).await?;
+        let started = self.start_one(Several::Stock(order.district), &bought.places())?;
+        self.finish(started, &mut |_, row| bought.read_stock(row)).await?;
         let taken = bought.take()?;
         for (line, left) in order.lines().iter().zip(taken.left) {
             self.take_stock(order, line, left).await?;
         }
-        self.run(Several::Lines(order.lines().len()), bought.lines(key, &taken).of(order), &mut |_| {}).await?;
+        let started = self.start_one(Several::Lines(order.lines().len()), bought.lines(key, &taken).of(order))?;
+        self.finish(started, &mut |_, _| {}).await?;
         Ok(Some((taken.cents, taken.original)))
     }
 
@@ -132,15 +133,16 @@ impl SqlStore {
         if waiting.count() == 0 {
             return Ok(Delivered::default());
         }
-        let mut keys = waiting.keys();
-        let deleted = self.run(Several::Delete, &keys[1..], &mut |_| {}).await?.affected;
-        waiting.all_deleted(deleted)?;
-        self.run(Several::Customers, &keys[1..], &mut |row| waiting.read_customer(row)).await?;
-        keys[0] = waiting.carrier();
-        self.run(Several::DeliverOrders, &keys, &mut |_| {}).await?;
-        keys[0] = waiting.time();
-        self.run(Several::DeliverLines, &keys, &mut |_| {}).await?;
-        self.run(Several::Amounts, &keys[1..], &mut |row| waiting.read_amount(row)).await?;
+        let started = self.start_one(Several::Delete, &waiting.keys())?;
+        waiting.all_deleted(self.finish(started, &mut |_, _| {}).await?.affected)?;
+        let started = self.start_one(Several::Customers, &waiting.keys())?;
+        self.finish(started, &mut |_, row| waiting.read_customer(row)).await?;
+        let started = self.start_one(Several::DeliverOrders, &waiting.keys_behind(waiting.carrier()))?;
+        self.finish(started, &mut |_, _| {}).await?;
+        let started = self.start_one(Several::DeliverLines, &waiting.keys_behind(waiting.time()))?;
+        self.finish(started, &mut |_, _| {}).await?;
+        let started = self.start_one(Several::Amounts, &waiting.keys())?;
+        self.finish(started, &mut |_, row| waiting.read_amount(row)).await?;
         for values in &waiting.payments()?[..waiting.count()] {
             self.change(Sql::PayFromOrder, values).await?;
         }

@@ -1,9 +1,10 @@
 //! The transactions over SQL with as few round trips as their answers allow (*grouped*): the statements of *batched*, and those
-//! that do not need each other's answers go together. A new order waits four times instead of twenty: for the order's
-//! number, for items and stock, for what it writes, for the commit.
+//! that do not need each other's answers go together. A new order waits three times instead of twenty: for the order's
+//! number, for items and stock, for what it writes with the commit.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row, Visit};
+use rumba_workload_kit::Part;
 
 use super::batched::Several;
 use super::bought::Bought;
@@ -28,7 +29,7 @@ impl SqlStore {
         let customer = [place[0], place[1], int(order.customer)];
         let wanted =
             [(Wanted::Plain(Sql::CustomerAndTax), &customer[..]), (Wanted::Plain(Sql::TakeOrderNumber), &place[..])];
-        let started = self.start(true, &wanted)?;
+        let started = self.start(Part::First, &wanted)?;
         let (mut rates, mut number) = (Rates::default(), 0);
         let read = &mut |nth, row: &dyn Row| match nth {
             0 => {
@@ -47,7 +48,7 @@ impl SqlStore {
         let key = [place[0], place[1], Param::Int(number)];
         let mut bought = Bought::new(order, dialect);
         let started = self.start(
-            false,
+            Part::Middle,
             &[
                 (Wanted::Plain(Sql::SetOrderNumber), &[Param::Int(number + 1), place[0], place[1]]),
                 (Wanted::Plain(Sql::InsertOrder), &order_row(order, key)),
@@ -86,7 +87,7 @@ impl SqlStore {
             let mut wanted = [(Wanted::Plain(Sql::UpdateStock), &[][..]); MOST_TOGETHER];
             wanted.iter_mut().zip(&rows).for_each(|(wanted, row)| wanted.1 = row);
             wanted[count] = (Wanted::Several(Several::Lines(count)), lines.of(order));
-            self.start(false, &wanted[..=count])?
+            self.start(self.last(), &wanted[..=count])?
         };
         self.finish(started, &mut |_, _| {}).await?;
         Ok((taken.cents, taken.original))
@@ -110,7 +111,7 @@ impl SqlStore {
                 Who::Number(customer) => (Sql::CustomerToPay, int(customer)),
             };
             self.start(
-                true,
+                Part::First,
                 &[
                     (Wanted::Plain(Sql::PayWarehouse), &[amount, place[0]]),
                     (Wanted::Plain(Sql::Warehouse), &place[..1]),
@@ -150,7 +151,7 @@ impl SqlStore {
             self.change(Sql::InsertHistory, &history).await?;
         } else {
             let started = self.start(
-                false,
+                self.last(),
                 &[
                     (Wanted::Plain(Sql::PayCustomer), &[amount, amount, key[0], key[1], key[2]]),
                     (Wanted::Plain(Sql::InsertHistory), &history),
@@ -166,7 +167,7 @@ impl SqlStore {
         let (customer, has_begun) = self.find(asked.warehouse, asked.district, asked.who, true).await?;
         let key = [int(asked.warehouse), int(asked.district), Param::Int(customer)];
         let wanted = [Wanted::Plain(Sql::Balance), Wanted::Plain(Sql::LastOrder)].map(|wanted| (wanted, &key[..]));
-        let started = self.start(!has_begun, &wanted)?;
+        let started = self.start(if has_begun { Part::Middle } else { Part::First }, &wanted)?;
         let (mut balance, mut order) = (None, 0);
         let read = &mut |nth, row: &dyn Row| match nth {
             0 => balance = Some(units(dialect, row, 0, 2)),
@@ -190,7 +191,7 @@ impl SqlStore {
         let started = {
             let places: [_; DISTRICT_COUNT] = std::array::from_fn(|nth| [int(delivery.warehouse), int(nth as u32 + 1)]);
             let wanted = places.each_ref().map(|place| (Wanted::Plain(Sql::OldestNewOrder), &place[..]));
-            self.start(true, &wanted)?
+            self.start(Part::First, &wanted)?
         };
         self.finish(started, &mut |nth, row| oldest[nth] = Some(row.int(0))).await?;
         for (district, mut found) in (1..).zip(oldest) {
@@ -207,16 +208,16 @@ impl SqlStore {
             return Ok(Delivered::default());
         }
         let started = {
-            let (keys, mut carrier, mut time) = (waiting.keys(), waiting.keys(), waiting.keys());
-            (carrier[0], time[0]) = (waiting.carrier(), waiting.time());
+            let keys = waiting.keys();
+            let (carrier, time) = (waiting.keys_behind(waiting.carrier()), waiting.keys_behind(waiting.time()));
             self.start(
-                false,
+                Part::Middle,
                 &[
-                    (Wanted::Several(Several::Delete), &keys[1..]),
-                    (Wanted::Several(Several::Customers), &keys[1..]),
+                    (Wanted::Several(Several::Delete), &keys),
+                    (Wanted::Several(Several::Customers), &keys),
                     (Wanted::Several(Several::DeliverOrders), &carrier),
                     (Wanted::Several(Several::DeliverLines), &time),
-                    (Wanted::Several(Several::Amounts), &keys[1..]),
+                    (Wanted::Several(Several::Amounts), &keys),
                 ],
             )?
         };
@@ -229,7 +230,7 @@ impl SqlStore {
         let started = {
             let payments = waiting.payments()?;
             let wanted = payments.each_ref().map(|values| (Wanted::Plain(Sql::PayFromOrder), &values[..]));
-            self.start(false, &wanted[..waiting.count()])?
+            self.start(self.last(), &wanted[..waiting.count()])?
         };
         self.finish(started, &mut |_, _| {}).await?;
         Ok(waiting.delivered())

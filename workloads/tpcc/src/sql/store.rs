@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Dialect, Param, Row, SqlSession, Statement, Visit};
 use rumba_core::worker::StatementCounts;
-use rumba_workload_kit::{Together, Transactions};
+use rumba_workload_kit::{Part, Together, Transactions};
 
 use super::batched::Several;
 use super::prepared::{Prepared, Texts, Wanted};
@@ -119,14 +119,10 @@ impl SqlStore {
         self.execute_wanted(Wanted::Plain(sql), values, visit).await
     }
 
-    /// Runs a statement over several rows.
-    pub(super) async fn run(
-        &mut self,
-        several: Several,
-        values: &[Param<'_>],
-        visit: Visit<'_>,
-    ) -> Result<Answer, EngineError> {
-        self.execute_wanted(Wanted::Several(several), values, visit).await
+    /// Starts a statement over several rows. It is awaited apart, because what it is given is long: a client's future would
+    /// hold it for as long as the client lives.
+    pub(super) fn start_one(&mut self, several: Several, values: &[Param<'_>]) -> Result<Together, EngineError> {
+        self.start(Part::Middle, &[(Wanted::Several(several), values)])
     }
 
     /// Runs a statement that answers no rows.
@@ -134,15 +130,19 @@ impl SqlStore {
         self.execute(sql, values, &mut |_| {}).await
     }
 
-    /// Starts statements that do not need each other's answers, as one request; with them a transaction begins, if it
-    /// `begins`.
-    pub(super) fn start(&mut self, begins: bool, wanted: &[(Wanted, &[Param<'_>])]) -> Result<Together, EngineError> {
+    /// The statements with which all is done: the commit goes with them, unless a test has the transaction stand still before.
+    pub(super) fn last(&self) -> Part {
+        if self.stops.are_set() { Part::Middle } else { Part::Last }
+    }
+
+    /// Starts statements that do not need each other's answers, as one request.
+    pub(super) fn start(&mut self, part: Part, wanted: &[(Wanted, &[Param<'_>])]) -> Result<Together, EngineError> {
         let mut statements = [(Statement(0), &[][..]); MOST_TOGETHER];
         // While one is under way, none is prepared.
         for (place, (wanted, values)) in statements.iter_mut().zip(wanted) {
             *place = (self.prepared.get(&mut *self.transactions.session, *wanted)?, *values);
         }
-        Ok(self.transactions.start_together(begins, &statements[..wanted.len()]))
+        Ok(self.transactions.start_together(part, &statements[..wanted.len()]))
     }
 
     /// Takes their answers, and tells that of the first. Rows come with the number of their statement.

@@ -13,9 +13,6 @@ use crate::store::Delivered;
 
 const MOST: usize = DISTRICTS as usize;
 
-/// The keys of as many orders as there may be, what is less repeating the last; behind the place of what an update sets.
-pub(super) type Keys = [Param<'static>; 1 + 3 * MOST];
-
 /// The oldest orders, as far as they are known.
 pub(super) struct Waiting<'a> {
     delivery: &'a Delivery,
@@ -46,14 +43,18 @@ impl<'a> Waiting<'a> {
         self.count
     }
 
-    /// Their keys.
-    pub fn keys(&self) -> Keys {
-        let mut keys = [Param::Null; 1 + 3 * MOST];
-        for (nth, place) in keys[1..].chunks_mut(3).enumerate() {
-            let (district, order) = self.orders[nth.min(self.count - 1)];
-            place.copy_from_slice(&[int(self.delivery.warehouse), int(district), Param::Int(order)]);
-        }
-        keys
+    /// The keys of as many orders as there may be; what is less repeats the last.
+    pub fn keys(&self) -> [Param<'static>; 3 * MOST] {
+        std::array::from_fn(|nth| {
+            let (district, order) = self.orders[(nth / 3).min(self.count - 1)];
+            [int(self.delivery.warehouse), int(district), Param::Int(order)][nth % 3]
+        })
+    }
+
+    /// The same behind what an update sets.
+    pub fn keys_behind(&self, value: Param<'static>) -> [Param<'static>; 1 + 3 * MOST] {
+        let keys = self.keys();
+        std::array::from_fn(|nth| if nth == 0 { value } else { keys[nth - 1] })
     }
 
     /// What an update of the orders sets.
