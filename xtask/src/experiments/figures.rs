@@ -36,7 +36,7 @@ impl Committed {
 }
 
 /// A figure of an engine by its name: `ops_per_s`, `p99_ms[get_links_list]`,
-/// `load.cpu_us_per_row_with_settle`, `loop2.compaction_level2_kb_per_op`; the
+/// `load.cpu_us_per_row_with_settle`, `loop2.compaction_level2_kb_per_op`, `recovery.lost` after a kill; the
 /// median of the repeats. `engine:40` is the row of 40 clients, where the experiment has several numbers of them; a
 /// bare name is the first. Absent figures are none, and so are those that only other engines have.
 ///
@@ -46,6 +46,9 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
     let (part, metric) = name.split_once('.').unwrap_or(("run", name));
     if let Some(number) = part.strip_prefix("loop") {
         return of_loop(document, engine, number, metric);
+    }
+    if part == "recovery" {
+        return of_trials(document, engine, |trial| after_kill(trial, metric));
     }
     let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
     let row = rows.iter().find(|row| is_row(row, engine)).ok_or_else(|| format!("there is no engine `{engine}`"))?;
@@ -80,14 +83,32 @@ fn is_called(of: &Value, engine: &str) -> bool {
 /// A figure of one loop, the median of the trials that have it.
 fn of_loop(document: &Value, engine: &str, number: &str, metric: &str) -> Result<Option<f64>, String> {
     let phase = format!("loop {number}");
+    of_trials(document, engine, |trial| {
+        let metrics = of_phase(&trial["phases"], &phase)?;
+        let written = of_phase(&trial["written"], &phase);
+        metrics[metric].as_f64().or_else(|| written?["kb_per_op"][metric].as_f64())
+    })
+}
+
+/// What a trial found when its database was opened again after a kill; of a list, which is left out where it is empty, how
+/// many it names.
+fn after_kill(trial: &Value, name: &str) -> Option<f64> {
+    let found = &of_phase(&trial["phases"], "recovery")?["recovery"];
+    match &found[name] {
+        Value::Null if found.is_object() && ["damage", "examples"].contains(&name) => Some(0.0),
+        Value::Array(named) => Some(named.len() as f64),
+        number => number.as_f64(),
+    }
+}
+
+/// What a trial's list has of a phase.
+fn of_phase<'a>(list: &'a Value, phase: &str) -> Option<&'a Value> {
+    list.as_array()?.iter().find(|one| one["phase"] == phase)
+}
+
+/// The median of what an engine's trials have.
+fn of_trials(document: &Value, engine: &str, value: impl Fn(&Value) -> Option<f64>) -> Result<Option<f64>, String> {
     let trials = document["trials"].as_array().ok_or("the file has no trials")?;
-    let of_phase =
-        |list: &Value| list.as_array().and_then(|all| all.iter().find(|one| one["phase"] == *phase)).cloned();
-    let value = |trial: &Value| {
-        let metrics = of_phase(&trial["phases"])?;
-        let written = of_phase(&trial["written"]).unwrap_or_default();
-        metrics[metric].as_f64().or_else(|| written["kb_per_op"][metric].as_f64())
-    };
     let mut values: Vec<f64> = trials.iter().filter(|trial| is_called(trial, engine)).filter_map(value).collect();
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -13,7 +13,8 @@ fn committed() -> (tempfile::TempDir, Committed) {
     };
     let looped = |kb: f64| {
         serde_json::json!({ "engine": "a",
-        "phases": [{ "phase": "loop 1", "ops_per_s": 5.0 }],
+        "phases": [{ "phase": "loop 1", "ops_per_s": 5.0 },
+            { "phase": "recovery", "recovery": { "lost": 2.0 * kb, "examples": ["one"] } }],
         "written": [{ "phase": "loop 1", "kb_per_op": { "redo_kb_per_op": kb } }] })
     };
     let claim = serde_json::json!({ "text": "a is faster", "published": 2.0, "measured": 2.5, "interval": [2.25, 3.0],
@@ -35,6 +36,8 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
         <!-- claims: tiny -->\n<!-- end -->\n\
         <!-- = tiny: ops_per_s@a / ops_per_s@b.c-d ; 2 -->9<!-- / --> times, \
         <!-- = tiny: loop1.redo_kb_per_op@a ; 1 --><!-- / --> KB, \
+        <!-- = tiny: recovery.lost@a ; 0 --><!-- / --> lost, <!-- = tiny: recovery.damage@a ; 0 --><!-- / --> broken, \
+        <!-- = tiny: recovery.examples@a ; 0 --><!-- / --> told, \
         <!-- = tiny: ops_per_s@a:40 ; 0 --><!-- / --> with forty clients\n";
     let new = written(page, &mut figures).unwrap();
     let expected = [
@@ -43,6 +46,9 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
         "| a is faster | 2.00 | 2.50 (2.25 to 3.00) | holds |\n<!-- end -->",
         "-->2.50<!-- / --> times",
         "-->1.5<!-- / --> KB",
+        "-->3<!-- / --> lost",
+        "-->0<!-- / --> broken",
+        "-->1<!-- / --> told",
         "-->750<!-- / --> with forty clients",
     ];
     for part in expected {

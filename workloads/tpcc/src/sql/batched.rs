@@ -25,6 +25,8 @@ pub(super) enum Several {
     Stock(u32),
     /// So many of them.
     Lines(usize),
+    /// So many rows of stock, as an order leaves them.
+    Restock(usize),
     Delete,
     Customers,
     DeliverOrders,
@@ -38,16 +40,33 @@ fn any_of(columns: &[&str], times: usize) -> String {
     vec![format!("({})", one.join(" AND ")); times].join(" OR ")
 }
 
+/// Rows of stock that are there, as an order leaves them: what is left of each, and what is added to its sums. No dialect has
+/// an UPDATE of several rows with values of their own, and each has this.
+fn restock(count: usize, dialect: Dialect) -> String {
+    let rows = vec!["(?, ?, ?, ?, ?, ?)"; count].join(", ");
+    let (there, new): (_, fn(&str) -> String) = match dialect {
+        Dialect::MySql => ("ON DUPLICATE KEY UPDATE", |column| format!("VALUES({column})")),
+        _ => ("ON CONFLICT (s_w_id, s_i_id) DO UPDATE SET", |column| format!("excluded.{column}")),
+    };
+    let sums = ["s_ytd", "s_order_cnt", "s_remote_cnt"].map(|sum| format!("{sum} = stock.{sum} + {}", new(sum)));
+    format!(
+        "INSERT INTO stock (s_w_id, s_i_id, s_quantity, s_ytd, s_order_cnt, s_remote_cnt) VALUES {rows} {there} \
+         s_quantity = {}, {}",
+        new("s_quantity"),
+        sums.join(", ")
+    )
+}
+
 impl Several {
     /// How many there are.
-    pub const ALL: usize = 6 + DISTRICTS as usize + COUNTS;
+    pub const ALL: usize = 6 + DISTRICTS as usize + COUNTS + MOST_LINES;
 
     /// All, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Several> {
-        use Several::{Amounts, Customers, Delete, DeliverLines, DeliverOrders, Items, Lines, Stock};
+        use Several::{Amounts, Customers, Delete, DeliverLines, DeliverOrders, Items, Lines, Restock, Stock};
         let single = [Items, Delete, Customers, DeliverOrders, DeliverLines, Amounts];
         let lines = (LINES.0 as usize..=LINES.2 as usize).map(Lines);
-        single.into_iter().chain((1..=DISTRICTS).map(Stock)).chain(lines)
+        single.into_iter().chain((1..=DISTRICTS).map(Stock)).chain(lines).chain((1..=MOST_LINES).map(Restock))
     }
 
     /// Its place among all.
@@ -61,10 +80,11 @@ impl Several {
             Several::Amounts => 5,
             Several::Stock(district) => 6 + district as usize - 1,
             Several::Lines(count) => 6 + DISTRICTS as usize + count - LINES.0 as usize,
+            Several::Restock(count) => 6 + DISTRICTS as usize + COUNTS + count - 1,
         }
     }
 
-    fn text(self) -> String {
+    fn text(self, dialect: Dialect) -> String {
         let of_districts = |columns: &[&str]| any_of(columns, DISTRICTS as usize);
         let waiting = || of_districts(&["no_w_id", "no_d_id", "no_o_id"]);
         let orders = || of_districts(&["o_w_id", "o_d_id", "o_id"]);
@@ -83,6 +103,7 @@ impl Several {
                  ol_amount, ol_dist_info) VALUES {}",
                 vec!["(?, ?, ?, ?, ?, ?, ?, ?, ?)"; count].join(", ")
             ),
+            Several::Restock(count) => restock(count, dialect),
             Several::Delete => format!("DELETE FROM new_order WHERE {}", waiting()),
             Several::Customers => format!("SELECT o_d_id, o_c_id FROM orders WHERE {}{{lock}}", orders()),
             Several::DeliverOrders => format!("UPDATE orders SET o_carrier_id = ? WHERE {}", orders()),
@@ -95,7 +116,7 @@ impl Several {
 
     /// Its text over a data set, in a dialect.
     pub fn of(self, set: DataSet, dialect: Dialect) -> String {
-        in_dialect(&self.text(), set, dialect)
+        in_dialect(&self.text(dialect), set, dialect)
     }
 }
 

@@ -5,7 +5,7 @@ use rumba_core::sql::{Dialect, Param, Row};
 
 use super::store::int;
 use super::units;
-use crate::draw::{MOST_LINES, NewOrder, is_original};
+use crate::draw::{Line, MOST_LINES, NewOrder, is_original};
 use crate::rules::{DISTRICT_TEXT, left, missing};
 use crate::stage::exact;
 
@@ -40,6 +40,20 @@ pub(super) struct Taken {
     pub cents: i64,
     /// Lines whose item and stock are original.
     pub original: u32,
+}
+
+/// The values of the rows of stock that an order takes from.
+pub(super) struct Restocked {
+    values: [[Param<'static>; 6]; MOST_LINES],
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Restocked {
+    /// Row by row.
+    pub fn values(&self) -> &[Param<'static>] {
+        self.values[..self.count].as_flattened()
+    }
 }
 
 /// The values of an order's lines.
@@ -131,6 +145,27 @@ impl<'a> Bought<'a> {
             }
         }
         Ok(taken)
+    }
+
+    /// What is written of the rows of stock, each once: what is left, and what the lines add to its sums.
+    pub fn restocked(&self, taken: &Taken) -> Restocked {
+        let lines = self.order.lines();
+        let mut stock = Restocked { values: [[Param::Null; 6]; MOST_LINES], count: 0 };
+        for (nth, line) in lines.iter().enumerate() {
+            let is_same = |other: &Line| (other.supply, other.item) == (line.supply, line.item);
+            if lines[..nth].iter().any(is_same) {
+                continue;
+            }
+            let of_row = || lines.iter().zip(taken.left).filter(|(other, _)| is_same(other));
+            let quantity = of_row().map(|(other, _)| other.quantity).sum();
+            let orders = of_row().count() as u32;
+            let left = of_row().last().map_or(0, |(_, left)| left);
+            let remote = if line.supply == self.order.warehouse { 0 } else { orders };
+            let sums = [int(quantity), int(orders), int(remote)];
+            stock.values[stock.count] = [int(line.supply), int(line.item), Param::Int(left), sums[0], sums[1], sums[2]];
+            stock.count += 1;
+        }
+        stock
     }
 
     /// What is written of the lines of the order with this key.

@@ -1,6 +1,6 @@
-//! The transactions over SQL with as few round trips as their answers allow (*grouped*): the statements of *batched*, and those
-//! that do not need each other's answers go together. A new order waits three times instead of twenty: for the order's
-//! number, for items and stock, for what it writes with the commit.
+//! The transactions over SQL with as few round trips as their answers allow (*grouped*): the statements of *batched*, all rows
+//! of stock that an order takes from in one, and those that do not need each other's answers go together. A new order waits
+//! three times instead of twenty: for the order's number, for items and stock, for what it writes with the commit.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row, Visit};
@@ -9,7 +9,7 @@ use rumba_workload_kit::Part;
 use super::batched::Several;
 use super::bought::Bought;
 use super::prepared::Wanted;
-use super::store::{MOST_TOGETHER, SqlStore, history_row, int, order_row, stock_row};
+use super::store::{SqlStore, history_row, int, order_row};
 use super::text::Sql;
 use super::units;
 use super::waiting::Waiting;
@@ -77,17 +77,16 @@ impl SqlStore {
         order: &NewOrder,
         key: [Param<'static>; 3],
     ) -> Result<(i64, u32), EngineError> {
-        let (taken, count) = (bought.take()?, order.lines().len());
+        let taken = bought.take()?;
         let started = {
-            let mut rows = [[Param::Null; 5]; MOST_TOGETHER - 1];
-            for ((line, left), row) in order.lines().iter().zip(taken.left).zip(&mut rows) {
-                *row = stock_row(order, line, left);
-            }
-            let lines = bought.lines(key, &taken);
-            let mut wanted = [(Wanted::Plain(Sql::UpdateStock), &[][..]); MOST_TOGETHER];
-            wanted.iter_mut().zip(&rows).for_each(|(wanted, row)| wanted.1 = row);
-            wanted[count] = (Wanted::Several(Several::Lines(count)), lines.of(order));
-            self.start(self.last(), &wanted[..=count])?
+            let (stock, lines) = (bought.restocked(&taken), bought.lines(key, &taken));
+            self.start(
+                self.last(),
+                &[
+                    (Wanted::Several(Several::Restock(stock.count)), stock.values()),
+                    (Wanted::Several(Several::Lines(order.lines().len())), lines.of(order)),
+                ],
+            )?
         };
         self.finish(started, &mut |_, _| {}).await?;
         Ok((taken.cents, taken.original))

@@ -50,7 +50,11 @@ impl Wanted {
     /// All that clients of a style may run.
     fn all(style: Style) -> impl Iterator<Item = Wanted> {
         let stock = (1..=DISTRICTS).map(Wanted::Stock);
-        let several = Several::all().map(Wanted::Several).filter(move |_| style != Style::Plain);
+        let runs = move |several: &Several| match several {
+            Several::Restock(_) => style == Style::Grouped,
+            _ => style != Style::Plain,
+        };
+        let several = Several::all().filter(runs).map(Wanted::Several);
         Sql::ALL.into_iter().map(Wanted::Plain).chain(stock).chain(several)
     }
 }
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn each_statement_has_a_place_and_a_text_of_its_own() {
         let set = DataSet { number: 0, of: 1 };
-        let all: Vec<Wanted> = Wanted::all(Style::Batched).collect();
+        let all: Vec<Wanted> = Wanted::all(Style::Grouped).collect();
         let numbers: Vec<usize> = all.iter().map(|wanted| wanted.number()).collect();
         assert_eq!(numbers, (0..ALL).collect::<Vec<_>>());
         let mut texts: Vec<String> = all.iter().map(|wanted| wanted.of(set, Dialect::PostgreSql)).collect();

@@ -11,7 +11,7 @@ use super::batched::Several;
 use super::prepared::{Prepared, Texts, Wanted};
 use super::text::Sql;
 use super::units;
-use crate::draw::{Delivery, Line, MOST_LINES, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
+use crate::draw::{Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel, Who, is_original};
 use crate::names::last_name;
 use crate::rules::{DATA, DISTRICT_TEXT, Names, Rates, left, middle, missing, put_note};
 use crate::scale::DISTRICTS;
@@ -37,8 +37,8 @@ pub(super) fn int(number: u32) -> Param<'static> {
     Param::Int(i64::from(number))
 }
 
-/// How many statements travel together at most: the stock of all lines, and the lines.
-pub(super) const MOST_TOGETHER: usize = MOST_LINES + 1;
+/// How many statements travel together at most: one for each district.
+const MOST_TOGETHER: usize = DISTRICTS as usize;
 
 /// The row of an order with this key.
 pub(super) fn order_row(order: &NewOrder, key: [Param<'static>; 3]) -> [Param<'static>; 7] {
@@ -48,7 +48,7 @@ pub(super) fn order_row(order: &NewOrder, key: [Param<'static>; 3]) -> [Param<'s
 }
 
 /// What a line takes from stock, of which so many are left, and where that is.
-pub(super) fn stock_row(order: &NewOrder, line: &Line, left: i64) -> [Param<'static>; 5] {
+fn stock_row(order: &NewOrder, line: &Line, left: i64) -> [Param<'static>; 5] {
     let remote = u32::from(line.supply != order.warehouse);
     [Param::Int(left), int(line.quantity), int(remote), int(line.supply), int(line.item)]
 }
