@@ -159,7 +159,7 @@ impl<'a> Bought<'a> {
             let of_row = || lines.iter().zip(taken.left).filter(|(other, _)| is_same(other));
             let quantity = of_row().map(|(other, _)| other.quantity).sum();
             let orders = of_row().count() as u32;
-            let left = of_row().last().map_or(0, |(_, left)| left);
+            let left = of_row().next_back().map_or(0, |(_, left)| left);
             let remote = if line.supply == self.order.warehouse { 0 } else { orders };
             let sums = [int(quantity), int(orders), int(remote)];
             stock.values[stock.count] = [int(line.supply), int(line.item), Param::Int(left), sums[0], sums[1], sums[2]];
