@@ -120,6 +120,13 @@ pub struct Down {
 /// What the client hears of a call whose connection was lost and made anew.
 pub const CUT_OFF: EngineError = EngineError::CutOff("what was under way may have been done or not");
 
+/// What the client hears of a statement that the server has passed over.
+#[cold]
+pub fn left_out() -> EngineError {
+    let message = "left out, because a statement before it in the same transaction failed".to_owned();
+    EngineError::Failed { call: "execute", message }
+}
+
 impl Link {
     /// Whether the connection is there and every answer on it will come.
     #[inline]

@@ -72,9 +72,7 @@ fn all_end(mark: &str, patience: Duration) -> bool {
 /// Whether a process of this user's is about to end. Its environment goes first, and the mark with it; then it gives its memory
 /// back, and at last its files, without which a volume can be unmounted.
 fn any_is_ending() -> bool {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.any(|pid: u32| {
+    all_pids().any(|pid| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         is_ending(&stat) && is_own(pid)
     })
@@ -92,9 +90,12 @@ fn is_ending(stat: &str) -> bool {
 
 /// The processes that carry the mark. One that has ended and waits to be reaped has no environment.
 fn marked(mark: &str) -> Vec<u32> {
+    all_pids().filter(|pid| carries(*pid, mark)).collect()
+}
+
+fn all_pids() -> impl Iterator<Item = u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| carries(*pid, mark)).collect()
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Whether a process of this user's carries the mark. Only root can read others' environments, and they could all be

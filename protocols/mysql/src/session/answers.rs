@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Answer, Visit};
-use rumba_transport::{Ready, TransportError};
+use rumba_transport::{Ready, TransportError, left_out};
 
 use super::failure::{call_failed, refused, usual};
 use super::outbox::{Kind, Pending};
@@ -85,9 +85,8 @@ impl WireSession {
     fn advance_any(&mut self, visit: Visit<'_>) -> Poll<Result<Answer, EngineError>> {
         while self.link.is_up() {
             if self.skipping {
-                let left_out = self.skip();
-                self.lend_buffers();
-                return Poll::Ready(Err(left_out));
+                self.skip();
+                return Poll::Ready(Err(left_out()));
             }
             let statement = match self.queue.front() {
                 Some(first) if first.kind != Kind::Nothing => first.statement,
@@ -361,9 +360,9 @@ impl WireSession {
 
     /// The next statement, which the server has left out.
     #[cold]
-    fn skip(&mut self) -> EngineError {
-        self.skipping = self.queue.pop().is_some_and(|left_out| left_out.grouped);
-        call_failed("execute", "left out, because a statement before it in the same transaction failed")
+    fn skip(&mut self) {
+        self.skipping = self.queue.pop().is_some_and(|passed_over| passed_over.grouped);
+        self.lend_buffers();
     }
 
     /// A part of a call failed: what follows it of the same call is not sent.

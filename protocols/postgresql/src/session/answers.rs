@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use rumba_core::error::{EngineError, SqlState};
 use rumba_core::sql::{Answer, Visit};
-use rumba_transport::{Ready, TransportError};
+use rumba_transport::{Ready, TransportError, left_out};
 
 use super::failure::{call_failed, refused, usual};
 use super::queue::{Kind, Pending, group_end};
@@ -305,10 +305,4 @@ impl PgSession {
 #[inline]
 fn counts_changes(first: u8) -> bool {
     !matches!(first, b'S' | b'F')
-}
-
-/// What a statement is told that the server has passed over.
-#[cold]
-fn left_out() -> EngineError {
-    call_failed("execute", "left out, because a statement before it in the same transaction failed")
 }

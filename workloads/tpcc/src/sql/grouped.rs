@@ -1,6 +1,6 @@
 //! The transactions over SQL with as few round trips as their answers allow (*grouped*): the statements of *batched*, all rows
 //! of stock that an order takes from in one, and those that do not need each other's answers go together. A new order waits
-//! three times instead of twenty: for the order's number, for items and stock, for what it writes with the commit.
+//! three times instead of nineteen: for the order's number, for items and stock, for what it writes with the commit.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param, Row, Visit};
