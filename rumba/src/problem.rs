@@ -1,5 +1,6 @@
 //! What went wrong, shown to a person: what, where, and what to do next.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, Severity, SourceCode};
@@ -58,7 +59,8 @@ impl Problem {
         // They may be the words of somebody's file, or of a server.
         self.message = printable(&self.message).into_owned();
         self.remedy = self.remedy.map(|remedy| printable(&remedy).into_owned());
-        eprintln!("{:?}", Report::new(self));
+        // Where nobody can read it, the exit code still says so.
+        let _ = writeln!(std::io::stderr(), "{:?}", Report::new(self));
         exit
     }
 }

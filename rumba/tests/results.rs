@@ -328,6 +328,17 @@ fn one_bad_byte_hides_one_second_and_no_trial() {
 }
 
 #[test]
+fn a_refusal_that_nobody_can_read_keeps_its_exit_code() {
+    let place = Place::new();
+    for (words, code) in [(&["run", "no-such.toml"][..], 2), (&["sysbench", "--no-such-option=1", "cpu", "run"][..], 1)]
+    {
+        let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = place.rumba(words).stdout(full()).stderr(full()).status().unwrap();
+        assert_eq!(ended.code(), Some(code), "{words:?}");
+    }
+}
+
+#[test]
 fn tables_that_find_no_room_are_a_failure_and_cost_no_results() {
     // They were lost without a word, and the command ended well.
     let place = Place::new();

@@ -1,5 +1,6 @@
 //! What goes wrong inside an engine, as everybody who drives one needs to know it.
 
+use std::any::Any;
 use std::fmt;
 
 /// The SQL standard's code of five characters for what went wrong: `23505`.
@@ -205,6 +206,12 @@ impl EngineError {
 fn tells_of_full_device(words: &str) -> bool {
     let lower = words.to_ascii_lowercase();
     ["no space left", "disk is full", "disk full"].iter().any(|full| lower.contains(full))
+}
+
+/// What a panic that was caught says.
+pub fn of_panic(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a message")
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ impl Conduct<'_> {
         let left = match copied {
             Ok(()) => {
                 let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, &mut sampler, watch);
-                self.kill_and_look(&order, left.as_ref(), &data.mark(), &mut limited, &mut writer, watch);
+                self.kill_and_look(&order, left.as_ref(), &data, &mut limited, &mut writer, watch);
                 left
             }
             Err(cause) => {

@@ -277,6 +277,45 @@ fn a_strangers_process_with_the_mark_of_roots_trial_is_neither_waited_for_nor_en
 }
 
 #[test]
+#[needs(Root)]
+fn a_server_that_root_ran_as_another_user_is_ended_before_its_data_is_removed() {
+    // Before, its data was removed under it: its real user was not root.
+    let yard = Yard::new();
+    let data = DataDir::create(&yard.path("data"), &owner(), &yard.ledger).unwrap();
+    let given = data.engine_dir().join("data");
+    fs::create_dir(&given).unwrap();
+    std::os::unix::fs::chown(&given, Some(STRANGER), Some(STRANGER)).unwrap();
+    let start = |place: &Path, mark: &str| {
+        let mut command = Command::new("sleep");
+        command.arg("1000").env(MARK_VARIABLE, mark).current_dir(place).uid(STRANGER).gid(STRANGER).spawn().unwrap()
+    };
+    let mut server = start(&given, &data.mark());
+    // He can come here, but it was not given to him.
+    let mut stranger = start(&data.engine_dir(), &data.mark());
+    let vacated = data.vacate();
+    let lives = [&mut server, &mut stranger].map(|process| process.try_wait().unwrap().is_none());
+    for process in [&mut server, &mut stranger] {
+        let _ = process.kill();
+        process.wait().unwrap();
+    }
+    vacated.unwrap();
+    assert_eq!(lives, [false, true]);
+    data.remove().unwrap();
+    yard.assert_unharmed();
+}
+
+#[test]
+#[needs(Root)]
+fn nobody_holds_the_lock_of_what_root_has_made() {
+    let yard = Yard::new();
+    let data = DataDir::create(&yard.path("made/data"), &owner(), &yard.ledger).unwrap();
+    let script = "if (exec 9< ../made/data) 2>/dev/null; then exit 1; fi; cd ../made/data/data";
+    yard.stranger(&yard.directory("beside", 0o755), script);
+    data.remove().unwrap();
+    yard.assert_unharmed();
+}
+
+#[test]
 #[needs(Root, LoopDevice)]
 fn a_throttle_is_cleared_in_control_groups_alone() {
     let yard = Yard::new();

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 use std::{env, fs, io};
 
 use rumba_core::error::EngineError;
@@ -50,6 +51,19 @@ pub fn make_public(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The system's words.
 pub fn open_to_all(path: &Path) -> io::Result<()> {
+    change_modes(path, &|mode| mode | if mode & 0o100 != 0 { 0o555 } else { 0o444 })
+}
+
+/// Takes from all programs in a directory that whoever runs them gets their owner's rights. Packages bring such along, and
+/// here no upgrade of the system's reaches them.
+///
+/// # Errors
+/// The system's words.
+pub fn take_privileges(path: &Path) -> io::Result<()> {
+    change_modes(path, &|mode| mode & 0o777)
+}
+
+fn change_modes(path: &Path, change: &dyn Fn(u32) -> u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let meta = fs::symlink_metadata(path)?;
     if meta.is_symlink() {
@@ -57,12 +71,12 @@ pub fn open_to_all(path: &Path) -> io::Result<()> {
     }
     if meta.is_dir() {
         for entry in fs::read_dir(path)? {
-            open_to_all(&entry?.path())?;
+            change_modes(&entry?.path(), change)?;
         }
     }
-    let mode = meta.permissions().mode();
-    let more = if mode & 0o100 != 0 { 0o555 } else { 0o444 };
-    fs::set_permissions(path, fs::Permissions::from_mode(mode | more))
+    let mode = meta.permissions().mode() & 0o7777;
+    let changed = change(mode);
+    if changed == mode { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(changed)) }
 }
 
 /// A directory that becomes `place` when all of it is there, so that nobody
@@ -83,7 +97,7 @@ impl Draft {
         make_private(parent)?;
         remove_drafts_of_the_dead(parent);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("{PREFIX}{}-{count}", std::process::id()));
+        let path = parent.join(format!("{PREFIX}{}-{}-{count}", where_numbers_count(), std::process::id()));
         // What another process of this number has left behind.
         remove_if_there(&path)?;
         make_private(&path)?;
@@ -130,16 +144,35 @@ impl Drop for Draft {
 
 const PREFIX: &str = ".draft-";
 
-/// Removes the drafts whose processes are gone.
+/// A draft that nobody has touched for so long is nobody's, wherever its process was.
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Removes the drafts whose processes are gone. Of those of another container or host that shares the cache it cannot be told.
 fn remove_drafts_of_the_dead(parent: &Path) {
+    let here = where_numbers_count();
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        let owner = rest.split(['-', '.']).next().and_then(|pid| pid.parse::<u32>().ok());
-        if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+        let mut parts = rest.split(['-', '.']);
+        let is_of_here = parts.next() == Some(here.as_str());
+        let owner = parts.next().and_then(|pid| pid.parse::<u32>().ok());
+        let is_over = || owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        let is_old = || {
+            let changed = entry.metadata().and_then(|meta| meta.modified());
+            changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > LONG))
+        };
+        let is_nobodys = if is_of_here { is_over() } else { is_old() };
+        if is_nobodys {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// A short name of the boot and the container in which a process's number is its own.
+fn where_numbers_count() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{:016x}", number_of(&format!("{boot}{}", namespace.display())))
 }
 
 fn remove_if_there(path: &Path) -> io::Result<()> {
@@ -204,9 +237,33 @@ mod tests {
     #[test]
     fn what_a_killed_process_was_drafting_is_removed_by_the_next() {
         let dir = tempfile::tempdir().unwrap();
-        let dead = dir.path().join(".draft-4294967-0");
-        fs::create_dir(&dead).unwrap();
+        let dead = dir.path().join(format!(".draft-{}-4294967-0", where_numbers_count()));
+        let elsewhere = dir.path().join(".draft-0123456789abcdef-4294967-0");
+        let old = dir.path().join(".draft-4294967-0");
+        for draft in [&dead, &elsewhere, &old] {
+            fs::create_dir(draft).unwrap();
+        }
+        let long_ago = std::time::SystemTime::now() - 2 * LONG;
+        fs::File::open(&old).unwrap().set_modified(long_ago).unwrap();
         drop(Draft::new(&dir.path().join("one")).unwrap());
-        assert!(!dead.exists());
+        assert!(!dead.exists() && !old.exists());
+        assert!(elsewhere.exists(), "its process may run in another container");
+    }
+
+    #[test]
+    fn no_program_in_the_cache_gives_its_owner_s_rights_to_who_runs_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let bin = dir.path().join("usr/bin");
+        fs::create_dir_all(&bin).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        for (name, before) in [("passwd", 0o4750), ("chage", 0o2751), ("psql", 0o700), ("list", 0o640)] {
+            fs::write(bin.join(name), "").unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(before)).unwrap();
+        }
+        take_privileges(dir.path()).unwrap();
+        open_to_all(dir.path()).unwrap();
+        let modes = ["passwd", "chage", "psql", "list"].map(|name| mode(&bin.join(name)));
+        assert_eq!(modes, [0o755, 0o755, 0o755, 0o644]);
     }
 }

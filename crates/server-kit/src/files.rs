@@ -1,6 +1,6 @@
 //! What a server that is started needs of the file system and the network.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,13 +11,21 @@ use std::path::{Path, PathBuf};
 /// What a socket's address holds, without the zero at its end.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// Writes a file that its owner alone may read.
+/// Writes a file that its owner alone may read, in the place of what is there: the directory may be that of a server's user,
+/// who can have put a link there to what root alone may write.
 ///
 /// # Errors
 /// The system's words.
 pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let new = path.with_file_name(format!(".{name}.new"));
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&new)?;
+    file.write_all(text.as_bytes())?;
+    fs::rename(&new, path)
 }
 
 /// A password of 128 bits.
@@ -51,4 +59,28 @@ pub fn short_socket(directory: &Path, name: &str) -> io::Result<(PathBuf, Option
     }
     let directory = OwnedFd::from(File::open(directory)?);
     Ok((format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()).into(), Some(directory)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_private_file_takes_the_place_of_a_link_and_what_it_leads_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (theirs, ours) = (dir.path().join("theirs"), dir.path().join("server.conf"));
+        fs::write(&theirs, "theirs").unwrap();
+        symlink(&theirs, &ours).unwrap();
+        symlink(&theirs, dir.path().join(".server.conf.new")).unwrap();
+        for text in ["first", "second"] {
+            write_private(&ours, text).unwrap();
+            let there = fs::symlink_metadata(&ours).unwrap();
+            assert!(there.is_file() && there.permissions().mode() & 0o777 == 0o600);
+            assert_eq!(fs::read_to_string(&ours).unwrap(), text);
+        }
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
 }

@@ -1,12 +1,14 @@
 //! Servers that refuse to be run by root, run as somebody who may do less.
 
-use std::os::unix::fs::lchown;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::{fs, io};
 
 use rumba_core::setting::SettingError;
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, chownat, openat};
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
@@ -21,6 +23,9 @@ pub struct Identity {
     user: u32,
     group: u32,
 }
+
+/// How a directory is opened to be read: along no link.
+const WHOLE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Who runs a server when the user whom its package makes is not there.
 const NOBODY: &str = "nobody";
@@ -77,17 +82,33 @@ impl Identity {
         Err(SettingError::new("server", problem, "have it elsewhere, or run rumba as a user who is not root"))
     }
 
-    /// Gives a directory and all that is in it to this user.
+    /// Gives a directory and all that is in it to this user. It may be theirs already, and processes of theirs may put links
+    /// into it meanwhile: none is followed.
     ///
     /// # Errors
-    /// The system's words.
+    /// The system's words; that it is no directory.
     pub fn own(&self, path: &Path) -> io::Result<()> {
-        if fs::symlink_metadata(path)?.is_dir() {
-            for entry in fs::read_dir(path)? {
-                self.own(&entry?.path())?;
+        let directory = rustix::fs::open(path, WHOLE, Mode::empty())?;
+        self.own_below(&directory)?;
+        Ok(rustix::fs::fchown(&directory, Some(Uid::from_raw(self.user)), Some(Gid::from_raw(self.group)))?)
+    }
+
+    fn own_below(&self, directory: &OwnedFd) -> io::Result<()> {
+        for entry in Dir::read_from(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
             }
+            match openat(directory, name, WHOLE, Mode::empty()) {
+                Ok(below) => self.own_below(&below)?,
+                Err(Errno::NOTDIR | Errno::LOOP) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
+            chownat(directory, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
         }
-        lchown(path, Some(self.user), Some(self.group))
+        Ok(())
     }
 
     /// Makes the command run as this user. The directories above its data may be for root alone, and stay so: the
@@ -154,6 +175,30 @@ mod tests {
         assert!(refused.problem.contains(&format!("{} is not for everybody", dir.path().display())), "{refused:?}");
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(stranger.require_way_to(&program), Ok(()));
+    }
+
+    #[test]
+    fn what_is_given_away_is_the_directory_s_and_not_what_links_in_it_lead_to() {
+        use std::os::unix::fs::{MetadataExt, symlink};
+        // To give to oneself is all that others than root may do.
+        let own = (geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let new = if geteuid().is_root() { (4_294_967, 4_294_968) } else { own };
+        let dir = tempfile::tempdir().unwrap();
+        let (data, theirs) = (dir.path().join("data"), dir.path().join("theirs"));
+        fs::create_dir_all(data.join("base/1")).unwrap();
+        fs::create_dir(&theirs).unwrap();
+        fs::write(theirs.join("file"), "").unwrap();
+        fs::write(data.join("base/1/table"), "").unwrap();
+        symlink(&theirs, data.join("base/2")).unwrap();
+        symlink(theirs.join("file"), data.join("link")).unwrap();
+        let user = Identity { name: "somebody".into(), user: new.0, group: new.1 };
+        user.own(&data).unwrap();
+        let owner = |path: &Path| fs::symlink_metadata(path).map(|meta| (meta.uid(), meta.gid())).unwrap();
+        for given in ["", "base", "base/1", "base/1/table", "base/2", "link"] {
+            assert_eq!(owner(&data.join(given)), new, "{given}");
+        }
+        assert_eq!((owner(&theirs), owner(&theirs.join("file"))), (own, own));
+        assert!(user.own(&data.join("link")).is_err(), "a link in the place of the directory");
     }
 
     #[test]

@@ -164,6 +164,14 @@ impl<S: SqlSession> SqlSession for Watched<S> {
         self.session.group_statements()
     }
 
+    fn rereads(&self, statement: Statement) -> bool {
+        self.session.rereads(statement)
+    }
+
+    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
+        self.session.reread(statement, raw, visit);
+    }
+
     fn prepare(&mut self, sql: &str) -> Result<Statement, EngineError> {
         self.watch.explained(self.session.prepare(sql))
     }

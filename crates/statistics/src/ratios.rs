@@ -17,8 +17,9 @@ const FALSE_DISCOVERIES: f64 = 1.0 - LEVEL;
 /// The ratio of two figures, with the verdict of this metric alone.
 pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Figure) -> Ratio {
     let medians = match (base.median.value(), other.median.value()) {
-        (Some(base), Some(other)) if base != 0.0 => Metric::from(other / base),
-        (Some(_), Some(_)) => Metric::absent("the base is zero"),
+        (Some(base), Some(other)) if base > 0.0 && other >= 0.0 => Metric::from(other / base),
+        (Some(0.0), Some(_)) => Metric::absent("the base is zero"),
+        (Some(_), Some(_)) => Metric::absent("a median is below zero: there is no ratio"),
         (None, _) => base.median.clone(),
         _ => other.median.clone(),
     };
@@ -80,17 +81,17 @@ fn unbounded(base: usize, other: usize) -> String {
     format!("unbounded: {base} and {other} repeats are too few for a {:.0}% interval", LEVEL * 100.0)
 }
 
-/// A figure of zero has no logarithm and no ratio: the differences are tested.
+/// A figure of zero or less has no logarithm and no ratio: the differences are tested.
 fn of_differences(base: &[f64], other: &[f64], better: Better) -> Tested {
     let mut test = Inverted::two_samples(base, other);
     let alpha = (1.0 - LEVEL) / 2.0;
     let change = match (test.low(alpha), test.high(alpha)) {
         (Some(low), Some(high)) if low == 0.0 && high == 0.0 => Change::Same,
-        (Some(low), _) if low > 0.0 => direction(better, true),
-        (_, Some(high)) if high < 0.0 => direction(better, false),
+        (Some(low), _) if low > ROUNDING => direction(better, true),
+        (_, Some(high)) if high < -ROUNDING => direction(better, false),
         _ => Change::Undecided,
     };
-    let why = "a repeat is zero, so there is no interval of the ratio: the differences were tested".to_owned();
+    let why = "a repeat is zero or less, so there is no interval of the ratio: the differences were tested".to_owned();
     // Differences have no margin within which they are the same: only equal figures without noise are.
     let more_repeats = if change == Change::Undecided { more(base, other, alpha, 0.0) } else { None };
     Tested { low: Err(why.clone()), high: Err(why), change, p: Some(test.p(0.0)), more_repeats }
@@ -204,6 +205,9 @@ mod tests {
         assert_eq!(more.change, Change::Better);
         assert!(more.low.unwrap_err().contains("a repeat is zero"));
         assert_eq!(tested(&[0.0; 3], &[3.0; 3]).more_repeats, Some(1));
+        // A tie is one although the sums differ in their last digit.
+        let ties = tested(&[0.0, 0.1 + 0.2, 0.3, 0.3, 0.3], &[0.0, 0.3, 0.3, 0.3, 0.3]);
+        assert_eq!(ties.change, Change::Undecided);
     }
 
     #[test]
@@ -227,6 +231,11 @@ mod tests {
         let absent = ratio_of(&figure(vec![Metric::absent("no device")]), &of(&[1.0]));
         assert_eq!((absent.ratio, absent.low), (Metric::absent("no device"), Metric::absent("no device")));
         assert_eq!(ratio_of(&of(&[0.0; 4]), &of(&[1.0; 4])).ratio, Metric::absent("the base is zero"));
+        // Data that shrinks twice as fast is not twice as much growth.
+        for (base, other) in [(-10.0, -20.0), (-5.0, 10.0), (5.0, -10.0)] {
+            let below = ratio_of(&of(&[base; 4]), &of(&[other; 4]));
+            assert!(below.ratio.reason().unwrap().contains("below zero"), "{below:?}");
+        }
     }
 
     #[test]

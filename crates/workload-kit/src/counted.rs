@@ -198,6 +198,14 @@ impl SqlSession for CountedSql {
         self.session.pipeline()
     }
 
+    fn rereads(&self, statement: Statement) -> bool {
+        self.session.rereads(statement)
+    }
+
+    fn reread(&mut self, statement: Statement, raw: &[u8], visit: Visit<'_>) {
+        self.session.reread(statement, raw, visit);
+    }
+
     fn survives_errors(&self) -> bool {
         self.session.survives_errors()
     }

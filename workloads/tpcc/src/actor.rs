@@ -3,6 +3,7 @@
 use rumba_core::error::EngineError;
 
 use crate::draw::{Delivery, Input, NewOrder, OrderStatus, Payment, StockLevel};
+use crate::rules::missing;
 use crate::store::{Delivered, Ordered, Paid, Status, Store};
 use crate::tally::{Done, Tally, Write};
 
@@ -22,7 +23,14 @@ impl<S: Store> Actor<S> {
     /// Performs an input once; rows that it has read or written.
     pub async fn perform(&mut self, input: &Input) -> Result<u64, EngineError> {
         match input {
-            Input::NewOrder(order) => self.new_order(order).await.map(|_| order.lines().len() as u64),
+            Input::NewOrder(order) => {
+                let is_rolled_back = self.new_order(order).await? == Ordered::RolledBack;
+                // Otherwise it would count as done, and leave nothing by which it could be missed.
+                if is_rolled_back && !order.rolls_back {
+                    return Err(missing("an item"));
+                }
+                Ok(order.lines().len() as u64)
+            }
             Input::Payment(payment) => self.payment(payment).await.map(|_| 1),
             Input::OrderStatus(asked) => self.order_status(asked).await.map(|status| status.lines),
             Input::Delivery(delivery) => self.delivery(delivery).await.map(|delivered| u64::from(delivered.count())),

@@ -133,6 +133,8 @@ pub struct NewOrder {
     lines: [Line; MOST_LINES],
     count: usize,
     pub entered: DateTime,
+    /// Whether it was drawn with an item that does not exist, and is to be rolled back.
+    pub rolls_back: bool,
 }
 
 impl NewOrder {
@@ -141,7 +143,7 @@ impl NewOrder {
         let [warehouse, district, customer] = place;
         let mut all = [Line::default(); MOST_LINES];
         all[..lines.len()].copy_from_slice(lines);
-        Self { warehouse, district, customer, lines: all, count: lines.len(), entered: now() }
+        Self { warehouse, district, customer, lines: all, count: lines.len(), entered: now(), rolls_back: false }
     }
 
     /// Its lines, 5 to 15.
@@ -305,10 +307,11 @@ impl Inputs {
         // Everybody takes rows of stock in one order, so that orders wait for each other instead of in a circle.
         lines[..count].sort_unstable_by_key(|line| (line.supply, line.item));
         // The item that does not exist is the last one entered (2.4.1.5).
-        if self.missing_item.happens(&mut self.random) {
+        let rolls_back = self.missing_item.happens(&mut self.random);
+        if rolls_back {
             lines[count - 1].item = self.scale.items + 1;
         }
-        NewOrder { warehouse, district, customer, lines, count, entered: now() }
+        NewOrder { warehouse, district, customer, lines, count, entered: now(), rolls_back }
     }
 
     fn payment(&mut self, warehouse: u32) -> Payment {

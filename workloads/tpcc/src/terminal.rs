@@ -54,7 +54,6 @@ pub struct Terminal<S> {
     actor: Actor<S>,
     deck: Deck,
     inputs: Inputs,
-    items: u32,
     input: Option<Input>,
     thoughts: Option<Thoughts>,
     retry: Retry,
@@ -73,7 +72,6 @@ impl<S: Store> Terminal<S> {
             actor: Actor::new(store, tally),
             deck: Deck::new(),
             inputs: Inputs::new(random(0), config.scale, config.constants, config.thinks.then_some(home)),
-            items: config.scale.items,
             input: None,
             thoughts: config.thinks.then_some(thoughts),
             retry: Retry::new(RETRIES, stream_seed(seed, 1)),
@@ -86,7 +84,7 @@ impl<S: Store> Worker for Terminal<S> {
         let card = self.deck.draw(self.inputs.random());
         let input = self.inputs.draw(card);
         let kind = match &input {
-            Input::NewOrder(order) if order.lines().iter().any(|line| line.item > self.items) => ROLLED_BACK,
+            Input::NewOrder(order) if order.rolls_back => ROLLED_BACK,
             Input::NewOrder(_) => NEW_ORDER,
             Input::Payment(_) => PAYMENT,
             Input::OrderStatus(_) => ORDER_STATUS,

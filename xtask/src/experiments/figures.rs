@@ -67,6 +67,21 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
     Ok(figure["median"].as_f64())
 }
 
+/// The tests of the experiment's suite, in the order in which they ran.
+///
+/// # Errors
+/// A file that has none.
+pub fn tests(document: &Value) -> Result<Vec<String>, String> {
+    let rows = document["summary"]["rows"].as_array().ok_or("the file has no summary")?;
+    let mut tests: Vec<String> = Vec::new();
+    for test in rows.iter().filter_map(|row| Some(row["engine"].as_str()?.rsplit_once('/')?.1)) {
+        if !tests.iter().any(|known| known == test) {
+            tests.push(test.to_owned());
+        }
+    }
+    if tests.is_empty() { Err("the experiment has no suite of tests".to_owned()) } else { Ok(tests) }
+}
+
 /// Whether a row is of this engine, and of these clients where they are named: `innodb`, `innodb:40`.
 fn is_row(row: &Value, named: &str) -> bool {
     match named.rsplit_once(':').map(|(engine, clients)| (engine, clients.parse::<u64>())) {

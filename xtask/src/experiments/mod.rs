@@ -3,7 +3,8 @@
 //! docs/experiments/NAME.json.
 //!
 //! A table stands below a comment that says what it shows, a figure in a
-//! sentence between two comments:
+//! sentence between two comments; `tests` is a row for each test of a suite,
+//! whose engines are those of that test:
 //!
 //! ```text
 //! <!-- measured: storage-tiers
@@ -17,6 +18,12 @@
 //! …
 //! <!-- end -->
 //! <!-- package: minutes in all -->12<!-- / --> minutes
+//! <!-- measured: versions
+//! column: mysql-9.7 | MySQL 9.7
+//! tests: ops_per_s / ops_per_s@mysql-5.6 | 2
+//! -->
+//! …
+//! <!-- end -->
 //! serves <!-- = storage-tiers: ops_per_s@myrocks.fast-ssd / ops_per_s@innodb.fast-ssd ; 2 -->1.06<!-- / --> times
 //! ```
 

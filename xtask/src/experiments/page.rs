@@ -1,11 +1,12 @@
 //! The page with its figures written anew.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::Value;
 
 use super::expression::value;
-use super::figures::{Committed, figure};
+use super::figures::{Committed, figure, tests};
 
 const END: &str = "<!-- end -->";
 const FIGURE_END: &str = "<!-- / -->";
@@ -65,6 +66,16 @@ struct Column<'a> {
     head: &'a str,
 }
 
+/// A row: an expression for each column's engine.
+struct Row<'a> {
+    label: Cow<'a, str>,
+    expression: &'a str,
+    decimals: &'a str,
+    published: Option<&'a str>,
+    /// Whether its engines are those of the suite's test that is its label.
+    is_of_test: bool,
+}
+
 fn table(asked: &str, figures: &mut Committed) -> Result<Option<String>, String> {
     let mut lines = asked.lines();
     let experiment = lines.next().unwrap_or_default().trim();
@@ -72,28 +83,28 @@ fn table(asked: &str, figures: &mut Committed) -> Result<Option<String>, String>
     for line in lines.map(str::trim).filter(|line| !line.is_empty()) {
         match line.split_once(':') {
             Some(("column", column)) => columns.push(self::column(column, experiment)?),
-            Some(("row", row)) => rows.push(row.split('|').map(str::trim).collect::<Vec<_>>()),
-            _ => return Err(format!("`{line}` is neither `column: ENGINE | HEAD` nor `row: …`")),
+            Some(("row", text)) => rows.push(row(text)?),
+            Some(("tests", text)) => {
+                let Some(document) = figures.experiment(experiment)? else { return Ok(None) };
+                rows.extend(rows_of_tests(text, document)?);
+            }
+            _ => return Err(format!("`{line}` is none of `column: ENGINE | HEAD`, `row: …` and `tests: …`")),
         }
     }
-    let published = rows.iter().any(|row| row.len() > 3);
+    let published = rows.iter().any(|row| row.published.is_some());
     let mut table = String::from("|");
     columns.iter().for_each(|column| table += &format!(" | {}", column.head));
     table += if published { " | published |\n" } else { " |\n" };
     table += &"|---".repeat(columns.len() + 1 + usize::from(published));
     table += "|\n";
     for row in rows {
-        let [what, expression, decimals, ..] = row[..] else {
-            return Err(format!("`{}` is not LABEL | EXPRESSION | DECIMALS [| PUBLISHED]", row.join(" | ")));
-        };
         let mut cells = Vec::new();
         for column in &columns {
             let Some(document) = figures.experiment(column.experiment)? else { return Ok(None) };
-            cells.push(cell(document, column.engine, expression, decimals)?);
+            cells.push(cell(document, column.engine, &row)?);
         }
-        let published =
-            if published { format!(" {} |", row.get(3).copied().unwrap_or_default()) } else { String::new() };
-        let _ = writeln!(table, "| {what} | {} |{published}", cells.join(" | "));
+        let published = if published { format!(" {} |", row.published.unwrap_or_default()) } else { String::new() };
+        let _ = writeln!(table, "| {} | {} |{published}", row.label, cells.join(" | "));
     }
     Ok(Some(table))
 }
@@ -104,9 +115,33 @@ fn column<'a>(text: &'a str, experiment: &'a str) -> Result<Column<'a>, String> 
     Ok(Column { engine: engine.trim(), experiment: experiment.trim(), head: head.trim() })
 }
 
-fn cell(document: &Value, engine: &str, expression: &str, decimals: &str) -> Result<String, String> {
-    let value = value(expression, &mut |name, of| figure(document, of.unwrap_or(engine), name))?;
-    shown(value, decimals)
+fn row(text: &str) -> Result<Row<'_>, String> {
+    let parts: Vec<&str> = text.split('|').map(str::trim).collect();
+    let [label, expression, decimals, ref published @ ..] = parts[..] else {
+        return Err(format!("`{}` is not LABEL | EXPRESSION | DECIMALS [| PUBLISHED]", text.trim()));
+    };
+    let published = published.first().copied();
+    Ok(Row { label: label.into(), expression, decimals, published, is_of_test: false })
+}
+
+/// A row for each test of the experiment's suite, in the suite's order.
+fn rows_of_tests<'a>(text: &'a str, document: &Value) -> Result<Vec<Row<'a>>, String> {
+    let (expression, decimals) =
+        text.split_once('|').ok_or_else(|| format!("`{}` is not EXPRESSION | DECIMALS", text.trim()))?;
+    let row = |test: String| Row { label: test.into(), expression, decimals, published: None, is_of_test: true };
+    Ok(tests(document)?.into_iter().map(row).collect())
+}
+
+fn cell(document: &Value, engine: &str, row: &Row<'_>) -> Result<String, String> {
+    let value = value(row.expression, &mut |name, of| {
+        let engine = of.unwrap_or(engine);
+        if row.is_of_test {
+            figure(document, &format!("{engine}/{}", row.label), name)
+        } else {
+            figure(document, engine, name)
+        }
+    })?;
+    shown(value, row.decimals)
 }
 
 fn shown(value: Option<f64>, decimals: &str) -> Result<String, String> {

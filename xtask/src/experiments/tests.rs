@@ -58,6 +58,25 @@ fn tables_claims_and_figures_are_written_from_the_committed_file() {
 }
 
 #[test]
+fn a_suite_has_a_row_for_each_of_its_tests_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |engine: &str, ops: f64| serde_json::json!({ "engine": engine, "clients": 1, "run": { "metrics": { "ops_per_s": { "median": ops } } } });
+    let rows =
+        [row("old/scan", 10.0), row("new[x=1]/scan", 9.0), row("old/point", 100.0), row("new[x=1]/point", 150.0)];
+    let document = serde_json::json!({ "summary": { "rows": rows } });
+    std::fs::write(dir.path().join("suite.json"), document.to_string()).unwrap();
+    let mut figures = Committed::of(dir.path());
+    let page = "<!-- measured: suite\ncolumn: old | Old\ncolumn: new.1 | New\n\
+        tests: ops_per_s / ops_per_s@old | 2\n-->\n<!-- end -->";
+    let expected = "\n| | Old | New |\n|---|---|---|\n| scan | 1.00 | 0.90 |\n| point | 1.00 | 1.50 |\n<!-- end -->";
+    let new = written(page, &mut figures).unwrap();
+    assert!(new.ends_with(expected), "{new}");
+    let (_dir, mut figures) = committed();
+    let without = "<!-- measured: tiny\ncolumn: a | A\ntests: ops_per_s | 0\n-->\n<!-- end -->";
+    assert!(written(without, &mut figures).unwrap_err().contains("no suite of tests"));
+}
+
+#[test]
 fn an_experiment_without_a_file_stays_as_it_is_and_is_named() {
     let (_dir, mut figures) = committed();
     let page = "<!-- = never: ops_per_s@a ; 0 -->12<!-- / -->";

@@ -19,7 +19,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("provision", &["host"]),
     ("limits", &["host", "provision"]),
     ("leftovers", &["limits", "provision"]),
-    ("kept", &["provision"]),
+    ("kept", &["host", "provision"]),
     ("keeper", &["kept", "limits", "provision", "registry"]),
     ("engine_files", &[]),
     // What is measured, and who does the work.
@@ -34,7 +34,7 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     // A trial, and whoever watches it and writes it down.
     ("trial", &["host", "limits", "meter", "registry", "run"]),
     ("stall", &["host", "limits"]),
-    ("store", &["harness", "plan", "prepare", "spec"]),
+    ("store", &["harness", "host", "plan", "prepare", "spec"]),
     (
         "conduct",
         &["engine_files", "harness", "kept", "limits", "plan", "prepare", "provision", "stall", "store", "trial"],

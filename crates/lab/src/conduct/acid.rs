@@ -6,6 +6,7 @@ use rumba_core::workload::State;
 
 use super::{Conduct, Watch};
 use crate::limits::Enforcement;
+use crate::provision::DataDir;
 use crate::store::TrialWriter;
 use crate::trial::Act;
 use crate::trial::child::Order;
@@ -17,7 +18,7 @@ impl Conduct<'_> {
         &self,
         measured: &Order,
         left: Option<&State>,
-        mark: &str,
+        data: &DataDir,
         limited: &mut Enforcement,
         writer: &mut TrialWriter,
         watch: &mut dyn Watch,
@@ -27,9 +28,11 @@ impl Conduct<'_> {
             if !matches!(writer.status(), Status::Done | Status::Suspended { .. } | Status::Running) {
                 return;
             }
+            // A server that still ends would be in the way of the next one, which then says so.
+            let _ = data.vacate();
             writer.goes_on();
             let order = Order { act, state: Some(state.clone()), ..measured.clone() };
-            self.follow(&order, mark, limited, writer, &mut None, watch);
+            self.follow(&order, &data.mark(), limited, writer, &mut None, watch);
         }
     }
 }

@@ -10,6 +10,7 @@ mod facts;
 mod memory_limit;
 pub mod mounts;
 pub mod parse;
+pub(crate) mod plain;
 mod warnings;
 
 use std::path::Path;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{CopyError, reading, writing};
 use super::shared::is_shared;
+use crate::host::plain;
 use crate::provision::free_bytes;
 
 /// Bytes read and written at once.
@@ -58,7 +59,7 @@ impl Contents {
         contents.list(directory, Path::new(""))?;
         for note in &mut contents.files {
             let path = directory.join(&note.path);
-            let file = File::open(&path).map_err(reading(&path))?;
+            let file = plain::open(directory, &note.path).map_err(reading(&path))?;
             // Its pages may still be there from when it was written, and may be newer than the device.
             settle(&file).map_err(reading(&path))?;
             note.crc32 = transfer(&path, &file, note.bytes, None, stops)?;
@@ -116,7 +117,7 @@ impl Contents {
             DirBuilder::new().mode(*mode).create(&path).map_err(writing(&path))?;
         }
         for note in &self.files {
-            copy_file(note, &from.join(&note.path), &to.join(&note.path), stops)?;
+            copy_file(note, from, &to.join(&note.path), stops)?;
         }
         // All at once, and the directories' entries too: a sync of each file would write the filesystem's journal as often.
         let root = File::open(to).map_err(writing(to))?;
@@ -133,15 +134,18 @@ impl Contents {
     }
 }
 
+/// The server's user may still have processes, which can put a link to what root alone may read, or a pipe, in the place of
+/// a file of the directory that is copied `from`.
 fn copy_file(note: &FileNote, from: &Path, to: &Path, stops: &AtomicUsize) -> Result<(), CopyError> {
-    let damaged = |problem: &str| CopyError::Damaged { path: from.to_owned(), problem: problem.to_owned() };
-    let source = File::open(from).map_err(reading(from))?;
-    if source.metadata().map_err(reading(from))?.len() != note.bytes {
+    let path = &from.join(&note.path);
+    let damaged = |problem: &str| CopyError::Damaged { path: path.clone(), problem: problem.to_owned() };
+    let source = plain::open(from, &note.path).map_err(reading(path))?;
+    if source.metadata().map_err(reading(path))?.len() != note.bytes {
         return Err(damaged("is not as long as it was"));
     }
     let target =
         OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(to).map_err(writing(to))?;
-    if transfer(from, &source, note.bytes, Some((&target, to)), stops)? != note.crc32 {
+    if transfer(path, &source, note.bytes, Some((&target, to)), stops)? != note.crc32 {
         return Err(damaged("does not hold what it held when it was kept"));
     }
     target.set_len(note.bytes).map_err(writing(to))?;

@@ -170,6 +170,40 @@ fn a_wish_to_stop_ends_a_copy() {
     assert!(matches!(kept.copy(&target, &AtomicUsize::new(1)), Err(CopyError::Interrupted)));
 }
 
+/// A server that root runs as another user may have left processes of that user's.
+#[test]
+fn what_has_come_in_the_place_of_a_file_is_neither_followed_nor_waited_for() {
+    let host = Host::new();
+    let (kept, from) = (host.kept(), host.path("load/data"));
+    fs::write(host.path("elsewhere"), "row").unwrap();
+    let plant: [&dyn Fn(); 3] = [
+        &|| symlink(host.path("elsewhere"), from.join("a/b/small")).unwrap(),
+        &|| {
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                from.join("a/b/small"),
+                rustix::fs::FileType::Fifo,
+                rustix::fs::Mode::from_raw_mode(0o600),
+                0,
+            )
+            .unwrap()
+        },
+        &|| {
+            fs::rename(from.join("a"), host.path("moved")).unwrap();
+            fs::write(host.path("moved/b/small"), "row").unwrap();
+            symlink(host.path("moved"), from.join("a")).unwrap();
+        },
+    ];
+    for (number, put) in plant.iter().enumerate() {
+        let _ = fs::remove_file(from.join("a/b/small"));
+        put();
+        let target = host.path(&format!("copy-{number}"));
+        fs::create_dir(&target).unwrap();
+        let refused = kept.copy(&target, &GO).unwrap_err();
+        assert!(matches!(refused, CopyError::Damaged { .. }), "{refused}");
+    }
+}
+
 #[test]
 fn a_link_is_not_kept_because_its_copy_would_lead_to_the_original() {
     let host = Host::new();

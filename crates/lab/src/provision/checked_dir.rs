@@ -23,8 +23,9 @@ const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLO
 const WHOLE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// How many links a path may lead along, as for the kernel (path_resolution(7)).
 const MOST_LINKS: usize = 40;
-/// Who may read and enter what is made; nobody else may ever write to it, whatever the umask is.
-pub const READABLE: Mode = Mode::from_raw_mode(0o755);
+/// Others may pass through what is made, as servers that are run by another user must, and no more, whatever the umask is:
+/// whoever can open a directory to read it can hold its lock for ever.
+pub const PASSABLE: Mode = Mode::from_raw_mode(0o711);
 /// Nobody else may so much as look.
 pub const PRIVATE: Mode = Mode::from_raw_mode(0o700);
 /// The rights of everybody else, from inode(7).

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checked_dir::{CheckedDir, READABLE, remove_empty};
+use super::checked_dir::{CheckedDir, PASSABLE, remove_empty};
 use super::error::ProvisionError;
 use super::ledger::{Kind, Ledger, Registration};
 use super::marker::{self, Marker};
@@ -76,7 +76,7 @@ impl DataDir {
         marker.write()?;
         // From here on, dropping it undoes it.
         let data = Self { marker, id: dir.id()?, registration, keep: false, removed: false };
-        dir.make_dir(ENGINE, READABLE)?;
+        dir.make_dir(ENGINE, PASSABLE)?;
         Ok(data)
     }
 
@@ -219,7 +219,7 @@ fn is_owned(path: &Path, owner: &Owner) -> Result<bool, ProvisionError> {
 /// Makes the directory and what is missing above it; returns its path without
 /// links, and what was made, innermost first.
 pub fn make(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ProvisionError> {
-    let (dir, mut made) = CheckedDir::make(path, READABLE)?;
+    let (dir, mut made) = CheckedDir::make(path, PASSABLE)?;
     if made.len() == 1 {
         made.extend(made_for_neighbours(dir.path()));
     }

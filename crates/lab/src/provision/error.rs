@@ -37,7 +37,7 @@ pub enum ProvisionError {
     },
     /// Whether its owner still runs cannot be told from here.
     #[error(
-        "{} belongs to {owner} of another container, which may still run; \
+        "{} belongs to {owner} of another container or host, which may still run; \
          if it does not, remove the directory yourself",
         path.display()
     )]

@@ -29,7 +29,7 @@ pub use stray_processes::VARIABLE as MARK_VARIABLE;
 
 use std::path::Path;
 
-pub(crate) use checked_dir::{CheckedDir, READABLE, remove_empty};
+pub(crate) use checked_dir::{CheckedDir, PASSABLE, remove_empty};
 pub(crate) use data_dir::{lock, make, may_take};
 pub(crate) use error::Doing;
 pub(crate) use marker::{Marker, NAME as MARKER};

@@ -61,6 +61,10 @@ pub struct ProcessId {
     pub boot_id: String,
     /// The namespace in which its number counts: containers have their own.
     pub pid_namespace: String,
+    /// The host on which it ran, which tells another's boot from an earlier one of this host: directories may be on a disk
+    /// that hosts share. Empty where an earlier version of rumba wrote it.
+    #[serde(default)]
+    pub host: String,
 }
 
 /// Whether a process lives, as far as can be told.
@@ -70,7 +74,7 @@ pub enum Life {
     Lives,
     /// It has ended.
     Ended,
-    /// It ran in this boot among processes that cannot be seen from here.
+    /// It ran on another host, or in this boot among processes that cannot be seen from here.
     OutOfSight,
 }
 
@@ -93,13 +97,17 @@ impl ProcessId {
             start_ticks: start_ticks(pid)?,
             boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned(),
             pid_namespace: fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned(),
+            host: host(),
         })
     }
 
     /// Whether it still lives.
     pub fn life(&self) -> Life {
         match Self::this() {
-            Ok(this) if this.boot_id != self.boot_id => Life::Ended,
+            Ok(this) if this.boot_id != self.boot_id => {
+                let is_of_this_host = self.host.is_empty() || this.host == self.host;
+                if is_of_this_host { Life::Ended } else { Life::OutOfSight }
+            }
             Ok(this) if this.pid_namespace == self.pid_namespace => match start_ticks(self.pid) {
                 Ok(ticks) if ticks == self.start_ticks => Life::Lives,
                 Ok(_) => Life::Ended,
@@ -109,6 +117,16 @@ impl ProcessId {
             _ => Life::OutOfSight,
         }
     }
+}
+
+/// A short name of this host: of its machine-id(5), which is not to be told to others as it is, else of its name.
+fn host() -> String {
+    let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let name = match id.trim() {
+        "" | "uninitialized" => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        id => id.to_owned(),
+    };
+    format!("{:08x}", crc32fast::hash(name.as_bytes()))
 }
 
 /// The error of a `/proc/PID` that is not there, or that goes while it is read.
@@ -149,6 +167,12 @@ mod tests {
         assert_eq!(earlier.life(), Life::Ended);
         let earlier_boot = ProcessId { boot_id: "an earlier one".to_owned(), ..this.clone() };
         assert_eq!(earlier_boot.life(), Life::Ended);
+        let elsewhere = ProcessId { host: "another".to_owned(), ..earlier_boot.clone() };
+        assert_eq!(elsewhere.life(), Life::OutOfSight, "a process of another host of a shared disk may still run");
+        let of_old = ProcessId { host: String::new(), ..earlier_boot };
+        assert_eq!(of_old.life(), Life::Ended, "versions that did not write the host");
+        let renamed = ProcessId { host: "another".to_owned(), ..this.clone() };
+        assert_eq!(renamed.life(), Life::Lives, "a boot is one host's");
         let elsewhere = ProcessId { pid_namespace: "pid:[1]".to_owned(), ..this };
         assert_eq!(elsewhere.life(), Life::OutOfSight, "a process of another container may still run");
     }

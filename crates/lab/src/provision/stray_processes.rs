@@ -2,11 +2,14 @@
 //!
 //! A trial's process carries the mark of its data directory in its environment,
 //! and whatever it starts inherits that. No other process of this user has it, and
-//! another user's does not count, whatever he has written into its environment: so
-//! nothing foreign is ever waited for or ended, whatever its directory or its number.
+//! another user's counts only where it is a server that root runs as that user: it
+//! works in a directory of its own within the data directory, which nobody but root
+//! can have given to it, whatever is written into its environment. So nothing foreign
+//! is ever waited for or ended, whatever its directory or its number.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -42,24 +45,24 @@ pub fn end(mark: &str, path: &Path) -> Result<(), ProvisionError> {
 }
 
 fn end_within(mark: &str, path: &Path, patience: Duration) -> Result<(), ProvisionError> {
-    if all_end(mark, patience) {
+    if all_end(mark, path, patience) {
         return Ok(());
     }
-    for pid in marked(mark) {
-        kill(pid, mark).doing("end the server that still works in", path)?;
+    for pid in marked(mark, path) {
+        kill(pid, mark, path).doing("end the server that still works in", path)?;
     }
-    if all_end(mark, ENDING) {
+    if all_end(mark, path, ENDING) {
         return Ok(());
     }
     Err(io::Error::from(io::ErrorKind::TimedOut)).doing("end the server that still works in", path)
 }
 
-fn all_end(mark: &str, patience: Duration) -> bool {
+fn all_end(mark: &str, path: &Path, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     loop {
         let is_late = Instant::now() >= until;
         // Nobody is charged with what takes long to end and may be another's.
-        if marked(mark).is_empty() && (is_late || !any_is_ending()) {
+        if marked(mark, path).is_empty() && (is_late || !(any_is_ending(path) || any_works_unmarked(path))) {
             return true;
         }
         if is_late {
@@ -69,12 +72,19 @@ fn all_end(mark: &str, patience: Duration) -> bool {
     }
 }
 
-/// Whether a process of this user's is about to end. Its environment goes first, and the mark with it; then it gives its memory
-/// back, and at last its files, without which a volume can be unmounted.
-fn any_is_ending() -> bool {
+/// Whether a process without an environment works in the directory, and may be the trial's. PostgreSQL writes what its
+/// processes are at over it, and the mark with it; they end when the one that has started them does.
+fn any_works_unmarked(path: &Path) -> bool {
+    let is_bare = |pid| !fs::read(format!("/proc/{pid}/environ")).unwrap_or_default().contains(&b'=');
+    all_pids().any(|pid| works_in(pid, path) && may_be_ours(pid, path) && is_bare(pid))
+}
+
+/// Whether a process that may be the trial's is about to end. Its environment goes first, and the mark with it; then it
+/// gives its memory back, and at last its files, without which a volume can be unmounted.
+fn any_is_ending(path: &Path) -> bool {
     all_pids().any(|pid| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        is_ending(&stat) && is_own(pid)
+        is_ending(&stat) && may_be_ours(pid, path)
     })
 }
 
@@ -89,8 +99,8 @@ fn is_ending(stat: &str) -> bool {
 }
 
 /// The processes that carry the mark. One that has ended and waits to be reaped has no environment.
-fn marked(mark: &str) -> Vec<u32> {
-    all_pids().filter(|pid| carries(*pid, mark)).collect()
+fn marked(mark: &str, path: &Path) -> Vec<u32> {
+    all_pids().filter(|pid| carries(*pid, mark, path)).collect()
 }
 
 fn all_pids() -> impl Iterator<Item = u32> {
@@ -98,30 +108,45 @@ fn all_pids() -> impl Iterator<Item = u32> {
     processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process of this user's carries the mark. Only root can read others' environments, and they could all be
-/// made to carry it: it is no secret.
-fn carries(pid: u32, mark: &str) -> bool {
+/// Whether a process that may be the trial's carries the mark. Only root can read others' environments, and they could all
+/// be made to carry it: it is no secret.
+fn carries(pid: u32, mark: &str, path: &Path) -> bool {
     let wanted = format!("{VARIABLE}={mark}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) && is_own(pid)
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) && may_be_ours(pid, path)
 }
 
-/// Whether this user has started a process: its real user is that also when it runs with the rights of another.
-fn is_own(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let real = field(&status, "Uid").and_then(|users| users.split_ascii_whitespace().next()?.parse::<u32>().ok());
+/// Whether this user has started a process, or root a server in another's name.
+fn may_be_ours(pid: u32, path: &Path) -> bool {
+    let real = real_user(pid);
     real == Some(rustix::process::getuid().as_raw())
+        || works_in(pid, path) && fs::metadata(cwd(pid)).is_ok_and(|place| Some(place.uid()) == real)
+}
+
+/// Who has started a process: its real user is that also when it runs with the rights of another.
+fn real_user(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    field(&status, "Uid")?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// Whether a process's working directory is within this one, as the kernel has it.
+fn works_in(pid: u32, path: &Path) -> bool {
+    fs::read_link(cwd(pid)).is_ok_and(|place| place.starts_with(path))
+}
+
+fn cwd(pid: u32) -> String {
+    format!("/proc/{pid}/cwd")
 }
 
 /// The descriptor holds the process while its mark is looked at once more: a
 /// number may be given to another process at any moment, a descriptor not.
-fn kill(pid: u32, mark: &str) -> io::Result<()> {
+fn kill(pid: u32, mark: &str, path: &Path) -> io::Result<()> {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
     let process = match pidfd_open(number, PidfdFlags::empty()) {
         Err(rustix::io::Errno::SRCH) => return Ok(()),
         process => process?,
     };
-    if !carries(pid, mark) {
+    if !carries(pid, mark, path) {
         return Ok(());
     }
     match pidfd_send_signal(&process, Signal::KILL) {
@@ -158,7 +183,7 @@ mod tests {
                 std::thread::sleep(NAP);
             }
             large.kill().unwrap();
-            while carries(large.id(), &own) {
+            while carries(large.id(), &own, dir.path()) {
                 std::hint::spin_loop();
             }
             end(&own, dir.path()).unwrap();
@@ -186,7 +211,7 @@ mod tests {
         let (own, other) = (mark(dir.path(), &owner), mark(&dir.path().join("other"), &owner));
         let (mut left, mut foreign) = (sleeper(&own), sleeper(&other));
         let mut bystander = Command::new("sleep").arg("1000").current_dir(dir.path()).spawn().unwrap();
-        while !carries(left.id(), &own) || !carries(foreign.id(), &other) {
+        while !carries(left.id(), &own, dir.path()) || !carries(foreign.id(), &other, dir.path()) {
             std::thread::sleep(NAP);
         }
         end_within(&own, dir.path(), Duration::ZERO).unwrap();

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use rumba_core::error::EngineError;
+use rumba_core::error::{EngineError, of_panic};
 use rumba_core::wait::{Driver, Wait, drive_with};
 use rumba_core::worker::Client;
 
@@ -241,8 +241,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
 
 /// A panic as its client's failure.
 pub fn panicked(panic: &(dyn Any + Send)) -> EngineError {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    EngineError::failed("client", format!("panicked: {}", text.unwrap_or("without a message")))
+    EngineError::failed("client", format!("panicked: {}", of_panic(panic)))
 }
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Component, Path};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::FileType;
+
+pub(super) use crate::host::plain::open;
+use crate::host::plain::{opened, require_plain};
 
 /// What a file that is read as a whole may have, bytes; a record of sixty loops takes 2 MB.
 pub(super) const TEXT_BYTES: u64 = 256 << 20;
@@ -15,57 +17,6 @@ pub(super) const TEXT_BYTES: u64 = 256 << 20;
 pub(super) const LINES_BYTES: u64 = 1 << 30;
 /// A longer line is none that a run has written, bytes.
 const LINE_BYTES: u64 = 16 << 20;
-
-/// How a step goes: into a directory and along no link.
-const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Whoever opens a pipe so does not wait for the other end.
-const AT_ONCE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-
-/// Opens a plain file below a directory to be read. The directory itself may be reached along links, as its user has
-/// named it.
-///
-/// # Errors
-/// What the system said; that it is no plain file, or that a link or its name leads elsewhere.
-pub(super) fn open(directory: &Path, file: &Path) -> io::Result<File> {
-    let mut here = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut steps = file.components().peekable();
-    while let Some(step) = steps.next() {
-        let Component::Normal(name) = step else {
-            return Err(io::Error::other("its name leads out of the results"));
-        };
-        let kind = FileType::from_raw_mode(statat(&here, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
-        if steps.peek().is_some() {
-            if kind == FileType::Symlink {
-                return Err(io::Error::other(format!("{} is a link, and is not followed", Path::new(name).display())));
-            }
-            here = openat(&here, name, STEP, Mode::empty())?;
-        } else {
-            // Looked at before it is opened: to open some devices is to start something.
-            require_plain(kind)?;
-            return opened(openat(&here, name, OFlags::RDONLY | AT_ONCE, Mode::empty())?);
-        }
-    }
-    Err(io::ErrorKind::NotFound.into())
-}
-
-/// What was opened, unless something else has come in the place of what was looked at.
-fn opened(file: OwnedFd) -> io::Result<File> {
-    require_plain(FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode))?;
-    Ok(file.into())
-}
-
-fn require_plain(kind: FileType) -> io::Result<()> {
-    let what = match kind {
-        FileType::RegularFile => return Ok(()),
-        FileType::Symlink => "a link, and is not followed",
-        FileType::Directory => "a directory",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        FileType::Unknown => "no plain file",
-    };
-    Err(io::Error::other(format!("it is {what}")))
-}
 
 /// Opens a file of lines to add to it, made if there is none.
 ///

@@ -1,9 +1,12 @@
 //! One of the results, as a list has it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use rumba_core::comparison::Row;
+use rumba_core::error::of_panic;
 use rumba_core::record::Status;
+use rumba_core::results::Results;
 use rumba_lab::store;
 use serde::{Deserialize, Serialize};
 
@@ -105,10 +108,18 @@ pub struct EntryFigure {
 impl Details {
     /// Reads the records of a directory.
     pub(super) fn read(directory: &Path) -> Self {
-        let results = match store::read_records(directory) {
-            Ok(results) => results,
-            Err(error) => return Self { problem: Some(error.to_string()), all_ended: true, ..Self::default() },
-        };
+        Self::of(|| store::read_records(directory).map_err(|error| error.to_string()))
+    }
+
+    /// What is to be said of these records, or why they cannot be read: a record that somebody planted may break the
+    /// arithmetic of its reader, which then would try it for ever and never come to the others.
+    fn of(read: impl FnOnce() -> Result<Results, String>) -> Self {
+        let told = catch_unwind(AssertUnwindSafe(|| read().map(|results| Self::of_results(&results))))
+            .unwrap_or_else(|panic| Err(format!("reading it panicked: {}", of_panic(panic.as_ref()))));
+        told.unwrap_or_else(|problem| Self { problem: Some(problem), all_ended: true, ..Self::default() })
+    }
+
+    fn of_results(results: &Results) -> Self {
         let mut details = Self::default();
         for record in results.trials.iter().map(|trial| &trial.record) {
             *match record.status {
@@ -120,7 +131,7 @@ impl Details {
             } += 1;
         }
         details.workload = results.trials.first().map(|trial| trial.record.plan.workload.clone()).unwrap_or_default();
-        details.figures = rumba_statistics::rows(&results).into_iter().map(figure).collect();
+        details.figures = rumba_statistics::rows(results).into_iter().map(figure).collect();
         // A trial without a record is named as missing.
         details.all_ended = details.cut_off == 0 && results.missing.is_empty();
         details
@@ -139,4 +150,17 @@ impl Details {
 fn figure(row: Row) -> EntryFigure {
     let ops_per_s = row.run.as_ref().and_then(|run| run.median("ops_per_s").value());
     EntryFigure { engine: row.engine, clients: row.clients, ops_per_s }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_that_break_their_reader_are_told_and_settled() {
+        let details = Details::of(|| panic!("no such loop"));
+        assert!(details.problem.as_ref().is_some_and(|problem| problem.contains("no such loop")), "{details:?}");
+        assert!(details.is_settled(), "nobody comes back to it");
+        assert_eq!(Details::of(|| Err("not JSON".to_owned())).problem.as_deref(), Some("not JSON"));
+    }
 }

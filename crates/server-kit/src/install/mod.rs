@@ -251,6 +251,8 @@ impl Release {
         if let Some(here) = self.software::<S>().filter(|software| self.is_whole(software)) {
             say(&format!("it is here already: {} ({})", here.name(), here.program().display()));
             if here.program().starts_with(&place) {
+                // Earlier versions of rumba left them as they came.
+                cache::take_privileges(&place).map_err(|error| failed(&place, &error))?;
                 say(&format!("(to have it anew, remove {} first)", place.display()));
             }
             return Ok(());
@@ -283,6 +285,7 @@ impl Release {
             return Err(EngineError::failed("install", message));
         }
         say(&format!("it runs: {}", software.name()));
+        cache::take_privileges(draft.path()).map_err(|error| failed(&place, &error))?;
         if S::RUN_BY_OTHERS {
             cache::open_to_all(draft.path()).map_err(|error| failed(&place, &error))?;
         }

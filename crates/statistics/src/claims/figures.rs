@@ -161,6 +161,11 @@ impl Figures<'_> {
                 Some(common) => common.retain(|repeat| has.contains(repeat)),
             }
         }
-        common.unwrap_or_default()
+        let mut common = common.unwrap_or_default();
+        // A trial whose kept load was lost has loaded again, in a repeat of its own: two loads may be of one repeat, of which
+        // the first is read.
+        common.sort_unstable();
+        common.dedup();
+        common
     }
 }

@@ -18,13 +18,13 @@ impl Driver for Deaf {
 }
 
 /// Sends what is submitted, and does not wait for the answer.
-fn send(session: &mut WireSession) {
+pub fn send(session: &mut WireSession) {
     let _driven = drive_with(std::rc::Rc::new(Deaf));
     assert!(session.poll_answer(&mut Context::from_waker(Waker::noop()), &mut |_| {}).is_pending());
 }
 
 /// Waits until a session of this schema waits for a lock.
-fn wait_for_a_lock(server: &Server, table: &str) {
+pub fn wait_for_a_lock(server: &Server, table: &str) {
     let mut admin = server.admin();
     let waits = format!(
         "SELECT COUNT(*) FROM information_schema.innodb_lock_waits w JOIN information_schema.innodb_locks l \

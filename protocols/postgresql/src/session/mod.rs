@@ -36,6 +36,8 @@ use statement::{Control, Plan, SYNC};
 const UNPREPARED: Statement = Statement(usize::MAX);
 /// How many statements may be under way.
 const PIPELINE: usize = 8;
+/// How many statements a group may have that a workload has asked for: a delivery's has eleven.
+const GROUP: usize = 64;
 /// A statement longer than this ends the group before it: what is sent of a
 /// group without waiting for its answers must fit into the kernel's buffers.
 const LONG: usize = 16 << 10;
@@ -87,6 +89,8 @@ pub struct PgSession {
     base: u64,
     /// Flushes in a row that an ample buffer had been enough for.
     modest: u32,
+    /// How many statements may travel in one group.
+    group: usize,
     /// Whether what is submitted next is carried out within a transaction.
     in_block: bool,
     /// Whether a statement of the group at hand failed, and the rest of it is left out by the server.
@@ -119,6 +123,7 @@ impl PgSession {
             queue: Queue::with_capacity(PIPELINE),
             base: 0,
             modest: 0,
+            group: PIPELINE,
             in_block: false,
             skipping: false,
             answer: Answer::default(),
@@ -190,7 +195,8 @@ impl PgSession {
     #[inline]
     fn join_group(&mut self, at: usize) {
         let unsent = at >= SYNC.len() && self.connection.sent <= at - SYNC.len();
-        let full = self.queue.iter().len() >= PIPELINE || self.connection.send.len() - at > LONG;
+        let (whole, one) = (self.connection.send.len() - self.connection.sent, self.connection.send.len() - at);
+        let full = self.queue.iter().len() >= self.group || whole > PIPELINE * LONG || one > LONG;
         if !self.in_block || !unsent || full {
             return;
         }
@@ -227,7 +233,8 @@ impl SqlSession for PgSession {
     }
 
     fn group_statements(&mut self) -> bool {
-        // Those of a transaction always do, if they are prepared.
+        // Those of a transaction always do, if they are prepared; but so many of them.
+        self.group = GROUP;
         !self.options.text
     }
 

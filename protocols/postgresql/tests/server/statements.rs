@@ -210,6 +210,31 @@ fn statements_without_a_transaction_each_stand_for_themselves() {
 
 #[test]
 #[needs(PostgreSql)]
+fn a_group_that_was_asked_for_is_one_however_many_statements_it_has() {
+    let server = shared();
+    for mut session in sessions(&server) {
+        session.run("CREATE TEMPORARY TABLE long_group (id bigint PRIMARY KEY)").unwrap();
+        let [begin, rollback] = ["BEGIN", "ROLLBACK"].map(|sql| session.prepare(sql).unwrap());
+        let insert = session.prepare("INSERT INTO long_group VALUES ($1)").unwrap();
+        assert!(session.group_statements());
+        session.submit(begin, &[]).unwrap();
+        for id in 0..30 {
+            session.submit(insert, &[Param::Int(id / 2 * 2)]).unwrap();
+        }
+        answer(&mut session, 0).unwrap();
+        answer(&mut session, 0).unwrap();
+        assert!(matches!(answer(&mut session, 0), Err(EngineError::Duplicate(_))));
+        for nth in 2..30 {
+            let error = answer(&mut session, 0).unwrap_err().to_string();
+            // Behind another Sync the server would have been asked, and have refused.
+            assert!(error.contains("left out"), "{nth}: {error}");
+        }
+        ask(&mut session, rollback, &[], 0).unwrap();
+    }
+}
+
+#[test]
+#[needs(PostgreSql)]
 fn after_an_error_the_rest_of_a_transaction_is_left_out_and_its_end_tells_so() {
     let server = shared();
     for mut session in sessions(&server) {

@@ -26,6 +26,11 @@ fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
+/// A line on standard error, if anybody reads it.
+fn note(what: &impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}
+
 /// Why nothing more is done; what was wrong is printed already.
 pub struct Ended(u8);
 
@@ -34,7 +39,7 @@ impl Ended {
     fn refused(refusal: &Refusal) -> Self {
         match refusal.stream() {
             Stream::Out => print(&format!("{refusal}\n")),
-            Stream::Err => eprintln!("{refusal}"),
+            Stream::Err => note(refusal),
         }
         Self(refusal.exit_code())
     }
@@ -67,7 +72,7 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let mut options = OptionSet::general();
     let mut read = |path: &str| std::fs::read_to_string(path);
     let applied = line.apply(&mut options, &mut read);
-    applied.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    applied.notices.iter().for_each(note);
     if options.flag("version") {
         print(&format!("{}\n", version::line()));
         return Ok(());
@@ -88,7 +93,7 @@ fn ask(line: &CommandLine) -> Result<(), Ended> {
     let unknown = if script.keeps_unknown() { Unknown::Keep } else { Unknown::Refuse };
     let resolved = applied.unresolved.resolve(&mut options, unknown, &mut read, &mut |given| script.takes(given));
     let notices = resolved.map_err(|refusal| Ended::refused(&refusal))?;
-    notices.iter().for_each(|notice| eprintln!("{notice}"));
+    notices.iter().for_each(note);
     let (settings, warnings) = Settings::read(&mut options).map_err(|refusal| Ended::refused(&refusal))?;
     let script = script.adopt(line, &options, &settings)?;
     warnings.iter().for_each(|warning| script.warn(warning));
@@ -125,7 +130,7 @@ fn ask_built_in(
     let mut read = |path: &str| std::fs::read_to_string(path);
     let resolved = unresolved.resolve(&mut options, Unknown::Refuse, &mut read, &mut |_| Ok(true));
     let notices = resolved.map_err(refused)?;
-    notices.iter().for_each(|notice| eprintln!("{notice}"));
+    notices.iter().for_each(note);
     let (settings, warnings) = Settings::read(&mut options).map_err(refused)?;
     let drivers = host::Drivers::new();
     drivers.adopt(&options, settings.verbosity);

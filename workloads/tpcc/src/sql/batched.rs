@@ -1,5 +1,6 @@
 //! The transactions over SQL with lookups combined (*batched*): all items of an order in one statement, all rows of stock,
-//! all lines; and what a delivery does in ten districts. The work on rows is the same, the round trips are a third.
+//! all lines; and what a delivery does in ten districts. The work on rows is the same but in orders that are rolled back, the
+//! round trips are a third.
 
 use rumba_core::error::EngineError;
 use rumba_core::sql::{Dialect, Param};
@@ -92,7 +93,7 @@ impl Several {
         match self {
             Several::Items => {
                 let places = ["?"; MOST_LINES].join(",");
-                format!("SELECT i_id, i_price, i_data FROM item WHERE i_id IN ({places})")
+                format!("SELECT i_id, i_price, i_data, i_name FROM item WHERE i_id IN ({places})")
             }
             Several::Stock(district) => format!(
                 "SELECT s_w_id, s_i_id, s_quantity, s_data, s_dist_{district:02} FROM stock WHERE {}{{lock}}",

@@ -30,9 +30,10 @@ impl SqlStore {
         let wanted =
             [(Wanted::Plain(Sql::CustomerAndTax), &customer[..]), (Wanted::Plain(Sql::TakeOrderNumber), &place[..])];
         let started = self.start(Part::First, &wanted)?;
-        let (mut rates, mut number) = (Rates::default(), 0);
+        let (mut rates, mut has_customer, mut number) = (Rates::default(), false, 0);
         let read = &mut |nth, row: &dyn Row| match nth {
             0 => {
+                has_customer = true;
                 rates.discount = units(dialect, row, 0, 4);
                 rates.warehouse_tax = units(dialect, row, 3, 4);
             }
@@ -42,6 +43,9 @@ impl SqlStore {
             }
         };
         self.finish(started, read).await?;
+        if !has_customer {
+            return Err(missing("a customer"));
+        }
         if number == 0 {
             return Err(missing("a district"));
         }

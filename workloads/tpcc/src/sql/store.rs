@@ -200,7 +200,10 @@ impl SqlStore {
             rates.discount = units(dialect, row, 0, 4);
             rates.warehouse_tax = units(dialect, row, 3, 4);
         };
-        self.begin(Sql::CustomerAndTax, &[place[0], place[1], int(customer)], read).await?;
+        let found = self.begin(Sql::CustomerAndTax, &[place[0], place[1], int(customer)], read).await?;
+        if found.rows == 0 {
+            return Err(missing("a customer"));
+        }
         let mut number = 0;
         let take = &mut |row: &dyn Row| {
             number = row.int(0);
@@ -214,9 +217,10 @@ impl SqlStore {
         let key = [place[0], place[1], Param::Int(number)];
         self.change(Sql::InsertOrder, &order_row(order, key)).await?;
         self.change(Sql::InsertNewOrder, &key).await?;
-        let written = match self.style {
-            Style::Plain => self.lines_one_by_one(order, key).await?,
-            Style::Batched | Style::Grouped => self.lines_at_once(order, key).await?,
+        let written = if self.style == Style::Plain {
+            self.lines_one_by_one(order, key).await?
+        } else {
+            self.lines_at_once(order, key).await?
         };
         Ok(written.map_or(Ordered::RolledBack, |(cents, original)| {
             let total = rates.total(cents);

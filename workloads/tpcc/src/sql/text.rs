@@ -118,7 +118,9 @@ impl Sql {
                 "SELECT c_balance, c_credit, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, \
                  c_phone, c_credit_lim, c_discount, c_since FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?{lock}"
             }
-            Sql::CustomerData => "SELECT c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+            // Its row is locked already. Without a lock a transaction that is older than another's note would read what was
+            // there before it, and write over it.
+            Sql::CustomerData => "SELECT c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?{lock}",
             Sql::PayCustomer => {
                 "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
                  c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
@@ -250,6 +252,8 @@ mod tests {
         assert!(text(Dialect::MySql).ends_with("d_w_id = ? AND d_id = ? FOR UPDATE"));
         assert!(text(Dialect::PostgreSql).ends_with("d_w_id = $1 AND d_id = $2 FOR UPDATE"));
         assert!(text(Dialect::Sqlite).ends_with("d_w_id = ? AND d_id = ?"));
+        // Read without one, the note of a payment that was committed meanwhile would be written over.
+        assert!(Sql::CustomerData.of(ONLY, Dialect::MySql).ends_with("AND c_id = ? FOR UPDATE"));
         assert!(stock_of(3, ONLY, Dialect::Sqlite).contains("s_dist_03 FROM stock WHERE s_w_id = ? AND s_i_id = ?"));
         assert!(
             create(Table::Item, ONLY, Dialect::Sqlite, "")

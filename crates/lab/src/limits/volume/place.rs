@@ -23,7 +23,7 @@ use super::loop_device::{self, LoopDevice};
 use crate::host::mounts;
 use crate::limits::control_group;
 use crate::provision::{
-    CheckedDir, DataDir, Doing, Kind, Ledger, MARKER, Marker, Objection, Owner, ProvisionError, READABLE, Registration,
+    CheckedDir, DataDir, Doing, Kind, Ledger, MARKER, Marker, Objection, Owner, PASSABLE, ProvisionError, Registration,
     lock, make, may_take, remove_empty,
 };
 
@@ -117,8 +117,8 @@ impl VolumeDir {
         Marker::new(path.to_owned(), owner.clone(), made).write()?;
         // From here on, dropping it undoes it.
         let volume = Self { layout, registration, removed: false };
-        dir.make_dir(BACKING, READABLE)?;
-        dir.make_dir(MOUNTED, READABLE)?;
+        dir.make_dir(BACKING, PASSABLE)?;
+        dir.make_dir(MOUNTED, PASSABLE)?;
         Ok(volume)
     }
 

@@ -101,7 +101,7 @@ fn no_link_and_no_name_leads_out_of_results() {
         let file = written.dir.path().join("experiment.json");
         let json = fs::read_to_string(&file).unwrap().replace(FIRST, &lead);
         fs::write(&file, json).unwrap();
-        told(&written, "its name leads out of the results");
+        told(&written, "its name leads out of the directory");
     }
 }
 
