@@ -212,11 +212,16 @@ fn statements_without_a_transaction_each_stand_for_themselves() {
 #[needs(PostgreSql)]
 fn a_group_that_was_asked_for_is_one_however_many_statements_it_has() {
     let server = shared();
+    let mut grouping = 0;
     for mut session in sessions(&server) {
+        // Statements that are sent as text stand alone.
+        if !session.group_statements() {
+            continue;
+        }
+        grouping += 1;
         session.run("CREATE TEMPORARY TABLE long_group (id bigint PRIMARY KEY)").unwrap();
         let [begin, rollback] = ["BEGIN", "ROLLBACK"].map(|sql| session.prepare(sql).unwrap());
         let insert = session.prepare("INSERT INTO long_group VALUES ($1)").unwrap();
-        assert!(session.group_statements());
         session.submit(begin, &[]).unwrap();
         for id in 0..30 {
             session.submit(insert, &[Param::Int(id / 2 * 2)]).unwrap();
@@ -231,6 +236,7 @@ fn a_group_that_was_asked_for_is_one_however_many_statements_it_has() {
         }
         ask(&mut session, rollback, &[], 0).unwrap();
     }
+    assert!(grouping > 0);
 }
 
 #[test]
