@@ -4,7 +4,7 @@
 //! though nothing has changed. So their p-values are corrected for their number (Holm, A simple sequentially rejective
 //! multiple test procedure, Scandinavian Journal of Statistics 6, 1979): one false alarm in twenty comparisons.
 
-use rumba_core::comparison::{Compared, ComparedRow, Comparison, Part};
+use rumba_core::comparison::{ComparedRow, Comparison, Part};
 use rumba_core::gate::{Found, Gated};
 use rumba_core::ratio::{Change, LEVEL, Ratio};
 
@@ -44,12 +44,6 @@ impl Holm {
         if let Some(why) = &row.unsound {
             return gated(&row.engine, row.clients, Found::NotJudged, why);
         }
-        let lost: Vec<&str> =
-            row.metrics.iter().filter(|one| is_lost(one)).map(|one| one.ratio.metric.as_str()).collect();
-        if !lost.is_empty() {
-            let why = format!("the base has figures of {} and the other has none", lost.join(", "));
-            return gated(&row.engine, row.clients, Found::NotJudged, &why);
-        }
         let of = |change: Change| headlines(row).filter(move |ratio| ratio.change == change);
         let (certain, likely): (Vec<&Ratio>, Vec<&Ratio>) =
             of(Change::Worse).partition(|ratio| ratio.p.is_some_and(|p| p <= self.bound + ROUNDING));
@@ -70,11 +64,6 @@ impl Holm {
         };
         gated(&row.engine, row.clients, verdict, &reason)
     }
-}
-
-/// Whether a headline is not to be had any more: a drain that fails, a percentile of operations that never end.
-fn is_lost(compared: &Compared) -> bool {
-    compared.ratio.headline && !compared.base.numbers().is_empty() && compared.other.numbers().is_empty()
 }
 
 fn headlines(row: &ComparedRow) -> impl Iterator<Item = &Ratio> {
@@ -136,17 +125,6 @@ mod tests {
         let lost = found(&runs(7, 100.0), &results(Vec::new()));
         assert!(!lost.is_empty() && lost.iter().all(|gated| gated.verdict.closes()));
         assert!(found(&runs(1, 100.0), &runs(1, 50.0)).iter().all(|gated| gated.verdict == Found::SeenOnce));
-    }
-
-    #[test]
-    fn a_headline_that_is_lost_closes() {
-        let mut other = runs(7, 100.0);
-        for phase in other.trials.iter_mut().flat_map(|trial| &mut trial.record.phases) {
-            phase.metrics.cpu_us_per_op = Metric::absent("it ended");
-        }
-        let found = found(&runs(7, 100.0), &other);
-        let lost: Vec<&Gated> = found.iter().filter(|gated| gated.verdict == Found::NotJudged).collect();
-        assert!(!lost.is_empty() && lost.iter().all(|gated| gated.reason.contains("cpu_us_per_op")), "{found:?}");
     }
 
     #[test]
