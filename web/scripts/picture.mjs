@@ -35,6 +35,12 @@ try {
     document.querySelector(".toolbar")?.remove();
     return what;
   }, series);
+  // A table of many engines is wider than the page, where it is scrolled: nothing of it may be cut off.
+  const hidden = await tab.evaluate((what) => {
+    const boxes = [...document.querySelectorAll(`#${what}, #${what} *`)].filter((part) => part.clientWidth > 0);
+    return Math.max(...boxes.map((box) => box.scrollWidth - box.clientWidth));
+  }, chosen);
+  if (chosen === "matrix" && hidden > 0) await tab.setViewportSize({ width: 900 + hidden, height: 1200 });
   await tab.waitForTimeout(300);
   await tab.locator(`#${chosen}`).screenshot({ path: out });
 } finally {
