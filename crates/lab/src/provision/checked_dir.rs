@@ -16,9 +16,8 @@ use rustix::io::Errno;
 
 use super::error::{Doing, ProvisionError};
 use super::trust::{Objection, Trust};
+use crate::host::plain::STEP;
 
-/// How a step goes: into a directory and along no link. No right to read it is needed.
-const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// How a directory is opened to be read or locked.
 const WHOLE: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// How many links a path may lead along, as for the kernel (path_resolution(7)).
