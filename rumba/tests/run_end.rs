@@ -147,6 +147,34 @@ fn a_stall_across_the_end_of_an_open_loop_is_in_its_percentiles_with_every_arriv
     });
 }
 
+/// More arrives than SQLite serves: what is served after the last loop is the backlog's, and so is what it grows by. No
+/// moment between the first row and the end of the drain is in no phase, whoever is asked for what between two of them.
+#[test]
+fn what_is_spent_after_the_last_look_at_operations_is_spent_in_the_phase_that_follows() {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "linkbench", "--engine", "sqlite", "--out", "out", "--quiet"]);
+    let sets = ["maxid1=2000", "load_clients=2", "warmup=1s", "loops=1", "loop=1s", "clients=2", "rate=200000"];
+    for set in sets.into_iter().chain(["backlog=3s"]) {
+        command.args(["--set", set]);
+    }
+    assert!(command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+    let report = place.report();
+    let trial = &report["trials"][0];
+    let of = |kind: &str| phase(trial, kind).unwrap();
+    let number = |phase: &Value, name: &str| phase[name].as_f64().unwrap();
+    for (one, next) in [("load", "settle"), ("warmup", "loop 1"), ("loop 1", "backlog"), ("backlog", "drain")] {
+        let gap_s = number(of(next), "start_s") - number(of(one), "start_s") - number(of(one), "seconds");
+        assert!(gap_s.abs() < 1e-3, "{gap_s} s between {one} and {next} are in neither");
+    }
+    let size = |kind: &str| number(of(kind), "size_bytes");
+    let served_later = number(of("backlog"), "ops");
+    assert!(served_later > number(of("loop 1"), "ops"), "{served_later}");
+    assert!(size("backlog") - size("loop 1") > 100e3, "{} after {}", size("backlog"), size("loop 1"));
+    assert_eq!(size("loops"), size("loop 1"));
+    let growth = number(of("backlog"), "growth_bytes_per_op") * served_later;
+    assert!(growth > 50e3, "{growth}");
+}
+
 #[test]
 #[needs(MariaDb)]
 fn a_stall_across_the_end_of_a_closed_loop_is_the_largest_response_of_each_client() {

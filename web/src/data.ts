@@ -31,6 +31,8 @@ export interface OpFigures {
 export interface PhaseFigures {
   trials: number[];
   notes: string[];
+  /** That no repeat came to its end: nothing is decided by these figures. */
+  partial?: boolean;
   metrics: Record<string, Figure>;
   op_types: Record<string, OpFigures>;
 }

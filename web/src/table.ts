@@ -31,8 +31,9 @@ function engineHead(context: Context, row: Row, group: string): HTMLElement {
   const unsound = row.unsound ?? [];
   // What a proof has found weighs more than that one was cut off.
   const isBroken = row.broken.length > 0 || unsound.some(({ proof }) => proof !== "cut-off");
-  const told = unsound.map(({ repeat, reason }) => `repeat ${repeat}: ${reason}`).join("; ");
-  const flag = (isBroken || unsound.length > 0) && h("span", { class: "flag", title: told }, isBroken ? "data inconsistent" : "verification cut off");
+  const told = [...unsound.map(({ repeat, reason }) => `repeat ${repeat}: ${reason}`), ...(row.run?.notes ?? [])].join("; ");
+  const words = isBroken ? "data inconsistent" : unsound.length > 0 ? "verification cut off" : row.run?.partial ? "partial figures" : "";
+  const flag = words !== "" && h("span", { class: "flag", title: told }, words);
   return h(
     "th",
     { scope: "row" },
@@ -82,7 +83,9 @@ export function figureTable(
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "engine"), ...heads)),
     h("tbody", {}, ...body),
   );
-  return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list());
+  const notes = rows.flatMap((row) => (pick(row)?.notes ?? []).map((note) => h("li", {}, `${row.engine}: ${note}`)));
+  const told = notes.length > 0 && h("ul", { class: "footnotes", "aria-label": "what is not in the figures" }, ...notes);
+  return h("div", {}, scrolling(`figures of the ${group}`, table), footnotes.list(), told);
 }
 
 /** Whether the exact test finds every other engine worse: nothing wins by its median alone. */
@@ -92,6 +95,13 @@ function isBest(context: Context, rows: Row[], row: Row, column: Column): boolea
   const noise = rows.every((other) => (value(other.run?.metrics[column.metric]?.median) ?? 0) < RESOLUTION);
   if (noise) return false;
   return others.length > 0 && others.every((other) => context.over(row, other, column.metric)?.change === "worse");
+}
+
+/** Why nothing is decided: by the repeats, or because some of them lack the figure. */
+function undecided(judged: Ratio, interval: string | false, more: string): string {
+  const why = reason(judged.low);
+  if (why.includes("repeats have none")) return why;
+  return `the repeats cannot tell${interval ? ` (${interval})` : ""}${more}`;
 }
 
 /** What may be concluded from a ratio, in a few words: its interval once it is decided. */
@@ -105,7 +115,7 @@ function conclusion(judged: Ratio | undefined): HTMLElement | false {
     worse: [interval || "worse", "95% interval of the ratio: decided"],
     differs: [interval || "differs", "95% interval of the ratio: decided"],
     same: ["the same", `within 1%: ${interval || ""}`],
-    undecided: ["not decided", `the repeats cannot tell${interval ? ` (${interval})` : ""}${more}`],
+    undecided: ["not decided", undecided(judged, interval, more)],
     "seen-once": ["seen once", "one repeat decides nothing"],
   }[judged.change];
   return h("span", { class: `conclusion ${judged.change}`, title: title ?? "" }, words ?? "");

@@ -124,6 +124,9 @@ pub struct PhaseFigures {
     pub repeats: Vec<u32>,
     /// What a reader must know about them: a trial that did not end its loops.
     pub notes: Vec<String>,
+    /// That no repeat came to its end, so that these are figures of what ended of them: nothing is decided by them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
     /// By the metric's stable name; of [`CHARGED`] the load has `…_with_settle`, the loops have
     /// `…_with_drain`, and what the engine's counters make ([`crate::counted`]).
     pub metrics: BTreeMap<String, Figure>,
@@ -226,6 +229,14 @@ pub struct Suspended {
 }
 
 impl Row {
+    /// The figures of a part.
+    pub fn part(&self, part: Part) -> Option<&PhaseFigures> {
+        match part {
+            Part::Load => self.load.as_ref(),
+            Part::Run => self.run.as_ref(),
+        }
+    }
+
     /// What the repeats of a part started from: of a load each repeat is itself another.
     pub fn starts(&self, part: Part) -> Starts {
         let (phase, loads) = match part {
@@ -241,7 +252,14 @@ impl Row {
         !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
     }
 
-    /// Why no verdict may rest on this row: `repeat 2 of innodb failed its verification: …`.
+    /// Why no verdict may rest on the figures of a part.
+    pub fn why_not_judged(&self, part: Part) -> Option<String> {
+        let is_partial = part == Part::Run && self.run.as_ref().is_some_and(|run| run.partial);
+        let partial = || format!("no repeat of {} ended its loops and came through its verification", self.engine);
+        self.why_unsound().or_else(|| is_partial.then(partial))
+    }
+
+    /// What is wrong with the data of a repeat: `repeat 2 of innodb failed its verification: …`.
     pub fn why_unsound(&self) -> Option<String> {
         let found = self.unsound.iter().find(|unsound| unsound.proof == Proof::Failed);
         let first = found.or(self.unsound.first())?;
@@ -271,7 +289,8 @@ pub struct RelativeRow {
     pub engine: String,
     /// Clients of the operation mix.
     pub clients: u32,
-    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through it.
+    /// Why nothing is decided though there are figures: a repeat's data failed its verification, or did not come through
+    /// it, or no repeat came to its end.
     pub unsound: Option<String>,
     /// What an operation costs and how fast it is.
     pub metrics: Vec<Ratio>,

@@ -44,4 +44,13 @@ impl Figure {
     pub fn numbers(&self) -> Vec<f64> {
         self.values.iter().filter_map(Metric::value).collect()
     }
+
+    /// That some repeats have the number and others lack it, with the first reason: what is left of them has been chosen
+    /// by what happened to them, so that no verdict may rest on it.
+    pub fn lacking(&self) -> Option<String> {
+        let lacking = self.values.iter().filter(|value| value.value().is_none()).count();
+        let first = self.values.iter().find_map(Metric::reason)?;
+        let all = self.values.len();
+        (lacking < all).then(|| format!("{lacking} of {all} repeats have none: {first}"))
+    }
 }

@@ -28,12 +28,12 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
     for row in &base_summary.rows {
         let match_row = other_summary.row(&row.engine, row.clients);
         for part in [Part::Load, Part::Run] {
-            let Some(base) = of_part(row, part) else { continue };
+            let Some(base) = row.part(part) else { continue };
             let all_clients = about(row, part, &base_summary, &other_summary);
             if all_clients.first() != Some(&row.clients) {
                 continue;
             }
-            match match_row.and_then(|match_row| Some((match_row, of_part(match_row, part)?))) {
+            match match_row.and_then(|match_row| Some((match_row, match_row.part(part)?))) {
                 Some((match_row, other)) => {
                     rows.push(ComparedRow { all_clients, ..compared_row(row, match_row, part, base, other) });
                 }
@@ -70,13 +70,6 @@ fn about(row: &Row, part: Part, base: &Summary, other: &Summary) -> Vec<u32> {
         // The other lacks this number of clients: the load is compared where it has another that shares it.
         None if in_base.iter().any(|clients| match_of(clients).is_some()) => Vec::new(),
         None => in_base,
-    }
-}
-
-pub fn of_part(row: &Row, part: Part) -> Option<&PhaseFigures> {
-    match part {
-        Part::Load => row.load.as_ref(),
-        Part::Run => row.run.as_ref(),
     }
 }
 
@@ -141,8 +134,8 @@ fn in_turns(mut trials: Vec<Start>) -> bool {
 fn compared_row(row: &Row, match_row: &Row, part: Part, base: &PhaseFigures, other: &PhaseFigures) -> ComparedRow {
     let mut metrics = compared_metrics(part, base, other);
     discover(metrics.iter_mut().map(|compared| &mut compared.ratio));
-    let unsound = row.why_unsound().map(|why| format!("in the base, {why}"));
-    let unsound = unsound.or_else(|| match_row.why_unsound().map(|why| format!("in the other, {why}")));
+    let unsound = row.why_not_judged(part).map(|why| format!("in the base, {why}"));
+    let unsound = unsound.or_else(|| match_row.why_not_judged(part).map(|why| format!("in the other, {why}")));
     if unsound.is_some() {
         for compared in &mut metrics {
             (compared.ratio.change, compared.ratio.more_repeats) = (Change::Undecided, None);

@@ -3,7 +3,7 @@
 mod worse;
 
 use rumba_core::claim::Verdict;
-use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Part, Unmatched, metric_info};
+use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
 pub use rumba_core::gate::{Found, Gated};
 use rumba_core::metric::METRICS;
 
@@ -137,9 +137,17 @@ impl Bound {
         };
         let Some(ratio) = compared.ratio.ratio.value() else {
             let why = compared.ratio.ratio.reason().unwrap_or_default().to_owned();
-            let lost = !compared.base.numbers().is_empty() && compared.other.numbers().is_empty();
-            return (if lost { Found::NotJudged } else { Found::Undecided }, why);
+            return match lost(&compared.base, &compared.other) {
+                Some(why) => (Found::NotJudged, why),
+                None => (Found::Undecided, why),
+            };
         };
+        if let Some(why) = lost(&compared.base, &compared.other) {
+            return (Found::NotJudged, why);
+        }
+        if let Some(why) = compared.base.lacking() {
+            return (Found::Undecided, format!("in the base, {why}"));
+        }
         let starts = [row.other_starts, row.base_starts];
         let samples = Samples::scaled(&compared.other.numbers(), &compared.base.numbers(), self.bound, starts);
         let seen = format!("the ratio of the medians is {ratio:.3}");
@@ -152,6 +160,16 @@ impl Bound {
         let more = more.map(|more| format!("; about {more} more repeats of each would decide it")).unwrap_or_default();
         (verdict.into(), format!("{seen}; {}{more}", samples.test()))
     }
+}
+
+/// Why repeats of the other lack a figure that all of the base's have: what a gate guards may be what took it from them.
+fn lost(base: &Figure, other: &Figure) -> Option<String> {
+    let is_whole = !base.numbers().is_empty() && base.lacking().is_none();
+    let why = match other.numbers().is_empty() {
+        true => other.median.reason().map(str::to_owned),
+        false => other.lacking(),
+    };
+    why.filter(|_| is_whole).map(|why| format!("in the other, {why}"))
 }
 
 #[cfg(test)]

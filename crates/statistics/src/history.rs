@@ -13,7 +13,7 @@ use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, Ratio, SAME_
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 
-use crate::against::{compare, condition_changes, of_part};
+use crate::against::{compare, condition_changes};
 use crate::alike::{called_as, engines};
 use crate::ratios::ratio;
 use crate::relative::{is_main, p99s};
@@ -189,9 +189,10 @@ impl<'a> Order<'a> {
                 .collect();
             let steps = self.steps(engine, part, (&metric, &unit), &rows, &of_metric);
             let labels: Vec<&str> = steps.iter().map(|step| step.label.as_str()).collect();
-            // Broken data has no level.
+            // Broken data has no level, nor have repeats that something has chosen.
             let repeats = rows.iter().zip(&of_metric).map(|(row, figure)| {
-                let sound = figure.filter(|_| row.is_some_and(|row| row.unsound.is_empty()));
+                let is_sound = row.is_some_and(|row| row.why_not_judged(part).is_none());
+                let sound = figure.filter(|figure| is_sound && figure.lacking().is_none());
                 sound.map(Figure::numbers).unwrap_or_default()
             });
             let changes = levels::changes(&labels, &repeats.collect::<Vec<_>>());
@@ -213,7 +214,7 @@ impl<'a> Order<'a> {
         let mut steps = Vec::new();
         for ((known, row), figure) in self.runs.iter().zip(rows).zip(figures) {
             let figure = figure.filter(|figure| !figure.numbers().is_empty());
-            let unsound = row.and_then(Row::why_unsound);
+            let unsound = row.and_then(|row| row.why_not_judged(part));
             let against = before.as_ref().zip(figure).map(|((base, base_unsound), other)| {
                 let tested = ratio(metric, unit, true, base, other);
                 match unsound.is_some() || base_unsound.is_some() {
@@ -266,7 +267,7 @@ struct Headline<'a> {
 
 /// The headline metrics of a part of a row that have a figure, in the order of a comparison.
 fn headlines(row: Option<&Row>, part: Part) -> Vec<Headline<'_>> {
-    let Some(figures) = row.and_then(|row| of_part(row, part)) else { return Vec::new() };
+    let Some(figures) = row.and_then(|row| row.part(part)) else { return Vec::new() };
     let names = match part {
         Part::Load => HEADLINE_LOAD,
         Part::Run => HEADLINE_RUN,

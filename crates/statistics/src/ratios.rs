@@ -25,8 +25,14 @@ pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Fi
     };
     // A percentile has no MetricInfo; less time is better.
     let better = metric_info(metric).map_or(Better::Less, |info| info.better);
-    let tested = test(&base.numbers(), &other.numbers(), better);
     let absent = base.median.reason().or(other.median.reason()).map(str::to_owned);
+    let (base_lacks, other_lacks) = (base.lacking(), other.lacking());
+    let lacking = base_lacks.map(|why| format!("of the base, {why}"));
+    let lacking = lacking.or_else(|| other_lacks.map(|why| format!("of the other, {why}")));
+    let tested = match &lacking {
+        Some(why) if absent.is_none() => Tested::undecided(why),
+        _ => test(&base.numbers(), &other.numbers(), better),
+    };
     let end = |end: Result<f64, String>| Metric::from(absent.clone().map_or(end, Err));
     Ratio {
         metric: metric.to_owned(),
@@ -53,6 +59,13 @@ pub struct Tested {
     pub p: Option<f64>,
     /// How many more repeats would probably decide it.
     pub more_repeats: Option<u32>,
+}
+
+impl Tested {
+    fn undecided(why: &str) -> Self {
+        let why = why.to_owned();
+        Self { low: Err(why.clone()), high: Err(why), change: Change::Undecided, p: None, more_repeats: None }
+    }
 }
 
 /// Tests repeats of the other against repeats of the base.
@@ -167,6 +180,19 @@ mod tests {
 
     fn change_of(base: &[f64], other: &[f64]) -> Change {
         tested(base, other).change
+    }
+
+    #[test]
+    fn repeats_that_lack_the_figure_leave_it_undecided() {
+        let of = |values: &[f64]| figure(values.iter().map(|value| Metric::Value(*value)).collect());
+        let mut chosen = of(&[1.0, 1.01, 1.02, 1.03, 1.04]);
+        chosen.values[4] = Metric::absent("12 operations were open");
+        let base = of(&[2.0, 2.01, 2.02, 2.03, 2.04]);
+        let judged = ratio("get_node.p99_ms", "ms", true, &base, &chosen);
+        let why = Some("of the other, 1 of 5 repeats have none: 12 operations were open");
+        assert_eq!((judged.change, judged.p, judged.low.reason()), (Change::Undecided, None, why));
+        assert!(judged.ratio.value().is_some(), "the ratio of what there is is shown");
+        assert_eq!(ratio("get_node.p99_ms", "ms", true, &chosen, &base).change, Change::Undecided);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The engines of one run against each other.
 
-use rumba_core::comparison::{Figure, OpFigures, PhaseFigures, Relative, RelativeRow, Row, metric_info};
+use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
 use rumba_core::ratio::{Change, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_core::workload::engine_in_test;
 
@@ -28,7 +28,7 @@ fn to_baseline(rows: &[Row], baseline: &str) -> Relative {
     let row = |row: &Row| {
         let name = engine_in_test(baseline, row.test.as_deref());
         let base = rows.iter().find(|base| base.engine == name && base.clients == row.clients)?;
-        let unsound = base.why_unsound().or_else(|| row.why_unsound());
+        let unsound = base.why_not_judged(Part::Run).or_else(|| row.why_not_judged(Part::Run));
         let mut metrics = ratios(base.run.as_ref()?, row.run.as_ref()?);
         if unsound.is_some() {
             for ratio in &mut metrics {

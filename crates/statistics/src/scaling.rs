@@ -141,6 +141,7 @@ mod tests {
                 trials: vec![clients],
                 repeats: vec![1],
                 notes: Vec::new(),
+                partial: false,
                 metrics: all,
                 op_types: BTreeMap::from([("get".to_owned(), op)]),
             }),

@@ -150,6 +150,24 @@ fn searched(first: &Record, records: &[&Record]) -> Option<Searched> {
     })
 }
 
+/// Why the highest rate that a search has is not what it was to find.
+pub fn why_open(search: &Searched) -> Option<String> {
+    let unknown = search.probes.iter().find(|probe| probe.found == Found::Unknown);
+    let gap = match (search.highest.value(), search.lowest_missed.value()) {
+        (Some(kept), Some(missed)) => missed / kept - 1.0,
+        _ => f64::INFINITY,
+    };
+    match () {
+        () if unknown.is_some() => {
+            unknown.map(|probe| format!("a probe of its search cannot be told: {}", probe.reason))
+        }
+        () if !search.ended => Some("its search did not end".to_owned()),
+        () if gap > GAP => Some(format!("its search ended after {} probes without a limit", search.probes.len())),
+        () if !search.confirmed => Some("no second probe confirmed its rate".to_owned()),
+        () => None,
+    }
+}
+
 /// What a trial of a search found, after these probes.
 pub fn probe(record: &Record, search: &Search, before: &[Probe]) -> Probe {
     let rate = record.plan.run.rate;
@@ -455,5 +473,52 @@ mod tests {
             (Some(812.0), Some(875.0), Some(5))
         );
         assert_eq!((found.probes.len(), found.ended, found.confirmed), (5, false, false));
+        let run = row.run.as_ref().unwrap();
+        assert_eq!(run.notes, ["repeat 1: its search did not end; the figures are of loops"]);
+        assert!(run.partial, "what it has found until now decides nothing");
+    }
+
+    #[test]
+    fn a_search_without_its_end_moves_no_median_beside_one_that_has_it() {
+        let of = |repeat: u32, rates: &[(Option<f64>, f64, f64)]| {
+            let numbered = rates.iter().zip(1..).map(|((rate, served, p99_ms), number)| {
+                let mut trial = trial(number, *rate, *served, *p99_ms);
+                trial.plan.repeat = repeat;
+                trial
+            });
+            numbered.collect::<Vec<_>>()
+        };
+        let (reference, missed) = ((None, 1000.0, 1.0), (Some(750.0), 750.0, 20.0));
+        let kept = |rate: f64| (Some(rate), rate, 5.0);
+        let mut ended = vec![reference, missed, missed];
+        let mut probes: Vec<Probe> = Vec::new();
+        loop {
+            probes.clear();
+            let search = Search { percentile: Percentile::P99, limit_ms: 10.0 };
+            of(1, &ended).iter().for_each(|record| probes.push(probe(record, &search, &probes)));
+            let Next::Probe(Some(rate)) = next(&probes) else { break };
+            ended.push(kept(rate));
+        }
+        let trials = ended.len() as u32;
+        let unconfirmed = [&ended[..ended.len() - 1], &[]].concat();
+        let unknown =
+            [&ended[..ended.len() - 1], &[(ended[ended.len() - 1].0, ended[ended.len() - 1].1, f64::NAN)]].concat();
+        for (other, why) in [(unconfirmed, "its search did not end"), (unknown, "a probe of its search cannot be told")]
+        {
+            let mut records = [of(1, &ended), of(2, &other)].concat();
+            for record in records.iter_mut().filter(|record| record.plan.run.rate.is_some()) {
+                let loops = record.phases.iter_mut().filter(|phase| phase.phase == PhaseKind::Loops);
+                for op in loops.flat_map(|phase| phase.op_types.values_mut()) {
+                    if op.response.p99_ms.value().is_none_or(f64::is_nan) {
+                        op.response.p99_ms = Metric::absent("90 samples are too few");
+                    }
+                }
+            }
+            let summary = summarise(&results(records));
+            let run = summary.rows[0].run.as_ref().unwrap();
+            assert_eq!((run.trials.as_slice(), run.partial), ([trials].as_slice(), false), "{why}");
+            let told = format!("repeat 2 is not in the figures: {why}");
+            assert!(run.notes.iter().any(|note| note.starts_with(&told)), "{:?}", run.notes);
+        }
     }
 }

@@ -4,21 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::acid::Outcome;
 use rumba_core::comparison::{
-    KeptFigures, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended, Unfinished, Unsound,
+    Figure, KeptFigures, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended, Unfinished, Unsound,
 };
 use rumba_core::counted::NOT_COUNTED;
 use rumba_core::engine::Durability;
 use rumba_core::metric::{METRICS, Metric};
+use rumba_core::ratio::HEADLINE_RUN;
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::search::Searched;
 
 use crate::charge::{Charged, charged_load, charged_run, ended};
 use crate::claims::judge;
-use crate::relative::relative;
+use crate::relative::{is_main, p99s, relative};
 use crate::remarks::remarks;
 use crate::scaling;
-use crate::search::searches;
+use crate::search::{searches, why_open};
 use crate::statistics::{figure, figure_with_centre};
 use crate::steady;
 use crate::trial_name::trial_name;
@@ -34,7 +35,7 @@ pub fn summarise(results: &Results) -> Summary {
     let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let searches = searches(&all);
     let records: Vec<&Record> = all.iter().copied().filter(|record| is_figure(record, &searches)).collect();
-    let rows = rows_of(&records);
+    let rows = rows_of(&records, &searches);
     let claims = judge(&results.claims, &rows);
     let is_sound = |record: &Record| record.suspended_run().is_none() && is_figure(record, &searches);
     let went_on = results.trials.iter().filter(|trial| is_sound(&trial.record));
@@ -57,18 +58,23 @@ pub fn summarise(results: &Results) -> Summary {
 
 /// Of a search the highest rate that was kept is the repeat; the other probes led there.
 fn is_figure(record: &Record, searches: &[Searched]) -> bool {
-    let is_it = |found: &Searched| found.trial == Some(record.plan.number) && found.engine == record.plan.engine.name;
-    record.plan.probe.is_none() || searches.iter().any(is_it)
+    record.plan.probe.is_none() || search_of(record, searches).is_some()
+}
+
+/// The search of which a trial is what was found.
+fn search_of<'a>(record: &Record, searches: &'a [Searched]) -> Option<&'a Searched> {
+    let is_it = |found: &&Searched| found.trial == Some(record.plan.number) && found.engine == record.plan.engine.name;
+    searches.iter().find(is_it)
 }
 
 /// The rows of a summary alone: every repeat's figures and their medians, without what is said of them.
 pub fn rows(results: &Results) -> Vec<Row> {
     let all: Vec<&Record> = results.trials.iter().map(|trial| &trial.record).collect();
     let searches = searches(&all);
-    rows_of(&all.into_iter().filter(|record| is_figure(record, &searches)).collect::<Vec<_>>())
+    rows_of(&all.into_iter().filter(|record| is_figure(record, &searches)).collect::<Vec<_>>(), &searches)
 }
 
-fn rows_of(records: &[&Record]) -> Vec<Row> {
+fn rows_of(records: &[&Record], searches: &[Searched]) -> Vec<Row> {
     let mut keys: Vec<(u32, &str)> = Vec::new();
     let is_load = |record: &Record| record.plan.part == TrialPart::Load;
     for record in records {
@@ -94,7 +100,7 @@ fn rows_of(records: &[&Record]) -> Vec<Row> {
             true => record.plan.engine.name == engine || started_from(record.plan.number),
             false => is_run(record),
         };
-        row(&records.iter().filter(of_row).copied().collect::<Vec<_>>())
+        row(&records.iter().filter(of_row).copied().collect::<Vec<_>>(), searches)
     });
     rows.collect()
 }
@@ -106,7 +112,7 @@ fn unfinished(record: &Record) -> Option<Unfinished> {
 
 /// The row of records that differ in their repeat alone, and of the loads that
 /// they started from; there is at least one.
-fn row(records: &[&Record]) -> Row {
+fn row(records: &[&Record], searches: &[Searched]) -> Row {
     let is_run = |record: &&Record| record.plan.part != TrialPart::Load;
     let runs: Vec<&Record> = records.iter().copied().filter(is_run).collect();
     let plan = &runs.first().unwrap_or(&records[0]).plan;
@@ -118,7 +124,7 @@ fn row(records: &[&Record]) -> Row {
         let (proof, reason) = why_unsound(record)?;
         Some(Unsound { trial, repeat, proof, reason })
     });
-    let run = run_figures(&sound_runs);
+    let run = run_figures(&sound_runs, searches);
     Row {
         engine: plan.engine.name.clone(),
         test: plan.test.clone(),
@@ -198,31 +204,40 @@ fn load_figures(records: &[&Record]) -> Option<PhaseFigures> {
 }
 
 /// Of a run that was suspended no loop counts: those after it began on what the engine did meanwhile.
-fn run_figures(records: &[&Record]) -> Option<PhaseFigures> {
+fn run_figures(records: &[&Record], searches: &[Searched]) -> Option<PhaseFigures> {
     let records: Vec<&Record> = records.iter().copied().filter(|record| record.suspended_run().is_none()).collect();
-    let mut runs: Vec<_> = records.iter().filter_map(|record| Some((*record, whole_run(record)?))).collect();
+    let whole: Vec<_> = records.iter().map(|record| (*record, whole_run(record, searches))).collect();
+    let mut runs: Vec<_> = whole.iter().filter_map(|(record, run)| Some((*record, *run.as_ref().ok()?))).collect();
     let mut notes = Vec::new();
-    if runs.is_empty() {
-        for record in &records {
-            if let Some(last) = whole_loops(record).last() {
-                let (repeat, ended, planned) = (record.plan.repeat, whole_loops(record).count(), record.plan.run.loops);
-                let looped = last.phase;
-                notes.push(format!("repeat {repeat}: {ended} of {planned} loops ended; the figures are of {looped}"));
-                runs.push((*record, last));
+    let partial = runs.is_empty();
+    for (record, run) in &whole {
+        let Err(why) = run else { continue };
+        let repeat = record.plan.repeat;
+        match most_of_run(record).filter(|_| partial) {
+            Some(part) => {
+                notes.push(format!("repeat {repeat}: {why}; the figures are of {}", part.phase));
+                runs.push((*record, part));
             }
-        }
-    } else {
-        for record in records.iter().filter(|record| whole_run(record).is_none()) {
-            let repeat = record.plan.repeat;
-            notes.push(format!("repeat {repeat} did not end its loops and is not in the figures"));
+            None if partial => {}
+            None => notes.push(format!("repeat {repeat} is not in the figures: {why}")),
         }
     }
     if runs.is_empty() {
         return None;
     }
     let mut summed = with_charged(figures(&runs), &runs, charged_run);
-    summed.notes = notes;
+    notes.extend(lacking(&summed));
+    (summed.notes, summed.partial) = (notes, partial);
     Some(summed)
+}
+
+/// The headline figures that some repeats have and others lack.
+fn lacking(figures: &PhaseFigures) -> Vec<String> {
+    let listed = HEADLINE_RUN.iter().filter_map(|name| Some(((*name).to_owned(), figures.metrics.get(*name)?)));
+    let main = p99s(figures, figures).filter(|(op, ..)| is_main(figures, op));
+    let main = main.map(|(op, figure, _)| (format!("{op}.p99_ms"), figure));
+    let lacks = |(name, figure): (String, &Figure)| Some(format!("{name}: {}", figure.lacking()?));
+    listed.chain(main).filter_map(lacks).collect()
 }
 
 /// Adds the metrics that span phases. What only some repeats' engines have counted is absent in the others.
@@ -247,11 +262,27 @@ fn whole_loops(record: &Record) -> impl Iterator<Item = &PhaseRecord> {
     record.loops().filter(|looped| looped.complete)
 }
 
-/// All loops of a record, when as many ended as were planned.
-fn whole_run(record: &Record) -> Option<&PhaseRecord> {
-    let loops = record.phase(PhaseKind::Loops)?;
-    let ended = whole_loops(record).count();
-    (record.status == Status::Done || ended >= record.plan.run.loops as usize).then_some(loops)
+/// All loops of a record, when as many ended as were planned, its data came through the verification that was, and the
+/// search that it may be of came to its end.
+///
+/// # Errors
+/// What is missing.
+fn whole_run<'a>(record: &'a Record, searches: &[Searched]) -> Result<&'a PhaseRecord, String> {
+    let is_done = matches!(record.status, Status::Done | Status::Suspended { .. });
+    let (ended, planned) = (whole_loops(record).count(), record.plan.run.loops);
+    let loops = record.phase(PhaseKind::Loops).filter(|_| is_done || ended >= planned as usize);
+    let loops = loops.ok_or_else(|| format!("{ended} of {planned} loops ended"))?;
+    let is_verified = !record.plan.run.verify || self::ended(record, PhaseKind::Verify).is_some();
+    if !is_done && !is_verified {
+        return Err("it ended before its data was verified".to_owned());
+    }
+    search_of(record, searches).and_then(why_open).map_or(Ok(loops), Err)
+}
+
+/// Of a run that is not whole all loops, where they ended, or else the last that did.
+fn most_of_run(record: &Record) -> Option<&PhaseRecord> {
+    let is_last = whole_loops(record).count() >= record.plan.run.loops as usize;
+    record.phase(PhaseKind::Loops).filter(|_| is_last).or_else(|| whole_loops(record).last())
 }
 
 fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
@@ -272,6 +303,7 @@ fn figures(phases: &[(&Record, &PhaseRecord)]) -> PhaseFigures {
         trials: phases.iter().map(|(record, _)| record.plan.number).collect(),
         repeats: phases.iter().map(|(record, _)| record.plan.repeat).collect(),
         notes: Vec::new(),
+        partial: false,
         metrics,
         op_types: op_types.collect(),
     }
@@ -315,249 +347,4 @@ fn op_figures(stats: &[Option<&OpStats>]) -> OpFigures {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use rumba_core::acid::{Promise, Recovery};
-    use rumba_core::record::Suspension;
-
-    use super::*;
-    use crate::testing::{break_data, phase, record, results};
-
-    fn slower(mut record: Record, ops: u64) -> Record {
-        let loops = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
-        loops.metrics.ops_per_s = Metric::from(ops as f64);
-        record
-    }
-
-    #[test]
-    fn repeats_fold_into_one_row_with_all_values_and_their_median() {
-        let repeats = (1..).zip([1000, 3000, 2000]).map(|(repeat, ops)| slower(record("a", 8, repeat), ops));
-        let summary = summarise(&results(repeats.collect()));
-        let run = summary.row("a", 8).unwrap().run.as_ref().unwrap();
-        let figure = &run.metrics["ops_per_s"];
-        assert_eq!(figure.median, Metric::Value(2000.0));
-        assert_eq!(figure.numbers(), [1000.0, 3000.0, 2000.0]);
-        assert_eq!(figure.spread.unwrap().range, 2.0);
-        assert_eq!(run.trials, [1, 2, 3]);
-        assert_eq!(run.op_types["get_node"].response["p99_ms"].median, Metric::Value(2.0));
-    }
-
-    #[test]
-    fn rows_go_by_clients_and_keep_the_experiments_order_of_engines() {
-        let records = [("b", 8), ("a", 8), ("b", 1), ("a", 1)].map(|(engine, clients)| record(engine, clients, 1));
-        let summary = summarise(&results(records.into()));
-        let order: Vec<_> = summary.rows.iter().map(|row| (row.clients, row.engine.as_str())).collect();
-        assert_eq!(order, [(1, "b"), (1, "a"), (8, "b"), (8, "a")]);
-        assert_eq!((summary.engines(), summary.clients()), (vec!["b", "a"], vec![1, 8]));
-    }
-
-    #[test]
-    fn a_failed_trial_is_listed_and_its_half_run_moves_no_median() {
-        let mut failed = record("a", 8, 2);
-        let cause = "killed by the memory group".to_owned();
-        failed.status = Status::Failed { phase: PhaseKind::Loop(2), cause };
-        failed.phases.truncate(3);
-        let summary = summarise(&results(vec![record("a", 8, 1), failed]));
-        let row = summary.row("a", 8).unwrap();
-        assert_eq!(row.run.as_ref().unwrap().trials, [1]);
-        assert_eq!(row.run.as_ref().unwrap().notes, ["repeat 2 did not end its loops and is not in the figures"]);
-        assert_eq!(row.load.as_ref().unwrap().trials, [1, 2], "its load had ended and stands");
-        assert_eq!(summary.unfinished.len(), 1);
-    }
-
-    #[test]
-    fn data_that_failed_its_verification_is_in_no_figure_of_load_or_loops() {
-        let mut broken = slower(record("a", 8, 2), 9000);
-        break_data(&mut broken);
-        let mut done_but_wrong = broken.clone();
-        (done_but_wrong.status, done_but_wrong.plan.repeat) = (Status::Done, 3);
-        let mut not_verified = slower(record("a", 8, 4), 9000);
-        let cause = "the server is gone".to_owned();
-        not_verified.status = Status::Failed { phase: PhaseKind::Verify, cause };
-        let summary = summarise(&results(vec![record("a", 8, 1), broken, done_but_wrong, not_verified]));
-        let row = summary.row("a", 8).unwrap();
-        assert_eq!(row.run.as_ref().unwrap().repeats, [1]);
-        assert_eq!(row.load.as_ref().unwrap().repeats, [1]);
-        let reasons: Vec<_> = row.unsound.iter().map(|u| (u.repeat, u.proof, u.reason.as_str())).collect();
-        let counts = "counts match: not so for 2 of 9";
-        let gone = (4, Proof::CutOff, "the server is gone");
-        assert_eq!(reasons, [(2, Proof::Failed, counts), (3, Proof::Failed, counts), gone]);
-        assert_eq!(row.why_unsound(), Some(format!("repeat 2 of a failed its verification: {counts}")));
-    }
-
-    #[test]
-    fn a_proof_that_was_cut_off_has_not_found_the_data_broken() {
-        for phase in [PhaseKind::VerifyLoad, PhaseKind::Verify, PhaseKind::Isolation, PhaseKind::Recovery] {
-            let mut killed = record("a", 8, 2);
-            let cause = "the trial's process was ended by signal 9".to_owned();
-            killed.status = Status::Failed { phase, cause: cause.clone() };
-            let summary = summarise(&results(vec![record("a", 8, 1), killed]));
-            let row = summary.row("a", 8).unwrap();
-            assert_eq!(row.run.as_ref().unwrap().repeats, [1], "{phase}: it is in no figure all the same");
-            assert!(!row.is_broken() && row.unsound[0].proof == Proof::CutOff, "{phase}");
-            let told = format!("repeat 2 of a did not end its verification: {cause}");
-            assert_eq!(row.why_unsound(), Some(told), "{phase}");
-        }
-    }
-
-    #[test]
-    fn a_promise_that_was_broken_is_found_and_not_cut_off() {
-        let broken = |kind: PhaseKind, prove: fn(&mut PhaseRecord)| {
-            let mut record = record("a", 8, 1);
-            let mut proof = phase(kind, 1.0, 0, 0.0);
-            prove(&mut proof);
-            record.phases.push(proof);
-            record.status = Status::Failed { phase: kind, cause: "it is not kept".to_owned() };
-            record
-        };
-        let lost = |phase: &mut PhaseRecord| {
-            phase.recovery =
-                Some(Recovery { acknowledged: 9, lost: 1, examples: Vec::new(), damage: Vec::new(), open_s: 0.1 });
-        };
-        let mut durable = broken(PhaseKind::Recovery, lost);
-        durable.plan.engine.durability = Durability::Sync;
-        let mixed = broken(PhaseKind::Isolation, |phase| {
-            let [name, how, seen] = ["isolation", "dirty-read", "a row"].map(str::to_owned);
-            phase.promises = vec![Promise { name, short: "i1".to_owned(), outcome: Outcome::Broken, how, seen }];
-        });
-        for record in [durable, mixed] {
-            assert!(summarise(&results(vec![record])).rows[0].is_broken());
-        }
-        // Without the promise of durability a loss is none that is broken: something else has ended the proof.
-        let mut lossy = broken(PhaseKind::Recovery, lost);
-        lossy.plan.engine.durability = Durability::NoSync;
-        assert!(!summarise(&results(vec![lossy])).rows[0].is_broken());
-    }
-
-    #[test]
-    fn what_was_suspended_is_in_no_figure_and_the_rest_of_the_trial_is() {
-        let suspend = |mut record: Record, kind: PhaseKind| {
-            let phase = record.phases.iter_mut().find(|phase| phase.phase == kind).unwrap();
-            phase.suspended = Some(Suspension { seconds: 9.5, cause: "it was stopped".to_owned() });
-            record.status = Status::Suspended { phase: kind, cause: "it was stopped".to_owned() };
-            slower(record, 10)
-        };
-        let of = |repeat| record("a", 8, repeat);
-        let records = vec![
-            of(1),
-            suspend(of(2), PhaseKind::Loop(2)),
-            suspend(of(3), PhaseKind::Warmup),
-            suspend(of(4), PhaseKind::Load),
-        ];
-        let summary = summarise(&results(records));
-        let row = summary.row("a", 8).unwrap();
-        assert_eq!(row.run.as_ref().unwrap().repeats, [1, 4]);
-        assert_eq!(row.run.as_ref().unwrap().notes, [""; 0], "nothing stands in for it");
-        assert_eq!(row.load.as_ref().unwrap().repeats, [1, 2, 3]);
-        let told: Vec<(u32, Part, &str)> =
-            row.suspended.iter().map(|one| (one.repeat, one.part, one.reason.as_str())).collect();
-        let why = |phase: &str| format!("{phase}, for 9.5 s: it was stopped");
-        assert_eq!(told[0], (2, Part::Run, why("loop 2").as_str()));
-        assert_eq!(told[1], (3, Part::Run, why("warmup").as_str()));
-        assert_eq!(told[2], (4, Part::Load, why("load").as_str()));
-        assert!(summary.unfinished.is_empty() && row.unsound.is_empty(), "its data is sound, and it came to its end");
-        let alone = summarise(&results(vec![suspend(of(1), PhaseKind::Loop(1))]));
-        assert!(alone.row("a", 8).unwrap().run.is_none(), "no other loop of it stands in for the run");
-    }
-
-    #[test]
-    fn an_interrupted_run_alone_shows_its_last_loop_and_says_so() {
-        let mut partial = record("a", 8, 1);
-        partial.status = Status::Interrupted;
-        partial.phases.truncate(3);
-        partial.phases.push(phase(PhaseKind::Loops, 10.0, 1, 1.0));
-        let summary = summarise(&results(vec![partial]));
-        let run = summary.rows[0].run.as_ref().unwrap();
-        assert_eq!(run.notes, ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]);
-        assert_eq!(run.median("ops_per_s"), Metric::Value(2000.0));
-        assert!(run.median("wkb_per_op_with_drain").value().is_none());
-    }
-
-    #[test]
-    fn a_phase_that_was_cut_off_moves_no_median() {
-        let mut cut = record("a", 8, 2);
-        cut.status = Status::Interrupted;
-        cut.phases.truncate(1);
-        cut.phases[0].complete = false;
-        let mut last = record("b", 8, 1);
-        last.status = Status::Interrupted;
-        last.phases.truncate(4);
-        last.phases[3].complete = false;
-        let summary = summarise(&results(vec![record("a", 8, 1), cut, last]));
-        assert_eq!(summary.rows[0].load.as_ref().unwrap().trials, [1]);
-        assert_eq!(
-            summary.rows[1].run.as_ref().unwrap().notes,
-            ["repeat 1: 1 of 2 loops ended; the figures are of loop 1"]
-        );
-    }
-
-    /// Trial 1 loads for engine `a`; its runs with these clients and repeats start from it.
-    fn from_one_load(runs: &[(u32, u32)]) -> Vec<Record> {
-        let mut load = record("a", 1, 1);
-        load.plan.part = TrialPart::Load;
-        load.phases.truncate(1);
-        let started = runs.iter().map(|(clients, repeat)| {
-            let mut run = record("a", *clients, *repeat);
-            (run.plan.part, run.plan.loaded_by) = (TrialPart::Run, Some(1));
-            run.phases.remove(0);
-            run
-        });
-        std::iter::once(load).chain(started.collect::<Vec<_>>()).collect()
-    }
-
-    #[test]
-    fn one_load_is_one_repeat_of_the_load_in_every_row_that_started_from_it() {
-        let records = from_one_load(&[(1, 1), (8, 1), (1, 2), (8, 2)]);
-        let summary = summarise(&results(records));
-        assert_eq!(summary.clients(), [1, 8]);
-        for row in &summary.rows {
-            assert_eq!(row.load.as_ref().unwrap().trials, [1]);
-            assert_eq!(row.run.as_ref().unwrap().trials.len(), 2);
-            assert_eq!(row.loads, 1, "one load, many starts");
-        }
-        assert!(summary.unfinished.is_empty());
-    }
-
-    #[test]
-    fn a_load_that_two_engines_started_from_is_in_the_rows_of_both() {
-        let mut records = from_one_load(&[(8, 1)]);
-        let mut other = records[1].clone();
-        other.plan.engine.name = "b".to_owned();
-        records.push(other);
-        let summary = summarise(&results(records));
-        let rows: Vec<_> = summary.rows.iter().map(|row| (row.engine.as_str(), row.loads)).collect();
-        assert_eq!(rows, [("a", 1), ("b", 1)]);
-        assert!(summary.rows.iter().all(|row| row.load.as_ref().is_some_and(|load| load.trials == [1])));
-    }
-
-    #[test]
-    fn repeats_that_load_for_themselves_have_a_load_each() {
-        let own = summarise(&results((1..=3).map(|repeat| record("a", 8, repeat)).collect()));
-        assert_eq!(own.rows[0].loads, 3);
-        let mut mixed = from_one_load(&[(8, 1), (8, 2)]);
-        mixed.push(record("a", 8, 3));
-        let mixed = summarise(&results(mixed));
-        assert_eq!((mixed.rows[0].loads, mixed.rows[0].load.as_ref().unwrap().trials.len()), (2, 2));
-        let mut broken = from_one_load(&[(8, 1), (8, 2)]);
-        let mut own = record("a", 8, 3);
-        break_data(&mut own);
-        broken.push(own);
-        assert_eq!(summarise(&results(broken)).rows[0].loads, 1, "what is in no figure says nothing of it");
-    }
-
-    #[test]
-    fn a_load_that_nothing_has_started_from_yet_is_shown() {
-        let summary = summarise(&results(from_one_load(&[])));
-        assert_eq!(summary.rows.len(), 1);
-        assert!(summary.rows[0].load.is_some() && summary.rows[0].run.is_none());
-        assert_eq!(summary.rows[0].loads, 0);
-    }
-
-    #[test]
-    fn a_trial_that_failed_in_its_load_has_a_row_without_figures() {
-        let mut failed = record("a", 8, 1);
-        failed.phases.clear();
-        let summary = summarise(&results(vec![failed]));
-        assert!(summary.rows[0].load.is_none() && summary.rows[0].run.is_none());
-    }
-}
+mod tests;

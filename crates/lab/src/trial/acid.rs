@@ -56,7 +56,7 @@ fn proof(bound: &dyn Bound) -> Result<&dyn Acid, EngineError> {
 impl Trial<'_> {
     /// Makes transactions meet.
     pub(super) fn isolation(&mut self) -> Step<()> {
-        let mut span = self.start_work(PhaseKind::Isolation);
+        let mut span = self.start_work(PhaseKind::Isolation, None);
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let found: Arc<Mutex<Vec<Promise>>> = Arc::default();
         let promises = found.clone();
@@ -117,7 +117,7 @@ impl Trial<'_> {
     /// Looks for what was acknowledged in what was opened again.
     pub(super) fn recover(&mut self) -> Step<()> {
         let open_s = Instant::now().saturating_duration_since(self.epoch).as_secs_f64();
-        let mut span = self.start_work(PhaseKind::Recovery);
+        let mut span = self.start_work(PhaseKind::Recovery, None);
         let journaled = journal::read(self.job.journal)
             .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;
         let (bound, instance) = (self.bound.clone(), self.instance.clone());

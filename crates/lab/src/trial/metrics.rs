@@ -31,7 +31,11 @@ pub fn metrics(
     let logical_bytes =
         if logical > 0 { Metric::Value(logical as f64) } else { Metric::absent("nothing has been loaded yet") };
     Metrics {
-        ops_per_s: if ops > 0.0 { Metric::from(ops / seconds) } else { Metric::absent("no operations in this phase") },
+        ops_per_s: match has_operations(phase) {
+            // None was served in all that time: an engine that stood still is no engine that was not asked.
+            true => Metric::Value(ops).per(seconds, "time passed"),
+            false => Metric::absent("no operations in this phase"),
+        },
         reads_per_op: per_op(&spent.device_reads, 1.0),
         writes_per_op: per_op(&spent.device_writes, 1.0),
         rkb_per_op: per_op(&spent.device_read_bytes, KB),
@@ -75,6 +79,26 @@ pub fn metrics(
         logical_bytes,
         rss_bytes: spent.rss_bytes.clone(),
         client_rss_bytes: spent.client_rss_bytes.clone(),
+    }
+}
+
+/// Whether operations, or rows of a load, are served in it.
+fn has_operations(phase: PhaseKind) -> bool {
+    match phase {
+        PhaseKind::Load
+        | PhaseKind::Age
+        | PhaseKind::Warmup
+        | PhaseKind::Loop(_)
+        | PhaseKind::Loops
+        | PhaseKind::Backlog => true,
+        PhaseKind::Provision
+        | PhaseKind::Settle
+        | PhaseKind::VerifyLoad
+        | PhaseKind::Drain
+        | PhaseKind::Verify
+        | PhaseKind::Isolation
+        | PhaseKind::Crash
+        | PhaseKind::Recovery => false,
     }
 }
 
@@ -171,6 +195,15 @@ mod tests {
         let gone = Metric::absent("no directory");
         assert_eq!(growth_bytes_per_op(&gone, &bytes(1.0), 1), gone);
         assert_eq!(growth_bytes_per_op(&bytes(1.0), &gone, 1), gone);
+    }
+
+    #[test]
+    fn a_phase_that_served_nothing_served_zero_a_second_and_one_that_was_not_to_has_no_rate() {
+        let rate = |phase, ops| metrics(phase, ops, 4.0, 0, &Spent::default(), Err("gone".into()), 0).ops_per_s;
+        for phase in [PhaseKind::Load, PhaseKind::Warmup, PhaseKind::Loop(1), PhaseKind::Loops] {
+            assert_eq!((rate(phase, 0), rate(phase, 8)), (Metric::Value(0.0), Metric::Value(2.0)), "{phase}");
+        }
+        assert_eq!(rate(PhaseKind::Drain, 0), Metric::absent("no operations in this phase"));
     }
 
     #[test]

@@ -42,29 +42,28 @@ impl Trial<'_> {
     /// All phases after provision.
     pub(super) fn phases(&mut self) -> Step<()> {
         let part = self.job.plan.part;
-        if part != TrialPart::Run {
-            self.load()?;
-        }
-        match part {
+        if part == TrialPart::Run {
             // A copy was settled before it was made, and has its statistics: what opening it has put off is paid. To gather
             // them again would draw others for each repeat, and read into the caches that are to be cold.
-            TrialPart::Run => self.work_and_sync(PhaseKind::Settle, |instance| instance.drain())?,
-            _ => self.settle()?,
+            self.work_and_sync(PhaseKind::Settle, None, |instance| instance.drain())?;
+        } else {
+            let loaded = self.load()?;
+            self.settle(&loaded)?;
         }
         if part != TrialPart::Run && self.bound.verifies_load() && self.job.engine.info().keeps_data {
             self.verify(PhaseKind::VerifyLoad)?;
         }
         if let Some(most_s) = self.job.plan.run.age_s.filter(|_| part != TrialPart::Run) {
-            self.age(most_s)?;
-            self.settle()?;
+            let aged = self.age(most_s)?;
+            self.settle(&aged)?;
         }
         if part == TrialPart::Load {
             let state = self.bound.state();
             self.emit(Event::Loaded { state });
             return Ok(());
         }
-        self.operate()?;
-        self.work_and_sync(PhaseKind::Drain, |instance| instance.drain())?;
+        let operated = self.operate()?;
+        self.work_and_sync(PhaseKind::Drain, operated.as_ref(), |instance| instance.drain())?;
         self.verify(PhaseKind::Verify)?;
         if self.job.plan.run.crash_s.is_none() || !self.job.engine.info().keeps_data {
             return Ok(());
@@ -77,11 +76,11 @@ impl Trial<'_> {
         Ok(())
     }
 
-    fn settle(&mut self) -> Step<()> {
-        self.work_and_sync(PhaseKind::Settle, |instance| instance.settle())
+    fn settle(&mut self, after: &Span) -> Step<()> {
+        self.work_and_sync(PhaseKind::Settle, Some(after), |instance| instance.settle())
     }
 
-    fn load(&mut self) -> Step<()> {
+    fn load(&mut self) -> Step<Span> {
         self.phase = PhaseKind::Load;
         let rows = self.bound.expected_rows();
         self.emit(Event::PhaseStarted { phase: PhaseKind::Load, seconds: None, rows: Some(rows) });
@@ -100,8 +99,8 @@ impl Trial<'_> {
         if end.is_ok() {
             self.end_looking();
         }
-        self.end(span, end.is_ok(), Vec::new());
-        end
+        let span = self.end(span, end.is_ok(), Vec::new());
+        end.map(|()| span)
     }
 
     fn load_stage(&mut self, span: &mut Span, number: usize, stage: &LoadStage) -> Step<()> {
@@ -133,8 +132,8 @@ impl Trial<'_> {
         Made::new(&Plan { clients, kinds, schedule, driving }, &make, &self.roll)
     }
 
-    /// Warmup and loops: the clients run through, each span begins where the one before ended.
-    fn operate(&mut self) -> Step<()> {
+    /// Warmup and loops: the clients run through, each span begins where the one before ended. Gives the last.
+    fn operate(&mut self) -> Step<Option<Span>> {
         let run = self.job.plan.run.clone();
         let phases = spans(&run);
         self.phase = phases[0].0;
@@ -170,8 +169,9 @@ impl Trial<'_> {
             };
             complete = end.is_ok();
             if complete && span.is_last {
-                // What is open now may keep the engine from answering.
+                // What is open now may keep the engine from answering, and what is served yet may grow the data.
                 self.stop_looking();
+                self.look_at_size(&mut span);
                 (end, backlog) = self.serve_backlog(&mut span, &mut running, &ops);
             }
             let goes_on = complete && !span.is_last;
@@ -189,7 +189,7 @@ impl Trial<'_> {
             }
         }
         if let Some(backlog) = backlog {
-            self.end(backlog, end.is_ok(), Vec::new());
+            before = Some(self.end(backlog, end.is_ok(), Vec::new()));
         }
         if let Some(all) = all {
             self.end_loops(&all, complete);
@@ -199,7 +199,7 @@ impl Trial<'_> {
             self.end_looking();
             self.end_asking();
         }
-        end.and(finished)
+        end.and(finished).map(|()| before)
     }
 
     /// When the operations of the mix are due.
@@ -231,11 +231,17 @@ impl Trial<'_> {
         }
     }
 
-    fn work_and_sync(&mut self, phase: PhaseKind, work: fn(&dyn Instance) -> Result<(), EngineError>) -> Step<()> {
+    fn work_and_sync(
+        &mut self,
+        phase: PhaseKind,
+        after: Option<&Span>,
+        work: fn(&dyn Instance) -> Result<(), EngineError>,
+    ) -> Step<()> {
         let (instance, synced) = (self.instance.clone(), self.synced.clone());
         let (place, dir) = (self.place.clone(), self.job.data_dir.to_owned());
         let done = self.work(
             phase,
+            after,
             Box::new(move || {
                 work(instance.as_ref().as_ref())?;
                 synced.lock().unwrap_or_else(PoisonError::into_inner).sync(&place, &dir)
@@ -246,17 +252,17 @@ impl Trial<'_> {
         done
     }
 
-    fn work(&mut self, phase: PhaseKind, work: Work) -> Step<()> {
-        let mut span = self.start_work(phase);
+    fn work(&mut self, phase: PhaseKind, after: Option<&Span>, work: Work) -> Step<()> {
+        let mut span = self.start_work(phase, after);
         let end = self.do_work(&mut span, work);
         self.end(span, end.is_ok(), Vec::new());
         end
     }
 
-    pub(super) fn start_work(&mut self, phase: PhaseKind) -> Span {
+    pub(super) fn start_work(&mut self, phase: PhaseKind, after: Option<&Span>) -> Span {
         self.phase = phase;
         self.emit(Event::PhaseStarted { phase, seconds: None, rows: None });
-        self.begin(phase)
+        self.begin_work(phase, after)
     }
 
     pub(super) fn do_work(&mut self, span: &mut Span, work: Work) -> Step<()> {
@@ -285,7 +291,7 @@ impl Trial<'_> {
             )));
             return Ok(());
         }
-        let mut span = self.start_work(phase);
+        let mut span = self.start_work(phase, None);
         let (bound, instance) = (self.bound.clone(), self.instance.clone());
         let checks: Arc<Mutex<Vec<Check>>> = Arc::default();
         let found = checks.clone();

@@ -101,12 +101,16 @@ fn client_share(loops: &PhaseRecord, cpus: f64) -> Option<(f64, f64, f64)> {
     (client / available_s > CLIENT_SHARE).then_some((cpus, client / available_s, server / available_s))
 }
 
+/// Over the types of which a mean is known: of one with operations that were open at the end there is none.
 fn mean_response_us(loops: &PhaseRecord) -> Option<f64> {
-    let kinds = loops.op_types.values();
-    let count: u64 = kinds.clone().map(|kind| kind.count + kind.errors).sum();
-    let sum: f64 =
-        kinds.filter_map(|kind| Some(kind.response.mean_ms.value()? * 1e3 * (kind.count + kind.errors) as f64)).sum();
-    (count > 0).then(|| sum / count as f64)
+    let (mut sum, mut count) = (0.0, 0.0);
+    for kind in loops.op_types.values() {
+        if let Some(mean_ms) = kind.response.mean_ms.value() {
+            let ended = (kind.count + kind.errors) as f64;
+            (sum, count) = (sum + mean_ms * 1e3 * ended, count + ended);
+        }
+    }
+    (count > 0.0).then(|| sum / count)
 }
 
 #[cfg(test)]
@@ -122,6 +126,23 @@ mod tests {
             "spent": rumba_core::record::Spent::default(), "debt_start": [], "debt_end": [], "counters": [],
         });
         serde_json::from_value(nothing).unwrap()
+    }
+
+    #[test]
+    fn clients_are_late_by_the_responses_that_are_known() {
+        let op = |count: u64, mean_ms: rumba_core::metric::Metric| {
+            let mut op = rumba_core::record::OpStats { count, ..Default::default() };
+            op.response.mean_ms = mean_ms;
+            op
+        };
+        let mut loops = phase(PhaseKind::Loops, 10.0);
+        loops.metrics.late_us_per_op = Metric::Value(2.0);
+        loops.op_types.insert("get_node".to_owned(), op(90, Metric::absent("30 operations were still open")));
+        assert!(late(&loops).is_none(), "nothing is known of them");
+        loops.op_types.insert("add_node".to_owned(), op(10, Metric::Value(1.0)));
+        assert_eq!(mean_response_us(&loops), Some(1000.0));
+        loops.metrics.late_us_per_op = Metric::Value(900.0);
+        assert!(late(&loops).is_some_and(|warning| warning.message.contains("1000.00 µs")));
     }
 
     #[test]

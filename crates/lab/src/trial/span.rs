@@ -15,7 +15,7 @@ use super::asked::{Answer, debt};
 use super::metrics::{growth_bytes_per_op, iops_used_percent, metrics, statements_per_op};
 use super::suspended::{both, empty, pieces};
 use super::{Halt, Step, Trial, remarks};
-use crate::meter::{Reading, Strangers, ThreadSwitches, allocated, data_dir};
+use crate::meter::{DiskSize, Reading, Strangers, ThreadSwitches, allocated, data_dir};
 use crate::run::cells::Counts;
 use crate::run::conflicts::merge;
 use crate::run::driver::{Running, Waited};
@@ -61,6 +61,8 @@ pub struct Span {
     pub asks_engine: bool,
     /// What came of its operations after its end, where that was waited for.
     pub tail: Option<Tail>,
+    /// What its data took on disk at its end, where something was waited for between the end and its record.
+    size: Option<Result<DiskSize, String>>,
 }
 
 impl Span {
@@ -114,6 +116,7 @@ impl Span {
             switches: [first, next.switches[1].clone()],
             strangers: [self.strangers[0].clone(), next.strangers[1].clone()],
             tail: next.tail.clone(),
+            size: next.size.clone(),
             asks_engine: next.asks_engine,
             suspended: both(self.suspended.clone(), next.suspended.as_ref()),
             ..self
@@ -155,6 +158,11 @@ fn ops(phase: PhaseKind, infos: &Ops, counts: &Counts) -> u64 {
         return counts.rows();
     }
     infos.iter().zip(&counts.kinds).filter(|(info, _)| !info.is_undone).map(|(_, kind)| kind.count).sum()
+}
+
+/// Bytes of data on disk, logs not counted.
+fn data_bytes(size: &Result<DiskSize, String>) -> Metric {
+    Metric::from(size.as_ref().map(|size| (size.total - size.logs) as f64).map_err(Clone::clone))
 }
 
 /// What was tried again for, in it and in its tail.
@@ -215,6 +223,7 @@ impl Trial<'_> {
             is_last: false,
             asks_engine: true,
             tail: None,
+            size: None,
         }
     }
 
@@ -241,7 +250,28 @@ impl Trial<'_> {
             is_last: false,
             asks_engine: true,
             tail: None,
+            size: None,
         }
+    }
+
+    /// Begins what is no operation of clients where a span has ended, or now: what the engine does between the last look at
+    /// its operations and the first at its own work is part of that work.
+    pub(super) fn begin_work(&mut self, phase: PhaseKind, after: Option<&Span>) -> Span {
+        let Some(before) = after else { return self.begin(phase) };
+        let debt_start = debt(&self.instance);
+        Span { debt_start, ..self.begin_after(before, phase) }
+    }
+
+    /// Looks at what the data takes on disk now, at the end of a span whose record comes later.
+    pub(super) fn look_at_size(&mut self, span: &mut Span) {
+        let size = self.size();
+        self.data_bytes = data_bytes(&size);
+        span.size = Some(size);
+    }
+
+    fn size(&self) -> Result<DiskSize, String> {
+        let dir = data_dir(&self.place, self.job.data_dir)?;
+        allocated(dir, &|file| self.instance.is_log(file)).map_err(|error| format!("{}: {error}", dir.display()))
     }
 
     fn switches(&self, phase: PhaseKind) -> Result<ThreadSwitches, String> {
@@ -392,11 +422,8 @@ impl Trial<'_> {
             op_types.extend(stats::op_stats(infos, counts, span.tail.as_ref()));
         }
         let spent = span.spent();
-        let size = data_dir(&self.place, self.job.data_dir).and_then(|dir| {
-            let size = allocated(dir, &|file| self.instance.is_log(file));
-            size.map_err(|error| format!("{}: {error}", dir.display()))
-        });
-        self.data_bytes = Metric::from(size.as_ref().map(|size| (size.total - size.logs) as f64).map_err(Clone::clone));
+        let size = span.size.clone().unwrap_or_else(|| self.size());
+        self.data_bytes = data_bytes(&size);
         let growth_bytes_per_op = match is_run(phase) {
             true => growth_bytes_per_op(&span.data_start, &self.data_bytes, ops),
             false => Metric::absent("defined for phases in which the operations of the mix run"),

@@ -48,7 +48,7 @@ impl Trial<'_> {
 
     /// Ages what was loaded: the mix runs over it until the engine is steady. What is kept, and what every repeat
     /// starts from, is then no tree that was just filled, and no repeat has to wait until it is none any more.
-    pub(super) fn age(&mut self, most_s: f64) -> Step<()> {
+    pub(super) fn age(&mut self, most_s: f64) -> Step<Span> {
         self.phase = PhaseKind::Age;
         self.emit(Event::PhaseStarted { phase: PhaseKind::Age, seconds: None, rows: None });
         let (ops, seed) = (self.bound.ops(), choices(self.job.plan.run.seed, 0));
@@ -61,7 +61,7 @@ impl Trial<'_> {
         self.begin_looking();
         let (until, levels) = (span.started(), Levels::Since(self.instance.counters()));
         let steady = self.steady(&mut span, &mut running, &ops, until, most_s, levels);
-        self.end(span, steady.is_ok(), Vec::new());
+        let span = self.end(span, steady.is_ok(), Vec::new());
         let finished = finish(running);
         if finished.is_ok() {
             self.end_looking();
@@ -71,7 +71,7 @@ impl Trial<'_> {
         if !lacking.is_empty() {
             self.emit(Event::Warning(not_aged(most_s, &lacking)));
         }
-        finished
+        finished.map(|()| span)
     }
 
     /// Lets clients run until the engine is steady, from `until` on and for at most `most_s`; what was lacking then.

@@ -124,6 +124,21 @@ pub fn child(test: &str, enforcement: &Enforcement) -> Command {
     enforcement.command(process::with_test(test)).unwrap()
 }
 
+/// This binary in a mount namespace of its own, as a container is, in which the host's place is another of the same path.
+pub fn elsewhere(test: &str, host: &Host) -> Command {
+    // What is mounted below it is not there; that of others stays theirs.
+    const ENTER: &str = "for point in $(awk -v below=\"$0/\" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac); \
+        do umount --lazy $point || exit 1; done; mount -t tmpfs -o size=400m rumba-test $0 && exec \"$@\"";
+    let child = process::with_test(test);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", ENTER]).arg(&host.root);
+    command.arg(child.get_program()).args(child.get_args()).env("RUMBA_TEST_ROOT", host.shown());
+    for (name, value) in child.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    command
+}
+
 /// A process that holds limits of both kinds until it is killed.
 pub fn holder(host: &Host, backing: Backing) -> Child {
     let mut command = process::with_test("child_holds_limits");

@@ -50,3 +50,33 @@ fn what_is_asked_for_is_in_force_and_gone_with_the_volume() {
     assert_eq!((is("rotational").as_str(), is("read_ahead_kb").as_str()), ("0", "128"), "nothing is inherited from it");
     host.assert_nothing_left();
 }
+
+fn backing_file(enforcement: &Enforcement) -> Option<String> {
+    let node = enforcement.device().unwrap().node.clone();
+    fs::read_to_string(Path::new("/sys/block").join(node.file_name().unwrap()).join("loop/backing_file")).ok()
+}
+
+/// Two containers that share the host's loop devices have volumes of one path, each in its own file system.
+#[test]
+#[needs(LoopDevice, StorageRates)]
+fn the_device_of_a_volume_of_the_same_path_elsewhere_is_left_alone() {
+    let host = Host::new();
+    let own = host.begin(&storage_alone(small(Backing::Tmpfs)));
+    let before = backing_file(&own);
+    let output = elsewhere("volume::child_makes_and_removes_a_volume", &host).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let shown = format!("backed by {}", before.as_deref().unwrap());
+    assert!(String::from_utf8_lossy(&output.stdout).contains(&shown), "the kernel shows one path of both files");
+    assert_eq!(backing_file(&own), before, "it is attached as it was");
+    own.end().unwrap();
+    host.assert_nothing_left();
+}
+
+#[test]
+#[needs(LoopDevice, StorageRates)]
+#[ignore = "run by another test, as a process of its"]
+fn child_makes_and_removes_a_volume() {
+    let enforcement = Host::of_parent().begin(&storage_alone(small(Backing::Tmpfs)));
+    println!("backed by {}", backing_file(&enforcement).unwrap());
+    enforcement.end().unwrap();
+}

@@ -99,11 +99,15 @@ impl<'a> Figures<'a> {
     }
 }
 
+fn part_of(asked: &Asked) -> Part {
+    if asked.load { Part::Load } else { Part::Run }
+}
+
 /// A figure, and the phase whose repeats it has values of.
 fn find<'a>(row: &'a Row, asked: &Asked) -> Result<(&'a PhaseFigures, &'a Figure), String> {
-    let (phase, part) = if asked.load { (&row.load, Part::Load) } else { (&row.run, Part::Run) };
+    let part = part_of(asked);
     let none = || row.why_suspended(part).unwrap_or_else(|| "no repeat came to its end".to_owned());
-    let phase = phase.as_ref().ok_or_else(none)?;
+    let phase = row.part(part).ok_or_else(none)?;
     let found = match &asked.op {
         None => phase.metrics.get(&asked.metric),
         Some(op) => phase.op_types.get(op).ok_or("no operation of this type was run")?.response.get(&asked.metric),
@@ -128,11 +132,11 @@ pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Ke
     rows
 }
 
-/// The rows that an expression reads, and whether it reads the load's figures.
-fn phases_of(number: &Number) -> Vec<(&str, u32, bool)> {
+/// The rows that an expression reads, and which part's figures of them.
+pub fn phases_of(number: &Number) -> Vec<(&str, u32, Part)> {
     match number {
         Number::Plain(_) => Vec::new(),
-        Number::Figure(asked) => vec![(asked.engine.as_str(), asked.clients, asked.load)],
+        Number::Figure(asked) => vec![(asked.engine.as_str(), asked.clients, part_of(asked))],
         Number::Minus(inner) => phases_of(inner),
         Number::Two(_, left, right) => phases_of(left).into_iter().chain(phases_of(right)).collect(),
     }
@@ -141,20 +145,39 @@ fn phases_of(number: &Number) -> Vec<(&str, u32, bool)> {
 impl Figures<'_> {
     /// What the repeats of which these numbers read something started from: of several rows, the fewest loads.
     pub fn starts(self, numbers: &[&Number], repeats: usize) -> Starts {
-        let loads = numbers.iter().flat_map(|number| phases_of(number)).filter_map(|(engine, clients, load)| {
-            let part = if load { Part::Load } else { Part::Run };
-            Some(self.row((engine, clients))?.starts(part).loads)
-        });
+        let loads = numbers
+            .iter()
+            .flat_map(|number| phases_of(number))
+            .filter_map(|(engine, clients, part)| Some(self.row((engine, clients))?.starts(part).loads));
         let repeats = repeats as u32;
         Starts { repeats, loads: loads.min().unwrap_or(0).min(repeats) }
+    }
+
+    /// Why repeats lack a figure that these numbers read and others have: a verdict over those that have it would be one
+    /// over what happened to come through.
+    ///
+    /// # Errors
+    /// The first such figure.
+    pub fn complete(self, numbers: &[&Number]) -> Result<(), Absent> {
+        numbers.iter().try_for_each(|number| match number {
+            Number::Plain(_) => Ok(()),
+            Number::Minus(inner) => self.complete(&[inner]),
+            Number::Two(_, left, right) => self.complete(&[left, right]),
+            Number::Figure(asked) => {
+                let found = self.row((&asked.engine, asked.clients)).and_then(|row| find(row, asked).ok());
+                match found.and_then(|(_, figure)| figure.lacking()) {
+                    Some(why) => Err(format!("{} of {}: {why}", asked.metric, asked.engine)),
+                    None => Ok(()),
+                }
+            }
+        })
     }
 
     /// The repeats that every row has of which these numbers read something.
     pub fn repeats(self, numbers: &[&Number]) -> Vec<u32> {
         let mut common: Option<Vec<u32>> = None;
-        for (engine, clients, load) in numbers.iter().flat_map(|number| phases_of(number)) {
-            let row = self.row((engine, clients));
-            let phase = row.and_then(|row| if load { row.load.as_ref() } else { row.run.as_ref() });
+        for (engine, clients, part) in numbers.iter().flat_map(|number| phases_of(number)) {
+            let phase = self.row((engine, clients)).and_then(|row| row.part(part));
             let has = phase.map_or(&[][..], |phase| &phase.repeats);
             match &mut common {
                 None => common = Some(has.to_vec()),

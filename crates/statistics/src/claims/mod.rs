@@ -20,7 +20,7 @@ use rumba_core::metric::Metric;
 pub(crate) use language::Relation;
 pub use names::{Mistake, Scope};
 
-use figures::{Absent, Figures, Which, rows_of};
+use figures::{Absent, Figures, Which, phases_of, rows_of};
 use language::{Number, Operator, Truth};
 use samples::{Alphas, Samples};
 
@@ -98,6 +98,7 @@ fn weigh(claim: &Claim, holds: &Truth, measure: Option<&Number>, figures: Figure
     };
     let interval = measure
         .filter(|_| outcome.verdict != Verdict::SeenOnce)
+        .filter(|measure| figures.complete(&[measure]).is_ok())
         .and_then(|measure| Samples::of(figures, measure, &Number::Plain(1.0)).ok()?.interval(ALPHA));
     let mut reason =
         sides(figures, holds)?.unwrap_or_else(|| (if seen { "it is true" } else { "it is not true" }).to_owned());
@@ -138,8 +139,8 @@ fn compared(truth: &Truth) -> Vec<&Number> {
 
 /// Why nothing may rest on these figures: an engine that the claim reads broke its data.
 fn unsound(figures: Figures<'_>, holds: &Truth, measure: Option<&Number>) -> Option<String> {
-    let read = rows_of(compared(holds).into_iter().chain(measure));
-    read.into_iter().find_map(|key| figures.row(key)?.why_unsound())
+    let read = compared(holds).into_iter().chain(measure).flat_map(phases_of);
+    read.into_iter().find_map(|(engine, clients, part)| figures.row((engine, clients))?.why_not_judged(part))
 }
 
 /// The two sides in words, where the claim is one inequality.
@@ -232,6 +233,7 @@ fn inequality(
         let verdict = if plainly { Verdict::Holds } else { Verdict::Fails };
         return Ok(Outcome { verdict, tests: Vec::new(), more_repeats: None, unknown: None });
     }
+    figures.complete(&[left, right])?;
     let samples = Samples::of(figures, left, right)?;
     if samples.fewest() < 2 {
         return Ok(Outcome { verdict: Verdict::SeenOnce, tests: Vec::new(), more_repeats: None, unknown: None });

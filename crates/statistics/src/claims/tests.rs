@@ -127,6 +127,19 @@ fn an_absent_figure_leaves_a_claim_undecided_with_its_reason() {
 }
 
 #[test]
+fn a_figure_that_one_repeat_lacks_leaves_a_claim_undecided_with_its_reason() {
+    let mut summary = run(&[20.0, 21.0, 19.0, 20.0], &[1.0, 1.1, 0.9, 1.0]);
+    let figures = summary.rows[1].run.as_mut().unwrap();
+    figures.metrics.get_mut("wkb_per_op").unwrap().values[2] = Metric::absent("the device went away");
+    for holds in [HOLDS.to_owned(), "wkb_per_op(\"a\") - wkb_per_op(\"b\") > wkb_per_op(\"b\")".to_owned()] {
+        let lacking = judged(&holds, &summary);
+        assert_eq!(lacking.verdict, Verdict::Undecided, "{holds}");
+        assert_eq!(lacking.reason, "wkb_per_op of b: 1 of 4 repeats have none: the device went away");
+    }
+    assert_eq!(judged("wkb_per_op(\"a\") > 4", &summary).verdict, Verdict::Undecided, "four of one side are too few");
+}
+
+#[test]
 fn a_part_that_is_unknown_leaves_the_decision_to_one_that_decides_alone() {
     let summary = run(&[20.0, 21.0, 19.0, 20.5], &[1.0, 1.1, 0.9, 1.0]);
     // The made-up load has no logical bytes.

@@ -50,6 +50,9 @@ impl Holm {
         let part = if row.part == Part::Load { "of the load" } else { "of the loops" };
         let (verdict, reason) = if !certain.is_empty() {
             (Found::Holds, format!("{part}: {}", named(&certain)))
+        } else if let Some(why) = lost(row) {
+            // What is surely worse is the better news: it says what.
+            (Found::NotJudged, format!("{part}: {why}"))
         } else if !likely.is_empty() {
             let tests = self.tests;
             let alone = format!("{part}: {} by itself, and not among {tests} headlines together", named(&likely));
@@ -64,6 +67,14 @@ impl Holm {
         };
         gated(&row.engine, row.clients, verdict, &reason)
     }
+}
+
+/// The first headline that repeats of the other lack though all of the base have it.
+fn lost(row: &ComparedRow) -> Option<String> {
+    row.metrics.iter().filter(|compared| compared.ratio.headline).find_map(|compared| {
+        let why = super::lost(&compared.base, &compared.other)?;
+        Some(format!("{} was lost: {why}", compared.ratio.metric))
+    })
 }
 
 fn headlines(row: &ComparedRow) -> impl Iterator<Item = &Ratio> {
@@ -86,6 +97,7 @@ fn gated(engine: &str, clients: u32, verdict: Found, reason: &str) -> Gated {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use rumba_core::metric::Metric;
+    use rumba_core::record::{PhaseKind, Status};
     use rumba_core::results::Results;
 
     use super::*;
@@ -125,6 +137,50 @@ mod tests {
         let lost = found(&runs(7, 100.0), &results(Vec::new()));
         assert!(!lost.is_empty() && lost.iter().all(|gated| gated.verdict.closes()));
         assert!(found(&runs(1, 100.0), &runs(1, 50.0)).iter().all(|gated| gated.verdict == Found::SeenOnce));
+    }
+
+    #[test]
+    fn a_headline_that_repeats_lost_is_not_passed_and_does_not_hide_what_is_surely_worse() {
+        let lose = |mut run: Results, repeats: usize| {
+            for trial in run.trials.iter_mut().take(repeats) {
+                for op in trial.record.phases.iter_mut().flat_map(|phase| phase.op_types.values_mut()) {
+                    op.response.p99_ms = Metric::absent("30 operations were still open");
+                }
+            }
+            run
+        };
+        let of_loops = |base: &Results, other: &Results| {
+            found(base, other).into_iter().find(|gated| gated.reason.starts_with("of the loops")).unwrap()
+        };
+        for lost in [1, 7] {
+            let same = of_loops(&runs(7, 100.0), &lose(runs(7, 100.0), lost));
+            assert_eq!(same.verdict, Found::NotJudged, "{lost}");
+            assert!(same.reason.contains("get_node.p99_ms was lost: in the other, "), "{}", same.reason);
+            assert!(same.reason.contains("30 operations were still open"), "{}", same.reason);
+            let worse = of_loops(&runs(7, 100.0), &lose(runs(7, 80.0), lost));
+            assert!(worse.verdict == Found::Holds && worse.reason.contains("ops_per_s"), "{}", worse.reason);
+            let of_base = of_loops(&lose(runs(7, 100.0), lost), &runs(7, 100.0));
+            assert!(!of_base.verdict.closes(), "{}", of_base.reason);
+        }
+        let bound = Gate::parse("get_node.p99_ms > 1.1").unwrap();
+        let judged = |base: &Results, other: &Results| bound.judge(&compare(base, other)).unwrap().remove(0);
+        let lost = judged(&runs(7, 100.0), &lose(runs(7, 100.0), 1));
+        assert!(lost.verdict == Found::NotJudged && lost.reason.contains("1 of 7 repeats have none"), "{lost:?}");
+        assert_eq!(judged(&lose(runs(7, 100.0), 1), &runs(7, 100.0)).verdict, Found::Undecided);
+    }
+
+    #[test]
+    fn parts_of_runs_close_every_gate() {
+        let mut cut_off = runs(7, 100.0);
+        for trial in &mut cut_off.trials {
+            trial.record.status = Status::Failed { phase: PhaseKind::Loop(2), cause: "killed".to_owned() };
+            trial.record.phases.truncate(3);
+        }
+        for gate in ["worse", "ops_per_s < 0.95"] {
+            let gated = Gate::parse(gate).unwrap().judge(&compare(&runs(7, 100.0), &cut_off)).unwrap();
+            let of_loops = gated.iter().find(|gated| gated.reason.contains("no repeat of a ended its loops"));
+            assert!(of_loops.is_some_and(|gated| gated.verdict == Found::NotJudged), "{gate}: {gated:?}");
+        }
     }
 
     #[test]

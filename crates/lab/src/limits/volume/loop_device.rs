@@ -1,13 +1,15 @@
 //! Loop devices: block devices over files. Found again by the file behind them,
-//! because the device's number is known only once it is attached.
+//! because the device's number is known only once it is attached. The kernel shows of that file its path, and two
+//! containers have files of one path: so each device bears a name by which its own file is known.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,8 @@ use crate::host::diskstats::DeviceNumber;
 /// The requests of ioctl(2), from `linux/loop.h`.
 const LOOP_SET_FD: libc::c_ulong = 0x4C00;
 const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
+const LOOP_SET_STATUS64: libc::c_ulong = 0x4C04;
+const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 
@@ -29,6 +33,28 @@ pub const CONTROL: &str = "/dev/loop-control";
 const KERNEL_READ_AHEAD_KIB: u64 = 128;
 /// How long a device may take to let go of its file.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What names that rumba has given begin with.
+const NAMED: &str = "rumba ";
+
+/// `struct loop_info64` of `linux/loop.h`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Info {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    file_name: [u8; 64],
+    crypt_name: [u8; 64],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
 
 /// A loop device by its names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +98,11 @@ impl LoopDevice {
             let node = PathBuf::from(format!("/dev/loop{index}"));
             let device = OpenOptions::new().read(true).write(true).open(&node)?;
             match ioctl(&device, LOOP_SET_FD, image.as_raw_fd().into()) {
-                Ok(_) => return Self::of_node(&node),
+                Ok(_) => {
+                    // One without a name is known by the path alone.
+                    let _ = give_name(&device, &name_of(&image.metadata()?));
+                    return Self::of_node(&node);
+                }
                 // Another process was faster.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
                 Err(error) => return Err(error),
@@ -117,6 +147,21 @@ impl LoopDevice {
         backing_file(&self.sysfs())
     }
 
+    /// Whether the file behind the device is this one, also after it was deleted: of a device that has no name of rumba's
+    /// its path decides.
+    pub fn is_over(&self, image: &Path) -> bool {
+        let Some(shown) = self.backing_file().filter(|shown| is_same(shown, image)) else { return false };
+        let name = File::open(&self.node).and_then(|device| name(&device)).unwrap_or_default();
+        if !name.starts_with(NAMED) {
+            return true;
+        }
+        match fs::metadata(image) {
+            Ok(metadata) => name == name_of(&metadata),
+            // Of another container, unless the kernel says that it is gone.
+            Err(error) => error.kind() != io::ErrorKind::NotFound || shown != image,
+        }
+    }
+
     /// Holds off other processes of rumba that look at this device, until it is dropped.
     pub fn lock(&self) -> io::Result<File> {
         let device = File::open(&self.node)?;
@@ -126,13 +171,13 @@ impl LoopDevice {
 
     /// Detaches the device from this file, and waits until it has let go.
     pub fn detach(&self, image: &Path) -> io::Result<()> {
-        if self.backing_file().is_some_and(|file| is_same(&file, image)) {
+        if self.is_over(image) {
             // For whoever has the device next: some kernels find both out at every attachment, some leave the
             // read-ahead as it was. What cannot be written was not set either.
             let _ = self.set_queue(Some(false), Some(KERNEL_READ_AHEAD_KIB * 1024));
         }
         let deadline = Instant::now() + PATIENCE;
-        while self.backing_file().is_some_and(|file| is_same(&file, image)) {
+        while self.is_over(image) {
             let device = File::open(&self.node)?;
             match ioctl(&device, LOOP_CLR_FD, 0) {
                 Ok(_) => {}
@@ -158,7 +203,8 @@ pub fn attached_to(image: &Path) -> io::Result<Vec<LoopDevice>> {
     for block in fs::read_dir("/sys/block")? {
         let block = block?;
         if backing_file(&block.path()).is_some_and(|file| is_same(&file, image)) {
-            devices.push(LoopDevice::of_node(&Path::new("/dev").join(block.file_name()))?);
+            let device = LoopDevice::of_node(&Path::new("/dev").join(block.file_name()))?;
+            devices.extend(Some(device).filter(|device| device.is_over(image)));
         }
     }
     Ok(devices)
@@ -170,8 +216,39 @@ fn backing_file(block: &Path) -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
-/// Whether sysfs means this file, also after it was deleted.
-pub fn is_same(shown: &Path, image: &Path) -> bool {
+/// The name of a device over a file: the same wherever the file is seen from, and no other file's.
+fn name_of(image: &fs::Metadata) -> String {
+    let born = image.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    format!("{NAMED}{} {}", image.ino(), born.as_nanos())
+}
+
+fn name(device: &File) -> io::Result<String> {
+    let named = info(device)?.file_name;
+    Ok(named.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect())
+}
+
+fn give_name(device: &File, name: &str) -> io::Result<()> {
+    let mut info = info(device)?;
+    info.file_name = [0; 64];
+    info.file_name.iter_mut().take(63).zip(name.bytes()).for_each(|(place, byte)| *place = byte);
+    // SAFETY: the request reads a `loop_info64`, which this is, and the descriptor is open.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_STATUS64 as _, &raw const info) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn info(device: &File) -> io::Result<Info> {
+    let mut info = MaybeUninit::<Info>::zeroed();
+    // SAFETY: the request writes a `loop_info64`, which this has room for, and the descriptor is open.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, info.as_mut_ptr()) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it holds numbers alone, of which all bits at zero are some too, and the kernel has filled it.
+    Ok(unsafe { info.assume_init() })
+}
+
+/// Whether sysfs means this path, also after it was deleted.
+fn is_same(shown: &Path, image: &Path) -> bool {
     let shown = shown.to_string_lossy();
     Path::new(shown.strip_suffix(" (deleted)").unwrap_or(&shown)) == image
 }

@@ -265,7 +265,7 @@ fn clear(layout: &Layout, Throttled { device, groups }: &Throttled) -> Result<()
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         lock => lock.doing("lock", &device.node)?,
     };
-    if device.backing_file().is_some_and(|file| !loop_device::is_same(&file, &layout.image)) {
+    if device.backing_file().is_some() && !device.is_over(&layout.image) {
         return Ok(());
     }
     groups.iter().try_for_each(|group| unthrottle_in(group, device))
