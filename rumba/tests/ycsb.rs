@@ -67,7 +67,7 @@ fn runs_with(more: &[&str], engine: &str, server: Option<&str>) {
         }
         let checks = phase(trial, "verify").unwrap()["checks"].as_array().unwrap();
         let updates = expected.iter().any(|name| ["update", "read_modify_write"].contains(name));
-        assert_eq!(checks.len(), 3 + usize::from(updates), "{profile}: {checks:?}");
+        assert_eq!(checks.len(), 4 + usize::from(updates), "{profile}: {checks:?}");
         for check in checks {
             assert_eq!(check["wrong"], 0, "{profile}: {check}");
             assert!(check["examined"].as_u64().unwrap() > 0, "{profile}: {check}");
@@ -277,7 +277,7 @@ fn what_a_client_was_told_is_there_and_is_all_looked_at() {
         let both = [Worked::new(&Sqlite, more), Worked::new(&Lmdb, more)];
         for worked in &both {
             let checks = worked.checks();
-            assert_eq!(checks.len(), 4);
+            assert_eq!(checks.len(), 5);
             assert!(checks.iter().all(|check| check.wrong == 0 && check.examined > 0), "{checks:?}");
             assert!(checks[COUNT].examined > 150, "{checks:?}");
         }

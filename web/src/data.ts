@@ -65,6 +65,8 @@ export interface Ratio {
   high: Metric;
   change: Change;
   more_repeats: number | null;
+  /** Why nothing is decided although both have the figure: repeats of one lack it. */
+  lacking?: string;
 }
 
 /** The engines against one of them. */

@@ -99,8 +99,7 @@ function isBest(context: Context, rows: Row[], row: Row, column: Column): boolea
 
 /** Why nothing is decided: by the repeats, or because some of them lack the figure. */
 function undecided(judged: Ratio, interval: string | false, more: string): string {
-  const why = reason(judged.low);
-  if (why.includes("repeats have none")) return why;
+  if (judged.lacking !== undefined) return judged.lacking;
   return `the repeats cannot tell${interval ? ` (${interval})` : ""}${more}`;
 }
 

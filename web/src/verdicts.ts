@@ -51,7 +51,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
     h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, WORDS[judged.change], !judged.headline && h("span", { class: "unit" }, "not a headline")),
     named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
     named("repeats", counts.join(" and ")),
-    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, judged.change === "undecided" ? (judged.more_repeats === null ? "no number would" : String(judged.more_repeats)) : judged.change === "seen-once" ? "not known" : "–"),
+    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, judged.lacking !== undefined ? judged.lacking : judged.change === "undecided" ? (judged.more_repeats === null ? "no number would" : String(judged.more_repeats)) : judged.change === "seen-once" ? "not known" : "–"),
   );
 }
 

@@ -170,6 +170,9 @@ pub struct Row {
     /// Repeats whose data failed its verification, or did not come through it: they are in no figure of this row.
     #[serde(default)]
     pub unsound: Vec<Unsound>,
+    /// Repeats of which a part did not come to its end: it is in no figure beside those that did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Repeats whose load or run was suspended: that part of them is in no figure of this row.
     #[serde(default)]
     pub suspended: Vec<Suspended>,
@@ -215,6 +218,19 @@ impl Unsound {
     }
 }
 
+/// A repeat whose load or run did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its trial's number.
+    pub trial: u32,
+    /// Which repeat of its engine and clients it is, from 1.
+    pub repeat: u32,
+    /// Which part of it did not.
+    pub part: Part,
+    /// What is missing: `1 of 2 loops ended`.
+    pub reason: String,
+}
+
 /// A repeat whose load or run was suspended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Suspended {
@@ -254,9 +270,19 @@ impl Row {
 
     /// Why no verdict may rest on the figures of a part.
     pub fn why_not_judged(&self, part: Part) -> Option<String> {
-        let is_partial = part == Part::Run && self.run.as_ref().is_some_and(|run| run.partial);
-        let partial = || format!("no repeat of {} ended its loops and came through its verification", self.engine);
+        let is_partial = self.part(part).is_some_and(|figures| figures.partial);
+        let ending = match part {
+            Part::Load => "its load and settle",
+            Part::Run => "its loops and came through its verification",
+        };
+        let partial = || format!("no repeat of {} ended {ending}", self.engine);
         self.why_unsound().or_else(|| is_partial.then(partial))
+    }
+
+    /// Why a trial's part is in no figure, or stands in one for want of a whole one.
+    pub fn why_left_out(&self, trial: u32, part: Part) -> Option<&str> {
+        let found = self.left_out.iter().find(|one| one.trial == trial && one.part == part);
+        found.map(|one| one.reason.as_str())
     }
 
     /// What is wrong with the data of a repeat: `repeat 2 of innodb failed its verification: …`.

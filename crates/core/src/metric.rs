@@ -22,6 +22,9 @@ impl Default for Metric {
     }
 }
 
+/// What is said of a percentile beyond which too few operations lie: neither side's engine has done anything to it.
+pub const TOO_FEW_SAMPLES: &str = "samples are too few";
+
 impl Metric {
     /// Why there is no value, if there is none.
     pub fn reason(&self) -> Option<&str> {

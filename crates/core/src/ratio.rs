@@ -65,4 +65,7 @@ pub struct Ratio {
     /// How many more repeats of each side would probably decide it, at the noise
     /// seen; `None` when it is decided, or when the noise is not known.
     pub more_repeats: Option<u32>,
+    /// Why nothing is decided although both sides have the figure: repeats of one lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<String>,
 }

@@ -15,6 +15,9 @@ use crate::rate::Rate;
 use crate::setting::{SettingError, SettingInfo, Settings};
 use crate::worker::{Client, ClientAddress};
 
+/// The condition by which the text of a user's script is known, whatever its file is called.
+pub const SCRIPT_TEXT: &str = "script text";
+
 /// One type of operation. Its name may exist only at run time: a script's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpInfo {

@@ -238,6 +238,8 @@ impl Conduct<'_> {
             writer.condition(profile::CONDITION, words);
         }
         let mut engine_files = EngineFiles::of(&order.data_dir);
+        // Whoever goes on with the run puts the trial's data there again.
+        let keeps = trial.run.keep_data && trial.part != TrialPart::Load && *writer.status() != Status::Interrupted;
         let provisioned = match (trial.part, writer.status(), left) {
             // Data that took longer to load than was measured is whole all the same.
             (TrialPart::Load, Status::Done | Status::Suspended { .. }, Some(state)) => {
@@ -246,11 +248,11 @@ impl Conduct<'_> {
                 let left = Left { data, state, started: writer.started() };
                 self.keep(trial, left, limited.storage_dir().is_some(), kept_loads, watch)
             }
-            _ if trial.run.keep_data && trial.part != TrialPart::Load && limited.storage_dir().is_some() => {
+            _ if keeps && limited.storage_dir().is_some() => {
                 limited.lift_throttle().into_iter().for_each(|warning| writer.take(Event::Warning(warning)));
                 self.keep_off_volume(trial, data, &mut writer, watch)
             }
-            _ if trial.run.keep_data && trial.part != TrialPart::Load => data.keep(),
+            _ if keeps => data.keep(),
             // The data goes before the last write: the disk may have been full of it.
             _ => data.remove(),
         };

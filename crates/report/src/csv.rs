@@ -190,6 +190,9 @@ impl OfPhase<'_> {
         if let Some(reason) = row.and_then(is_it) {
             return reason;
         }
+        if let Some(reason) = row.and_then(|row| row.why_left_out(plan.number, of)) {
+            return reason.to_owned();
+        }
         let trials = row.and_then(|row| row.run.as_ref()).map(|run| run.trials.as_slice()).unwrap_or_default();
         if plan.probe.is_some() && !trials.contains(&plan.number) {
             return "a probe of a search, not the last that kept the highest rate".to_owned();

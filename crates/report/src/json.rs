@@ -275,5 +275,7 @@ pub fn charged(record: &Record, summary: &Summary, metric: &str) -> Metric {
     if row.is_some_and(|row| row.suspended.iter().any(was_suspended)) {
         return Metric::absent(format!("its measurement was suspended: {part}"));
     }
-    parts.filter_map(value).next().unwrap_or_else(|| Metric::absent(format!("the trial did not end its {part}")))
+    let left_out = row.and_then(|row| row.why_left_out(record.plan.number, of));
+    let why = left_out.map_or_else(|| format!("the trial did not end its {part}"), str::to_owned);
+    parts.filter_map(value).next().unwrap_or_else(|| Metric::absent(why))
 }

@@ -2,6 +2,7 @@
 //! It is made of the verdicts, and never says more than they do.
 
 use rumba_core::comparison::{Row, Summary};
+use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::{Results, Trial};
@@ -186,7 +187,9 @@ impl<'a> Against<'a> {
             .filter_map(|row| Some((row.run.as_ref()?.metrics.get(metric)?.spread?.range, row.engine.as_str())))
             .fold((0.0, ""), |widest, one| if one.0 > widest.0 { one } else { widest });
         let what = capital(quantity(metric));
-        let moved = if engine.is_empty() {
+        let moved = if let Some(why) = &first.ratio.lacking {
+            format!("{what}: not decided, because {why}")
+        } else if engine.is_empty() {
             format!("{what}: not decided")
         } else {
             format!("{what} moved by {} between repeats of {engine}: not decided", percent(range))
@@ -279,9 +282,10 @@ fn alone(summary: &Summary) -> String {
     let best = summary.rows.iter().rev().find_map(|row| Some((row, row.run.as_ref()?.median("ops_per_s").value()?)));
     match best {
         Some((row, rate)) => format!(
-            "{} did {rate:.0} operations per second with {}, the median of {}{}.",
+            "{} did {rate:.0} operations per second with {}{}, the median of {}{}.",
             row.engine,
             counted(row.clients as usize, "client"),
+            if row.run.as_ref().is_some_and(|run| run.partial) { " as far as it came" } else { "" },
             counted(repeats_of(row).unwrap_or(0), "repeat"),
             repeats_from(summary)
         ),
@@ -304,6 +308,14 @@ fn careful(results: &Results, summary: &Summary) -> String {
     let mut told = Vec::new();
     if let Some(unsound) = unsound {
         told.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
+    }
+    let is_partial = |row: &&Row| row.run.as_ref().is_some_and(|run| run.partial);
+    if let Some(row) = summary.rows.iter().find(is_partial) {
+        told.push(format!("no repeat of {} came to its end; what is shown of it decides nothing", row.engine));
+    }
+    let stood_still = |row: &&Row| row.run.as_ref().is_some_and(|run| run.median("ops_per_s") == Metric::Value(0.0));
+    if let Some(row) = summary.rows.iter().find(stood_still) {
+        told.push(format!("{} did nothing at all with {}", row.engine, counted(row.clients as usize, "client")));
     }
     if failed > 0 {
         told.push(format!(

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Figure, Row, Summary};
+use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::ratio::Change;
 use serde::Serialize;
 
@@ -44,10 +44,12 @@ pub fn keeps_nothing(row: &Row) -> bool {
 }
 
 /// Whom the others are compared with unless the reader says otherwise: the
-/// experiment's first engine that keeps its data and has figures of it.
+/// experiment's first engine that keeps its data and has figures of it, of whole runs where one has.
 pub fn default_baseline(summary: &Summary) -> Option<&str> {
     let keeping = || summary.rows.iter().filter(|row| !keeps_nothing(row));
-    keeping().find(|row| row.run.is_some()).or(keeping().next()).or(summary.rows.first()).map(Row::engine_alone)
+    let has = |row: &&Row| row.run.is_some();
+    let whole = keeping().find(|row| has(row) && row.why_not_judged(Part::Run).is_none());
+    whole.or(keeping().find(has)).or(keeping().next()).or(summary.rows.first()).map(Row::engine_alone)
 }
 
 /// The verdicts per number of clients; none where fewer than two engines can be compared.
@@ -123,6 +125,8 @@ fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
             left_out.push(format!("{} failed its verification", row.engine));
         } else if !row.unsound.is_empty() {
             left_out.push(format!("{} did not end its verification", row.engine));
+        } else if row.run.as_ref().is_some_and(|run| run.partial) {
+            left_out.push(format!("{} did not come to its end", row.engine));
         } else if row.run.is_none() && !row.suspended.is_empty() {
             left_out.push(format!("{} was suspended", row.engine));
         } else if row.run.is_none() {

@@ -102,7 +102,8 @@ fn interleaved(base: &Results, other: &Results) -> bool {
     let mut turns: BTreeMap<(&str, u32), [Vec<Start>; 2]> = BTreeMap::new();
     for (results, is_other) in [(base, false), (other, true)] {
         for record in results.trials.iter().map(|trial| &trial.record) {
-            if record.plan.part != TrialPart::Load {
+            // A search is one turn, however many probes it takes.
+            if record.plan.part != TrialPart::Load && record.plan.probe.is_none_or(|probe| probe == 1) {
                 let sides = turns.entry((&record.plan.engine.name, record.plan.clients)).or_default();
                 sides[usize::from(is_other)].push((&record.started, is_other));
             }

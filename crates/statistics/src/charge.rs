@@ -82,16 +82,27 @@ fn rates(record: &Record) -> Charged {
     all
 }
 
-/// What a counter of the engine's own grew by for each operation, from the end of the settle to that of the drain.
+/// What a counter of the engine's own grew by for each operation, from the end of the settle to that of the drain. One that
+/// was not there before began at nothing, where the engine told others: a level that had never held anything.
 fn grown(record: &Record, working: &[&PhaseRecord], drain: &PhaseRecord, counter: &str) -> Metric {
     let at_end =
         |phase: &PhaseRecord| phase.counters.iter().find(|gauge| gauge.name == counter).map(|gauge| gauge.value);
-    let before =
-        record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_)));
-    match (before.last().and_then(at_end), at_end(drain)) {
+    let before = before_work(record).and_then(|phase| at_end(phase).or((!phase.counters.is_empty()).then_some(0.0)));
+    match (before, at_end(drain)) {
         (Some(before), Some(after)) => Metric::from(after - before).per(operations(working), "operations"),
         _ => Metric::absent(NOT_COUNTED),
     }
+}
+
+/// The last phase before the operations of the mix.
+fn before_work(record: &Record) -> Option<&PhaseRecord> {
+    record.phases.iter().take_while(|phase| !matches!(phase.phase, PhaseKind::Warmup | PhaseKind::Loop(_))).last()
+}
+
+/// Whether the engine told counters at both ends of what it is charged for: one that is not among them counted nothing.
+pub fn counts_alike(record: &Record) -> bool {
+    let tells = |phase: Option<&PhaseRecord>| phase.is_some_and(|phase| !phase.counters.is_empty());
+    tells(before_work(record)) && tells(ended(record, PhaseKind::Drain))
 }
 
 /// The same sum as in `cpu_us_per_op`.
@@ -144,6 +155,7 @@ fn total(phases: &[&PhaseRecord], cost: impl Fn(&Spent) -> Metric) -> Metric {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use rumba_core::engine::Gauge;
     use rumba_core::rate::Rate;
 
     use super::*;
@@ -190,6 +202,21 @@ mod tests {
         let mut record = record("a", 8, 1);
         record.phases.retain(|phase| phase.phase != PhaseKind::Drain);
         assert_eq!(charged_wkb(&record), Metric::absent("the trial ended before its debt was drained"));
+    }
+
+    #[test]
+    fn a_counter_that_comes_later_began_at_nothing_where_others_were_told() {
+        let level = |bytes: f64| Gauge::new("written_compaction_level4_bytes", bytes);
+        let flushes = |bytes: f64| Gauge::new("written_flush_bytes", bytes);
+        let mut record = record("a", 8, 1);
+        record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
+        record.phases[1].counters = vec![flushes(1024.0)];
+        let drain = record.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Drain).unwrap();
+        drain.counters = vec![flushes(1024.0), level(1024.0 * 60_000.0)];
+        let of = |record: &Record| charged_run(record).into_iter().find(|(name, _)| name.contains("level4")).unwrap().1;
+        assert_eq!(of(&record), Metric::Value(1.0), "60,000 KB over 60,000 operations");
+        record.phases[1].counters.clear();
+        assert_eq!(of(&record), Metric::absent(NOT_COUNTED), "nobody was asked before");
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod worse;
 use rumba_core::claim::Verdict;
 use rumba_core::comparison::{CHARGED, ComparedRow, Comparison, Figure, Part, Unmatched, metric_info};
 pub use rumba_core::gate::{Found, Gated};
-use rumba_core::metric::METRICS;
+use rumba_core::metric::{METRICS, Metric, TOO_FEW_SAMPLES};
 
 use crate::claims::samples::{Alphas, Samples};
 use crate::claims::{ALPHA, Relation};
@@ -145,8 +145,8 @@ impl Bound {
         if let Some(why) = lost(&compared.base, &compared.other) {
             return (Found::NotJudged, why);
         }
-        if let Some(why) = compared.base.lacking() {
-            return (Found::Undecided, format!("in the base, {why}"));
+        if let Some(why) = &compared.ratio.lacking {
+            return (Found::Undecided, why.clone());
         }
         let starts = [row.other_starts, row.base_starts];
         let samples = Samples::scaled(&compared.other.numbers(), &compared.base.numbers(), self.bound, starts);
@@ -162,20 +162,20 @@ impl Bound {
     }
 }
 
-/// Why repeats of the other lack a figure that all of the base's have: what a gate guards may be what took it from them.
+/// Why repeats of the other lack a figure that the base has: all of them, or some where all of the base's have it. What a
+/// gate guards may be what took it from them, unless there were merely too few operations.
 fn lost(base: &Figure, other: &Figure) -> Option<String> {
-    let is_whole = !base.numbers().is_empty() && base.lacking().is_none();
     let why = match other.numbers().is_empty() {
         true => other.median.reason().map(str::to_owned),
-        false => other.lacking(),
+        false => other.lacking().filter(|_| base.lacking().is_none()),
     };
-    why.filter(|_| is_whole).map(|why| format!("in the other, {why}"))
+    let is_chance = other.values.iter().filter_map(Metric::reason).all(|why| why.contains(TOO_FEW_SAMPLES));
+    why.filter(|_| !base.numbers().is_empty() && !is_chance).map(|why| format!("in the other, {why}"))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use rumba_core::metric::Metric;
     use rumba_core::record::{PhaseKind, Status};
     use rumba_core::results::Results;
 

@@ -201,7 +201,7 @@ impl<'a> Order<'a> {
         names.into_iter().map(line).collect()
     }
 
-    /// One figure, run by run, each over the last one before it that has it.
+    /// One figure, run by run, each over the last one before it that has it, whole and sound.
     fn steps(
         &self,
         engine: &str,
@@ -210,20 +210,21 @@ impl<'a> Order<'a> {
         rows: &[Option<&Row>],
         figures: &[Option<&Figure>],
     ) -> Vec<Step> {
-        let mut before: Option<(&Figure, Option<String>)> = None;
+        let mut before: Option<&Figure> = None;
         let mut steps = Vec::new();
         for ((known, row), figure) in self.runs.iter().zip(rows).zip(figures) {
             let figure = figure.filter(|figure| !figure.numbers().is_empty());
             let unsound = row.and_then(|row| row.why_not_judged(part));
-            let against = before.as_ref().zip(figure).map(|((base, base_unsound), other)| {
+            let against = before.zip(figure).map(|(base, other)| {
                 let tested = ratio(metric, unit, true, base, other);
-                match unsound.is_some() || base_unsound.is_some() {
+                match unsound.is_some() {
                     true => Ratio { change: Change::Undecided, more_repeats: None, ..tested },
                     false => tested,
                 }
             });
-            if let Some(figure) = figure {
-                before = Some((figure, unsound.clone()));
+            // What decides nothing hides no step from what came before it to what comes after.
+            if let Some(figure) = figure.filter(|figure| unsound.is_none() && figure.lacking().is_none()) {
+                before = Some(figure);
             }
             steps.push(Step {
                 point: self.all.iter().position(|other| std::ptr::eq(other, *known)).unwrap_or_default(),

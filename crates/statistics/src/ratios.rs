@@ -44,6 +44,7 @@ pub fn ratio(metric: &str, unit: &str, headline: bool, base: &Figure, other: &Fi
         change: tested.change,
         p: tested.p,
         more_repeats: tested.more_repeats,
+        lacking: lacking.filter(|_| absent.is_none()),
     }
 }
 
@@ -288,6 +289,7 @@ mod tests {
             change: Change::Worse,
             p: Some(0.01),
             more_repeats: None,
+            lacking: None,
         }
     }
 }

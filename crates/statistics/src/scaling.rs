@@ -1,6 +1,6 @@
 //! Where more clients do no more, and what they wait for there.
 
-use rumba_core::comparison::{PhaseFigures, Remark, Row, TrialName};
+use rumba_core::comparison::{Part, PhaseFigures, Remark, Row, TrialName};
 use rumba_core::counted::WAITED;
 use rumba_core::units::counted;
 use rumba_core::warning::Warning;
@@ -36,7 +36,7 @@ struct Rung<'a> {
 
 fn remark<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<Remark> {
     let rung = |row: &'a Row| {
-        let run = row.run.as_ref()?;
+        let run = row.run.as_ref().filter(|_| row.why_not_judged(Part::Run).is_none())?;
         Some(Rung { clients: row.clients, ops_per_s: run.median("ops_per_s").value()?, run })
     };
     let rows: Vec<&Row> = rows.collect();
@@ -147,6 +147,7 @@ mod tests {
             }),
             broken: Vec::new(),
             unsound: Vec::new(),
+            left_out: Vec::new(),
             suspended: Vec::new(),
             loads: 1,
         }

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::acid::Outcome;
 use rumba_core::comparison::{
-    Figure, KeptFigures, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended, Unfinished, Unsound,
+    Figure, KeptFigures, LeftOut, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended,
+    Unfinished, Unsound,
 };
-use rumba_core::counted::NOT_COUNTED;
+use rumba_core::counted::{NOT_COUNTED, rule_of};
 use rumba_core::engine::Durability;
 use rumba_core::metric::{METRICS, Metric};
-use rumba_core::ratio::HEADLINE_RUN;
+use rumba_core::ratio::{HEADLINE_LOAD, HEADLINE_RUN};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::search::Searched;
 
-use crate::charge::{Charged, charged_load, charged_run, ended};
+use crate::charge::{Charged, charged_load, charged_run, counts_alike, ended};
 use crate::claims::judge;
 use crate::relative::{is_main, p99s, relative};
 use crate::remarks::remarks;
@@ -124,19 +125,20 @@ fn row(records: &[&Record], searches: &[Searched]) -> Row {
         let (proof, reason) = why_unsound(record)?;
         Some(Unsound { trial, repeat, proof, reason })
     });
-    let run = run_figures(&sound_runs, searches);
+    let (load, run) = (load_figures(&sound), run_figures(&sound_runs, searches));
     Row {
         engine: plan.engine.name.clone(),
         test: plan.test.clone(),
         registered: plan.engine.engine.clone(),
         facts: plan.facts,
         clients: plan.clients,
-        load: load_figures(&sound),
         broken: broken(records),
         unsound: unsound.collect(),
         suspended: records.iter().flat_map(|record| suspended(record)).collect(),
-        loads: run.as_ref().map_or(0, |run| loads(&runs, run)),
-        run,
+        loads: run.figures.as_ref().map_or(0, |run| loads(&runs, run)),
+        load: load.figures,
+        run: run.figures,
+        left_out: [load.left_out, run.left_out].concat(),
     }
 }
 
@@ -197,50 +199,87 @@ fn broken(records: &[&Record]) -> Vec<String> {
     names
 }
 
-fn load_figures(records: &[&Record]) -> Option<PhaseFigures> {
-    let loads: Vec<_> = records.iter().filter_map(|r| ended(r, PhaseKind::Load).map(|load| (*r, load))).collect();
-    let loads: Vec<_> = loads.into_iter().filter(|(_, load)| load.suspended.is_none()).collect();
-    (!loads.is_empty()).then(|| with_charged(figures(&loads), &loads, charged_load))
+/// A part of a row: its figures, and the repeats that are in none beside those that came to its end.
+struct PartOfRow {
+    figures: Option<PhaseFigures>,
+    left_out: Vec<LeftOut>,
 }
 
-/// Of a run that was suspended no loop counts: those after it began on what the engine did meanwhile.
-fn run_figures(records: &[&Record], searches: &[Searched]) -> Option<PhaseFigures> {
-    let records: Vec<&Record> = records.iter().copied().filter(|record| record.suspended_run().is_none()).collect();
-    let whole: Vec<_> = records.iter().map(|record| (*record, whole_run(record, searches))).collect();
-    let mut runs: Vec<_> = whole.iter().filter_map(|(record, run)| Some((*record, *run.as_ref().ok()?))).collect();
-    let mut notes = Vec::new();
-    let partial = runs.is_empty();
-    for (record, run) in &whole {
-        let Err(why) = run else { continue };
-        let repeat = record.plan.repeat;
-        match most_of_run(record).filter(|_| partial) {
-            Some(part) => {
-                notes.push(format!("repeat {repeat}: {why}; the figures are of {}", part.phase));
-                runs.push((*record, part));
+impl PartOfRow {
+    /// Of each record the whole part, or what is missing of it; where none has a whole one, as much as they have.
+    fn of<'a>(
+        records: &[&'a Record],
+        part: Part,
+        whole: impl Fn(&'a Record) -> Result<&'a PhaseRecord, String>,
+        most: impl Fn(&'a Record) -> Option<&'a PhaseRecord>,
+        charged: fn(&Record) -> Charged,
+    ) -> Self {
+        let of_each: Vec<_> = records.iter().map(|record| (*record, whole(record))).collect();
+        let mut phases: Vec<_> =
+            of_each.iter().filter_map(|(record, phase)| Some((*record, *phase.as_ref().ok()?))).collect();
+        let (mut notes, mut left_out, partial) = (Vec::new(), Vec::new(), phases.is_empty());
+        for (record, why) in of_each.iter().filter_map(|(record, phase)| Some((*record, phase.as_ref().err()?))) {
+            let (trial, repeat) = (record.plan.number, record.plan.repeat);
+            left_out.push(LeftOut { trial, repeat, part, reason: why.clone() });
+            match most(record).filter(|_| partial) {
+                Some(phase) => {
+                    notes.push(format!("repeat {repeat}: {why}; the figures are of {}", phase.phase));
+                    phases.push((record, phase));
+                }
+                None if partial => {}
+                None => notes.push(format!("repeat {repeat} is not in the figures: {why}")),
             }
-            None if partial => {}
-            None => notes.push(format!("repeat {repeat} is not in the figures: {why}")),
         }
+        if phases.is_empty() {
+            return Self { figures: None, left_out };
+        }
+        let mut summed = with_charged(figures(&phases), &phases, charged);
+        notes.extend(lacking(&summed, part));
+        (summed.notes, summed.partial) = (notes, partial);
+        Self { figures: Some(summed), left_out }
     }
-    if runs.is_empty() {
-        return None;
-    }
-    let mut summed = with_charged(figures(&runs), &runs, charged_run);
-    notes.extend(lacking(&summed));
-    (summed.notes, summed.partial) = (notes, partial);
-    Some(summed)
+}
+
+fn load_figures(records: &[&Record]) -> PartOfRow {
+    let is_load = |record: &&Record| ended(record, PhaseKind::Load).is_some_and(|load| load.suspended.is_none());
+    let records: Vec<&Record> = records.iter().copied().filter(is_load).collect();
+    PartOfRow::of(&records, Part::Load, whole_load, |record| ended(record, PhaseKind::Load), charged_load)
+}
+
+/// Of a run that was suspended no loop counts: those after it began on what the engine did meanwhile. Nor does one that
+/// loaded for itself, with warm caches and pages as the load left them, where others started from a copy; or the other way
+/// about, if these are fewer.
+fn run_figures(records: &[&Record], searches: &[Searched]) -> PartOfRow {
+    let records: Vec<&Record> = records.iter().copied().filter(|record| record.suspended_run().is_none()).collect();
+    let of = |part: TrialPart| {
+        let whole = |record: &&&Record| record.plan.part == part && whole_run(record, searches).is_ok();
+        records.iter().filter(whole).count()
+    };
+    let usual = if of(TrialPart::Whole) > of(TrialPart::Run) { TrialPart::Whole } else { TrialPart::Run };
+    let is_unlike = of(TrialPart::Whole) > 0 && of(TrialPart::Run) > 0;
+    let whole = |record| match whole_run(record, searches) {
+        Ok(_) if is_unlike && record.plan.part != usual => Err(match usual {
+            TrialPart::Whole => "it started from a copy, and the others loaded for themselves",
+            _ => "it loaded for itself, and the others started from a copy",
+        }
+        .to_owned()),
+        run => run,
+    };
+    PartOfRow::of(&records, Part::Run, whole, most_of_run, charged_run)
 }
 
 /// The headline figures that some repeats have and others lack.
-fn lacking(figures: &PhaseFigures) -> Vec<String> {
-    let listed = HEADLINE_RUN.iter().filter_map(|name| Some(((*name).to_owned(), figures.metrics.get(*name)?)));
-    let main = p99s(figures, figures).filter(|(op, ..)| is_main(figures, op));
+fn lacking(figures: &PhaseFigures, part: Part) -> Vec<String> {
+    let headlines = if part == Part::Load { HEADLINE_LOAD } else { HEADLINE_RUN };
+    let listed = headlines.iter().filter_map(|name| Some(((*name).to_owned(), figures.metrics.get(*name)?)));
+    let main = p99s(figures, figures).filter(|(op, ..)| part == Part::Run && is_main(figures, op));
     let main = main.map(|(op, figure, _)| (format!("{op}.p99_ms"), figure));
     let lacks = |(name, figure): (String, &Figure)| Some(format!("{name}: {}", figure.lacking()?));
     listed.chain(main).filter_map(lacks).collect()
 }
 
-/// Adds the metrics that span phases. What only some repeats' engines have counted is absent in the others.
+/// Adds the metrics that span phases. What only some repeats' engines have counted is none in the others that count: of
+/// a level that never held anything an engine tells nothing.
 fn with_charged(
     mut figures: PhaseFigures,
     phases: &[(&Record, &PhaseRecord)],
@@ -249,7 +288,12 @@ fn with_charged(
     let mut values: BTreeMap<String, Vec<Metric>> = BTreeMap::new();
     for (place, (record, _)) in phases.iter().enumerate() {
         for (name, metric) in charged(record) {
-            let of_name = values.entry(name).or_insert_with(|| vec![Metric::absent(NOT_COUNTED); phases.len()]);
+            let of_name = values.entry(name).or_insert_with_key(|name| {
+                let is_counted = |record: &Record| rule_of(name).is_some() && counts_alike(record);
+                let nothing =
+                    |record| if is_counted(record) { Metric::Value(0.0) } else { Metric::absent(NOT_COUNTED) };
+                phases.iter().map(|(record, _)| nothing(*record)).collect()
+            });
             of_name[place] = metric;
         }
     }
@@ -262,6 +306,25 @@ fn whole_loops(record: &Record) -> impl Iterator<Item = &PhaseRecord> {
     record.loops().filter(|looped| looped.complete)
 }
 
+/// The load of a record, when it was settled and its data came through the verification that there may be of it.
+///
+/// # Errors
+/// What is missing.
+fn whole_load(record: &Record) -> Result<&PhaseRecord, String> {
+    let load = ended(record, PhaseKind::Load).ok_or("its load was cut off")?;
+    let is_later = |phase: &PhaseRecord| {
+        use PhaseKind::{Load, Provision, Settle, VerifyLoad};
+        !matches!(phase.phase, Provision | Load | Settle | VerifyLoad)
+    };
+    let is_done = matches!(record.status, Status::Done | Status::Suspended { .. });
+    let is_verified = ended(record, PhaseKind::VerifyLoad).is_some();
+    match is_done || is_verified || record.phases.iter().any(is_later) {
+        true => Ok(load),
+        false if ended(record, PhaseKind::Settle).is_none() => Err("it ended before its load was settled".to_owned()),
+        false => Err("it ended before the run began".to_owned()),
+    }
+}
+
 /// All loops of a record, when as many ended as were planned, its data came through the verification that was, and the
 /// search that it may be of came to its end.
 ///
@@ -272,9 +335,12 @@ fn whole_run<'a>(record: &'a Record, searches: &[Searched]) -> Result<&'a PhaseR
     let (ended, planned) = (whole_loops(record).count(), record.plan.run.loops);
     let loops = record.phase(PhaseKind::Loops).filter(|_| is_done || ended >= planned as usize);
     let loops = loops.ok_or_else(|| format!("{ended} of {planned} loops ended"))?;
-    let is_verified = !record.plan.run.verify || self::ended(record, PhaseKind::Verify).is_some();
-    if !is_done && !is_verified {
+    let has = |proof: PhaseKind| self::ended(record, proof).is_some();
+    if !is_done && record.plan.run.verify && !has(PhaseKind::Verify) {
         return Err("it ended before its data was verified".to_owned());
+    }
+    if !is_done && record.plan.run.crash_s.is_some() && !has(PhaseKind::Recovery) {
+        return Err("it ended before all that transactions are promised was proven".to_owned());
     }
     search_of(record, searches).and_then(why_open).map_or(Ok(loops), Err)
 }

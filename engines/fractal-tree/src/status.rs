@@ -70,7 +70,7 @@ const COUNTED: &[&str] = &[
 
 /// Counters by the names that make metrics of them (`rumba_core::counted`), each the sum of some of the library's: bytes
 /// that were written for the log, checkpoints and evictions, and microseconds that clients waited.
-const SUMS: [(&str, &[&str]); 6] = [
+const SUMS: [(&str, &[&str]); 5] = [
     ("written_log_bytes", &["logger: writes (bytes)"]),
     (
         "written_checkpoint_bytes",
@@ -88,7 +88,19 @@ const SUMS: [(&str, &[&str]); 6] = [
     ),
     ("waited_row_locks_us", &["locktree: time waiting for locks"]),
     ("waited_cache_us", &["cachetable: time waiting on cache pressure"]),
-    ("waited_page_reads_us", &["cachetable: miss time"]),
+];
+
+/// Seconds in which parts of nodes were fetched for somebody who waited. The cache's own `miss time` is of whole nodes alone,
+/// and most reads are of one part of a node that is there.
+const READ_SECONDS: [&str; 8] = [
+    "ft: pivots fetched for query (seconds)",
+    "ft: pivots fetched for write (seconds)",
+    "ft: basements fetched as a target of a query (seconds)",
+    "ft: basements fetched for prelocked range (seconds)",
+    "ft: basements fetched for write (seconds)",
+    "ft: buffers fetched as a target of a query (seconds)",
+    "ft: buffers fetched for prelocked range (seconds)",
+    "ft: buffers fetched for write (seconds)",
 ];
 
 /// A status, taken apart.
@@ -115,7 +127,9 @@ impl Status {
             let values = of.iter().map(|name| self.value(name));
             Some(Gauge::new(*name, values.sum::<Option<f64>>()?))
         });
-        counted.chain(sums).collect()
+        let read_s: Option<f64> = READ_SECONDS.iter().map(|name| self.value(name)).sum();
+        let reads = read_s.map(|seconds| Gauge::new("waited_page_reads_us", seconds * 1e6));
+        counted.chain(sums).chain(reads).collect()
     }
 
     /// What is put off: messages that wait above the leaves, nodes on their way to the device, and the changes since the
@@ -149,6 +163,15 @@ mod tests {
         let counters = status.counters();
         assert!(counters.contains(&Gauge::new("written_log_bytes", 17.0)), "{counters:?}");
         assert_eq!(counters.len(), 4, "what is not told is left out: {counters:?}");
+    }
+
+    #[test]
+    fn what_was_waited_for_reads_is_the_sum_over_all_parts_of_nodes() {
+        let lines: String = READ_SECONDS.iter().map(|name| format!("{name}: 0.25\n")).collect();
+        let counters = Status::of(&lines).counters();
+        assert_eq!(counters, [Gauge::new("waited_page_reads_us", 2e6)]);
+        let fewer = lines.split_once('\n').unwrap().1;
+        assert!(Status::of(fewer).counters().is_empty(), "a sum without one of its parts is none");
     }
 
     /// As the library told them after ten thousand transactions of one row, and after a checkpoint.

@@ -31,11 +31,11 @@ const WIREDTIGER: [(&str, &str); 15] = [
 ];
 
 /// Bytes written, by what for: each makes a metric.
-const WRITTEN: [(&str, &str, &str); 3] = [
-    ("written_log_bytes", "log", "log bytes written"),
-    ("written_blocks_bytes", "block-manager", "bytes written"),
-    ("written_checkpoint_bytes", "block-manager", "bytes written for checkpoint"),
-];
+const WRITTEN: [(&str, &str, &str); 2] =
+    [("written_log_bytes", "log", "log bytes written"), (CHECKPOINT, "block-manager", "bytes written for checkpoint")];
+const CHECKPOINT: &str = "written_checkpoint_bytes";
+/// All others of the block manager's: the parts of a sum must not overlap.
+const BLOCKS: &str = "written_blocks_bytes";
 
 /// All counters and gauges.
 pub fn counters(control: &mut Control) -> Reading {
@@ -78,6 +78,10 @@ fn take(status: Document<'_>, reading: &mut Reading) {
         let value = wiredtiger(status, section, name);
         reading.put_or(ours, value.ok_or_else(|| format!("the server does not tell wiredTiger.{section}.{name}")));
     }
+    let all = wiredtiger(status, "block-manager", "bytes written");
+    let others = all.map(|all| all - reading.get(CHECKPOINT).unwrap_or_default());
+    let missing = || "the server does not tell wiredTiger.block-manager.bytes written".to_owned();
+    reading.put_or(BLOCKS, others.ok_or_else(missing));
 }
 
 fn wiredtiger(status: Document<'_>, section: &str, name: &str) -> Option<f64> {
@@ -122,5 +126,18 @@ mod tests {
         );
         let absent: Vec<_> = reading.absent.iter().map(|absence| absence.name.as_str()).collect();
         assert_eq!(absent, ["written_checkpoint_bytes"]);
+        assert_eq!(reading.get("written_blocks_bytes"), Some(8192.0));
+        let status = DocumentBuf::of(|of| {
+            of.document("wiredTiger", |of| {
+                of.document("block-manager", |of| {
+                    of.int("bytes written", 8192);
+                    of.int("bytes written for checkpoint", 6144);
+                });
+            });
+        });
+        let mut reading = Reading::default();
+        take(status.get(), &mut reading);
+        let parts = (reading.get("written_blocks_bytes"), reading.get("written_checkpoint_bytes"));
+        assert_eq!(parts, (Some(2048.0), Some(6144.0)), "no byte is in two");
     }
 }

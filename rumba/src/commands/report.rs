@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rumba_core::claim::{Claim, Judgement, Verdict};
-use rumba_core::comparison::{Proof, Summary};
+use rumba_core::comparison::{Proof, Summary, Unfinished};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 use rumba_lab::store;
@@ -80,6 +80,12 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
         return Ok(ExitCode::from(crate::problem::FAILURE));
     }
     claims_exit(summary, accept_seen_once)
+}
+
+/// Whether a trial failed, or counts for nothing in part because it was suspended.
+pub fn holds_failures(summary: &Summary) -> bool {
+    let is_failed = |trial: &Unfinished| matches!(trial.status, Status::Failed { .. });
+    summary.unfinished.iter().any(is_failed) || summary.rows.iter().any(|row| !row.suspended.is_empty())
 }
 
 /// The exit code of `--check`: whether every claim holds.

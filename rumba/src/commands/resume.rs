@@ -9,7 +9,7 @@ use rumba_core::warning::Warning;
 use rumba_lab::kept::{KeptData, KeptLoads, Origin};
 use rumba_lab::prepare::{Admitted, Allowed, Prepared};
 use rumba_lab::registry::Registry;
-use rumba_lab::spec::{self, Overrides};
+use rumba_lab::spec::{self, Experiment, Overrides};
 use rumba_lab::store::{ClaimError, ResultsDir, Resume, lacked_room};
 use rumba_lab::{plan, provision};
 
@@ -32,16 +32,48 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     let read = super::report::read(directory)?;
     refuse_other_rumba(&read)?;
     let experiment = spec::read_file(&directory.join("experiment.toml"), &Overrides::default(), registry)?;
-    // The run that began has said what memory is tight, and was let through.
-    let allowed = Allowed { unlimited: resume.allow_unlimited || args.options.allow_unlimited, tight_memory: true };
-    let admitted = Admitted::new(experiment, &resume.data_base, allowed)?;
-    refuse_changed(&admitted, &resume, registry)?;
     let records = read.trials.iter().map(|trial| (trial.record.plan.number, &trial.record)).collect();
     let standing = Standing { records, retry_failed: args.retry_failed };
     let managed = provision::Ledger::of_user()?;
-    // Before leftovers are removed: what a killed run has kept is one, and of use.
-    let kept_loads = adopt(&admitted.experiment().name, &resume, &standing, directory, &managed)?;
+    // Before leftovers are removed: what a killed run has kept is one, and of use. And before it is asked whether there is
+    // room, which they may take.
+    let kept_loads = adopt(&experiment.name, &resume, &standing, directory, &managed)?;
     clean_leftovers(&managed);
+    // The run that began has said what memory is tight, and was let through.
+    let allowed = Allowed { unlimited: resume.allow_unlimited || args.options.allow_unlimited, tight_memory: true };
+    let prepared = match what_is_left(experiment, &mut resume, allowed, &standing, &kept_loads, registry) {
+        Ok(prepared) => prepared,
+        Err(problem) => {
+            kept_loads.leave();
+            return Err(problem);
+        }
+    };
+    if prepared.trials().is_empty() {
+        tell("all trials have been run; --retry-failed runs those again that failed");
+    } else {
+        resume.update(prepared.trials());
+        let warnings = changed_host(&read, &prepared).into_iter().collect();
+        if let Err(error) = results.goes_on(&resume, warnings) {
+            kept_loads.leave();
+            let problem = format!("{}: {error}", directory.display());
+            return Err(Problem::failure(problem, "make room, or see who may write there"));
+        }
+    }
+    let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed, listener)?;
+    show(&args.options, &results, outcome)
+}
+
+/// The trials that are left, prepared: refused where the experiment, its engines or the host are not what they were.
+fn what_is_left(
+    experiment: Experiment,
+    resume: &mut Resume,
+    allowed: Allowed,
+    standing: &Standing<'_>,
+    kept_loads: &KeptLoads,
+    registry: &Registry,
+) -> Result<Prepared, Problem> {
+    let admitted = Admitted::new(experiment, &resume.data_base, allowed)?;
+    refuse_changed(&admitted, resume, registry)?;
     // A search that has not ended begins anew with its first probe: the others follow from it.
     let has_ended = |plan: &TrialPlan| plan.probe.is_none_or(|probe| probe == 1 || standing.search_has_ended(plan));
     resume.plans.retain(has_ended);
@@ -51,18 +83,7 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
         |load| kept_loads.has(load),
         |load| standing.was_started_from(load),
     );
-    let prepared = admitted.prepare(trials, registry)?;
-    if prepared.trials().is_empty() {
-        tell("all trials have been run; --retry-failed runs those again that failed");
-    } else {
-        resume.update(prepared.trials());
-        let warnings = changed_host(&read, &prepared).into_iter().collect();
-        results.goes_on(&resume, warnings).map_err(|error| {
-            Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
-        })?;
-    }
-    let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed, listener)?;
-    show(&args.options, &results, outcome)
+    Ok(admitted.prepare(trials, registry)?)
 }
 
 /// What has become of each trial.
@@ -76,8 +97,9 @@ impl Standing<'_> {
     /// failed for want of room for its results.
     fn is_settled(&self, trial: &TrialPlan) -> bool {
         let Some(record) = self.records.get(&trial.number) else { return false };
-        if trial.probe.is_some() && !self.search_has_ended(trial) {
-            return false;
+        // The probes of a search follow from each other: they stay together, or it begins anew.
+        if trial.probe.is_some() {
+            return self.search_has_ended(trial);
         }
         match record.status {
             Status::Done => true,
@@ -88,11 +110,13 @@ impl Standing<'_> {
         }
     }
 
-    /// Whether the search that a trial is a probe of came to its end.
+    /// Whether the search that a trial is a probe of came to its end, and not to that of the room for its results.
     fn search_has_ended(&self, trial: &TrialPlan) -> bool {
         let of_search = |record: &&&Record| rumba_statistics::is_same_search(&record.plan, trial);
         let own: Vec<&Record> = self.records.values().filter(of_search).copied().collect();
-        rumba_statistics::searches(&own).first().is_some_and(|found| found.ended)
+        let is_failed = |record: &&Record| matches!(record.status, Status::Failed { .. });
+        let is_again = |record: &&Record| lacked_room(record) || (self.retry_failed && is_failed(record));
+        !own.iter().any(is_again) && rumba_statistics::searches(&own).first().is_some_and(|found| found.ended)
     }
 
     /// Whether a trial that stays as it is has begun on what this load left. One that failed before did not.
@@ -162,9 +186,16 @@ fn adopt(
         let owner = provision::Owner::this_process(name, load.number).map_err(|error| {
             Problem::failure(format!("looking at this process: {error}"), "see that /proc is mounted")
         })?;
-        if let Some(data) = KeptData::adopt(&place, &origin, &owner, managed)? {
-            tell(&format!("trial {} need not load again: its data is still here", load.number));
-            kept_loads.put(load.number, data);
+        match KeptData::adopt(&place, &origin, &owner, managed) {
+            Ok(Some(data)) => {
+                tell(&format!("trial {} need not load again: its data is still here", load.number));
+                kept_loads.put(load.number, data);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                kept_loads.leave();
+                return Err(error.into());
+            }
         }
     }
     Ok(kept_loads)

@@ -13,6 +13,7 @@ use rumba_core::event::Event;
 use rumba_core::record::{Record, TrialPlan};
 use rumba_core::units::counted;
 use rumba_core::warning::Warning;
+use rumba_core::workload::SCRIPT_TEXT;
 use rumba_lab::conduct::profile::{self, NoProfile};
 use rumba_lab::conduct::{Conduct, Forecast, Outcome, Watch};
 use rumba_lab::harness::Harness;
@@ -75,9 +76,10 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
         None => Claim::named(Path::new("results"), &experiment.name)?,
     };
     let out = claim.path().to_owned();
-    let admitted = admit(experiment, &out, args)?;
+    // First: what a killed run has left may take the room that this one needs.
     let managed = provision::Ledger::of_user()?;
     clean_leftovers(&managed);
+    let admitted = admit(experiment, &out, args)?;
     let trials = admitted.plan(registry);
     let prepared = admitted.prepare(trials, registry)?;
     let results = ResultsDir::create(claim, &prepared)?;
@@ -127,10 +129,13 @@ fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitt
     Ok(admitted)
 }
 
-/// The engines' versions, as far as they are known before they run.
+/// The engines' versions, as far as they are known before they run, and which text a script of the user's has.
 pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String, String> {
     let version = |engine: &EngineConfig| registry.engine(&engine.engine)?.availability(engine.into()).version;
-    experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?))).collect()
+    let engines = experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?)));
+    // Not a version, and of as much weight: trials of two texts are no repeats of each other.
+    let script = experiment.bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
+    engines.chain(script.map(|(_, text)| ("the script".to_owned(), text))).collect()
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
@@ -304,6 +309,8 @@ pub fn show(args: &RunOptions, results: &ResultsDir, outcome: Outcome) -> super:
         Outcome { failed: 1.., .. } | Outcome { suspended: 1.., .. } | Outcome { not_begun: 1.., .. } => {
             ExitCode::from(crate::problem::FAILURE)
         }
+        // Of a run that was gone on with, trials that ran before count as well.
+        _ if super::report::holds_failures(&summary) => ExitCode::from(crate::problem::FAILURE),
         _ if args.check => super::report::claims_exit(&summary, args.accept_seen_once)?,
         _ => ExitCode::SUCCESS,
     })

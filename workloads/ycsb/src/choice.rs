@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use rand::Rng;
 use rumba_core::setting::Settings;
-use rumba_core::worker::ClientAddress;
 use rumba_workload_kit::{Random, below};
 
 use crate::inserted::Inserted;
@@ -65,14 +64,11 @@ pub struct Choice {
     scrambled: Zipf,
     /// The ages of so many records.
     ages: (u64, Zipf),
-    /// The next one in turn, and the one after it.
-    turn: u64,
-    step: u64,
 }
 
 impl Choice {
     /// That of a client.
-    pub fn new(config: &Config, inserted: Arc<Inserted>, at: ClientAddress) -> Self {
+    pub fn new(config: &Config, inserted: Arc<Inserted>) -> Self {
         Self {
             requests: config.requests,
             records: config.records,
@@ -80,8 +76,6 @@ impl Choice {
             inserted,
             scrambled: Zipf::scrambled(),
             ages: (0, Zipf::new(1)),
-            turn: u64::from(at.client) % config.records,
-            step: u64::from(at.clients.max(1)),
         }
     }
 
@@ -97,11 +91,7 @@ impl Choice {
                 let cold = self.records - hot;
                 if (is_hot && hot > 0) || cold == 0 { below(random, hot) } else { hot + below(random, cold) }
             }
-            Requests::Sequential => {
-                let number = self.turn;
-                self.turn = (self.turn + self.step) % self.records;
-                number
-            }
+            Requests::Sequential => self.inserted.turn() % self.records,
             Requests::Exponential { rate } => self.recent(rate, random),
         }
     }
@@ -109,7 +99,8 @@ impl Choice {
     fn scattered(&self, range: u64, random: &mut Random) -> u64 {
         let there = self.inserted.there();
         loop {
-            let number = scattered(self.scrambled.rank(share(random.next_u64()))) % range;
+            // YCSB takes the number of records for the last of their numbers: one more is drawn, and drawn again.
+            let number = scattered(self.scrambled.rank(share(random.next_u64()))) % (range + 1);
             if number < there {
                 return number;
             }

@@ -84,7 +84,7 @@ fn requests(config: &Config) -> String {
 }
 
 fn keys(config: &Config) -> String {
-    let form = if config.keys.is_hashed { "numbers scattered by FNV-1" } else { "numbers in order" };
+    let form = if config.keys.is_hashed { "numbers scattered by FNV-1a" } else { "numbers in order" };
     match config.keys.digits {
         1 => format!("user and {form}"),
         digits => format!("user and {form}, at least {digits} digits"),

@@ -17,6 +17,8 @@ struct Padded(AtomicU64);
 pub struct Inserted {
     next: Padded,
     there: Padded,
+    /// Requests in turn.
+    turns: Padded,
     is_advanced: AtomicBool,
     /// A bit for each insert that has ended before one that began earlier.
     ended: Box<[AtomicU64]>,
@@ -28,6 +30,7 @@ impl Inserted {
         Self {
             next: Padded(AtomicU64::new(records)),
             there: Padded(AtomicU64::new(records)),
+            turns: Padded::default(),
             is_advanced: AtomicBool::new(false),
             ended: (0..WINDOW / 64).map(|_| AtomicU64::new(0)).collect(),
         }
@@ -37,6 +40,11 @@ impl Inserted {
     pub fn set(&self, next: u64) {
         self.next.0.store(next, Relaxed);
         self.there.0.store(next, Relaxed);
+    }
+
+    /// Whose turn it is, from 0. Clients share it, as in YCSB: none of them knows which others work.
+    pub fn turn(&self) -> u64 {
+        self.turns.0.fetch_add(1, Relaxed)
     }
 
     /// A number that nobody has got.

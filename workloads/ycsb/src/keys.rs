@@ -9,7 +9,7 @@ pub const MOST_DIGITS: usize = 100;
 /// The longest key in bytes.
 pub const LONGEST: usize = PREFIX.len() + MOST_DIGITS;
 
-/// FNV-1 of 64 bits over the number's eight bytes, the lowest first, without its sign: what scatters records over keys, and
+/// FNV-1a of 64 bits over the number's eight bytes, the lowest first, without its sign: what scatters records over keys, and
 /// ranks over records.
 #[inline]
 pub fn scattered(number: u64) -> u64 {

@@ -79,7 +79,7 @@ impl<S: Store> Stream<S> {
             store,
             random: Random::seed_from_u64(stream),
             mix: mix(&config),
-            choice: Choice::new(&config, inserted.clone(), at),
+            choice: Choice::new(&config, inserted.clone()),
             inserted,
             claimed: None,
             tally,
@@ -117,13 +117,31 @@ impl<S: Store> Stream<S> {
         self.fill(fields);
     }
 
+    /// Takes the number of the record that is inserted, and makes its content. Not when it is drawn: a client may wait long
+    /// for its turn, or for ever, and nobody counts on what comes after a record that is not there.
+    fn begin_insert(&mut self) {
+        let record = *self.claimed.get_or_insert_with(|| self.inserted.claim());
+        (self.drawn.record, self.drawn.key) = (record, self.config.keys.key(record));
+        self.fill(0..self.config.fields);
+    }
+
     /// Performs the drawn operation once and counts what it wrote; the records that it read or wrote.
     async fn attempt(&mut self) -> Result<u64, EngineError> {
-        let Self { store, drawn, values, tally, .. } = self;
+        let Self { store, drawn, values, tally, config, .. } = self;
         let Drawn { kind, record, key, wanted, length } = &*drawn;
+        // Nobody deletes: what was loaded is there, whoever asks for it. Of what was inserted since it may not be known.
+        let is_loaded = *record < config.records;
         match kind {
-            Kind::Read => store.read(key, *wanted, &mut |_, _| {}).await.map(u64::from),
-            Kind::Scan => store.scan(key, *length, *wanted, &mut |_, _| {}).await,
+            Kind::Read => {
+                let found = store.read(key, *wanted, &mut |_, _| {}).await?;
+                tally.asked(is_loaded, found);
+                Ok(u64::from(found))
+            }
+            Kind::Scan => {
+                let rows = store.scan(key, *length, *wanted, &mut |_, _| {}).await?;
+                tally.asked(is_loaded, rows > 0);
+                Ok(rows)
+            }
             Kind::Insert => {
                 tally.inserts();
                 store.insert(key, values).await?;
@@ -137,8 +155,8 @@ impl<S: Store> Stream<S> {
                 } else {
                     store.read_modify_write(key, *wanted, values, &mut |_, _| {}).await?
                 };
-                // Records are written that are known to be there; what is lost is found when all of them are read.
                 let found = found.unwrap_or(true);
+                tally.asked(is_loaded, found);
                 if found {
                     // A store that does not learn the growth is taken to have replaced a value by one as long.
                     tally.wrote(growth.unwrap_or(0));
@@ -165,18 +183,18 @@ impl<S: Store> Worker for Stream<S> {
         let bits = self.random.next_u64();
         let place = self.mix.iter().position(|(_, bound)| bits <= *bound).unwrap_or_default();
         let (kind, _) = *self.mix.get(place)?;
-        let record = match kind {
-            Kind::Insert => *self.claimed.get_or_insert_with(|| self.inserted.claim()),
-            _ => self.choice.record(&mut self.random),
-        };
-        (self.drawn.kind, self.drawn.record, self.drawn.key) = (kind, record, self.config.keys.key(record));
+        self.drawn.kind = kind;
+        if kind != Kind::Insert {
+            let record = self.choice.record(&mut self.random);
+            (self.drawn.record, self.drawn.key) = (record, self.config.keys.key(record));
+        }
         match kind {
             Kind::Read => self.draw_wanted(),
             Kind::Scan => {
                 self.draw_wanted();
                 self.drawn.length = self.choice.scan_length(&mut self.random);
             }
-            Kind::Insert => self.fill(0..self.config.fields),
+            Kind::Insert => {}
             Kind::Update => self.draw_update(),
             Kind::ReadModifyWrite => {
                 self.draw_wanted();
@@ -189,6 +207,9 @@ impl<S: Store> Worker for Stream<S> {
     async fn perform(&mut self) -> Result<Op, EngineError> {
         // What was stopped before is in doubt.
         self.tally.leave();
+        if self.drawn.kind == Kind::Insert {
+            self.begin_insert();
+        }
         let mut retries = 0;
         let op = loop {
             match self.attempt().await {
@@ -230,6 +251,8 @@ impl<S> Drop for Stream<S> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::future::Future;
+
     use rumba_core::setting::{Settings, Value};
 
     use super::*;
@@ -237,20 +260,23 @@ mod tests {
     use crate::tally::Tallies;
     use crate::watched::Watched;
 
-    /// Does nothing, and finds everything.
-    struct Nothing;
+    /// Does nothing, and finds everything, or nothing; an insert may never come back.
+    struct Nothing {
+        finds: bool,
+        answers: bool,
+    }
 
     impl Store for Nothing {
         async fn read(&mut self, _: &Key, _: Wanted, _: crate::store::VisitField<'_>) -> Result<bool, EngineError> {
-            Ok(true)
+            Ok(self.finds)
         }
 
         async fn update(&mut self, _: &Key, _: &Values) -> Result<Written, EngineError> {
-            Ok(Written { found: Some(true), growth: None })
+            Ok(Written { found: Some(self.finds), growth: None })
         }
 
         async fn insert(&mut self, _: &Key, _: &Values) -> Result<(), EngineError> {
-            Ok(())
+            if self.answers { Ok(()) } else { std::future::pending().await }
         }
 
         async fn scan(
@@ -260,7 +286,7 @@ mod tests {
             _: Wanted,
             _: crate::store::VisitField<'_>,
         ) -> Result<u64, EngineError> {
-            Ok(count)
+            Ok(if self.finds { count } else { 0 })
         }
 
         async fn read_modify_write(
@@ -270,7 +296,7 @@ mod tests {
             _: &Values,
             _: crate::store::VisitField<'_>,
         ) -> Result<Written, EngineError> {
-            Ok(Written { found: Some(true), growth: None })
+            Ok(Written { found: Some(self.finds), growth: None })
         }
 
         fn statements(&mut self) -> StatementCounts {
@@ -278,13 +304,29 @@ mod tests {
         }
     }
 
+    const ALL: Nothing = Nothing { finds: true, answers: true };
+
     fn client(pairs: &[(&str, Value)]) -> Stream<Nothing> {
+        client_of(pairs, ALL).0
+    }
+
+    fn client_of(pairs: &[(&str, Value)], store: Nothing) -> (Stream<Nothing>, Tallies) {
         let settings = pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         let config = Arc::new(Config::new(&Settings(settings.collect())).unwrap());
         let inserted = Arc::new(Inserted::new(config.records));
-        let tally = Tallies::new(Watched::new(&config)).client();
+        let tallies = Tallies::new(Watched::new(&config));
         let at = ClientAddress { host: 0, driver: 0, client: 0, clients: 1 };
-        Stream::new(Nothing, config, inserted, tally, at, 7)
+        (Stream::new(store, config, inserted, tallies.client(), at, 7), tallies)
+    }
+
+    /// Whether the drawn operation comes to its end at once.
+    fn performs(client: &mut Stream<Nothing>) -> bool {
+        let mut operation = std::pin::pin!(client.perform());
+        operation.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready()
+    }
+
+    fn draw_insert(client: &mut Stream<Nothing>) {
+        while client.draw().is_some() && client.drawn.kind != Kind::Insert {}
     }
 
     #[test]
@@ -331,13 +373,43 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_was_claimed_is_inserted_next_or_given_back() {
-        let mut client = client(&[("profile", Value::Text("d".to_owned())), ("recordcount", Value::Int(10))]);
-        let inserted = client.inserted.clone();
-        // Stopped again and again before it performs: it claims no second one.
-        (0..1000).for_each(|_| assert!(client.draw().is_some()));
+    fn a_client_that_waits_for_its_turn_keeps_no_number_and_one_that_is_stopped_gives_it_back() {
+        let pairs = [("profile", Value::Text("d".to_owned())), ("recordcount", Value::Int(10))];
+        let (mut waiting, _) = client_of(&pairs, ALL);
+        let inserted = waiting.inserted.clone();
+        (0..1000).for_each(|_| assert!(waiting.draw().is_some()));
+        assert_eq!((inserted.next(), inserted.there()), (10, 10), "it may wait for ever");
+        draw_insert(&mut waiting);
+        assert!(performs(&mut waiting));
+        assert_eq!((inserted.next(), inserted.there(), waiting.drawn.record), (11, 11, 10));
+        let (mut stuck, _) = client_of(&pairs, Nothing { finds: true, answers: false });
+        let inserted = stuck.inserted.clone();
+        draw_insert(&mut stuck);
+        assert!(!performs(&mut stuck));
         assert_eq!((inserted.next(), inserted.there()), (11, 10));
-        drop(client);
+        // Stopped before it ended: it claims no second one.
+        draw_insert(&mut stuck);
+        assert!(!performs(&mut stuck));
+        assert_eq!(inserted.next(), 11);
+        drop(stuck);
         assert_eq!(inserted.there(), 11);
+    }
+
+    #[test]
+    fn a_loaded_record_that_is_not_found_is_counted_whatever_asks_for_it() {
+        for profile in ["a", "b", "c", "e", "f"] {
+            let pairs = [("profile", Value::Text(profile.to_owned())), ("recordcount", Value::Int(1000))];
+            for finds in [true, false] {
+                let (mut client, tallies) = client_of(&pairs, Nothing { finds, answers: true });
+                for _ in 0..100 {
+                    client.draw().unwrap();
+                    assert!(performs(&mut client));
+                }
+                let sums = tallies.sums();
+                // Of what was inserted since nobody knows whether it is there.
+                assert!((80..=100 - sums.inserted).contains(&sums.asked), "{profile}: {sums:?}");
+                assert_eq!(sums.missing, if finds { 0 } else { sums.asked }, "{profile}");
+            }
+        }
     }
 }

@@ -36,6 +36,8 @@ struct Log {
     inserted: Number,
     inserts_in_doubt: Number,
     bytes: Number,
+    asked: Number,
+    missing: Number,
     marks: Marks,
 }
 
@@ -48,6 +50,10 @@ pub struct Sums {
     pub inserts_in_doubt: u64,
     /// Logical bytes in the table.
     pub bytes: u64,
+    /// Operations of this process that asked for records which were loaded.
+    pub asked: u64,
+    /// Those of them that found nothing.
+    pub missing: u64,
 }
 
 /// What is known of those that wrote to the same data in other processes.
@@ -126,6 +132,8 @@ impl Tallies {
             inserted: sum(&earlier.inserted, |log| &log.inserted),
             inserts_in_doubt: sum(&earlier.inserts_in_doubt, |log| &log.inserts_in_doubt),
             bytes: (sum(&earlier.bytes, |log| &log.bytes) as i64).max(0) as u64,
+            asked: sum(&AtomicU64::new(0), |log| &log.asked),
+            missing: sum(&AtomicU64::new(0), |log| &log.missing),
         }
     }
 
@@ -244,6 +252,15 @@ impl Tally {
         self.under_way = UnderWay::Nothing;
     }
 
+    /// A record was asked for: whether it was loaded, and whether it was found.
+    #[inline]
+    pub fn asked(&mut self, is_loaded: bool, found: bool) {
+        if is_loaded {
+            self.log.asked.add(1);
+            self.log.missing.add(i64::from(!found));
+        }
+    }
+
     /// Fields of a record are about to be written, by the last author.
     #[inline]
     pub fn writes(&mut self, record: u64, fields: std::ops::Range<usize>) {
@@ -314,7 +331,8 @@ mod tests {
         client.wrote(-20);
         client.inserts();
         drop((loader, client));
-        assert_eq!(tallies.sums(), Sums { inserted: 1, inserts_in_doubt: 1, bytes: 5280 });
+        let sums = Sums { inserted: 1, inserts_in_doubt: 1, bytes: 5280, ..Sums::default() };
+        assert_eq!(tallies.sums(), sums);
     }
 
     #[test]

@@ -42,6 +42,8 @@ struct Proof<'a> {
     keys: Check,
     values: Check,
     updates: Check,
+    /// The key before.
+    previous: Vec<u8>,
     scratch: Vec<u8>,
 }
 
@@ -56,6 +58,7 @@ pub fn verify(table: &mut impl Inspect, expected: &Expected<'_>) -> Result<Vec<C
         keys: check("every record has the key of a number that was loaded or inserted, and all fields"),
         values: check("every value was written to its field by whom it names"),
         updates: check("no acknowledged update of a watched field is lost"),
+        previous: Vec::new(),
         scratch: Vec::new(),
     };
     let mut last: Vec<u8> = Vec::new();
@@ -78,6 +81,13 @@ impl Proof<'_> {
     fn record(&mut self, key: &[u8], fields: &dyn Fields) {
         self.records += 1;
         self.keys.examined += 1;
+        // One that came twice would stand for another that is lost.
+        if self.records > 1 && key <= self.previous.as_slice() {
+            let previous = shown(&self.previous);
+            note(&mut self.keys, || format!("{} comes after {previous}", shown(key)));
+        }
+        self.previous.clear();
+        self.previous.extend_from_slice(key);
         let config = self.expected.config;
         let Some(scatter) = scatter_of(config, key) else {
             return note(&mut self.keys, || format!("{} is no key of this workload's", shown(key)));
@@ -135,10 +145,14 @@ impl Proof<'_> {
 
     fn end(self) -> Vec<Check> {
         let Expected { config, tallies, .. } = self.expected;
-        let mut checks = vec![count(config.records, tallies.sums(), self.records), self.keys, self.values];
+        let sums = tallies.sums();
+        let mut checks = vec![count(config.records, sums, self.records), self.keys, self.values];
         // Where nobody updates, nothing can be lost.
         if config.kinds().into_iter().any(Kind::updates) {
             checks.push(self.updates);
+        }
+        if config.kinds().into_iter().any(|kind| kind != Kind::Insert) {
+            checks.push(asked(sums));
         }
         checks
     }
@@ -153,6 +167,16 @@ fn scatter_of(config: &Config, key: &[u8]) -> Option<u64> {
 
 fn shown(key: &[u8]) -> String {
     String::from_utf8_lossy(key).into_owned()
+}
+
+/// Whether clients found what they asked for, by whatever way they asked: the proof reads all records in order.
+fn asked(sums: Sums) -> Check {
+    let mut check = check("every loaded record that a client asked for was found");
+    (check.examined, check.wrong) = (sums.asked, sums.missing);
+    if sums.missing > 0 {
+        check.examples.push(format!("{} of {} operations found nothing", sums.missing, sums.asked));
+    }
+    check
 }
 
 /// Compares the number of records with what was loaded and inserted.
@@ -182,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_may_or_may_not_have_been_inserted_is_no_loss_and_the_rest_is() {
-        let sums = Sums { inserted: 20, inserts_in_doubt: 2, bytes: 0 };
+        let sums = Sums { inserted: 20, inserts_in_doubt: 2, ..Sums::default() };
         for (found, wrong) in [(118, 2), (119, 1), (120, 0), (122, 0), (123, 1)] {
             let check = count(100, sums, found);
             assert_eq!((check.examined, check.wrong), (found, wrong), "{check:?}");

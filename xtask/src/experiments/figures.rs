@@ -55,6 +55,9 @@ pub fn figure(document: &Value, engine: &str, name: &str) -> Result<Option<f64>,
     if row[part].is_null() {
         return Ok(None);
     }
+    if row[part]["partial"] == true {
+        return Err(format!("no repeat of `{engine}` came to its end: its figures are of parts of runs"));
+    }
     let of_row = |row: &Value| match metric.split_once('[') {
         Some((percentile, op)) => row[part]["op_types"][op.trim_end_matches(']')]["response"][percentile].clone(),
         None => row[part]["metrics"][metric].clone(),

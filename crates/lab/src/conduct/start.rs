@@ -37,7 +37,7 @@ impl Start<'_> {
         Some(Warning::new(
             "loaded-again",
             format!("this trial loaded its own data: what trial {load} loaded could not be used: {why}"),
-            "its repeat does not start from the same load as the others; see to the cause and run it again",
+            "it is in no figure beside repeats that started from copies; see to the cause and run the experiment anew",
         ))
     }
 

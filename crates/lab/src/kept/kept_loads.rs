@@ -46,6 +46,12 @@ impl KeptLoads {
         self.0.insert(load, Kept::Failed(why));
     }
 
+    /// Leaves them where they are, for whoever goes on later: a run that was refused has no say over what another kept.
+    pub fn leave(self) {
+        // What would be dropped would be removed; the ledger has it, and its owner ends with this process.
+        std::mem::forget(self);
+    }
+
     /// What there is of a load.
     pub fn find(&self, load: u32) -> Found<'_> {
         match self.0.get(&load) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use rumba_core::metric::Metric;
+use rumba_core::metric::{Metric, TOO_FEW_SAMPLES};
 use rumba_core::record::{Kept, OpStats, Percentiles};
 use rumba_core::statements::StatementTotals;
 use rumba_core::workload::{OpInfo, ResponseLimit};
@@ -98,7 +98,7 @@ impl<'a> Known<'a> {
         let samples = self.samples();
         if samples as f64 * (100.0 - percentile) / 100.0 < SAMPLES_BEYOND {
             return Metric::absent(format!(
-                "{samples} samples are too few for p{percentile}: fewer than {SAMPLES_BEYOND} lie beyond it"
+                "{samples} {TOO_FEW_SAMPLES} for p{percentile}: fewer than {SAMPLES_BEYOND} lie beyond it"
             ));
         }
         self.value_ns(percentile).map_or_else(|| self.unknown(), |ns| Metric::from(ns as f64 / 1e6))

@@ -258,8 +258,11 @@ impl Trial<'_> {
     /// its operations and the first at its own work is part of that work.
     pub(super) fn begin_work(&mut self, phase: PhaseKind, after: Option<&Span>) -> Span {
         let Some(before) = after else { return self.begin(phase) };
-        let debt_start = debt(&self.instance);
-        Span { debt_start, ..self.begin_after(before, phase) }
+        let mut span = self.begin_after(before, phase);
+        if span.debt_start.is_empty() {
+            span.debt_start = debt(&self.instance);
+        }
+        span
     }
 
     /// Looks at what the data takes on disk now, at the end of a span whose record comes later.
@@ -371,6 +374,7 @@ impl Trial<'_> {
         self.tell_unanswered();
         span.suspended = self.suspension(&span, complete);
         let answer = self.answer(&span, complete);
+        span.debt_end.clone_from(&answer.debt);
         let record = self.record(&span, span.phase, complete, checks);
         self.tell_record(record, answer);
         span

@@ -148,7 +148,9 @@ impl Details {
 }
 
 fn figure(row: Row) -> EntryFigure {
-    let ops_per_s = row.run.as_ref().and_then(|run| run.median("ops_per_s").value());
+    // Of half a run there is no rate to compare with others.
+    let run = row.run.as_ref().filter(|run| !run.partial);
+    let ops_per_s = run.and_then(|run| run.median("ops_per_s").value());
     EntryFigure { engine: row.engine, clients: row.clients, ops_per_s }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rumba_core::metric::Metric;
-use rumba_core::record::PhaseKind;
+use rumba_core::record::{PhaseKind, Status};
 use rumba_report::{
     TableOptions, comparison_csv, comparison_markdown, history_csv, history_markdown, history_table, json, markdown,
     report_csv,
@@ -80,6 +80,21 @@ fn a_repeat_that_is_in_no_median_says_why_in_each_of_its_rows() {
     let left_out = |row: &&BTreeMap<String, String>| !row["left_out"].is_empty();
     assert!(rows.iter().filter(left_out).all(|row| row["trial"] == "3" && row["left_out"].contains("not so for 7")));
     assert_eq!(rows.iter().filter(left_out).count(), rows.iter().filter(|row| row["trial"] == "3").count());
+}
+
+/// All of its phases came to their ends, and its row's median is without it.
+#[test]
+fn a_repeat_that_was_not_verified_is_left_out_by_whoever_filters_for_it() {
+    let mut results = results(&[LSM], FOUR);
+    let record = &mut results.trials[1].record;
+    (record.status, record.plan.run.verify) = (Status::Interrupted, true);
+    record.phases.retain(|phase| !matches!(phase.phase, PhaseKind::Drain | PhaseKind::Verify));
+    let rows = rows(&report_csv(&results, &summarise(&results)));
+    let loops: Vec<_> = rows.iter().filter(|row| row["trial"] == "2" && row["phase"] == "loops").collect();
+    let why = "it ended before its data was verified";
+    assert!(!loops.is_empty() && loops.iter().all(|row| row["left_out"] == why));
+    let load = rows.iter().find(|row| row["trial"] == "2" && row["phase"] == "load").unwrap();
+    assert_eq!(load["left_out"], "", "its load is in the median");
 }
 
 #[test]

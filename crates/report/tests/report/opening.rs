@@ -3,8 +3,9 @@
 use crate::support::compare::summarise;
 use crate::support::ladder::suite;
 use crate::support::synthetic::{BTREE, COPY_ON_WRITE, LSM, Plan, Shape, results, sample};
+use rumba_core::metric::Metric;
 use rumba_core::ratio::Change;
-use rumba_core::record::Status;
+use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
 use rumba_report::{Opening, opening};
@@ -129,4 +130,27 @@ fn one_engine_alone_and_none_are_told_of_as_such() {
         trial.intervals.clear();
     }
     assert_eq!(told(&none).found, "No engine ended a loop: there is nothing to tell.");
+}
+
+/// Its last whole loop stands in the tables, and takes nothing from what is known of the others.
+#[test]
+fn an_engine_that_came_to_no_end_is_neither_the_base_nor_the_best_and_is_named() {
+    let mut results = results(&[COPY_ON_WRITE, BTREE, LSM], FOUR);
+    for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
+        if record.plan.engine.name == COPY_ON_WRITE.name {
+            record.status = Status::Interrupted;
+            record
+                .phases
+                .retain(|phase| !matches!(phase.phase, PhaseKind::Loop(2) | PhaseKind::Drain | PhaseKind::Verify));
+            record.phases.iter_mut().for_each(|phase| phase.metrics.ops_per_s = Metric::Value(1e9));
+        }
+    }
+    let summary = summarise(&results);
+    assert!(summary.rows[0].run.as_ref().is_some_and(|run| run.partial));
+    let Opening { found, careful, .. } = told(&results);
+    assert!(found.starts_with("rocksdb.none writes ") && found.contains("than wiredtiger.snappy"), "{found}");
+    assert!(careful.contains("no repeat of lmdb came to its end; what is shown of it decides nothing"), "{careful}");
+    let lines = rumba_report::verdict_line(&summary);
+    assert!(!lines.contains("lmdb (") && lines.contains("left out: lmdb did not come to its end"), "{lines}");
+    assert!(lines.contains("KB with the drain"), "the others' debt is charged: {lines}");
 }

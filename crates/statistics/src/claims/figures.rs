@@ -132,14 +132,19 @@ pub fn rows_of<'a>(numbers: impl IntoIterator<Item = &'a Number>) -> BTreeSet<Ke
     rows
 }
 
-/// The rows that an expression reads, and which part's figures of them.
-pub fn phases_of(number: &Number) -> Vec<(&str, u32, Part)> {
+/// The figures that an expression reads.
+fn figures_of(number: &Number) -> Vec<&Asked> {
     match number {
         Number::Plain(_) => Vec::new(),
-        Number::Figure(asked) => vec![(asked.engine.as_str(), asked.clients, part_of(asked))],
-        Number::Minus(inner) => phases_of(inner),
-        Number::Two(_, left, right) => phases_of(left).into_iter().chain(phases_of(right)).collect(),
+        Number::Figure(asked) => vec![asked],
+        Number::Minus(inner) => figures_of(inner),
+        Number::Two(_, left, right) => figures_of(left).into_iter().chain(figures_of(right)).collect(),
     }
+}
+
+/// The rows that an expression reads, and which part's figures of them.
+pub fn phases_of(number: &Number) -> Vec<(&str, u32, Part)> {
+    figures_of(number).into_iter().map(|asked| (asked.engine.as_str(), asked.clients, part_of(asked))).collect()
 }
 
 impl Figures<'_> {
@@ -153,22 +158,23 @@ impl Figures<'_> {
         Starts { repeats, loads: loads.min().unwrap_or(0).min(repeats) }
     }
 
-    /// Why repeats lack a figure that these numbers read and others have: a verdict over those that have it would be one
-    /// over what happened to come through.
+    /// Whether no repeat that is looked at lacks a figure that these numbers read and others have: a verdict over those
+    /// that have it would be one over what happened to come through.
     ///
     /// # Errors
     /// The first such figure.
     pub fn complete(self, numbers: &[&Number]) -> Result<(), Absent> {
-        numbers.iter().try_for_each(|number| match number {
-            Number::Plain(_) => Ok(()),
-            Number::Minus(inner) => self.complete(&[inner]),
-            Number::Two(_, left, right) => self.complete(&[left, right]),
-            Number::Figure(asked) => {
-                let found = self.row((&asked.engine, asked.clients)).and_then(|row| find(row, asked).ok());
-                match found.and_then(|(_, figure)| figure.lacking()) {
-                    Some(why) => Err(format!("{} of {}: {why}", asked.metric, asked.engine)),
-                    None => Ok(()),
-                }
+        let repeats = self.repeats(numbers);
+        numbers.iter().flat_map(|number| figures_of(number)).try_for_each(|asked| {
+            let Some((phase, figure)) = self.row((&asked.engine, asked.clients)).and_then(|row| find(row, asked).ok())
+            else {
+                return Ok(());
+            };
+            let places = phase.repeats.iter().zip(&figure.values).filter(|(repeat, _)| repeats.contains(repeat));
+            let values = places.map(|(_, value)| value.clone()).collect();
+            match (Figure { values, ..Figure::default() }).lacking() {
+                Some(why) => Err(format!("{} of {}: {why}", asked.metric, asked.engine)),
+                None => Ok(()),
             }
         })
     }

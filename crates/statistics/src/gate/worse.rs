@@ -162,6 +162,14 @@ mod tests {
             let of_base = of_loops(&lose(runs(7, 100.0), lost), &runs(7, 100.0));
             assert!(!of_base.verdict.closes(), "{}", of_base.reason);
         }
+        let both = of_loops(&lose(runs(7, 100.0), 1), &lose(runs(7, 100.0), 7));
+        assert_eq!(both.verdict, Found::NotJudged, "that the base lacks one excuses nothing: {}", both.reason);
+        let mut few = runs(7, 100.0);
+        for op in few.trials[0].record.phases.iter_mut().flat_map(|phase| phase.op_types.values_mut()) {
+            op.response.p99_ms = Metric::absent("997 samples are too few for p99: fewer than 10 lie beyond it");
+        }
+        let few = of_loops(&runs(7, 100.0), &few);
+        assert_eq!(few.verdict, Found::Undecided, "a few operations less are no loss: {}", few.reason);
         let bound = Gate::parse("get_node.p99_ms > 1.1").unwrap();
         let judged = |base: &Results, other: &Results| bound.judge(&compare(base, other)).unwrap().remove(0);
         let lost = judged(&runs(7, 100.0), &lose(runs(7, 100.0), 1));

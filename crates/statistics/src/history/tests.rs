@@ -98,6 +98,27 @@ fn a_run_that_failed_is_passed_over_with_its_reason_and_broken_data_decides_noth
 }
 
 #[test]
+fn a_run_that_decides_nothing_hides_no_step_across_it() {
+    let mut cut_off = run("2.0", 100.0, "2024-01-02");
+    for trial in &mut cut_off.results.trials {
+        let cause = "killed".to_owned();
+        trial.record.status = Status::Failed { phase: rumba_core::record::PhaseKind::Loop(2), cause };
+        trial.record.phases.truncate(3);
+    }
+    let mut lacking = run("3.0", 100.0, "2024-01-03");
+    let loops = lacking.results.trials[0].record.phases.iter_mut();
+    loops.for_each(|phase| phase.metrics.ops_per_s = Metric::absent("nobody counted"));
+    let runs = [run("1.0", 100.0, "2024-01-01"), cut_off, lacking, run("4.0", 70.0, "2024-01-04")];
+    let history = history(&runs, None);
+    let steps = &rate_line(&history).steps;
+    for step in &steps[1..3] {
+        assert_eq!(step.against.as_ref().unwrap().change, Change::Undecided, "{}", step.label);
+    }
+    let over_first = steps[3].against.as_ref().unwrap();
+    assert_eq!((over_first.change, over_first.ratio.value().unwrap()), (Change::Worse, 0.7));
+}
+
+#[test]
 fn the_last_step_is_a_comparison_that_gates_judge() {
     let runs = [run("1.0", 100.0, "2024-01-02"), run("2.0", 80.0, "2024-01-01"), run("0.9", 10.0, "2024-01-03")];
     let last = last_step(&runs, None).unwrap();

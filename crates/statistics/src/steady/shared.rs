@@ -16,7 +16,7 @@ const FEWEST: usize = 3;
 /// Of each row that has repeats, what they share.
 pub fn trends(rows: &[Row], steadiness: &[Steadiness]) -> Vec<Trends> {
     let of_row = |row: &Row| {
-        let run = row.run.as_ref().filter(|run| run.trials.len() > 1)?;
+        let run = row.run.as_ref().filter(|run| run.trials.len() > 1 && !run.partial)?;
         let repeats: Vec<&Steadiness> =
             steadiness.iter().filter(|found| run.trials.contains(&found.name.trial)).collect();
         let names = repeats.first()?.courses.keys();

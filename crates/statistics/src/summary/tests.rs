@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use rumba_core::acid::{Promise, Recovery};
 use rumba_core::claim::{Claim, Verdict};
+use rumba_core::engine::Gauge;
 use rumba_core::ratio::Change;
 use rumba_core::record::Suspension;
 
@@ -210,6 +211,59 @@ fn parts_of_runs_decide_no_claim_and_no_ratio() {
 }
 
 #[test]
+fn what_is_left_out_is_named_with_its_trial_its_part_and_its_reason() {
+    let mut unverified = record("a", 8, 2);
+    unverified.status = Status::Interrupted;
+    let mut unsettled = record("a", 8, 3);
+    unsettled.status = Status::Failed { phase: PhaseKind::Settle, cause: "the device is full".to_owned() };
+    unsettled.phases.truncate(1);
+    let summary = summarise(&results(vec![record("a", 8, 1), unverified, unsettled.clone()]));
+    let row = &summary.rows[0];
+    let load = row.load.as_ref().unwrap();
+    assert_eq!((load.repeats.as_slice(), load.partial), ([1, 2].as_slice(), false));
+    assert_eq!(load.notes, ["repeat 3 is not in the figures: it ended before its load was settled"]);
+    assert_eq!(row.why_left_out(2, Part::Run), Some("it ended before its data was verified"));
+    assert_eq!(row.why_left_out(3, Part::Load), Some("it ended before its load was settled"));
+    assert_eq!((row.why_left_out(2, Part::Load), row.why_left_out(1, Part::Run)), (None, None));
+    let alone = summarise(&results(vec![unsettled]));
+    let why = Some("no repeat of a ended its load and settle".to_owned());
+    assert_eq!((alone.rows[0].load.as_ref().unwrap().partial, alone.rows[0].why_not_judged(Part::Load)), (true, why));
+}
+
+#[test]
+fn a_run_whose_proof_of_promises_was_cut_off_is_not_whole() {
+    let mut killed = record("a", 8, 2);
+    killed.plan.run.crash_s = Some(5.0);
+    killed.status = Status::Running;
+    killed.phases.push(phase(PhaseKind::Verify, 1.0, 0, 0.0));
+    let of = |record: &Record| summarise(&results(vec![record.clone()])).rows.remove(0);
+    let why = Some("it ended before all that transactions are promised was proven".to_owned());
+    assert_eq!(of(&killed).why_left_out(1, Part::Run).map(str::to_owned), why);
+    killed.phases.push(phase(PhaseKind::Recovery, 1.0, 0, 0.0));
+    assert!(of(&killed).left_out.is_empty());
+}
+
+#[test]
+fn what_an_engine_did_not_count_in_one_repeat_is_nothing_and_where_nobody_was_asked_not_known() {
+    let counting = |repeat: u32, levels: &[f64]| {
+        let mut record = record("a", 8, repeat);
+        record.phases.insert(1, phase(PhaseKind::Settle, 1.0, 0, 0.0));
+        for phase in record.phases.iter_mut().filter(|p| matches!(p.phase, PhaseKind::Settle | PhaseKind::Drain)) {
+            phase.counters = vec![Gauge::new("written_flush_bytes", 1024.0)];
+            let levels = levels.iter().filter(|_| phase.phase == PhaseKind::Drain);
+            phase.counters.extend(levels.map(|bytes| Gauge::new("written_compaction_level4_bytes", *bytes)));
+        }
+        record
+    };
+    let mut deaf = counting(3, &[]);
+    deaf.phases.iter_mut().for_each(|phase| phase.counters.clear());
+    let summary = summarise(&results(vec![counting(1, &[1024.0 * 60_000.0]), counting(2, &[]), deaf]));
+    let run = summary.rows[0].run.as_ref().unwrap();
+    let values = &run.metrics["compaction_level4_kb_per_op"].values;
+    assert_eq!(values, &[Metric::Value(1.0), Metric::Value(0.0), Metric::absent(NOT_COUNTED)]);
+}
+
+#[test]
 fn a_headline_that_some_repeats_lack_is_told() {
     let mut censored = record("a", 8, 2);
     let loops = censored.phases.iter_mut().find(|phase| phase.phase == PhaseKind::Loops).unwrap();
@@ -284,7 +338,17 @@ fn repeats_that_load_for_themselves_have_a_load_each() {
     let mut mixed = from_one_load(&[(8, 1), (8, 2)]);
     mixed.push(record("a", 8, 3));
     let mixed = summarise(&results(mixed));
-    assert_eq!((mixed.rows[0].loads, mixed.rows[0].load.as_ref().unwrap().trials.len()), (2, 2));
+    let row = &mixed.rows[0];
+    assert_eq!((row.loads, row.load.as_ref().unwrap().trials.len()), (1, 2));
+    let why = Some("it loaded for itself, and the others started from a copy");
+    assert_eq!(
+        (row.run.as_ref().unwrap().repeats.as_slice(), row.why_left_out(4, Part::Run)),
+        ([1, 2].as_slice(), why)
+    );
+    let mut mostly_own = from_one_load(&[(8, 1)]);
+    mostly_own.extend([record("a", 8, 2), record("a", 8, 3)]);
+    let row = summarise(&results(mostly_own)).rows.remove(0);
+    assert_eq!((row.run.as_ref().unwrap().repeats.as_slice(), row.loads), ([2, 3].as_slice(), 2));
     let mut broken = from_one_load(&[(8, 1), (8, 2)]);
     let mut own = record("a", 8, 3);
     break_data(&mut own);

@@ -23,6 +23,7 @@ const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
 const LOOP_SET_STATUS64: libc::c_ulong = 0x4C04;
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
+const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 
 /// The driver's number, from `linux/major.h`.
@@ -54,6 +55,25 @@ struct Info {
     crypt_name: [u8; 64],
     encrypt_key: [u8; 32],
     init: [u64; 2],
+}
+
+impl Info {
+    /// All of a file, under a name.
+    fn named(name: &str) -> Self {
+        // SAFETY: it holds numbers alone, of which all bits at zero are some too.
+        let mut info: Self = unsafe { std::mem::zeroed() };
+        info.file_name.iter_mut().take(63).zip(name.bytes()).for_each(|(place, byte)| *place = byte);
+        info
+    }
+}
+
+/// `struct loop_config` of `linux/loop.h`.
+#[repr(C)]
+struct Config {
+    fd: i32,
+    block_size: u32,
+    info: Info,
+    reserved: [u64; 8],
 }
 
 /// A loop device by its names.
@@ -97,12 +117,8 @@ impl LoopDevice {
             let index = ioctl(&control, LOOP_CTL_GET_FREE, 0)?;
             let node = PathBuf::from(format!("/dev/loop{index}"));
             let device = OpenOptions::new().read(true).write(true).open(&node)?;
-            match ioctl(&device, LOOP_SET_FD, image.as_raw_fd().into()) {
-                Ok(_) => {
-                    // One without a name is known by the path alone.
-                    let _ = give_name(&device, &name_of(&image.metadata()?));
-                    return Self::of_node(&node);
-                }
+            match configure(&device, image, &name_of(&image.metadata()?)) {
+                Ok(()) => return Self::of_node(&node),
                 // Another process was faster.
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
                 Err(error) => return Err(error),
@@ -151,10 +167,12 @@ impl LoopDevice {
     /// its path decides.
     pub fn is_over(&self, image: &Path) -> bool {
         let Some(shown) = self.backing_file().filter(|shown| is_same(shown, image)) else { return false };
-        let name = File::open(&self.node).and_then(|device| name(&device)).unwrap_or_default();
-        if !name.starts_with(NAMED) {
-            return true;
-        }
+        let name = match File::open(&self.node).and_then(|device| name(&device)) {
+            Ok(name) if name.starts_with(NAMED) => name,
+            Ok(_) => return true,
+            // Whose node this container does not have or may not open, it has not attached.
+            Err(_) => return false,
+        };
         match fs::metadata(image) {
             Ok(metadata) => name == name_of(&metadata),
             // Of another container, unless the kernel says that it is gone.
@@ -203,7 +221,10 @@ pub fn attached_to(image: &Path) -> io::Result<Vec<LoopDevice>> {
     for block in fs::read_dir("/sys/block")? {
         let block = block?;
         if backing_file(&block.path()).is_some_and(|file| is_same(&file, image)) {
-            let device = LoopDevice::of_node(&Path::new("/dev").join(block.file_name()))?;
+            let device = match LoopDevice::of_node(&Path::new("/dev").join(block.file_name())) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                device => device?,
+            };
             devices.extend(Some(device).filter(|device| device.is_over(image)));
         }
     }
@@ -216,10 +237,12 @@ fn backing_file(block: &Path) -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
-/// The name of a device over a file: the same wherever the file is seen from, and no other file's.
+/// The name of a device over a file: the same wherever the file is seen from, and no other file's. Where the file system
+/// keeps no time of birth, its own number tells files apart, which are all the first of their file systems.
 fn name_of(image: &fs::Metadata) -> String {
-    let born = image.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    format!("{NAMED}{} {}", image.ino(), born.as_nanos())
+    let born = image.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    let which = born.map_or_else(|| format!("on {}", image.dev()), |born| born.as_nanos().to_string());
+    format!("{NAMED}{} {which}", image.ino())
 }
 
 fn name(device: &File) -> io::Result<String> {
@@ -227,13 +250,21 @@ fn name(device: &File) -> io::Result<String> {
     Ok(named.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect())
 }
 
-fn give_name(device: &File, name: &str) -> io::Result<()> {
-    let mut info = info(device)?;
-    info.file_name = [0; 64];
-    info.file_name.iter_mut().take(63).zip(name.bytes()).for_each(|(place, byte)| *place = byte);
+/// Attaches a file under a name, at once where the kernel can (5.8 and later): a device without one is known by its path.
+fn configure(device: &File, image: &File, name: &str) -> io::Result<()> {
+    let mut config = Config { fd: image.as_raw_fd(), block_size: 0, info: Info::named(name), reserved: [0; 8] };
+    // SAFETY: the request reads a `loop_config`, which this is, and both descriptors are open.
+    if unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE as _, &raw mut config) } >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EBUSY) {
+        return Err(error);
+    }
+    ioctl(device, LOOP_SET_FD, image.as_raw_fd().into())?;
     // SAFETY: the request reads a `loop_info64`, which this is, and the descriptor is open.
-    let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_STATUS64 as _, &raw const info) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let _ = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_SET_STATUS64 as _, &raw mut config.info) };
+    Ok(())
 }
 
 fn info(device: &File) -> io::Result<Info> {
