@@ -169,7 +169,9 @@ fn assert_loaded_again(place: &Place) {
     assert!(is_verified(first) && is_verified(second));
     assert!(phase(second, "load").is_some() && second["loaded_by"].is_null());
     assert!(second["warnings"].to_string().contains("loaded-again"), "{}", second["warnings"]);
-    assert_eq!(report["summary"]["rows"][0]["loads"], 2);
+    let row = &report["summary"]["rows"][0];
+    assert_eq!((&row["loads"], &row["run"]["repeats"]), (&1.into(), &serde_json::json!([1])));
+    assert_eq!(row["left_out"][0]["reason"], "it loaded for itself, and the others started from a copy");
     assert!(place.is_clean());
 }
 
@@ -315,4 +317,42 @@ fn data_that_is_to_stay_is_copied_off_limited_storage() {
         assert!(bytes > 100_000, "{bytes} bytes in {data}");
     }
     assert!(!text(&place.rumba(&["doctor", "--json"]).output().unwrap()).contains("sqlite"), "it is the user's");
+}
+
+/// What another process kept belongs to the run; whoever only asks and is refused takes nothing of it.
+#[test]
+fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
+    let place = Place::new();
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
+    kill_with_its_trial(&mut run);
+    let (file, load) = (place.path("out/experiment.toml"), place.path("out/data/001-rocksdb-load/data"));
+    let experiment = std::fs::read_to_string(&file).unwrap();
+    let other = experiment.replace("repeats = 2", "repeats = 3");
+    assert_ne!(other, experiment);
+    std::fs::write(&file, other).unwrap();
+    let refused = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("no longer plans the trials"), "{}", text(&refused));
+    assert!(load.is_dir(), "it is the run's that goes on later");
+    std::fs::write(&file, experiment).unwrap();
+    assert!(resumed(&place, &[]).contains("need not load again"));
+    assert!(place.is_clean());
+}
+
+#[test]
+fn a_run_that_was_gone_on_with_ends_as_all_of_its_trials_do() {
+    let place = Place::new();
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s", "keep_data=true"]);
+    kill("-KILL", children(run.id())[0]);
+    while !place.path("out/trials/003-rocksdb-c2-r2").is_dir() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    kill("-INT", run.id());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let resumed = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    let named = statuses(&place.report());
+    assert!(named.iter().any(|(_, status)| status == "failed"), "{named:?}");
+    assert!(named.iter().all(|(_, status)| status == "failed" || status == "done"), "{named:?}");
+    assert_eq!(resumed.status.code(), Some(1), "one had failed before: {}", text(&resumed));
 }

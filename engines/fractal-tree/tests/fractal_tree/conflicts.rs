@@ -58,6 +58,10 @@ fn a_deadlock_is_a_conflict_at_once() {
     std::thread::scope(|scope| {
         let waits = scope.spawn(move || {
             let put = one.put(0, b"b", b"1");
+            // Whoever is told of the conflict gives way: the other may be the one that waits.
+            if put.is_err() {
+                one.rollback().unwrap();
+            }
             (put, one)
         });
         // Until it waits.
@@ -71,8 +75,6 @@ fn a_deadlock_is_a_conflict_at_once() {
         let (put, mut one) = waits.join().unwrap();
         if put.is_ok() {
             one.commit().unwrap();
-        } else {
-            one.rollback().unwrap();
         }
     });
 }
