@@ -95,7 +95,7 @@ impl<'a> Contest<'a> {
         let trial = report["trials"].as_array().and_then(|trials| trials.last()).ok_or("a report without trials")?;
         let (load, loops) = (phase(trial, "load")?, phase(trial, "loops")?);
         Ok(Turn {
-            tpm: number(&loops["tpmC"])?,
+            tpm: number(&trial["charged"]["tpmC"])?,
             cpu_us: number(&loops["client_cpu_us_per_op"])?,
             load_s: number(&load["seconds"])?,
         })
@@ -135,7 +135,9 @@ impl<'a> Contest<'a> {
         self.scripts(program, "run", CLIENTS, WARMUP_S)?;
         let (cpu, told) = self.scripts(program, "run", CLIENTS, RUN_S)?;
         let transactions = behind(&told, "transactions:")?;
-        let tpm = transactions / behind(&told, "total time:")? * 60.0 * SYSBENCH_NEW_ORDERS;
+        // The words of sysbench 1.0, and of 1.1, as which rumba speaks.
+        let seconds = behind(&told, "total time:").or_else(|_| behind(&told, "time elapsed:"))?;
+        let tpm = transactions / seconds * 60.0 * SYSBENCH_NEW_ORDERS;
         Ok(Turn { tpm, cpu_us: cpu / transactions, load_s })
     }
 
