@@ -31,6 +31,14 @@ function figureOf(row: Row | undefined, metric: string): Figure | undefined {
 /** A cell that a narrow screen names by its column. */
 const named = (head: string, ...content: Parameters<typeof h>[2][]) => h("td", { "data-head": head }, ...content);
 
+/** How many more repeats would decide it, or why none would. */
+function moreRepeats({ change, lacking, more_repeats: more }: Ratio): string {
+  if (lacking !== undefined) return lacking;
+  if (change === "seen-once") return "not known";
+  if (change !== "undecided") return "–";
+  return more === null ? "no number would" : String(more);
+}
+
 function line(context: Context, base: Row, row: Row, judged: Ratio, first: boolean, lines: number): HTMLElement {
   const figures = [figureOf(base, judged.metric), figureOf(row, judged.metric)];
   const show = (number: number) => (judged.metric.endsWith(".p99_ms") ? milliseconds(number) : isBytes(context, judged.metric) ? bytes(number) : measured(number));
@@ -51,7 +59,7 @@ function line(context: Context, base: Row, row: Row, judged: Ratio, first: boole
     h("td", { class: `text change-${judged.change}`, "data-head": "verdict" }, WORDS[judged.change], !judged.headline && h("span", { class: "unit" }, "not a headline")),
     named("noise", noise.length > 0 ? percent(Math.max(...noise)) : "–"),
     named("repeats", counts.join(" and ")),
-    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, judged.lacking !== undefined ? judged.lacking : judged.change === "undecided" ? (judged.more_repeats === null ? "no number would" : String(judged.more_repeats)) : judged.change === "seen-once" ? "not known" : "–"),
+    h("td", { "data-head": "more repeats", class: judged.change === "undecided" || judged.change === "seen-once" ? "" : "none-needed" }, moreRepeats(judged)),
   );
 }
 

@@ -268,15 +268,19 @@ impl Row {
         !self.broken.is_empty() || self.unsound.iter().any(|unsound| unsound.proof == Proof::Failed)
     }
 
+    /// Whether a part has figures, and no repeat came to its end.
+    pub fn is_partial(&self, part: Part) -> bool {
+        self.part(part).is_some_and(|figures| figures.partial)
+    }
+
     /// Why no verdict may rest on the figures of a part.
     pub fn why_not_judged(&self, part: Part) -> Option<String> {
-        let is_partial = self.part(part).is_some_and(|figures| figures.partial);
         let ending = match part {
             Part::Load => "its load and settle",
             Part::Run => "its loops and came through its verification",
         };
         let partial = || format!("no repeat of {} ended {ending}", self.engine);
-        self.why_unsound().or_else(|| is_partial.then(partial))
+        self.why_unsound().or_else(|| self.is_partial(part).then(partial))
     }
 
     /// Why a trial's part is in no figure, or stands in one for want of a whole one.

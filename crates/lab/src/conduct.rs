@@ -125,6 +125,7 @@ impl Conduct<'_> {
     /// # Errors
     /// When nothing more can be run or written.
     pub fn run(&self, mut kept_loads: KeptLoads, watch: &mut dyn Watch) -> Result<Outcome, ConductError> {
+        kept_loads.take_charge();
         let (mut outcome, trials) = (Outcome::default(), self.prepared.trials());
         for (number, trial) in trials.iter().enumerate() {
             if self.stops.load(Relaxed) > 0 {

@@ -1,7 +1,7 @@
 //! What a reader is told first: what was found and how sure that is, what was not decided, and what to be careful of.
 //! It is made of the verdicts, and never says more than they do.
 
-use rumba_core::comparison::{Row, Summary};
+use rumba_core::comparison::{Part, Row, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
 use rumba_core::record::{Status, TrialPart};
@@ -285,7 +285,7 @@ fn alone(summary: &Summary) -> String {
             "{} did {rate:.0} operations per second with {}{}, the median of {}{}.",
             row.engine,
             counted(row.clients as usize, "client"),
-            if row.run.as_ref().is_some_and(|run| run.partial) { " as far as it came" } else { "" },
+            if row.is_partial(Part::Run) { " as far as it came" } else { "" },
             counted(repeats_of(row).unwrap_or(0), "repeat"),
             repeats_from(summary)
         ),
@@ -309,8 +309,7 @@ fn careful(results: &Results, summary: &Summary) -> String {
     if let Some(unsound) = unsound {
         told.push(format!("{}; it is in no figure", shortened(&unsound, LONGEST_OF_DATA)));
     }
-    let is_partial = |row: &&Row| row.run.as_ref().is_some_and(|run| run.partial);
-    if let Some(row) = summary.rows.iter().find(is_partial) {
+    if let Some(row) = summary.rows.iter().find(|row| row.is_partial(Part::Run)) {
         told.push(format!("no repeat of {} came to its end; what is shown of it decides nothing", row.engine));
     }
     let stood_still = |row: &&Row| row.run.as_ref().is_some_and(|run| run.median("ops_per_s") == Metric::Value(0.0));

@@ -125,7 +125,7 @@ fn contestants<'a>(rows: &[&'a Row]) -> (Vec<&'a Row>, Vec<String>) {
             left_out.push(format!("{} failed its verification", row.engine));
         } else if !row.unsound.is_empty() {
             left_out.push(format!("{} did not end its verification", row.engine));
-        } else if row.run.as_ref().is_some_and(|run| run.partial) {
+        } else if row.is_partial(Part::Run) {
             left_out.push(format!("{} did not come to its end", row.engine));
         } else if row.run.is_none() && !row.suspended.is_empty() {
             left_out.push(format!("{} was suspended", row.engine));

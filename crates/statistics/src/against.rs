@@ -8,14 +8,14 @@ use rumba_core::comparison::{
 };
 use rumba_core::engine::EngineConfig;
 use rumba_core::metric::METRICS;
-use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, SAME_MARGIN};
+use rumba_core::ratio::{Change, LEVEL, SAME_MARGIN};
 use rumba_core::record::{Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::units::{counted, show_bytes};
 
 use crate::alike::{called_as, engines};
 use crate::ratios::{discover, ratio};
-use crate::relative::{is_main, p99s};
+use crate::relative::{headline_names, is_main, p99s};
 use crate::summary::summarise;
 use crate::written::written_change;
 
@@ -167,10 +167,7 @@ fn side(results: &Results, own: &Summary, others: &Summary) -> Side {
 }
 
 fn compared_metrics(part: Part, base: &PhaseFigures, other: &PhaseFigures) -> Vec<Compared> {
-    let headline = match part {
-        Part::Load => HEADLINE_LOAD,
-        Part::Run => HEADLINE_RUN,
-    };
+    let headline = headline_names(part);
     let mut all = Vec::new();
     let mut push = |metric: &str, unit: &str, is_headline: bool, base: &Figure, other: &Figure| {
         if !(base.numbers().is_empty() && other.numbers().is_empty()) {

@@ -163,14 +163,15 @@ impl Bound {
 }
 
 /// Why repeats of the other lack a figure that the base has: all of them, or some where all of the base's have it. What a
-/// gate guards may be what took it from them, unless there were merely too few operations.
+/// gate guards may be what took it from them; from some, that there were merely too few operations.
 fn lost(base: &Figure, other: &Figure) -> Option<String> {
+    let mut reasons = other.values.iter().filter_map(Metric::reason);
     let why = match other.numbers().is_empty() {
         true => other.median.reason().map(str::to_owned),
-        false => other.lacking().filter(|_| base.lacking().is_none()),
+        false if base.lacking().is_some() || reasons.all(|why| why.contains(TOO_FEW_SAMPLES)) => None,
+        false => other.lacking(),
     };
-    let is_chance = other.values.iter().filter_map(Metric::reason).all(|why| why.contains(TOO_FEW_SAMPLES));
-    why.filter(|_| !base.numbers().is_empty() && !is_chance).map(|why| format!("in the other, {why}"))
+    why.filter(|_| !base.numbers().is_empty()).map(|why| format!("in the other, {why}"))
 }
 
 #[cfg(test)]

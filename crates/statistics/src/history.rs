@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use rumba_core::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished, metric_info};
+use rumba_core::comparison::{Comparison, Figure, Part, Row, Summary, Unfinished};
 use rumba_core::history::{Axis, History, Line, Point, Step};
 use rumba_core::metric::Metric;
-use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, LEVEL, Ratio, SAME_MARGIN};
+use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 
 use crate::against::{compare, condition_changes};
 use crate::alike::{called_as, engines};
 use crate::ratios::ratio;
-use crate::relative::{is_main, p99s};
+use crate::relative::{self, Headline};
 use crate::summary::summarise;
 
 /// One run, with the directory that its results are in.
@@ -259,27 +259,10 @@ impl<'a> Order<'a> {
     }
 }
 
-/// A headline metric of a row.
-struct Headline<'a> {
-    metric: String,
-    unit: &'a str,
-    figure: &'a Figure,
-}
-
-/// The headline metrics of a part of a row that have a figure, in the order of a comparison.
+/// The headline metrics of a part of a row that have a figure.
 fn headlines(row: Option<&Row>, part: Part) -> Vec<Headline<'_>> {
-    let Some(figures) = row.and_then(|row| row.part(part)) else { return Vec::new() };
-    let names = match part {
-        Part::Load => HEADLINE_LOAD,
-        Part::Run => HEADLINE_RUN,
-    };
-    let listed = names.iter().filter_map(|name| {
-        let unit = metric_info(name)?.unit;
-        Some(Headline { metric: (*name).to_owned(), unit, figure: figures.metrics.get(*name)? })
-    });
-    let main = p99s(figures, figures).filter(|(op, ..)| part == Part::Run && is_main(figures, op));
-    let main = main.map(|(op, figure, _)| Headline { metric: format!("{op}.p99_ms"), unit: "ms", figure });
-    listed.chain(main).filter(|headline| !headline.figure.numbers().is_empty()).collect()
+    let all = row.and_then(|row| row.part(part)).into_iter().flat_map(|figures| relative::headlines(figures, part));
+    all.filter(|headline| !headline.figure.numbers().is_empty()).collect()
 }
 
 /// Why a run has no figure of an engine.

@@ -1,7 +1,7 @@
 //! The engines of one run against each other.
 
 use rumba_core::comparison::{Figure, OpFigures, Part, PhaseFigures, Relative, RelativeRow, Row, metric_info};
-use rumba_core::ratio::{Change, HEADLINE_RUN, MAIN_SHARE, Ratio};
+use rumba_core::ratio::{Change, HEADLINE_LOAD, HEADLINE_RUN, MAIN_SHARE, Ratio};
 use rumba_core::workload::engine_in_test;
 
 use crate::ratios::{discover, ratio};
@@ -63,6 +63,32 @@ pub fn p99s<'a>(
     base.op_types.iter().filter_map(|(op, figures)| {
         Some((op.as_str(), figures.response.get("p99_ms")?, other.op_types.get(op)?.response.get("p99_ms")?))
     })
+}
+
+/// The headline metrics of a part, beside the percentiles of a run.
+pub fn headline_names(part: Part) -> &'static [&'static str] {
+    match part {
+        Part::Load => HEADLINE_LOAD,
+        Part::Run => HEADLINE_RUN,
+    }
+}
+
+/// A headline metric of a part of a row.
+pub struct Headline<'a> {
+    pub metric: String,
+    pub unit: &'static str,
+    pub figure: &'a Figure,
+}
+
+/// The headline metrics that a part has, in the order of a comparison: those of its kind, and of a run the 99th percentiles
+/// of the main operations.
+pub fn headlines(figures: &PhaseFigures, part: Part) -> impl Iterator<Item = Headline<'_>> {
+    let listed = headline_names(part).iter().filter_map(|name| {
+        let unit = metric_info(name)?.unit;
+        Some(Headline { metric: (*name).to_owned(), unit, figure: figures.metrics.get(*name)? })
+    });
+    let main = p99s(figures, figures).filter(move |(op, ..)| part == Part::Run && is_main(figures, op));
+    listed.chain(main.map(|(op, figure, _)| Headline { metric: format!("{op}.p99_ms"), unit: "ms", figure }))
 }
 
 /// Whether a type of operation is one of the main ones: [`MAIN_SHARE`] of all.

@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rumba_core::acid::Outcome;
 use rumba_core::comparison::{
-    Figure, KeptFigures, LeftOut, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended,
-    Unfinished, Unsound,
+    KeptFigures, LeftOut, OpFigures, Part, PhaseFigures, Proof, Row, Steadiness, Summary, Suspended, Unfinished,
+    Unsound,
 };
 use rumba_core::counted::{NOT_COUNTED, rule_of};
 use rumba_core::engine::Durability;
 use rumba_core::metric::{METRICS, Metric};
-use rumba_core::ratio::{HEADLINE_LOAD, HEADLINE_RUN};
 use rumba_core::record::{OpStats, Percentiles, PhaseKind, PhaseRecord, Record, Status, TrialPart};
 use rumba_core::results::Results;
 use rumba_core::search::Searched;
 
 use crate::charge::{Charged, charged_load, charged_run, counts_alike, ended};
 use crate::claims::judge;
-use crate::relative::{is_main, p99s, relative};
+use crate::relative::{headlines, relative};
 use crate::remarks::remarks;
 use crate::scaling;
 use crate::search::{searches, why_open};
@@ -256,9 +255,8 @@ fn run_figures(records: &[&Record], searches: &[Searched]) -> PartOfRow {
         records.iter().filter(whole).count()
     };
     let usual = if of(TrialPart::Whole) > of(TrialPart::Run) { TrialPart::Whole } else { TrialPart::Run };
-    let is_unlike = of(TrialPart::Whole) > 0 && of(TrialPart::Run) > 0;
     let whole = |record| match whole_run(record, searches) {
-        Ok(_) if is_unlike && record.plan.part != usual => Err(match usual {
+        Ok(_) if record.plan.part != usual => Err(match usual {
             TrialPart::Whole => "it started from a copy, and the others loaded for themselves",
             _ => "it loaded for itself, and the others started from a copy",
         }
@@ -269,13 +267,8 @@ fn run_figures(records: &[&Record], searches: &[Searched]) -> PartOfRow {
 }
 
 /// The headline figures that some repeats have and others lack.
-fn lacking(figures: &PhaseFigures, part: Part) -> Vec<String> {
-    let headlines = if part == Part::Load { HEADLINE_LOAD } else { HEADLINE_RUN };
-    let listed = headlines.iter().filter_map(|name| Some(((*name).to_owned(), figures.metrics.get(*name)?)));
-    let main = p99s(figures, figures).filter(|(op, ..)| part == Part::Run && is_main(figures, op));
-    let main = main.map(|(op, figure, _)| (format!("{op}.p99_ms"), figure));
-    let lacks = |(name, figure): (String, &Figure)| Some(format!("{name}: {}", figure.lacking()?));
-    listed.chain(main).filter_map(lacks).collect()
+fn lacking(figures: &PhaseFigures, part: Part) -> impl Iterator<Item = String> {
+    headlines(figures, part).filter_map(|headline| Some(format!("{}: {}", headline.metric, headline.figure.lacking()?)))
 }
 
 /// Adds the metrics that span phases. What only some repeats' engines have counted is none in the others that count: of

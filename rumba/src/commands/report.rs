@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rumba_core::claim::{Claim, Judgement, Verdict};
-use rumba_core::comparison::{Proof, Summary, Unfinished};
+use rumba_core::comparison::{Proof, Summary};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 use rumba_lab::store;
@@ -62,7 +62,7 @@ fn claims_of(expressions: &[String], summary: &Summary) -> Result<Vec<Claim>, Pr
 
 /// The exit code of `--check`: whether every trial and its data are sound, and every claim holds.
 fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
-    let failed = summary.unfinished.iter().filter(|trial| matches!(trial.status, Status::Failed { .. })).count();
+    let failed = failed(summary);
     let unsound = || summary.rows.iter().flat_map(|row| &row.unsound);
     let of = |proof: Proof| unsound().filter(|unsound| unsound.proof == proof).count();
     let (broken, cut_off) = (of(Proof::Failed), of(Proof::CutOff));
@@ -84,8 +84,11 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
 
 /// Whether a trial failed, or counts for nothing in part because it was suspended.
 pub fn holds_failures(summary: &Summary) -> bool {
-    let is_failed = |trial: &Unfinished| matches!(trial.status, Status::Failed { .. });
-    summary.unfinished.iter().any(is_failed) || summary.rows.iter().any(|row| !row.suspended.is_empty())
+    failed(summary) > 0 || summary.rows.iter().any(|row| !row.suspended.is_empty())
+}
+
+fn failed(summary: &Summary) -> usize {
+    summary.unfinished.iter().filter(|trial| matches!(trial.status, Status::Failed { .. })).count()
 }
 
 /// The exit code of `--check`: whether every claim holds.

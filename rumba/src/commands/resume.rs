@@ -41,23 +41,15 @@ pub fn resume(directory: &Path, args: &RunArgs, registry: &Registry) -> super::R
     clean_leftovers(&managed);
     // The run that began has said what memory is tight, and was let through.
     let allowed = Allowed { unlimited: resume.allow_unlimited || args.options.allow_unlimited, tight_memory: true };
-    let prepared = match what_is_left(experiment, &mut resume, allowed, &standing, &kept_loads, registry) {
-        Ok(prepared) => prepared,
-        Err(problem) => {
-            kept_loads.leave();
-            return Err(problem);
-        }
-    };
+    let prepared = what_is_left(experiment, &mut resume, allowed, &standing, &kept_loads, registry)?;
     if prepared.trials().is_empty() {
         tell("all trials have been run; --retry-failed runs those again that failed");
     } else {
         resume.update(prepared.trials());
         let warnings = changed_host(&read, &prepared).into_iter().collect();
-        if let Err(error) = results.goes_on(&resume, warnings) {
-            kept_loads.leave();
-            let problem = format!("{}: {error}", directory.display());
-            return Err(Problem::failure(problem, "make room, or see who may write there"));
-        }
+        results.goes_on(&resume, warnings).map_err(|error| {
+            Problem::failure(format!("{}: {error}", directory.display()), "make room, or see who may write there")
+        })?;
     }
     let outcome = conduct(&args.options, &prepared, &resume, &results, kept_loads, &managed, listener)?;
     show(&args.options, &results, outcome)
@@ -186,16 +178,9 @@ fn adopt(
         let owner = provision::Owner::this_process(name, load.number).map_err(|error| {
             Problem::failure(format!("looking at this process: {error}"), "see that /proc is mounted")
         })?;
-        match KeptData::adopt(&place, &origin, &owner, managed) {
-            Ok(Some(data)) => {
-                tell(&format!("trial {} need not load again: its data is still here", load.number));
-                kept_loads.put(load.number, data);
-            }
-            Ok(None) => {}
-            Err(error) => {
-                kept_loads.leave();
-                return Err(error.into());
-            }
+        if let Some(data) = KeptData::adopt(&place, &origin, &owner, managed)? {
+            tell(&format!("trial {} need not load again: its data is still here", load.number));
+            kept_loads.put(load.number, data);
         }
     }
     Ok(kept_loads)

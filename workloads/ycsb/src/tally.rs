@@ -123,17 +123,18 @@ impl Tallies {
     /// The sums as of now.
     pub fn sums(&self) -> Sums {
         let (loaders, writers) = (all(&self.loaders), all(&self.writers));
-        let sum = |earlier: &AtomicU64, of: fn(&Log) -> &Number| {
+        let here = |of: fn(&Log) -> &Number| {
             let logs = loaders.iter().chain(writers.iter());
-            logs.fold(earlier.load(Relaxed), |sum, log| sum.wrapping_add(of(log).get()))
+            logs.fold(0u64, |sum, log| sum.wrapping_add(of(log).get()))
         };
+        let sum = |earlier: &AtomicU64, of| earlier.load(Relaxed).wrapping_add(here(of));
         let earlier = &self.earlier;
         Sums {
             inserted: sum(&earlier.inserted, |log| &log.inserted),
             inserts_in_doubt: sum(&earlier.inserts_in_doubt, |log| &log.inserts_in_doubt),
             bytes: (sum(&earlier.bytes, |log| &log.bytes) as i64).max(0) as u64,
-            asked: sum(&AtomicU64::new(0), |log| &log.asked),
-            missing: sum(&AtomicU64::new(0), |log| &log.missing),
+            asked: here(|log| &log.asked),
+            missing: here(|log| &log.missing),
         }
     }
 

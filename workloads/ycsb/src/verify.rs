@@ -42,7 +42,7 @@ struct Proof<'a> {
     keys: Check,
     values: Check,
     updates: Check,
-    /// The key before.
+    /// The key of the last record.
     previous: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -61,16 +61,9 @@ pub fn verify(table: &mut impl Inspect, expected: &Expected<'_>) -> Result<Vec<C
         previous: Vec::new(),
         scratch: Vec::new(),
     };
-    let mut last: Vec<u8> = Vec::new();
     loop {
-        let after = std::mem::take(&mut last);
-        let after = (!after.is_empty()).then_some(after);
-        let rows = table.page(after.as_deref(), PAGE, &mut |key, fields| {
-            last.clear();
-            last.extend_from_slice(key);
-            proof.record(key, fields);
-        })?;
-        if rows < PAGE {
+        let after = (proof.records > 0).then(|| proof.previous.clone());
+        if table.page(after.as_deref(), PAGE, &mut |key, fields| proof.record(key, fields))? < PAGE {
             break;
         }
     }

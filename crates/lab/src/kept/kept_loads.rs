@@ -15,9 +15,22 @@ enum Kept {
     Failed(String),
 }
 
-/// The kept data of an experiment, by the number of the trial that loaded it.
+/// The kept data of an experiment, by the number of the trial that loaded it. Until a run has taken charge of them they are
+/// left where they are: one that is refused before it begins has no say over what another kept, and the ledger knows of it.
 #[derive(Debug, Default)]
-pub struct KeptLoads(BTreeMap<u32, Kept>);
+pub struct KeptLoads {
+    loads: BTreeMap<u32, Kept>,
+    is_in_charge: bool,
+}
+
+impl Drop for KeptLoads {
+    fn drop(&mut self) {
+        if !self.is_in_charge {
+            // What is dropped is removed.
+            std::mem::forget(std::mem::take(&mut self.loads));
+        }
+    }
+}
 
 /// What there is of a load.
 #[derive(Debug)]
@@ -33,28 +46,27 @@ pub enum Found<'a> {
 impl KeptLoads {
     /// Puts a load's data in.
     pub fn put(&mut self, load: u32, data: KeptData) {
-        self.0.insert(load, Kept::Here(Box::new(data)));
+        self.loads.insert(load, Kept::Here(Box::new(data)));
     }
 
     /// Notes that a load's data cannot be had.
     pub fn lose(&mut self, load: u32, why: String) {
-        self.0.insert(load, Kept::Lost(why));
+        self.loads.insert(load, Kept::Lost(why));
     }
 
     /// Notes that a load has failed.
     pub fn fail(&mut self, load: u32, why: String) {
-        self.0.insert(load, Kept::Failed(why));
+        self.loads.insert(load, Kept::Failed(why));
     }
 
-    /// Leaves them where they are, for whoever goes on later: a run that was refused has no say over what another kept.
-    pub fn leave(self) {
-        // What would be dropped would be removed; the ledger has it, and its owner ends with this process.
-        std::mem::forget(self);
+    /// From here on what is no longer wanted, and all of it at the end, is removed.
+    pub fn take_charge(&mut self) {
+        self.is_in_charge = true;
     }
 
     /// What there is of a load.
     pub fn find(&self, load: u32) -> Found<'_> {
-        match self.0.get(&load) {
+        match self.loads.get(&load) {
             Some(Kept::Here(data)) => Found::Here(data),
             Some(Kept::Lost(why)) => Found::Lost(why),
             Some(Kept::Failed(why)) => Found::Failed(why),
@@ -64,7 +76,7 @@ impl KeptLoads {
 
     /// Whether a load's data is here.
     pub fn has(&self, load: u32) -> bool {
-        matches!(self.0.get(&load), Some(Kept::Here(_)))
+        matches!(self.loads.get(&load), Some(Kept::Here(_)))
     }
 
     /// Removes the data of loads that nobody starts from any more.
@@ -72,9 +84,9 @@ impl KeptLoads {
     /// # Errors
     /// What could not be removed.
     pub fn release(&mut self, is_wanted: impl Fn(u32) -> bool) -> Result<(), ProvisionError> {
-        let unwanted: Vec<u32> = self.0.keys().copied().filter(|load| !is_wanted(*load)).collect();
+        let unwanted: Vec<u32> = self.loads.keys().copied().filter(|load| !is_wanted(*load)).collect();
         for load in unwanted {
-            if let Some(Kept::Here(data)) = self.0.remove(&load) {
+            if let Some(Kept::Here(data)) = self.loads.remove(&load) {
                 data.remove()?;
             }
         }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{ComparedRow, Comparison, Row, Summary};
+use rumba_core::comparison::{ComparedRow, Comparison, Summary};
 use rumba_core::gate::Gated;
 use rumba_core::metric::Metric;
 use rumba_core::ratio::Change;
@@ -13,7 +13,7 @@ use super::columns::{self, Column, Pick};
 use super::comparison::{change_word, clients, comparison_table, outline, part_word, unit_of, written};
 use super::grid::Footnotes;
 use super::{TableOptions, name_cells, name_heads, row_name, tables};
-use crate::format::{counted, ratio};
+use crate::format::ratio;
 use crate::verdict::verdict_line;
 
 /// A run: its verdicts, its claims, what ended otherwise than planned, and two tables.
@@ -36,13 +36,7 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
     text.push_str(&list("Did not end as planned", ended));
     let unsound = summary.rows.iter().filter_map(|row| row.why_unsound());
     text.push_str(&list("In no figure", unsound));
-    let told = |row: &Row| {
-        let notes = row.run.iter().flat_map(|run| &run.notes);
-        notes
-            .map(|note| format!("{}, {}: {note}", row.engine, counted(row.clients as usize, "client")))
-            .collect::<Vec<_>>()
-    };
-    text.push_str(&list("Partial figures", summary.rows.iter().flat_map(told)));
+    text.push_str(&list("Partial figures", super::notes::partial_lines(summary)));
     let run: Pick = |row| row.run.as_ref();
     text.push_str(&section("Transactions", summary, &columns::transactions(&summary.rows, run)));
     text.push_str(&section("Cost per operation", summary, &columns::cost(&summary.rows, run)));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use rumba_core::comparison::{Proof, Summary, TrialName, Unfinished};
+use rumba_core::comparison::{Proof, Row, Summary, TrialName, Unfinished};
 use rumba_core::record::{PhaseKind, Status};
 use rumba_core::results::Results;
 
@@ -114,14 +114,17 @@ fn suspended(summary: &Summary) -> String {
 }
 
 fn partial(summary: &Summary) -> String {
-    let mut text = String::new();
-    for row in &summary.rows {
-        for note in row.run.iter().flat_map(|run| &run.notes) {
-            let clients = counted(row.clients as usize, "client");
-            let _ = writeln!(text, "  {}, {clients}: {note}", row.engine);
-        }
-    }
+    let text: String = partial_lines(summary).map(|line| format!("  {line}\n")).collect();
     if text.is_empty() { text } else { format!("\nPartial figures\n{text}") }
+}
+
+/// What is not in the figures of the loops, or all that is.
+pub fn partial_lines(summary: &Summary) -> impl Iterator<Item = String> {
+    let told = |row: &Row| {
+        let of = format!("{}, {}", row.engine, counted(row.clients as usize, "client"));
+        row.run.iter().flat_map(|run| &run.notes).map(|note| format!("{of}: {note}")).collect::<Vec<_>>()
+    };
+    summary.rows.iter().flat_map(told)
 }
 
 /// Trials that did not end, each with its cause; empty when there are none.
