@@ -186,6 +186,28 @@ fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
 }
 
 #[test]
+fn a_copy_that_does_not_open_is_tried_once_more() {
+    let place = Place::new();
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s"]);
+    // Whoever holds the lock of a store keeps others from opening it; the next copy has another.
+    let lock = place.path("out/data/003-rocksdb-c2-r2/data/LOCK");
+    let file = loop {
+        if let Ok(file) = std::fs::OpenOptions::new().write(true).open(&lock) {
+            break file;
+        }
+        assert!(run.try_wait().unwrap().is_none(), "it ended without a second copy");
+    };
+    rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("before it is opened");
+    assert!(run.wait().unwrap().success());
+    let report = place.report();
+    let second = &report["trials"][2];
+    assert_eq!((&second["part"], &second["loaded_by"]), (&"run".into(), &1.into()), "{}", second["warnings"]);
+    assert!(is_verified(second) && !second["warnings"].to_string().contains("loaded-again"));
+    assert_eq!(report["summary"]["rows"][0]["run"]["repeats"], serde_json::json!([1, 2]));
+    assert!(place.is_clean());
+}
+
+#[test]
 fn a_copy_that_does_not_open_is_loaded_again() {
     let place = Place::new();
     let mut run = start(&place, "003-rocksdb-c2-r2", &["repeats=2", "loop=2s"]);
@@ -335,6 +357,16 @@ fn a_resume_that_is_refused_leaves_the_kept_load_where_it_is() {
     assert!(text(&refused).contains("no longer plans the trials"), "{}", text(&refused));
     assert!(load.is_dir(), "it is the run's that goes on later");
     std::fs::write(&file, experiment).unwrap();
+    let file = place.path("out/experiment.json");
+    let begun = std::fs::read_to_string(&file).unwrap();
+    let mut other: Value = serde_json::from_str(&begun).unwrap();
+    other["build"]["commit"] = "0123456789abcdef0123456789abcdef01234567".into();
+    std::fs::write(&file, other.to_string()).unwrap();
+    let refused = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
+    assert!(text(&refused).contains("(commit 0123456789ab"), "another build of this version: {}", text(&refused));
+    assert!(load.is_dir());
+    std::fs::write(&file, begun).unwrap();
     assert!(resumed(&place, &[]).contains("need not load again"));
     assert!(place.is_clean());
 }

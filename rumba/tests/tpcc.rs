@@ -28,6 +28,8 @@ use rumba_engine_lmdb::Lmdb;
 use rumba_engine_sqlite::Sqlite;
 use rumba_workload_tpcc::TpcC;
 
+const KINDS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+
 /// The twelve conditions, the scale, and what was acknowledged: orders and payments.
 const CHECKS: usize = 12 + 3;
 
@@ -63,8 +65,12 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     // A client over the null engine, whose rows are zeros, tells what the client itself costs.
     assert!(!report.to_string().contains("panicked"), "{}", trial["conditions"]);
     let ops = &phase(trial, "loop 1").unwrap()["op_types"];
-    for kind in ["new_order", "payment", "order_status", "delivery", "stock_level"] {
-        assert!(ops[kind]["count"].as_u64().unwrap() > 0, "{kind}: {ops}");
+    let count = |kind: &str| ops[kind]["count"].as_u64().unwrap_or(0);
+    let all: u64 = KINDS.iter().map(|kind| count(kind)).sum();
+    assert!(all > 0, "{ops}");
+    for kind in KINDS {
+        // On a host that is busy there may be few. Of 45 cards in a row, from a deck of 23, some are of each kind.
+        assert!(count(kind) > 0 || all < 4 * 45, "{kind}: {ops}");
         assert_eq!(ops[kind]["failed"].as_u64().unwrap_or(0), 0, "{kind}: {ops}");
     }
     let loops = phase(trial, "loops").unwrap();

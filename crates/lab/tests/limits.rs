@@ -262,8 +262,14 @@ fn an_error_half_way_undoes_what_was_made() {
     // One that would not fit is refused before anything is made.
     let huge = StorageLimit { size_bytes: 1 << 50, ..small(Backing::File) };
     let refused = Enforcement::begin(&storage_alone(huge), &host.volume(2), &owner(), &host.ledger);
-    assert!(matches!(refused, Err(LimitError::Unenforceable { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(LimitError::NoRoom { .. })), "{refused:?}");
     assert!(!host.volume(2).exists());
+    // Nor is it run without: the host could limit it.
+    let refused = limits::enforceable(
+        &storage_alone(StorageLimit { size_bytes: 1 << 50, ..small(Backing::File) }),
+        &host.volume(2),
+    );
+    assert!(matches!(refused, Err(LimitError::NoRoom { .. })), "{refused:?}");
     host.assert_nothing_left();
 }
 

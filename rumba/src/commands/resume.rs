@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rumba_core::build::Build;
 use rumba_core::record::{Record, Status, TrialPart, TrialPlan};
 use rumba_core::results::Results;
 use rumba_core::warning::Warning;
@@ -121,12 +122,18 @@ impl Standing<'_> {
 
 fn refuse_other_rumba(read: &Results) -> Result<(), Problem> {
     let here = env!("CARGO_PKG_VERSION");
-    if read.rumba == here {
+    // Of a build outside of a repository nothing is known but the version.
+    let of = |version: &str, build: Option<&Build>| match build.and_then(Build::short) {
+        Some(commit) => format!("{version} (commit {commit})"),
+        None => version.to_owned(),
+    };
+    let (then, now) = (of(&read.rumba, read.build.as_ref()), of(here, Some(&crate::build::build())));
+    if then == now {
         return Ok(());
     }
     Err(Problem::mistake(
-        format!("these results were begun by rumba {}; this is {here}", read.rumba),
-        "trials of two versions are no repeats of each other: go on with the version that began, or run it anew",
+        format!("these results were begun by rumba {then}; this is {now}"),
+        "trials of two builds are no repeats of each other: go on with the one that began, or run it anew",
     ))
 }
 

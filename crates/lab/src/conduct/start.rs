@@ -87,18 +87,24 @@ impl Conduct<'_> {
             return self.whole(trial, &Start::Nothing, kept_loads, watch);
         };
         let why = match kept_loads.find(load) {
-            Found::Here(data) => {
-                // Nothing is kept by a trial that starts from it.
-                match self.attempt(trial, &Start::Copy { load, data }, &mut KeptLoads::default(), watch)? {
-                    Attempt::Ended(record) => return Ok(*record),
-                    Attempt::NotStarted(why) => why,
-                }
-            }
+            Found::Here(data) => match self.over_copy(trial, &Start::Copy { load, data }, watch)? {
+                Attempt::Ended(record) => return Ok(*record),
+                Attempt::NotStarted(why) => why,
+            },
             Found::Lost(why) => why.to_owned(),
             Found::Failed(why) => return self.without_data(trial, load, why),
         };
         let whole = TrialPlan { part: TrialPart::Whole, loaded_by: None, ..trial.clone() };
         self.whole(&whole, &Start::Again { load, why }, kept_loads, watch)
+    }
+
+    /// Runs a trial over a copy, a second one where the first did not open: what a busy host is slow to start may start
+    /// then, and a trial that loads again is no repeat of the others. Nothing is kept by a trial that starts from a copy.
+    fn over_copy(&self, trial: &TrialPlan, start: &Start<'_>, watch: &mut dyn Watch) -> Result<Attempt, ConductError> {
+        match self.attempt(trial, start, &mut KeptLoads::default(), watch)? {
+            Attempt::NotStarted(_) => self.attempt(trial, start, &mut KeptLoads::default(), watch),
+            ended => Ok(ended),
+        }
     }
 
     /// Runs a trial that loads.

@@ -17,6 +17,16 @@ pub enum LimitError {
         /// What would work instead.
         remedy: String,
     },
+    /// It can be enforced here, and there is no room for what it asks for: nobody may go on without it.
+    #[error("{limit} cannot be met here: {problem}; {remedy}")]
+    NoRoom {
+        /// Its key in the experiment: `limits.storage`.
+        limit: &'static str,
+        /// What is there and what is needed.
+        problem: String,
+        /// What would work instead.
+        remedy: String,
+    },
     /// The volume's place or an entry of the ledger cannot be had, or something cannot be undone.
     #[error(transparent)]
     Provision(#[from] ProvisionError),

@@ -155,14 +155,19 @@ impl Means {
         if has >= size.saturating_add(reserve) {
             return Ok(());
         }
-        Err(LimitError::unenforceable(
-            STORAGE,
-            format!("{problem} {} left, and {} with {} to spare are needed", show(has), show(size), show(reserve)),
-            format!(
+        Err(LimitError::NoRoom {
+            limit: STORAGE,
+            problem: format!(
+                "{problem} {} left, and {} with {} to spare are needed",
+                show(has),
+                show(size),
+                show(reserve)
+            ),
+            remedy: format!(
                 "set limits.storage.size to at most {}, scale the experiment down, or use {other}",
                 show(has.saturating_sub(reserve))
             ),
-        ))
+        })
     }
 }
 

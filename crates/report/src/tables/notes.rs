@@ -118,11 +118,13 @@ fn partial(summary: &Summary) -> String {
     if text.is_empty() { text } else { format!("\nPartial figures\n{text}") }
 }
 
-/// What is not in the figures of the loops, or all that is.
+/// What is not in the figures of the loops or of the load, or all that is.
 pub fn partial_lines(summary: &Summary) -> impl Iterator<Item = String> {
     let told = |row: &Row| {
         let of = format!("{}, {}", row.engine, counted(row.clients as usize, "client"));
-        row.run.iter().flat_map(|run| &run.notes).map(|note| format!("{of}: {note}")).collect::<Vec<_>>()
+        let of_run = row.run.iter().flat_map(|run| &run.notes).map(|note| format!("{of}: {note}"));
+        let of_load = row.load.iter().flat_map(|load| &load.notes).map(|note| format!("{of}, load: {note}"));
+        of_run.chain(of_load).collect::<Vec<_>>()
     };
     summary.rows.iter().flat_map(told)
 }
