@@ -122,7 +122,6 @@ function toolbar(context: Context): HTMLElement {
 }
 
 function costSection(context: Context): HTMLElement {
-  const notes = context.rows().flatMap((row) => (row.run?.notes ?? []).map((note) => `${row.engine}: ${note}.`));
   return section(
     "cost",
     "Cost per operation",
@@ -131,7 +130,6 @@ function costSection(context: Context): HTMLElement {
     warningsAbout(context, COST.map(({ metric }) => metric)),
     saveButtons(context, "cost", "the table"),
     figureTable(context, "cost", costColumns(context), (row) => row.run),
-    notes.length > 0 && h("p", { class: "about" }, notes.join(" ")),
     spreadTable(context, COST, (row) => row.run),
     writtenTable(context),
     debtTable(context),
