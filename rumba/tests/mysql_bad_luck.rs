@@ -87,6 +87,20 @@ fn an_engine_that_the_server_lacks_is_refused_with_the_servers_own_list() {
     assert!(!place.path("out").exists());
 }
 
+/// It would run until the first transaction that is to be undone, and leave data that is not consistent.
+#[test]
+fn a_storage_engine_without_transactions_is_refused_by_workloads_that_need_them() {
+    let place = Place::new();
+    for workload in ["tpcc", "linkbench"] {
+        let mut command = place.rumba(&["run", workload, "--engine", "mysql", "--out", "out"]);
+        let output = command.args(["--set", "mysql.storage_engine=aria"]).output().unwrap();
+        assert_eq!(code(&output), Some(2), "{}", text(&output));
+        let words = text(&output).replace("\n  │ ", " ");
+        assert!(words.contains("needs transactions of several keys, which mysql does not have"), "{words}");
+    }
+    assert!(!place.path("out").exists());
+}
+
 #[test]
 #[needs(MariaDb)]
 fn a_killed_server_fails_its_trial_and_the_next_one_runs() {

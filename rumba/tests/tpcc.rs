@@ -442,6 +442,20 @@ fn settings(numbers: &[(&str, i64)]) -> Settings {
     Settings(numbers.iter().map(|(name, number)| ((*name).to_owned(), Value::Int(*number))).collect())
 }
 
+/// The keys of payments have the numbers of their clients: of those that go on with the data in another process, too.
+#[test]
+fn clients_that_follow_others_over_keys_and_values_write_payments_of_their_own() {
+    let worked = Worked::new(&Lmdb, "plain");
+    let next = TpcC.bind(&settings(&[("warehouses", 1), ("customers", 20), ("items", 200)])).unwrap();
+    next.restore(&worked.bound.state()).unwrap();
+    for seed in 2..5 {
+        run(next.client(worked.instance.session().unwrap(), ALONE, seed).unwrap(), 2000);
+    }
+    for check in next.verify(worked.instance.session().unwrap()).unwrap() {
+        assert_eq!(check.wrong, 0, "{check:?}");
+    }
+}
+
 #[test]
 fn the_rate_of_new_orders_is_tpmc_and_every_answer_has_its_limit() {
     let bound = TpcC.bind(&settings(&[("warehouses", 4), ("data_sets", 2)])).unwrap();

@@ -311,6 +311,12 @@ pub trait Engine: Send + Sync {
         Nature::default()
     }
 
+    /// Whether it has transactions ([`EngineInfo::has_transactions`]) with these settings: a server of several storage engines
+    /// has them in some.
+    fn has_transactions(&self, _config: &EngineConfig) -> bool {
+        self.info().has_transactions
+    }
+
     /// What is here of the build that is asked for.
     fn availability(&self, asked: Asked<'_>) -> Availability;
 
@@ -401,9 +407,16 @@ pub trait Instance: Send + Sync {
     /// Whatever the engine said.
     fn drain(&self) -> Result<(), EngineError>;
 
-    /// Work put off so far, as gauges; an empty list says that the engine puts nothing off. Like [`Instance::counters`] it
+    /// Work put off so far, as gauges; an empty list says that the engine puts nothing off, or that it does not count it
+    /// ([`Instance::unpaid`]). Like [`Instance::counters`] it
     /// is asked at the ends of phases, and about once a second while clients work, by a thread that is none of theirs.
     fn debt(&self) -> Vec<Gauge>;
+
+    /// What the engine puts off and neither counts as its debt nor pays when it is drained, in words that go on from "after the
+    /// drain"; `None` if there is nothing of the kind. Bytes written, debt charged, then lack it.
+    fn unpaid(&self) -> Option<String> {
+        None
+    }
 
     /// The engine's own counters (cumulative) and gauges, by its own names.
     fn counters(&self) -> Vec<Gauge>;

@@ -56,6 +56,11 @@ impl CountedDocuments {
         self.execute(command, &mut |_| {}).await
     }
 
+    /// Whether it has transactions; without them, each command stands for itself.
+    pub fn has_transactions(&self) -> bool {
+        self.session.has_transactions()
+    }
+
     /// Begins a transaction, where there are any: without them, each command stands for itself.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use bf_tree::{BfTree as Tree, ConfigError, LeafInsertResult};
 use rumba_core::engine::{Gauge, Instance, Session, require_database};
 use rumba_core::error::EngineError;
 use rumba_core::kv::KeySpace;
+use rumba_core::units::show_bytes;
 
 use crate::files::{DATA, LOG, SNAPSHOT, failed, remove};
 use crate::locks::Locks;
@@ -175,6 +176,13 @@ impl Instance for BfTreeInstance {
     /// Empty: the library does not count the records that its cache alone holds.
     fn debt(&self) -> Vec<Gauge> {
         Vec::new()
+    }
+
+    fn unpaid(&self) -> Option<String> {
+        let most = show_bytes(self.shared.options.cache as f64);
+        Some(format!(
+            "the records that the cache alone holds, {most} at most, have not been written: the snapshot of a close has them"
+        ))
     }
 
     fn counters(&self) -> Vec<Gauge> {

@@ -127,9 +127,16 @@ impl Engine for MongoEngine {
         self.brand.info()
     }
 
-    /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern.
+    /// A snapshot is what a transaction reads of WiredTiger, whatever its read concern. Without transactions nothing is
+    /// isolated but each document.
     fn nature(&self, config: &EngineConfig) -> Nature {
-        Nature::new("SNAPSHOT", config.durability != Durability::None, Reads::Buffered)
+        let options = Options::read(self.brand, config).unwrap_or_default();
+        let is_mapped = options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1");
+        Nature {
+            isolation: options.transactions.then(|| "SNAPSHOT".to_owned()),
+            has_log: Some(config.durability != Durability::None),
+            reads: Some(if is_mapped { Reads::Mapped } else { Reads::Buffered }),
+        }
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {

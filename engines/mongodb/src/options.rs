@@ -118,6 +118,10 @@ const RESERVED: &[(&str, &str)] = &[
     ("keyFile", "rumba makes one"),
     ("auth", "rumba sees to that"),
     ("wiredTigerCacheSizeGB", "write cache"),
+    ("rocksdbCacheSizeGB", "write cache"),
+    ("rocksdbCompression", "write compression"),
+    ("tlsMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=true"),
+    ("sslMode", "nothing listens beyond loopback; name a server of your own by mongodb://…?tls=true"),
     ("cache-size", "write cache"),
     ("wiredTigerCollectionBlockCompressor", "write compression"),
     ("block-compressor", "write compression"),
@@ -140,7 +144,13 @@ mod tests {
         assert!(!options.transactions && options.read_concern.is_none());
         let arguments: Vec<_> = options.arguments.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(arguments, [("directoryperdb", ""), ("syncdelay", "10")]);
-        for (name, remedy) in [("dbpath", "data_dir"), ("replSet", "transactions"), ("nojournal", "durability")] {
+        for (name, remedy) in [
+            ("dbpath", "data_dir"),
+            ("replSet", "transactions"),
+            ("nojournal", "durability"),
+            ("rocksdbCacheSizeGB", "cache"),
+            ("tlsMode", "tls=true"),
+        ] {
             let mut asked = config(Brand::MongoDb);
             asked.settings.0.insert(name.into(), Value::Text("x".into()));
             assert!(Options::read(Brand::MongoDb, &asked).unwrap_err().remedy.contains(remedy), "{name}");

@@ -82,7 +82,8 @@ pub fn for_own(config: &EngineConfig, options: &Options, software: &Software) ->
 }
 
 fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options) -> Result<(), SettingError> {
-    let gigabytes = format!("{:.6}", config.cache as f64 / f64::from(1 << 30));
+    // It takes whole MiB, and drops what is more: this is exact of those.
+    let gigabytes = ((config.cache >> 20) as f64 / 1024.0).to_string();
     let engine = options.arguments.get("storageEngine").map_or("wiredTiger", String::as_str);
     let compression = config.compression.as_deref();
     match engine {
@@ -111,6 +112,10 @@ fn mongodb(plan: &mut Plan, config: &EngineConfig, options: &Options) -> Result<
             if let Some(name) = compression {
                 plan.tell("rocksdbCompression", name);
             }
+        }
+        "mmapv1" if options.transactions => {
+            let remedy = "write settings.transactions = false";
+            return Err(SettingError::new("storageEngine", "MMAPv1 has no transactions", remedy));
         }
         other => {
             if compression.is_some_and(|name| name != "none") {
@@ -174,13 +179,13 @@ mod tests {
     #[test]
     fn common_settings_become_the_servers_options() {
         let plan = planned(Brand::MongoDb, |config| {
-            (config.cache, config.compression) = (1 << 29, Some("zstd".into()));
+            (config.cache, config.compression) = (500 << 20, Some("zstd".into()));
             config.settings.0.insert("directoryperdb".into(), Value::Bool(true));
         });
         let line: Vec<String> = plan.unwrap().command_line().collect();
         let wanted = [
             "--wiredTigerCacheSizeGB",
-            "0.500000",
+            "0.48828125",
             "--wiredTigerCollectionBlockCompressor",
             "zstd",
             "--directoryperdb",
@@ -214,8 +219,13 @@ mod tests {
         assert!(none.contains("always has its log"), "{none}");
         let mmap = refused(Brand::MongoDb, |config| {
             config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
+            config.settings.0.insert("transactions".into(), Value::Bool(false));
             config.compression = Some("zlib".into());
         });
         assert!(mmap.contains("mmapv1"), "{mmap}");
+        let mmap = refused(Brand::MongoDb, |config| {
+            config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
+        });
+        assert!(mmap.contains("no transactions"), "{mmap}");
     }
 }

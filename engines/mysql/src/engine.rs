@@ -138,6 +138,9 @@ const fn with_own<const N: usize, const ALL: usize>(more: [SettingInfo; N]) -> [
     all
 }
 
+/// Storage engines that undo nothing, as servers tell of them in `SHOW ENGINES`.
+const WITHOUT_TRANSACTIONS: [&str; 7] = ["Aria", "MyISAM", "MRG_MyISAM", "MEMORY", "CSV", "ARCHIVE", "BLACKHOLE"];
+
 /// Which server is meant.
 pub enum Server {
     Release(&'static Release),
@@ -339,6 +342,11 @@ impl Engine for MySqlEngine {
     fn allocates_bytes(&self, config: &EngineConfig) -> u64 {
         let storage = self.storage.or(config.settings.text("storage_engine")).unwrap_or("InnoDB");
         redo::bytes(&Kind::of(storage), config).unwrap_or_default()
+    }
+
+    fn has_transactions(&self, config: &EngineConfig) -> bool {
+        let storage = self.storage.or(config.settings.text("storage_engine"));
+        !storage.is_some_and(|storage| WITHOUT_TRANSACTIONS.iter().any(|name| name.eq_ignore_ascii_case(storage)))
     }
 
     fn nature(&self, config: &EngineConfig) -> Nature {

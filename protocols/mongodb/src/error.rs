@@ -14,6 +14,7 @@ pub(crate) mod code {
     pub const SNAPSHOT_TOO_OLD: i32 = 239;
     pub const SNAPSHOT_UNAVAILABLE: i32 = 246;
     pub const NO_SUCH_TRANSACTION: i32 = 251;
+    pub const TEMPORARILY_UNAVAILABLE: i32 = 365;
     pub const DUPLICATE_KEY: i32 = 11000;
     pub const DUPLICATE_KEY_ON_UPDATE: i32 = 11001;
     pub const DISK_FULL: i32 = 14031;
@@ -117,7 +118,10 @@ fn remedy(code: i32) -> Option<&'static str> {
     match code {
         13 => Some("log in, or grant the user a role such as readWrite"),
         18 => Some("check the user's name, its password, and the database that knows it (authSource)"),
-        20 => Some("transactions need a replica set, if only of one: mongod --replSet NAME, then rs.initiate()"),
+        20 => Some(
+            "transactions need a replica set, if only of one (mongod --replSet NAME, then rs.initiate()), and a storage engine \
+             that has them",
+        ),
         26 => Some("the collection or database is not there; load the data first"),
         10107 | 13435 => Some("name the primary of the replica set"),
         _ => None,

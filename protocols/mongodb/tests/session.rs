@@ -163,6 +163,39 @@ fn a_transaction_begins_with_its_first_command_and_ends_once() {
     assert_eq!(asked[2].get().blob("$db"), Ok(&b"admin"[..]));
 }
 
+fn names(asked: &[DocumentBuf]) -> Vec<String> {
+    let name = |command: &DocumentBuf| command.get().iter().next().unwrap().unwrap().0.to_vec();
+    asked.iter().map(|command| String::from_utf8(name(command)).unwrap()).collect()
+}
+
+#[test]
+fn a_transaction_begins_with_the_first_command_that_is_sent() {
+    let server = Server::new(|_, _| Some(batch("firstBatch", 0..1, 0)));
+    let mut session = server.session(&SessionOptions::to("db"));
+    ask(&mut session, Command::Begin).unwrap();
+    let nothing = Command::Insert { into: "t", documents: &Documents::default() };
+    assert!(ask(&mut session, nothing).unwrap_err().to_string().contains("no documents"));
+    ask(&mut session, find(of_id(7).get())).unwrap();
+    let asked = server.asked();
+    assert!(asked.len() == 1 && has(&asked[0], "startTransaction"), "{asked:?}");
+}
+
+/// The server forgets what a session has locked with the session, and that only when it next looks at its sessions.
+#[test]
+fn a_transaction_that_is_left_open_is_aborted_with_its_session() {
+    let server = Server::new(|_, _| Some(batch("firstBatch", 0..1, 0)));
+    let mut session = server.session(&SessionOptions::to("db"));
+    ask(&mut session, Command::Begin).unwrap();
+    ask(&mut session, find(of_id(7).get())).unwrap();
+    drop(session);
+    let since = Instant::now();
+    while server.asked().len() < 3 {
+        assert!(since.elapsed() < TIMEOUT, "{:?}", names(&server.asked()));
+        std::thread::yield_now();
+    }
+    assert_eq!(names(&server.asked()), ["find", "abortTransaction", "endSessions"]);
+}
+
 #[test]
 fn what_stood_in_the_way_is_a_conflict_and_ends_the_transaction() {
     let server = Server::new(|name, _| {

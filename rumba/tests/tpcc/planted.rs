@@ -290,6 +290,15 @@ fn of_the_rest() -> Vec<Fault> {
             },
             &["3.3.2.10"],
         ),
+        // An order of somebody who is not there, and no amount that would show it.
+        fault(
+            "UPDATE orders SET o_c_id = 9999 WHERE o_d_id = 8 AND o_id = (SELECT MAX(o_id) FROM orders WHERE o_d_id = 8)",
+            |keys| {
+                let last = *keys.orders(ORDERS, 8).last().unwrap();
+                keys.set(ORDERS, &key(&[1, 8, last]), O_C_ID, 9999);
+            },
+            &["3.3.2.10"],
+        ),
         fault(
             "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 1 AND c_id = 1",
             |keys| keys.add(CUSTOMER, &key(&[1, 1, 1]), C_YTD_PAYMENT, 1),

@@ -1,6 +1,7 @@
 //! TPC-C with its settings taken.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rumba_core::acid::Acid;
 use rumba_core::check::Check;
@@ -58,7 +59,12 @@ pub struct TpcCBound {
     texts: Vec<Arc<Texts>>,
     progress: Arc<Progress>,
     tallies: Tallies,
+    /// Clients so far, of whatever process: each has a number of its own, which is in the keys of its payments.
+    opened: AtomicU32,
 }
+
+/// What that number goes by from one process to the next.
+const CLIENTS: &str = "clients";
 
 impl TpcCBound {
     /// Takes the settings.
@@ -66,7 +72,7 @@ impl TpcCBound {
         let config = Config::new(settings)?;
         let (spaces, tallies) = (kv::spaces(config.sets), Tallies::new(config.sets));
         let texts = DataSet::all(config.sets).map(|set| Arc::new(Texts::new(set))).collect();
-        Ok(Self { config, spaces, texts, progress: Arc::default(), tallies })
+        Ok(Self { config, spaces, texts, progress: Arc::default(), tallies, opened: AtomicU32::new(0) })
     }
 
     /// The settings.
@@ -214,18 +220,23 @@ impl Bound for TpcCBound {
     }
 
     fn state(&self) -> State {
-        self.tallies.state()
+        let mut state = self.tallies.state();
+        state.insert(CLIENTS.to_owned(), u64::from(self.opened.load(Relaxed)));
+        state
     }
 
     fn restore(&self, state: &State) -> Result<(), EngineError> {
-        self.tallies
-            .restore(state)
-            .map_err(|name| EngineError::failed("tpcc's state", format!("{name} is missing in it")))
+        let missing = |name: String| EngineError::failed("tpcc's state", format!("{name} is missing in it"));
+        let clients = state.get(CLIENTS).ok_or_else(|| missing(CLIENTS.to_owned()))?;
+        self.tallies.restore(state).map_err(missing)?;
+        // Who restores its own has as many already.
+        self.opened.fetch_max(u32::try_from(*clients).unwrap_or(u32::MAX), Relaxed);
+        Ok(())
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
         let tally = self.tallies.open(DataSet::of_client(at.client, self.config.sets));
-        self.client_with(session, at, at.client, seed, tally)
+        self.client_with(session, at, self.opened.fetch_add(1, Relaxed), seed, tally)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {

@@ -214,6 +214,18 @@ pub enum Input {
     StockLevel(StockLevel),
 }
 
+impl Input {
+    /// It is entered at the terminal at this time; what was drawn before a terminal keyed it in has that of its drawing.
+    pub fn enter(&mut self, now: DateTime) {
+        match self {
+            Input::NewOrder(order) => order.entered = now,
+            Input::Payment(payment) => payment.entered = now,
+            Input::Delivery(delivery) => delivery.delivered = now,
+            Input::OrderStatus(_) | Input::StockLevel(_) => {}
+        }
+    }
+}
+
 /// One client's source of inputs.
 #[derive(Clone, Debug)]
 pub struct Inputs {

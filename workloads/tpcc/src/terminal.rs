@@ -9,7 +9,7 @@ use rumba_workload_kit::{Random, Retry, client_seed, stream_seed};
 
 use crate::actor::Actor;
 use crate::deck::Deck;
-use crate::draw::{Home, Input, Inputs};
+use crate::draw::{Home, Input, Inputs, now};
 use crate::scale::DISTRICTS;
 use crate::settings::Config;
 use crate::store::Store;
@@ -103,7 +103,9 @@ impl<S: Store> Worker for Terminal<S> {
     }
 
     async fn perform(&mut self) -> Result<Op, EngineError> {
-        let Some(input) = self.input.take() else { return Ok(Op::default()) };
+        let Some(mut input) = self.input.take() else { return Ok(Op::default()) };
+        // It was drawn before the terminal thought, or waited for its arrival.
+        input.enter(now());
         let mut retries = 0;
         loop {
             match self.actor.perform(&input).await {

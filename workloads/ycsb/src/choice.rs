@@ -99,8 +99,7 @@ impl Choice {
     fn scattered(&self, range: u64, random: &mut Random) -> u64 {
         let there = self.inserted.there();
         loop {
-            // YCSB takes the number of records for the last of their numbers: one more is drawn, and drawn again.
-            let number = scattered(self.scrambled.rank(share(random.next_u64()))) % (range + 1);
+            let number = place_of(self.scrambled.rank(share(random.next_u64())), range);
             if number < there {
                 return number;
             }
@@ -135,10 +134,16 @@ impl Choice {
     }
 }
 
-/// The records that are asked for most often by Zipf's law.
+/// Which record has this rank of Zipf's law. YCSB takes the number of records for the last of their numbers: one more is
+/// drawn, and drawn again.
+fn place_of(rank: u64, range: u64) -> u64 {
+    scattered(rank) % (range + 1)
+}
+
+/// The records that are asked for most often by Zipf's law, each once or more, and perhaps one that is not there.
 pub fn hottest(requests: Requests, many: u64) -> impl Iterator<Item = u64> {
     let range = if let Requests::Zipfian { range } = requests { Some(range) } else { None };
-    range.into_iter().flat_map(move |range| (0..many).map(move |rank| scattered(rank) % range))
+    range.into_iter().flat_map(move |range| (0..many).map(move |rank| place_of(rank, range)))
 }
 
 #[cfg(test)]

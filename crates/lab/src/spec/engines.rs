@@ -242,7 +242,7 @@ fn engine(variant: &expand::Variant, name: String, node: &Node, asked: &Asked<'_
         limits: table.get("limits").map_or(Ok(Limits::default()), |node| limits::limits(node, data_bytes))?,
         settings: own,
     };
-    has_adapter(engine, workload, used, registry)?;
+    has_adapter(engine, &config, workload, used, registry)?;
     let fit = memory::fit(engine, &mut config, table, work);
     let optional = table.get("optional").map_or(Ok(false), |node| take::bool("optional", node))?;
     match probe(engine, &config, registry.probe) {
@@ -323,13 +323,19 @@ fn without_transactions(info: &EngineInfo, workload: &str, at: &Node, registry: 
 }
 
 /// Refuses an engine whose sessions the workload cannot use.
-fn has_adapter(engine: &dyn Engine, workload: &str, at: &Node, registry: &Registry) -> Result<(), SpecError> {
+fn has_adapter(
+    engine: &dyn Engine,
+    config: &EngineConfig,
+    workload: &str,
+    at: &Node,
+    registry: &Registry,
+) -> Result<(), SpecError> {
     let asked = registry.workload(workload);
     let families = asked.map_or(&[][..], |workload| workload.families());
     let info = engine.info();
     if families.contains(&info.family) {
         let needs = asked.is_some_and(|workload| workload.needs_transactions());
-        return if needs && !info.has_transactions {
+        return if needs && !engine.has_transactions(config) {
             Err(without_transactions(info, workload, at, registry))
         } else {
             Ok(())

@@ -64,6 +64,7 @@ impl Trial<'_> {
         }
         let operated = self.operate()?;
         self.work_and_sync(PhaseKind::Drain, operated.as_ref(), |instance| instance.drain())?;
+        self.warn_unpaid();
         self.verify(PhaseKind::Verify)?;
         if self.job.plan.run.crash_s.is_none() || !self.job.engine.info().keeps_data {
             return Ok(());
@@ -227,6 +228,16 @@ impl Trial<'_> {
                 "cut-off",
                 format!("{phase} was cut off; its figures cover what was measured until then"),
                 "read the trial's status for the cause",
+            )));
+        }
+    }
+
+    fn warn_unpaid(&mut self) {
+        if let Some(unpaid) = self.instance.unpaid() {
+            self.emit(Event::Warning(Warning::new(
+                "debt-unpaid",
+                format!("after the drain {unpaid}"),
+                "read its bytes written as the fewest that they can be, or run loops that write many times as much",
             )));
         }
     }

@@ -50,6 +50,14 @@ pub fn servers(results: &Results) -> String {
     if lines.is_empty() { String::new() } else { format!("\nServers\n{}\n", lines.join("\n")) }
 }
 
+/// Where more clients did no more, and what they waited for there. It makes no figure less trustworthy, and is what a ladder is
+/// run for.
+pub fn scaling(summary: &Summary) -> String {
+    let ended = summary.remarks.iter().filter(|remark| remark.warning.code == "scaling-ended");
+    let lines: String = ended.map(|remark| format!("  {}: {}\n", remark.name.engine, remark.warning.message)).collect();
+    if lines.is_empty() { lines } else { format!("\nWhat stopped scaling\n{lines}") }
+}
+
 /// What transactions were tried again for in the loops, all repeats together, the most frequent first.
 pub fn conflicts(results: &Results) -> String {
     let mut all: BTreeMap<(u32, &str), BTreeMap<&str, u64>> = BTreeMap::new();

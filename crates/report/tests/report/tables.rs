@@ -235,6 +235,16 @@ fn several_numbers_of_clients_have_a_column_of_their_own() {
     insta::assert_snapshot!(printed(&results));
 }
 
+/// It is a note, which stands nowhere else unless all warnings are asked for.
+#[test]
+fn what_stopped_scaling_stands_below_the_tables_of_a_ladder() {
+    let mut ladder = results(&[LSM], Plan { clients: &[1, 4, 16], ..SHORT });
+    assert!(!printed(&ladder).contains("What stopped scaling"), "it grows");
+    ladder.trials[2].record.phases = ladder.trials[1].record.phases.clone();
+    let text = printed(&ladder);
+    assert!(text.contains("\nWhat stopped scaling\n  rocksdb.none: beyond 4 clients "), "{text}");
+}
+
 /// One kept load that the loops with 1 and 4 clients started from.
 fn from_one_load() -> Results {
     let mut results = results(&[LSM], Plan { clients: &[1, 1, 4], ..SHORT });

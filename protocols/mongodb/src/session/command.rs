@@ -44,7 +44,21 @@ impl MongoSession {
     /// Writes a command, or notes what needs no server.
     #[inline]
     pub(super) fn write(&mut self, command: Command<'_>) -> Result<(), EngineError> {
-        let pending = match command {
+        let before = self.transaction;
+        match self.written(command) {
+            Ok(pending) => self.pending = Some(pending),
+            Err(error) => {
+                // Nothing was sent: a transaction that the server does not know yet has still to begin.
+                self.transaction = before;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn written(&mut self, command: Command<'_>) -> Result<Pending, EngineError> {
+        Ok(match command {
             Command::Find { of, find } => self.write_find(of, find),
             Command::Insert { into, documents } => {
                 let message = self.start(into, true, |of| of.text("insert", into));
@@ -96,9 +110,7 @@ impl MongoSession {
             Command::Begin => self.begin()?,
             Command::Commit => self.write_commit(false),
             Command::Abort => self.write_abort(),
-        };
-        self.pending = Some(pending);
-        Ok(())
+        })
     }
 
     #[inline]
@@ -319,9 +331,13 @@ impl MongoSession {
         frame::finish(&mut connection.send, message);
     }
 
-    /// Says goodbye.
+    /// Says goodbye. A transaction is aborted first: with the session alone the server would forget it, and let go of what it
+    /// has locked, only when it next looks at its sessions.
     #[cold]
     pub(super) fn write_end(&mut self) {
+        if matches!(self.transaction, Transaction::Open | Transaction::Failed) {
+            self.write_ending("abortTransaction");
+        }
         let Self { connection, id, .. } = self;
         let message = connection.start(|of| {
             of.array("endSessions", |of| of.document(|of| of.binary_of("id", UUID, id)));

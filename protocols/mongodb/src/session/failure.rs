@@ -23,6 +23,8 @@ pub(super) fn usual(number: i32, labels: Labels, counts: &MongoCounts) -> Option
         code::WRITE_CONFLICT => ("write conflict", &counts.write_conflicts),
         code::LOCK_TIMEOUT => ("lock timeout", &counts.lock_timeouts),
         code::SNAPSHOT_TOO_OLD | code::SNAPSHOT_UNAVAILABLE => ("snapshot not available", &counts.transient_errors),
+        // Of a single write, which was undone: the cache has no room for it at the moment.
+        code::TEMPORARILY_UNAVAILABLE => ("temporarily unavailable", &counts.transient_errors),
         code::NO_SUCH_TRANSACTION if labels.transient => ("ended by the server", &counts.transient_errors),
         _ if labels.transient => ("transient error", &counts.transient_errors),
         _ => return None,
@@ -41,6 +43,7 @@ mod tests {
         let of = |number, transient| usual(number, Labels { transient, ..Labels::default() }, &counts);
         let conflict = |number, transient| of(number, transient).is_some_and(|error| error.is_conflict());
         assert!(conflict(112, false) && conflict(112, true) && conflict(24, true) && conflict(246, true));
+        assert!(conflict(365, false), "of a single write, which has no label");
         assert!(conflict(251, true) && !conflict(251, false), "a number that was never given is a mistake");
         assert!(conflict(1, true) && !conflict(1, false));
         assert_eq!(
@@ -49,6 +52,6 @@ mod tests {
             "it is there after a rollback too"
         );
         assert_eq!((counts.write_conflicts.into_inner(), counts.lock_timeouts.into_inner()), (2, 1));
-        assert_eq!(counts.transient_errors.into_inner(), 3);
+        assert_eq!(counts.transient_errors.into_inner(), 4);
     }
 }

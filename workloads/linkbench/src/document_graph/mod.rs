@@ -33,6 +33,9 @@ pub struct DocumentGraph {
     hide: DocumentBuf,
 }
 
+/// How often a count is tried again by itself, where there are no transactions.
+const MOST_TRIES: u32 = 100;
+
 /// Commands do not tell the length of what they replace or remove.
 fn untold(there: bool) -> Written {
     Written { there, growth: None }
@@ -138,7 +141,18 @@ impl DocumentGraph {
             }),
             upsert: may_be_new,
         };
-        let done = self.session.change(Command::Update { of: COUNTS, update }).await.map_err(crossed)?;
+        let change = Command::Update { of: COUNTS, update };
+        let mut done = self.session.change(change).await;
+        // Without transactions the link is written already: the whole operation, tried again, would find nothing to count.
+        let mut tries = 0;
+        while !self.session.has_transactions()
+            && tries < MOST_TRIES
+            && done.as_ref().is_err_and(|error| matches!(error, EngineError::Duplicate(_)) || error.is_conflict())
+        {
+            done = self.session.change(change).await;
+            tries += 1;
+        }
+        let done = done.map_err(crossed)?;
         if done.matched + done.upserted > 0 {
             return Ok(());
         }
@@ -284,3 +298,6 @@ impl GraphStore for DocumentGraph {
         self.session.take_statements()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -367,6 +367,17 @@ impl Book {
             let customer = self.customer([warehouse, district, order.customer]);
             customer.delivered = customer.delivered.wrapping_add(order.delivered);
         }
+        for ([warehouse, district, number], customer) in
+            self.strangers.iter().filter(|(_, customer)| !customer.is_there)
+        {
+            let Customer { paid, delivered, .. } = customer;
+            broken.if_not(false, 10, || {
+                format!(
+                    "warehouse {warehouse}, district {district}, customer {number}: is not there, and has orders or payments: \
+                     delivered {delivered}, paid {paid}"
+                )
+            });
+        }
         let known = self.customers.iter().enumerate().map(|(at, customer)| (customer_place(&self.scale, at), customer));
         let strangers = self.strangers.iter().map(|(place, customer)| (*place, customer));
         for (place, customer) in known.chain(strangers).filter(|(_, customer)| customer.is_there) {

@@ -81,6 +81,19 @@ fn zipfian_requests_have_the_ranks_of_the_law_scattered_over_the_records() {
     assert!(hottest > 1.0 / crate::zipf::SCRAMBLED_ZETA, "{hottest}");
 }
 
+/// Of a million records, as of few: those that are watched for lost updates are those that are asked for.
+#[test]
+fn the_hottest_records_are_those_that_are_drawn_most_often() {
+    const RECORDS: u64 = 1_000_000;
+    let counts = counts(&mut choice(&of("zipfian", RECORDS as i64), 0));
+    let hot: std::collections::BTreeSet<u64> = hottest(Requests::Zipfian { range: RECORDS }, 128).collect();
+    let zipf = Zipf::scrambled();
+    let law: f64 = (0..128).map(|rank| zipf.share_of(rank)).sum();
+    let seen: u32 = hot.iter().filter_map(|number| counts.get(number)).sum();
+    let seen = f64::from(seen) / f64::from(DRAWS);
+    assert!(law > 0.15 && (seen - law).abs() < 0.01, "{seen}, {law} by the law");
+}
+
 #[test]
 fn zipfian_requests_reach_new_records_and_none_that_are_not_there() {
     let inserts = [("profile", Value::Text("e".to_owned())), ("recordcount", Value::Int(1000))];
