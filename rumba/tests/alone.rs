@@ -27,7 +27,8 @@ impl Alone {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         assert!(!dir.path().starts_with(tree()), "it would be hidden with the tree: set TMPDIR elsewhere");
-        std::fs::copy(env!("CARGO_BIN_EXE_rumba"), dir.path().join("rumba")).unwrap();
+        let program = std::fs::read(env!("CARGO_BIN_EXE_rumba")).unwrap();
+        rumba_testkit::process::executable(&program, &dir.path().join("rumba"));
         Self { dir }
     }
 

@@ -13,7 +13,7 @@ mod conforms;
 #[path = "../src/registry.rs"]
 mod registry;
 
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -130,8 +130,7 @@ fn servers_of_two_families_run_beside_each_other_for_a_plain_user() {
     let place = Place::new();
     // Where the user may come to: the program may lie below a directory that is root's alone.
     let program = place.path("rumba");
-    std::fs::copy(env!("CARGO_BIN_EXE_rumba"), &program).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    rumba_testkit::process::executable(&std::fs::read(env!("CARGO_BIN_EXE_rumba")).unwrap(), &program);
     chown(place.path(""), Some(NOBODY), Some(NOBODY)).unwrap();
     let asked = place.short_run("postgresql,innodb", &[]);
     let mut run = Command::new(program);

@@ -142,7 +142,6 @@ fn a_script_that_blocks_by_itself_works_where_clients_share_a_thread() {
 
 #[test]
 fn a_script_runs_by_its_first_line_and_by_its_name_on_the_path_of_lua() {
-    use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let bin = place.path("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -151,8 +150,7 @@ fn a_script_runs_by_its_first_line_and_by_its_name_on_the_path_of_lua() {
     let text_of_it = "#!/usr/bin/env sysbench\nsysbench.cmdline.options = { word = {'A word', 'none'} }
         require('theirs')
         function event() assert(sysbench.opt.word == 'given' and theirs == 5) end";
-    std::fs::write(&script, text_of_it).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    rumba_testkit::process::executable(text_of_it.as_bytes(), &script);
     let library = place.path("library");
     std::fs::create_dir(&library).unwrap();
     std::fs::write(library.join("theirs.lua"), "theirs = 5").unwrap();

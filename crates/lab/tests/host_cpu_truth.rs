@@ -15,6 +15,8 @@ rumba_testkit::main!();
 #[allow(dead_code)]
 mod support;
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -57,15 +59,22 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// CPU seconds of all threads of the kernel so far, by their own accounts.
-fn kernel_threads_s() -> f64 {
-    let mut ticks = 0;
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
+/// The CPU ticks of each of the kernel's threads so far, by its own account, under its number and start.
+fn kernel_threads() -> HashMap<(OsString, u64), u64> {
+    let stats = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let Some(stat) = rumba_lab::host::parse::process_stat(&stat).filter(|stat| stat.is_kernel_thread) {
-            ticks += stat.cpu_ticks;
-        }
-    }
+        let stat = rumba_lab::host::parse::process_stat(&stat).filter(|stat| stat.is_kernel_thread)?;
+        Some(((entry.file_name(), stat.start_ticks), stat.cpu_ticks))
+    });
+    stats.collect()
+}
+
+/// CPU seconds of the kernel's threads since an earlier look. Idle workers end, and take what they had used with them:
+/// those that are gone count for nothing.
+fn kernel_threads_s_since(earlier: &HashMap<(OsString, u64), u64>) -> f64 {
+    let now = kernel_threads();
+    let ticks: u64 =
+        now.iter().map(|(name, ticks)| ticks.saturating_sub(earlier.get(name).copied().unwrap_or(0))).sum();
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
@@ -104,14 +113,14 @@ fn strangers_and_the_kernel_are_told_apart() {
     let mut meters = Meters::new(dir, CpuRoll::new());
     let mut sound = false;
     for _ in 0..5 {
-        let (strangers, kernel, before) = (meters.strangers().unwrap(), kernel_threads_s(), meters.read());
+        let (strangers, threads, before) = (meters.strangers().unwrap(), kernel_threads(), meters.read());
         let stranger = let_a_stranger_burn();
         // Waits by working, so that both are at work at once.
         while !has_ended(stranger) {
             have_pages_written_back(dir);
         }
         let spent = meters.read().since(&before);
-        let (burnt, kernel) = (meters.strangers().unwrap().cpu_s_since(&strangers), kernel_threads_s() - kernel);
+        let (burnt, kernel) = (meters.strangers().unwrap().cpu_s_since(&strangers), kernel_threads_s_since(&threads));
         let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
         let uncharged = host - own - burnt;
         println!(
@@ -165,11 +174,11 @@ fn short_sleepers_are_seen_at_low_and_at_full_load() {
         let mut is_near = false;
         for _ in 0..5 {
             let (spent, used, strangers, kernel) = with_sleepers(sleepers, || {
-                let (used, before, kernel) = (process_s(), meters.read(), kernel_threads_s());
+                let (used, before, kernel) = (process_s(), meters.read(), kernel_threads());
                 let strangers = meters.strangers().unwrap();
                 thread::sleep(SLEPT);
                 let strangers = meters.strangers().unwrap().cpu_s_since(&strangers);
-                let (after, kernel) = (meters.read(), kernel_threads_s() - kernel);
+                let (after, kernel) = (meters.read(), kernel_threads_s_since(&kernel));
                 (after.since(&before), process_s() - used, strangers, kernel)
             });
             let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());

@@ -1,6 +1,8 @@
 //! Processes of a test's own.
 
-use std::process::{Child, Command};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -40,4 +42,18 @@ pub fn bound(mut command: Command, signal: Signal) -> Child {
         }
     });
     child.recv().expect("the thread that starts it").unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Writes a program that is to be executed. Another process does it: were the file open for writing in this one, each
+/// process that a test beside this one starts would hold it open for a moment, and a file that anybody writes to is not
+/// executed (ETXTBSY).
+///
+/// # Panics
+/// It cannot be written.
+pub fn executable(bytes: &[u8], at: &Path) {
+    let mut install = Command::new("install");
+    let mut child =
+        install.args(["-m", "755", "/dev/stdin"]).arg(at).stdin(Stdio::piped()).spawn().expect("install(1)");
+    child.stdin.take().expect("a pipe").write_all(bytes).expect("install(1) reads");
+    assert!(child.wait().is_ok_and(|status| status.success()), "{} cannot be written", at.display());
 }

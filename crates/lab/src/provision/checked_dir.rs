@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -186,6 +186,20 @@ impl CheckedDir {
         let mut bytes = Vec::new();
         file.take(longest).read_to_end(&mut bytes).doing("read", &path)?;
         Ok(Some(bytes))
+    }
+
+    /// How long ago a file in it was last written, by this host's clock; `None` where there is none.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn age_of(&self, name: &str) -> Result<Option<Duration>, ProvisionError> {
+        let stat = match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(io::Error::from(error)).doing("look at", &self.path.join(name)),
+        };
+        let written = UNIX_EPOCH + Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
+        Ok(Some(SystemTime::now().duration_since(written).unwrap_or_default()))
     }
 
     /// Writes a file in it, on the device whole or not at all; it has the other name until it is.

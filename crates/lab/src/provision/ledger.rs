@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,9 @@ struct Entry {
 /// How the names of entries end, and those of entries that are being written.
 const ENTRY: &str = ".json";
 const UNFINISHED: &str = ".new";
+
+/// Nobody writes an entry for so long: whoever has begun with it was killed.
+const LONGEST_WRITE: Duration = Duration::from_secs(600);
 
 /// Longer than any entry, bytes.
 const LONGEST: u64 = 64 << 10;
@@ -138,13 +142,21 @@ impl Ledger {
     }
 
     /// What ended processes left behind of these kinds, the last made first. Entries whose
-    /// thing is gone are struck off; those of other kinds are let be.
+    /// thing is gone are struck off, and so are those that a kill has left half written; those of other kinds are let be.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub fn leftovers(&self, kinds: &[Kind]) -> Result<Vec<Leftover>, ProvisionError> {
         let mut leftovers = Vec::new();
-        for entry in self.entries()? {
+        let (unfinished, entries): (Vec<_>, Vec<_>) =
+            self.entries()?.into_iter().partition(|entry| entry.ends_with(UNFINISHED));
+        for entry in unfinished {
+            // Nothing is made before its entry is finished.
+            if self.dir.age_of(&entry)? > Some(LONGEST_WRITE) {
+                self.dir.remove_file(&entry)?;
+            }
+        }
+        for entry in entries {
             // An entry may be struck off, or be half written, by another process at this moment.
             let Ok(Some((kind, Entry { thing, owner }))) = self.read(&entry, kinds) else { continue };
             if owner.process.life() != Life::Ended {

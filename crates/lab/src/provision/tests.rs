@@ -287,6 +287,20 @@ fn a_kill_while_the_directory_is_made_blocks_no_later_run() {
 }
 
 #[test]
+fn an_entry_that_a_kill_left_half_written_is_struck_off_once_nobody_can_be_writing_it() {
+    let host = Host::new();
+    let (old, new) = (host.path("state/managed/7-1-00000000.new"), host.path("state/managed/8-1-00000000.new"));
+    for path in [&old, &new] {
+        fs::write(path, "{\"thing\": {").unwrap();
+    }
+    let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    fs::File::options().write(true).open(&old).unwrap().set_modified(an_hour_ago).unwrap();
+    assert!(host.leftovers().is_empty());
+    assert!(!old.exists());
+    assert!(new.exists(), "another process may be writing it");
+}
+
+#[test]
 fn free_space_is_known_before_the_directory_exists() {
     assert!(free_bytes(&Host::new().path("not/yet/there")).unwrap() > 0);
 }
