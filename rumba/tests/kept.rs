@@ -146,7 +146,8 @@ fn start(place: &Place, trial: &str, more: &[&str]) -> Child {
     for set in ["maxid1=2000", "clients=2", "warmup=0s", "loops=1"].iter().chain(more) {
         command.args(["--set", set]);
     }
-    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let told = std::fs::File::create(place.path("told")).unwrap();
+    let mut run = command.stdout(Stdio::null()).stderr(told).spawn().unwrap();
     let intervals = place.path(&format!("out/trials/{trial}/intervals.ndjson"));
     while !std::fs::read_to_string(&intervals).unwrap_or_default().contains("\"loop 1\"") {
         assert!(run.try_wait().unwrap().is_none(), "it ended before {trial}");
@@ -183,6 +184,8 @@ fn a_damaged_copy_is_loaded_again_and_the_record_says_so() {
     file.write_all_at(b"not what was kept", 4096).unwrap();
     assert!(run.wait().unwrap().success());
     assert_loaded_again(&place);
+    let told = std::fs::read_to_string(place.path("told")).unwrap();
+    assert_eq!(told.matches("copy of ").count(), 2, "another copy of it would be as damaged: {told}");
 }
 
 #[test]

@@ -215,6 +215,7 @@ impl Conduct<'_> {
         let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state, act, journal };
         let log = writer.directory().join(LOG);
         let mut sampler = self.profiles.then(|| Sampler::new(writer.directory()));
+        let is_copied = copied.is_ok();
         let left = match copied {
             Ok(()) => {
                 let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, &mut sampler, watch);
@@ -232,7 +233,8 @@ impl Conduct<'_> {
             vacated?;
             data.remove()?;
             limited.end()?;
-            return Ok(Attempt::NotStarted(start::cause_of(writer.status())));
+            let why = start::cause_of(writer.status());
+            return Ok(if is_copied { Attempt::NotOpened(why) } else { Attempt::NoCopy(why) });
         }
         writer.condition("data", start.words());
         if let Some(words) = sampler.and_then(|sampler| sampler.finish(self.stops)) {
@@ -421,8 +423,10 @@ enum Broken {
 enum Attempt {
     /// It ran, whatever came of it.
     Ended(Box<Record>),
-    /// The copy that it was to start from could not be made or opened: why.
-    NotStarted(String),
+    /// What it was to start from is not what was kept: why.
+    NoCopy(String),
+    /// The copy that it was to start from did not open: why.
+    NotOpened(String),
 }
 
 /// Bytes that the group's processes hold themselves, which the kernel cannot take back; zero where nobody says.

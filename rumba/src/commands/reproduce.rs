@@ -42,6 +42,8 @@ const EXPERIMENTS: &[(&str, &str)] = experiments![
     "tpcc-proof-embedded",
     "tpcc-lost",
     "ycsb",
+    "ycsb-documents",
+    "linkbench-documents",
 ];
 
 /// Experiments that reproduce nothing and answer a question: `rumba run NAME` runs them without their file.

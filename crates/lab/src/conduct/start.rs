@@ -89,7 +89,7 @@ impl Conduct<'_> {
         let why = match kept_loads.find(load) {
             Found::Here(data) => match self.over_copy(trial, &Start::Copy { load, data }, watch)? {
                 Attempt::Ended(record) => return Ok(*record),
-                Attempt::NotStarted(why) => why,
+                Attempt::NoCopy(why) | Attempt::NotOpened(why) => why,
             },
             Found::Lost(why) => why.to_owned(),
             Found::Failed(why) => return self.without_data(trial, load, why),
@@ -102,7 +102,7 @@ impl Conduct<'_> {
     /// then, and a trial that loads again is no repeat of the others. Nothing is kept by a trial that starts from a copy.
     fn over_copy(&self, trial: &TrialPlan, start: &Start<'_>, watch: &mut dyn Watch) -> Result<Attempt, ConductError> {
         match self.attempt(trial, start, &mut KeptLoads::default(), watch)? {
-            Attempt::NotStarted(_) => self.attempt(trial, start, &mut KeptLoads::default(), watch),
+            Attempt::NotOpened(_) => self.attempt(trial, start, &mut KeptLoads::default(), watch),
             ended => Ok(ended),
         }
     }
@@ -123,7 +123,9 @@ impl Conduct<'_> {
                 Ok(*record)
             }
             // Only a copy cannot be started from.
-            Attempt::NotStarted(why) => Err(io(format!("starting {}", trial.engine.name))(std::io::Error::other(why))),
+            Attempt::NoCopy(why) | Attempt::NotOpened(why) => {
+                Err(io(format!("starting {}", trial.engine.name))(std::io::Error::other(why)))
+            }
         }
     }
 

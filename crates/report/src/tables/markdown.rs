@@ -29,11 +29,7 @@ pub fn markdown(results: &Results, summary: &Summary, options: &TableOptions) ->
     }
     text.push_str(&claims(summary));
     text.push_str(&list("Highest rate that keeps a response time", super::searches::lines(summary)));
-    let ended = summary.unfinished.iter().map(|trial| {
-        let name = &trial.name;
-        format!("trial {} ({}, repeat {}): {}", name.trial, name.engine, name.repeat, super::ending(&trial.status))
-    });
-    text.push_str(&list("Did not end as planned", ended));
+    text.push_str(&list("Did not end as planned", super::notes::ended_lines(&summary.unfinished).into_iter()));
     let unsound = summary.rows.iter().filter_map(|row| row.why_unsound());
     text.push_str(&list("In no figure", unsound));
     text.push_str(&list("Partial figures", super::notes::partial_lines(summary)));

@@ -142,15 +142,31 @@ pub fn failures(title: &str, unfinished: &[Unfinished]) -> String {
     if unfinished.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{title}\n");
-    for trial in unfinished {
-        let _ = writeln!(text, "  {}: {}", trial_name(&trial.name), ending(&trial.status));
-    }
-    text
+    let lines: String = ended_lines(unfinished).iter().map(|line| format!("  {line}\n")).collect();
+    format!("\n{title}\n{lines}")
 }
 
-fn trial_name(name: &TrialName) -> String {
-    format!("trial {}, {}", name.trial, who(name))
+/// The same, a line each; those that ended alike, as all do whose data was not loaded, share one.
+pub fn ended_lines(unfinished: &[Unfinished]) -> Vec<String> {
+    let mut alike: Vec<(&Status, Vec<&TrialName>)> = Vec::new();
+    for Unfinished { name, status, .. } in unfinished {
+        match alike.iter_mut().find(|(of, _)| *of == status) {
+            Some((_, names)) => names.push(name),
+            None => alike.push((status, vec![name])),
+        }
+    }
+    alike.into_iter().map(|(status, names)| format!("{}: {}", trial_names(&names), ending(status))).collect()
+}
+
+fn trial_names(names: &[&TrialName]) -> String {
+    if let [name] = names {
+        return format!("trial {}, {}", name.trial, who(name));
+    }
+    let mut engines: Vec<&str> = names.iter().map(|name| name.engine.as_str()).collect();
+    engines.sort_unstable();
+    engines.dedup();
+    let numbers: Vec<String> = names.iter().map(|name| name.trial.to_string()).collect();
+    format!("trials {} ({})", numbers.join(", "), engines.join(", "))
 }
 
 pub fn who(name: &TrialName) -> String {

@@ -405,6 +405,20 @@ fn a_repeat_that_was_suspended_is_named_and_the_others_decide() {
 }
 
 #[test]
+fn trials_that_ended_alike_share_a_line() {
+    let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
+    let cause = "it was not run: trial 1, which was to load its data, failed".to_owned();
+    for at in [0, 2, 4] {
+        results.trials[at].record.status = Status::Failed { phase: PhaseKind::Provision, cause: cause.clone() };
+    }
+    let text = printed(&results);
+    let engine = &results.trials[0].record.plan.engine.name;
+    let line = format!("Did not end as planned\n  trials 1, 3, 5 ({engine}): failed in provision: {cause}\n");
+    assert!(text.contains(&line), "{text}");
+    assert_eq!(text.matches(&cause).count(), 1, "{text}");
+}
+
+#[test]
 fn a_repeat_with_broken_data_is_named_and_decides_nothing() {
     let mut results = results(&[LSM, BTREE], Plan { repeats: 4, ..SHORT });
     results.trials[2].record.phases.last_mut().unwrap().checks[0].wrong = 7;
