@@ -48,6 +48,23 @@ fn too_little_memory_is_refused_before_anything_is_made_and_by_a_dry_run() {
     }
 }
 
+/// Records under hashed keys lie on as many leaves, and WiredTiger holds every leaf of a transaction: batches of a thousand
+/// were four times this cache, and the group killed the load.
+#[test]
+#[needs(MemoryGroup)]
+fn a_load_of_hashed_keys_fits_a_small_cache() {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "ycsb", "--engine", "wiredtiger", "--out", "out", "--quiet"]);
+    for set in ["recordcount=60000", "cache=16MiB", "limits.memory=80MiB", "load_clients=4"] {
+        command.args(["--set", set]);
+    }
+    let output = command.args(["--set", "warmup=0s", "--set", "loops=1", "--set", "loop=1s"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let trial = &place.report()["trials"][0];
+    assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+    assert_eq!(phase(trial, "load").unwrap()["ops"], 60_000);
+}
+
 #[test]
 fn the_memory_that_the_refusal_names_is_taken_without_a_word() {
     for engine in ["rocksdb", "wiredtiger", "sqlite", "lmdb"] {

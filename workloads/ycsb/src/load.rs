@@ -16,8 +16,6 @@ use crate::value::{Author, Owner, put_value};
 
 /// Records that are written together, at most.
 const BATCH: u64 = 1000;
-/// Bytes that are written together, about.
-const BATCH_BYTES: f64 = 1_048_576.0;
 /// Retries of one batch: some five minutes of waiting. A load that leaves records out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
 
@@ -51,7 +49,7 @@ impl<S: Load> Loader<S> {
         at: ClientAddress,
         seed: u64,
     ) -> Self {
-        let batch = ((BATCH_BYTES / config.mean_record()) as u64).clamp(1, BATCH);
+        let batch = ((S::BYTES_TOGETHER / config.mean_record()) as u64).clamp(1, BATCH);
         let values = Values::with_room(config.fields, config.longest_record());
         // Those that conflict with each other must not wait in step.
         let retry = Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1));

@@ -124,6 +124,9 @@ pub trait Store {
 
 /// Loads records in batches.
 pub trait Load {
+    /// Bytes that are best written together, about.
+    const BYTES_TOGETHER: f64;
+
     /// Adds a record to the batch.
     fn stage(&mut self, key: &Key, values: &Values);
 
