@@ -8,6 +8,7 @@ rumba_testkit::main!();
 
 mod common;
 
+use std::io::Write as _;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -242,6 +243,24 @@ fn kill_with_its_trial(run: &mut Child) {
     while is_alive(trial) {
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
+    let place = Place::new();
+    let engine = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
+    let engine: Value = serde_json::from_slice(&engine.stdout).unwrap();
+    let library = place.path("librocksdb-other.so");
+    std::fs::copy(engine["source"].as_str().unwrap(), &library).unwrap();
+    let own = format!("rocksdb.library={}", library.display());
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m", &own]);
+    kill_with_its_trial(&mut run);
+    // What follows the last section is nothing to the loader; the version is what it was.
+    std::fs::OpenOptions::new().append(true).open(&library).unwrap().write_all(b"another").unwrap();
+    let output = place.rumba(&["run", "--resume", "out"]).output().unwrap();
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("when the run began, and is") && said.contains("CRC-32"), "{said}");
 }
 
 fn resumed(place: &Place, more: &[&str]) -> String {

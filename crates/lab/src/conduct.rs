@@ -212,14 +212,16 @@ impl Conduct<'_> {
         limited.throttle()?;
         let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
         let (state, journal, act) = (start.state().cloned(), data.journal(), Act::Measure);
-        let order = Order { plan: trial.clone(), data_dir, limits, parent: std::process::id(), state, act, journal };
+        let (parent, begun_s) = (std::process::id(), 0.0);
+        let order = Order { plan: trial.clone(), data_dir, limits, parent, state, act, journal, begun_s };
         let log = writer.directory().join(LOG);
         let mut sampler = self.profiles.then(|| Sampler::new(writer.directory()));
         let is_copied = copied.is_ok();
         let left = match copied {
             Ok(()) => {
+                let began = Instant::now();
                 let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, &mut sampler, watch);
-                self.kill_and_look(&order, left.as_ref(), &data, &mut limited, &mut writer, watch);
+                self.kill_and_look((&order, began), left.as_ref(), &data, &mut limited, &mut writer, watch);
                 left
             }
             Err(cause) => {

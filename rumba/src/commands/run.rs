@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rumba_core::engine::EngineConfig;
+use rumba_core::engine::{Availability, EngineConfig};
 use rumba_core::engine_name::split_list;
 use rumba_core::event::Event;
 use rumba_core::record::{Record, TrialPlan};
@@ -131,11 +131,20 @@ fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitt
 
 /// The engines' versions, as far as they are known before they run, and which text a script of the user's has.
 pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String, String> {
-    let version = |engine: &EngineConfig| registry.engine(&engine.engine)?.availability(engine.into()).version;
+    let version = |engine: &EngineConfig| with_checksum(registry.engine(&engine.engine)?.availability(engine.into()));
     let engines = experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?)));
     // Not a version, and of as much weight: trials of two texts are no repeats of each other.
     let script = experiment.bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
     engines.chain(script.map(|(_, text)| ("the script".to_owned(), text))).collect()
+}
+
+/// A version, and where it is a file's what is in that: a library that was built anew has the version that it had.
+fn with_checksum(engine: Availability) -> Option<String> {
+    let Availability { version: Some(version), source, .. } = engine else { return None };
+    Some(match std::fs::read(&source) {
+        Ok(bytes) => format!("{version} ({source}, CRC-32 {:08x})", crc32fast::hash(&bytes)),
+        Err(_) => version,
+    })
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {

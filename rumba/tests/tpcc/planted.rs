@@ -514,6 +514,7 @@ fn told(part: TrialPart) -> Vec<Event> {
         state: None,
         act: Act::Measure,
         journal: &dir.path().join("journal"),
+        epoch: std::time::Instant::now(),
         stop: &AtomicBool::new(false),
         emit: &mut |event| events.push(event),
     });

@@ -1,6 +1,8 @@
 //! The two processes of a trial that follow its measurement where the proof of transactions is asked for: one that is
 //! killed with its database while clients work, and one that looks for what they were told.
 
+use std::time::Instant;
+
 use rumba_core::record::Status;
 use rumba_core::workload::State;
 
@@ -16,7 +18,7 @@ impl Conduct<'_> {
     /// its process has left the data for it.
     pub(super) fn kill_and_look(
         &self,
-        measured: &Order,
+        (measured, began): (&Order, Instant),
         left: Option<&State>,
         data: &DataDir,
         limited: &mut Enforcement,
@@ -31,7 +33,8 @@ impl Conduct<'_> {
             // A server that still ends would be in the way of the next one, which then says so.
             let _ = data.vacate();
             writer.goes_on();
-            let order = Order { act, state: Some(state.clone()), ..measured.clone() };
+            let order =
+                Order { act, state: Some(state.clone()), begun_s: began.elapsed().as_secs_f64(), ..measured.clone() };
             self.follow(&order, &data.mark(), limited, writer, &mut None, watch);
         }
     }

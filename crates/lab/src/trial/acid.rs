@@ -116,7 +116,7 @@ impl Trial<'_> {
 
     /// Looks for what was acknowledged in what was opened again.
     pub(super) fn recover(&mut self) -> Step<()> {
-        let open_s = Instant::now().saturating_duration_since(self.epoch).as_secs_f64();
+        let open_s = Instant::now().saturating_duration_since(self.opens).as_secs_f64();
         let mut span = self.start_work(PhaseKind::Recovery, None);
         let journaled = journal::read(self.job.journal)
             .map_err(|error| Halt::Failed(format!("{}: {error}", self.job.journal.display())))?;

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
 use rumba_core::record::{PhaseKind, TrialPlan};
@@ -34,6 +35,9 @@ pub struct Order {
     pub act: Act,
     /// Where clients note what they are told before the database is killed.
     pub journal: PathBuf,
+    /// Seconds since the trial began with its first process.
+    #[serde(default)]
+    pub begun_s: f64,
 }
 
 /// Reads an order, runs its trial, tells its events.
@@ -41,6 +45,7 @@ pub struct Order {
 /// # Errors
 /// When the order cannot be read or the events cannot be told.
 pub fn serve(registry: &Registry) -> std::io::Result<()> {
+    let began = Instant::now();
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let mut events = take_stdout()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -65,10 +70,11 @@ pub fn serve(registry: &Registry) -> std::io::Result<()> {
         emit(Event::Failed { phase: PhaseKind::Provision, cause });
         return events.finish();
     };
-    let Order { plan, data_dir, limits, state, act, journal, .. } = &order;
-    let state = state.as_ref();
-    let act = *act;
-    super::run(Job { plan, engine, workload, data_dir, limits, state, act, journal, stop: &stop, emit: &mut emit });
+    let Order { plan, data_dir, limits, state, act, journal, begun_s, .. } = &order;
+    let (state, act) = (state.as_ref(), *act);
+    let epoch = began - Duration::from_secs_f64(*begun_s);
+    let (stop, emit) = (&stop, &mut emit);
+    super::run(Job { plan, engine, workload, data_dir, limits, state, act, journal, epoch, stop, emit });
     // Who has gone meanwhile misses nothing that he would read.
     let _ = events.finish();
     // Not a return, nor an exit that runs what libraries have registered for it: a client may hang inside an engine.

@@ -122,7 +122,7 @@ impl Trial<'_> {
     pub(super) fn begin_looking(&mut self) {
         if self.job.engine.info().keeps_data {
             let dir = data_dir(&self.place, self.job.data_dir).ok().map(Path::to_owned);
-            self.looks = Looks::begin(&self.instance, dir, self.epoch, &self.roll);
+            self.looks = Looks::begin(&self.instance, dir, self.job.epoch, &self.roll);
         }
     }
 

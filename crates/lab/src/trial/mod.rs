@@ -61,6 +61,8 @@ pub struct Job<'a> {
     pub act: Act,
     /// Where clients note what they are told before the database is killed.
     pub journal: &'a Path,
+    /// When the trial began, from which its seconds are counted: of several processes, the first.
+    pub epoch: Instant,
     /// Set when the trial is to stop.
     pub stop: &'a AtomicBool,
     /// Takes the events.
@@ -94,7 +96,8 @@ struct Trial<'a> {
     /// Who looks at the engine while clients work.
     looks: Option<Looks>,
     synced: Arc<Mutex<Synced>>,
-    epoch: Instant,
+    /// When this process began to open the instance.
+    opens: Instant,
     phase: PhaseKind,
     /// Bytes of data on disk at the end of the last phase, logs not counted.
     data_bytes: Metric,
@@ -102,7 +105,7 @@ struct Trial<'a> {
 
 /// Runs a trial to its end, whatever that is; the last event says how it ended.
 pub fn run(mut job: Job<'_>) {
-    let epoch = Instant::now();
+    let opens = Instant::now();
     // Calibrates against the system's clock once, here and not in the first loader's time.
     drop(quanta::Clock::new());
     let roll = Arc::new(CpuRoll::default());
@@ -127,7 +130,7 @@ pub fn run(mut job: Job<'_>) {
                 asked,
                 looks,
                 synced,
-                epoch,
+                opens,
                 phase,
                 data_bytes,
             };
@@ -247,7 +250,7 @@ impl Trial<'_> {
     }
 
     fn since_epoch_s(&self, at: Instant) -> f64 {
-        at.saturating_duration_since(self.epoch).as_secs_f64()
+        at.saturating_duration_since(self.job.epoch).as_secs_f64()
     }
 
     fn last_event(&self, end: Step<()>) -> Event {
