@@ -121,7 +121,10 @@ impl Shell {
         let program = Path::new(rumba.get_program());
         let mut shell = Command::new("bash");
         // What it has started beside it ends with it, and with it whoever else holds its output open.
-        let script = &format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}");
+        // And what a reader's hands are slow enough for takes longer on a busy host.
+        let script = &format!(
+            "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nsleep() {{ command sleep $(($1 * 5)); }}\n{script}"
+        );
         shell.args(["-euo", "pipefail", "-c", script]).current_dir(rumba.get_current_dir().unwrap());
         rumba.get_envs().filter_map(|(name, value)| Some((name, value?))).for_each(|(name, value)| {
             shell.env(name, value);

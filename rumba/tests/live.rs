@@ -122,6 +122,7 @@ fn the_stop_button_leaves_what_an_interrupt_leaves() {
         let run = Served::long_run(&place);
         run.await_loop();
         let mut events = run.events(&[]);
+        events.next().expect("it is heard before the run ends");
         if by_button {
             assert_eq!(run.post("live/stop", "").0, 202);
         } else {
@@ -207,6 +208,7 @@ fn a_page_of_a_run_whose_disk_is_full_shows_what_was_measured_and_why_it_ended()
     let run = Served::start(command);
     run.await_loop();
     let mut events = run.events(&[]);
+    events.next().expect("it is heard before the disk is full");
     fill(memory.path());
     let warned = events.find(|(_, kind, what)| kind == "warning" && what["code"] == "results-disk-full").unwrap();
     assert!(warned.2["message"].as_str().unwrap().contains("memory/out is full"), "{warned:?}");

@@ -13,7 +13,7 @@ mod common;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, at_once, children, kill, phase, text};
+use common::{Place, at_once, children, phase, text};
 use rumba_lab::run::queue::{Queue, seed_of};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
@@ -58,11 +58,7 @@ impl Stalled {
 
     fn stop_for(&mut self, stall: Duration) -> f64 {
         let server = children(children(self.run.id())[0])[0];
-        let before = Instant::now();
-        kill("-STOP", server);
-        std::thread::sleep(stall);
-        kill("-CONT", server);
-        before.elapsed().as_secs_f64() * 1e3
+        common::stop_for(server, stall).0 * 1e3
     }
 
     fn trial(mut self) -> Value {
@@ -249,11 +245,11 @@ fn a_late_tail_reaches_the_median_and_the_tables() {
     let sets = ["rate=800", "cache=16MiB", "durability=sync", &data];
     let mut stalled = Stalled::start_in(place, &sets);
     stalled.await_second(4);
-    let before = Instant::now();
     let frozen = disk.freeze();
+    let begun = Instant::now();
     std::thread::sleep(Duration::from_secs(2));
+    let stall_ms = begun.elapsed().as_secs_f64() * 1e3;
     drop(frozen);
-    let stall_ms = before.elapsed().as_secs_f64() * 1e3;
     assert_eq!(stalled.run.wait().unwrap().code(), Some(0), "{}", stalled.place.report());
     let report = stalled.place.report();
     let trial = &report["trials"][0];

@@ -10,6 +10,7 @@ mod common;
 #[path = "common/existing.rs"]
 mod existing;
 
+use std::io::{BufRead, BufReader, Read};
 use std::process::Output;
 
 use common::{Place, kill, text};
@@ -122,6 +123,17 @@ fn the_suite_runs_over_postgresql() {
     suite(&place, &["--db-driver=pgsql", &host, &port, &user, "--pgsql-db=postgres"]);
 }
 
+/// Reads what it says until its first second is over.
+fn await_first_second(child: &mut std::process::Child) -> BufReader<std::process::ChildStdout> {
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("[ 1s ]") {
+        line.clear();
+        assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended before its first second");
+    }
+    stdout
+}
+
 #[test]
 #[needs(MariaDb)]
 fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
@@ -132,26 +144,26 @@ fn a_restart_of_the_server_is_survived_where_its_errors_are_to_be_ignored() {
         (format!("--mysql-socket={}", server.socket.display()), format!("--mysql-password={PASSWORD}"));
     let options = [&socket, "--mysql-user=root", &password, "oltp_read_write", "--table-size=500"];
     succeeds(&place, &[&options[..], &["prepare"]].concat());
-    let run = |ignored: &str| {
-        let words = [&options[..], &["--threads=4", "--time=8", "--report-interval=1", ignored, "run"]].concat();
-        place.rumba(&["sysbench"]).args(words).stdout(std::process::Stdio::piped()).spawn().unwrap()
+    // How it ended, and what it said after its first second, at which the server is restarted.
+    let mut run = |ignored: &str| {
+        let words = [&options[..], &["--threads=4", "--time=12", "--report-interval=1", ignored, "run"]].concat();
+        let mut command = place.rumba(&["sysbench"]);
+        let mut child = command.args(words).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut stdout = await_first_second(&mut child);
+        server.restart();
+        let mut said = String::new();
+        stdout.read_to_string(&mut said).unwrap();
+        (child.wait().unwrap(), said)
     };
-    let child = run("--mysql-ignore-errors=1213,1020,1205,2013");
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    server.restart();
-    let output = child.wait_with_output().unwrap();
-    let said = text(&output);
-    assert!(output.status.success(), "{said}");
+    let (status, said) = run("--mysql-ignore-errors=1213,1020,1205,2013");
+    assert!(status.success(), "{said}");
     assert!(figure(&said, "reconnects:") >= 4.0 && figure(&said, "ignored errors:") >= 4.0, "{said}");
     let last = said.lines().rfind(|line| line.starts_with("[ ")).unwrap();
     assert!(!last.contains("tps: 0.00"), "it went on: {said}");
     // Without, it ends with the server's words.
-    let child = run("--mysql-ignore-errors=1213");
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    server.restart();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).contains("FATAL: "), "{}", text(&output));
+    let (status, said) = run("--mysql-ignore-errors=1213");
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("FATAL: "), "{said}");
 }
 
 #[test]
@@ -384,11 +396,12 @@ fn a_value_that_a_script_does_not_take_is_refused_as_an_option_that_it_does_not_
 fn an_interrupt_prints_what_was_measured() {
     let place = Place::new();
     std::fs::write(place.path("spin.lua"), "function event() for i = 1, 100 do end end").unwrap();
-    let mut command = place.rumba(&["sysbench", "spin.lua", "--time=0", "run"]);
-    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    let mut command = place.rumba(&["sysbench", "spin.lua", "--time=0", "--report-interval=1", "run"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut stdout = await_first_second(&mut child);
     kill("-INT", child.id());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    assert!(figure(&text(&output), "total number of events:") > 0.0);
+    let mut said = String::new();
+    stdout.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(figure(&said, "total number of events:") > 0.0);
 }

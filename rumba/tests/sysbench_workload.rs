@@ -211,6 +211,29 @@ holds = 'ops_per_s("full/point-pk") > ops_per_s("full/insert")'
     assert!(place.is_clean());
 }
 
+/// Trials of two texts are no repeats of each other, whichever file they are in.
+#[test]
+fn a_script_whose_module_was_changed_does_not_go_on_with_a_run() {
+    let place = Place::new();
+    std::fs::write(place.path("mine.lua"), "require('theirs')\nfunction event() theirs() end\n").unwrap();
+    let module = |text: &str| std::fs::write(place.path("theirs.lua"), text).unwrap();
+    module("function theirs() end\n");
+    let mut command = place.rumba(&["run", "sysbench", "--engine", "sqlite", "--out", "out", "--quiet"]);
+    for set in ["script=mine.lua", "clients=1", "warmup=0s", "loops=1", "loop=200ms", "repeats=2"] {
+        command.args(["--set", set]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    std::fs::remove_dir_all(place.path("out/trials/003-sqlite-c1-r2")).unwrap();
+    module("function theirs() return 1 end\n");
+    let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("the script was") && text(&output).contains("with a module"), "{}", text(&output));
+    module("function theirs() end\n");
+    let output = place.rumba(&["run", "--resume", "out", "--quiet"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+}
+
 /// As an experiment's own settings are: in its file, on the command line in any order, checked before anything is made.
 #[test]
 fn a_scripts_options_are_settings_of_the_experiment() {

@@ -77,10 +77,19 @@ export function problemsSection(context: Context): HTMLElement | null {
     trial.phases.flatMap(({ checks }) => checks.filter(({ wrong }) => wrong > 0).map((check) => ({ trial, check }))),
   );
   if (failed.length + broken.length + data.missing.length === 0) return null;
+  // Those that ended alike, as all do whose data was not loaded, share an item.
+  const alike = new Map<string, typeof failed>();
+  for (const trial of failed) alike.set(trial.ended ?? "", [...(alike.get(trial.ended ?? "") ?? []), trial]);
   const items = [
-    ...failed.map((trial) =>
-      h("li", {}, h("strong", {}, `${trial.engine}, ${counted(trial.clients, "client")}, repeat ${trial.repeat}`), ` (trial ${trial.number}) ${trial.ended}`),
-    ),
+    ...[...alike].map(([ended, trials]) => {
+      const [first] = trials;
+      const who =
+        trials.length === 1 && first !== undefined
+          ? `${first.engine}, ${counted(first.clients, "client")}, repeat ${first.repeat}`
+          : [...new Set(trials.map(({ engine }) => engine))].join(", ");
+      const numbers = trials.map(({ number }) => number).join(", ");
+      return h("li", {}, h("strong", {}, who), ` (${trials.length === 1 ? "trial" : "trials"} ${numbers}) ${ended}`);
+    }),
     ...broken.map(({ trial, check }) =>
       h("li", {}, h("strong", {}, `${trial.engine}, repeat ${trial.repeat}`), ` data inconsistent: not so for ${check.wrong} of ${check.examined}: ${check.name}`),
     ),

@@ -197,6 +197,8 @@ impl Conduct<'_> {
         let name = crate::plan::directory(trial);
         let mut writer =
             self.results.trial(trial, self.prepared.build()).map_err(io(format!("making the results of {name}")))?;
+        // What its seconds are counted from, in every process of it.
+        let began = Instant::now();
         writer.harness(self.harness);
         start.told().into_iter().for_each(|warning| {
             watch.event(trial, &Event::Warning(warning.clone()));
@@ -212,14 +214,13 @@ impl Conduct<'_> {
         limited.throttle()?;
         let (data_dir, limits) = (data.engine_dir(), limited.enforced().to_vec());
         let (state, journal, act) = (start.state().cloned(), data.journal(), Act::Measure);
-        let (parent, begun_s) = (std::process::id(), 0.0);
+        let (parent, begun_s) = (std::process::id(), began.elapsed().as_secs_f64());
         let order = Order { plan: trial.clone(), data_dir, limits, parent, state, act, journal, begun_s };
         let log = writer.directory().join(LOG);
         let mut sampler = self.profiles.then(|| Sampler::new(writer.directory()));
         let is_copied = copied.is_ok();
         let left = match copied {
             Ok(()) => {
-                let began = Instant::now();
                 let left = self.follow(&order, &data.mark(), &mut limited, &mut writer, &mut sampler, watch);
                 self.kill_and_look((&order, began), left.as_ref(), &data, &mut limited, &mut writer, watch);
                 left
@@ -334,7 +335,9 @@ impl Conduct<'_> {
         if !is_killed {
             finish(end, &log, writer);
         }
-        tell_of_memory(limited, process_bytes, writer);
+        // Those that follow a kill do not work under the load that is to be known of.
+        let measured = if order.act == Act::Measure { process_bytes } else { 0.0 };
+        tell_of_memory(limited, measured, writer);
         if let Some((phase, cause)) = stall.stalled() {
             writer.take(Event::Failed { phase, cause });
         }

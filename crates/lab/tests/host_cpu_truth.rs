@@ -174,12 +174,13 @@ fn short_sleepers_are_seen_at_low_and_at_full_load() {
         let mut is_near = false;
         for _ in 0..5 {
             let (spent, used, strangers, kernel) = with_sleepers(sleepers, || {
-                let (used, before, kernel) = (process_s(), meters.read(), kernel_threads());
+                let (kernel, before, used) = (kernel_threads(), meters.read(), process_s());
                 let strangers = meters.strangers().unwrap();
                 thread::sleep(SLEPT);
                 let strangers = meters.strangers().unwrap().cpu_s_since(&strangers);
-                let (after, kernel) = (meters.read(), kernel_threads_s_since(&kernel));
-                (after.since(&before), process_s() - used, strangers, kernel)
+                // The two that must agree are read next to each other; to look at all processes takes its time.
+                let (after, used) = (meters.read(), process_s() - used);
+                (after.since(&before), used, strangers, kernel_threads_s_since(&kernel))
             });
             let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
             let beyond = host - own - strangers;

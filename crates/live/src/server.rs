@@ -15,7 +15,7 @@ use crate::routes::{Served, router};
 use crate::{guard, token};
 
 /// How long, after the end of a run, those who looked on have to fetch how it came out.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 /// How long what is being answered may take once the server is to end.
 const ENDING: Duration = Duration::from_secs(1);
@@ -128,7 +128,7 @@ async fn serve(listener: TcpListener, app: Router, served: Arc<Served>, ended: o
     let patience = async {
         let _ = telling.await;
         // Connections that are kept open would hold it for ever.
-        tokio::time::sleep(ENDING / 4).await;
+        tokio::time::sleep(ENDING).await;
     };
     tokio::select! {
         _ = serving => {}

@@ -236,7 +236,7 @@ fn two_clients_that_increment_one_counter_lose_no_update() {
 /// Who has one writer wants to know what waiting for it costs.
 #[test]
 fn a_wait_for_the_writer_is_counted() {
-    const HELD: Duration = Duration::from_millis(30);
+    const HELD: Duration = Duration::from_millis(200);
     let (_dir, instance) = open();
     let waited_us = || {
         let counters = instance.counters();
@@ -250,13 +250,16 @@ fn a_wait_for_the_writer_is_counted() {
     let alone_us = waited_us();
     holder.begin().unwrap();
     let begun = Instant::now();
+    let (begins, seen) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let waits = scope.spawn(move || {
+            begins.send(()).unwrap();
             waiter.begin().unwrap();
             let waited = begun.elapsed();
             waiter.rollback().unwrap();
             waited
         });
+        seen.recv().unwrap();
         std::thread::sleep(HELD);
         holder.rollback().unwrap();
         let waited = waits.join().unwrap();

@@ -68,8 +68,10 @@ impl Capabilities {
         let asked = Self::ask_software(software, &place)?;
         // Without it the next one asks again.
         if let Ok(json) = serde_json::to_vec_pretty(&asked) {
-            let beside = place.with_extension(format!("json-{}", std::process::id()));
-            let _ = fs::write(&beside, json).and_then(|()| fs::rename(&beside, &place));
+            let _ = Draft::new(&place).and_then(|draft| {
+                let whole = draft.path().join("json");
+                fs::write(&whole, json).and_then(|()| fs::rename(&whole, &place))
+            });
         }
         Ok(asked)
     }

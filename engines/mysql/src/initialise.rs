@@ -65,14 +65,12 @@ fn template(software: &Software, settings: &[(String, String)]) -> Result<PathBu
         return Ok(place);
     }
     let draft = Draft::new(&place).map_err(failed)?;
-    // The log is beside the data directory, which has to be empty when a server makes its own.
-    let log = place.with_extension(format!("log-{}", std::process::id()));
-    let temporary = place.with_extension(format!("tmp-{}", std::process::id()));
-    let made = cache::make_private(&temporary)
-        .map_err(failed)
-        .and_then(|()| initialise(software, settings, draft.path(), &temporary, &log));
-    let _ = (fs::remove_file(&log), fs::remove_dir_all(&temporary));
-    made?;
+    // The log is beside the data directory, which has to be empty when a server makes its own; as that one, it is found
+    // and removed by the next draft if this process is killed.
+    let beside = Draft::new(&place).map_err(failed)?;
+    let (log, temporary) = (beside.path().join("log"), beside.path().join("tmp"));
+    cache::make_private(&temporary).map_err(failed)?;
+    initialise(software, settings, draft.path(), &temporary, &log)?;
     draft.settle().map_err(failed)?;
     Ok(place)
 }

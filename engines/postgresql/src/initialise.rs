@@ -48,11 +48,10 @@ fn template(software: &Software, checksums: Option<bool>, identity: Option<&Iden
     if let Some(identity) = identity {
         identity.own(draft.path()).map_err(failed)?;
     }
-    // The log is beside the data directory, which has to be empty.
-    let log = place.with_extension(format!("log-{}", std::process::id()));
-    let made = initialise(software, checksums, identity, draft.path(), &log);
-    let _ = fs::remove_file(&log);
-    made?;
+    // The log is beside the data directory, which has to be empty; as that one, it is found and removed by the next draft
+    // if this process is killed.
+    let beside = Draft::new(&place).map_err(failed)?;
+    initialise(software, checksums, identity, draft.path(), &beside.path().join("log"))?;
     draft.settle().map_err(failed)?;
     Ok(place)
 }

@@ -224,15 +224,18 @@ fn a_wait_for_the_writer_is_counted() {
     assert_eq!(waited_us(), 0.0);
     let mut waiter = session(&*instance);
     let begun = Instant::now();
+    let (begins, seen) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let waits = scope.spawn(move || {
             let begin = waiter.prepare("BEGIN IMMEDIATE").unwrap();
+            begins.send(()).unwrap();
             execute(&mut *waiter, begin, &[], &mut |_| {}).unwrap();
             let waited = begun.elapsed();
             waiter.run("ROLLBACK").unwrap();
             waited
         });
-        std::thread::sleep(Duration::from_millis(30));
+        seen.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
         holder.run("ROLLBACK").unwrap();
         let waited = waits.join().unwrap();
         let counted_us = waited_us();

@@ -135,16 +135,28 @@ pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String
     let engines = experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?)));
     // Not a version, and of as much weight: trials of two texts are no repeats of each other.
     let script = experiment.bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
-    engines.chain(script.map(|(_, text)| ("the script".to_owned(), text))).collect()
+    let script = script.map(|(_, text)| ("the script".to_owned(), text));
+    engines.chain(script).chain(own_build().map(|own| ("rumba".to_owned(), own))).collect()
 }
 
 /// A version, and where it is a file's what is in that: a library that was built anew has the version that it had.
 fn with_checksum(engine: Availability) -> Option<String> {
-    let Availability { version: Some(version), source, .. } = engine else { return None };
-    Some(match std::fs::read(&source) {
-        Ok(bytes) => format!("{version} ({source}, CRC-32 {:08x})", crc32fast::hash(&bytes)),
-        Err(_) => version,
-    })
+    let Availability { version, source, .. } = engine;
+    let Ok(bytes) = std::fs::read(&source) else { return version };
+    let version = version.as_deref().unwrap_or("of no version that it tells");
+    Some(format!("{version} ({source}, CRC-32 {:08x})", crc32fast::hash(&bytes)))
+}
+
+/// What tells two builds apart that one commit does not: of sources that were changed since, or of no repository. It
+/// stands for the engines that are built in, too.
+fn own_build() -> Option<String> {
+    let build = crate::build::build();
+    if build.commit.is_some() && !build.dirty {
+        return None;
+    }
+    let program = std::fs::metadata("/proc/self/exe").ok()?;
+    let built = jiff::Timestamp::try_from(program.modified().ok()?).ok()?;
+    Some(format!("a program of {} bytes, written at {built}", program.len()))
 }
 
 fn read(args: &RunArgs, registry: &Registry) -> Result<Experiment, Problem> {
@@ -340,4 +352,28 @@ fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> su
     }
     super::dry_run::show_forecast(&forecast);
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_library_is_known_by_what_is_in_it_also_where_it_tells_no_version() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("library.so");
+        let words = |content: &str, version: Option<&str>| {
+            std::fs::write(&file, content).unwrap();
+            let source = file.display().to_string();
+            with_checksum(Availability { version: version.map(str::to_owned), source, missing: None }).unwrap()
+        };
+        for version in [None, Some("7.8.3")] {
+            assert_eq!(words("one", version), words("one", version));
+            assert_ne!(words("one", version), words("another", version));
+        }
+        let built_in = |version| Availability { version, source: "built in".to_owned(), missing: None };
+        assert_eq!(with_checksum(built_in(Some("0.9.70".to_owned()))).as_deref(), Some("0.9.70"));
+        assert_eq!(with_checksum(built_in(None)), None);
+    }
 }

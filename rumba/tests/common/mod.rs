@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -93,6 +93,18 @@ pub fn at_once<T: Copy + Send>(with: impl IntoIterator<Item = T>, run: impl Fn(T
             scope.spawn(move || run(one));
         }
     });
+}
+
+/// Stops a process for so long. How many seconds it was stopped: at least, and at most.
+pub fn stop_for(pid: u32, time: Duration) -> (f64, f64) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    let before = Instant::now();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let stopped = Instant::now();
+    std::thread::sleep(time);
+    let least = stopped.elapsed().as_secs_f64();
+    rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+    (least, before.elapsed().as_secs_f64())
 }
 
 pub fn kill(signal: &str, pid: u32) {

@@ -25,6 +25,8 @@ use crate::tally::{Tallies, Tally};
 pub const CHUNK: u64 = 2048;
 /// Rows that are written together.
 pub const BATCH: usize = 1024;
+/// Bytes of nodes after which a batch takes no more of them: one transaction, or one message, has to hold it.
+const BATCH_BYTES: u64 = 1 << 20;
 /// Retries of one batch: some five minutes of waiting, as pauses grow to 5 ms on
 /// average. A load that leaves rows out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
@@ -146,15 +148,18 @@ impl<G: GraphLoad> RowLoader<G> {
 
     /// Stages the nodes from `id` on, up to a batch.
     fn stage_nodes(&mut self, id: u64) {
-        let upto = (id + BATCH as u64).min(self.end);
-        for id in id..upto {
+        let (first, upto, mut bytes) = (id, (id + BATCH as u64).min(self.end), 0);
+        let mut id = first;
+        while id < upto && bytes < BATCH_BYTES {
             self.node_payload.fill(&mut self.random, &mut self.data);
             let time = (LOADED_AT_MS / 1000) as u32;
             self.graph.stage_node(&Node { id, node_type: NODE_TYPE, version: 1, time, data: &self.data });
-            self.bytes += node_bytes(self.data.len());
+            bytes += node_bytes(self.data.len());
+            id += 1;
         }
-        self.rows = upto - id;
-        self.place = if upto < self.end { Place::Node { id: upto } } else { self.links_of(self.chunk_start(), 0) };
+        self.bytes += bytes;
+        self.rows = id - first;
+        self.place = if id < self.end { Place::Node { id } } else { self.links_of(self.chunk_start(), 0) };
     }
 
     fn chunk_start(&self) -> u64 {

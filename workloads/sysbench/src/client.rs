@@ -10,6 +10,7 @@ use rumba_core::worker::{Client, Pace};
 
 use crate::counters::Counters;
 use crate::fiber::Fiber;
+use crate::host::Host;
 use crate::interpreter::{Fill, Interpreter, ScriptError, Work};
 use crate::setup::Setup;
 
@@ -19,6 +20,14 @@ pub struct ScriptClient {
     fiber: Option<Fiber>,
     interpreter: Box<Interpreter>,
     work: Work,
+    host: Arc<dyn Host>,
+    number: u32,
+}
+
+impl Drop for ScriptClient {
+    fn drop(&mut self) {
+        self.host.leaves(self.number);
+    }
 }
 
 impl ScriptClient {
@@ -49,7 +58,7 @@ impl ScriptClient {
     fn of(setup: &Arc<Setup>, number: u32, counters: Arc<Counters>, work: Work) -> Result<Self, ScriptError> {
         let interpreter = Box::new(Interpreter::new(setup, number, counters)?);
         interpreter.tidy_up();
-        Ok(Self { fiber: None, interpreter, work })
+        Ok(Self { fiber: None, interpreter, work, host: setup.host.clone(), number })
     }
 
     /// Its interpreter.

@@ -1,5 +1,7 @@
 //! What a script says about itself: its options and its commands.
 
+use std::path::PathBuf;
+
 use mlua::{Table, Value};
 
 use crate::interpreter::{Interpreter, ScriptError};
@@ -107,6 +109,24 @@ impl Interpreter {
         let call: mlua::Function = self.cmdline("call_command")?;
         let function = "sysbench.cmdline.call_command".to_owned();
         call.call::<bool>(name).map_err(|error| ScriptError::Call { function, words: plain(&error) })
+    }
+
+    /// The files of the modules that the script has required so far, by the modules' names; what comes along is in none.
+    ///
+    /// # Errors
+    /// What is wrong with the table of modules.
+    pub fn required(&self) -> Result<Vec<PathBuf>, ScriptError> {
+        let package: Table = self.lua().globals().get("package").map_err(told)?;
+        let (loaded, path): (Table, String) =
+            package.get("loaded").and_then(|loaded| Ok((loaded, package.get("path")?))).map_err(told)?;
+        let search: mlua::Function = package.get("searchpath").map_err(told)?;
+        let mut names = Vec::new();
+        for pair in loaded.pairs::<String, Value>() {
+            names.push(pair.map_err(told)?.0);
+        }
+        names.sort_unstable();
+        let file = |name: &String| search.call::<Option<String>>((name.as_str(), path.as_str())).map_err(told);
+        Ok(names.iter().map(file).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().map(PathBuf::from).collect())
     }
 
     fn cmdline<T: mlua::FromLua>(&self, name: &str) -> Result<T, ScriptError> {

@@ -57,6 +57,9 @@ pub trait Host: Send + Sync {
     /// The server's or the system's words.
     fn connect(&self, driver: usize, client: u32) -> Result<Box<dyn SqlSession>, EngineError>;
 
+    /// A client has ended: a connection that was kept for it and that it never asked for is nobody's.
+    fn leaves(&self, _client: u32) {}
+
     /// What becomes of an error.
     fn remedy(&self, driver: usize, error: &EngineError) -> Remedy;
 

@@ -8,6 +8,7 @@ use rumba_core::worker::{StatementCounts, block_on};
 use rumba_workload_kit::CountedDocuments;
 
 use crate::keys::Key;
+use crate::load::BATCH;
 use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written, keep};
 
 const TABLE: &str = "usertable";
@@ -191,8 +192,8 @@ impl DocumentLoader {
 }
 
 impl Load for DocumentLoader {
-    /// What a round trip costs is nothing beside it.
-    const BYTES_TOGETHER: f64 = 1_048_576.0;
+    /// As many as of others: fewer would be as many more round trips.
+    const SCATTERED_TOGETHER: u64 = BATCH;
 
     fn stage(&mut self, key: &Key, values: &Values) {
         push(&mut self.records, &self.names, key, values);

@@ -154,9 +154,9 @@ impl Store for KvStore {
 }
 
 impl Load for KvStore {
-    /// Some thirty records. Hashed keys lie on as many leaves, and a tree that must hold what is not committed yet holds
-    /// them all: a thousand of each of four loaders were several times a small cache.
-    const BYTES_TOGETHER: f64 = 32_768.0;
+    /// They lie on as many leaves, and a tree that must hold what is not committed yet holds them all: a thousand of each
+    /// of four loaders were several times a small cache.
+    const SCATTERED_TOGETHER: u64 = 32;
 
     fn stage(&mut self, key: &Key, values: &Values) {
         record::put(&mut self.out, values);

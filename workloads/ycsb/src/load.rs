@@ -15,7 +15,9 @@ use crate::tally::LoadTally;
 use crate::value::{Author, Owner, put_value};
 
 /// Records that are written together, at most.
-const BATCH: u64 = 1000;
+pub const BATCH: u64 = 1000;
+/// Bytes that are written together, about.
+const BATCH_BYTES: f64 = 1_048_576.0;
 /// Retries of one batch: some five minutes of waiting. A load that leaves records out would be worse than a slow one.
 const RETRIES: u32 = 60_000;
 
@@ -49,7 +51,7 @@ impl<S: Load> Loader<S> {
         at: ClientAddress,
         seed: u64,
     ) -> Self {
-        let batch = ((S::BYTES_TOGETHER / config.mean_record()) as u64).clamp(1, BATCH);
+        let batch = batch::<S>(&config);
         let values = Values::with_room(config.fields, config.longest_record());
         // Those that conflict with each other must not wait in step.
         let retry = Retry::new(RETRIES, stream_seed(client_seed(seed, at), 1));
@@ -70,6 +72,12 @@ impl<S: Load> Loader<S> {
         }
         self.staged = Some(records);
     }
+}
+
+/// Records of a batch.
+fn batch<S: Load>(config: &Config) -> u64 {
+    let most = if config.keys.is_hashed { S::SCATTERED_TOGETHER } else { BATCH };
+    ((BATCH_BYTES / config.mean_record()) as u64).clamp(1, most)
 }
 
 impl<S: Load> Worker for Loader<S> {
@@ -117,5 +125,32 @@ fn explained(error: EngineError) -> EngineError {
             ),
         ),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rumba_core::setting::{Settings, Value};
+
+    use super::*;
+    use crate::kv_store::KvStore;
+    use crate::sql_store::SqlLoader;
+
+    fn config(pairs: &[(&str, Value)]) -> Config {
+        Config::new(&Settings(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())).unwrap()
+    }
+
+    #[test]
+    fn a_transaction_over_hashed_keys_touches_few_leaves_however_short_the_records_are() {
+        let short = [("fieldcount", Value::Int(1)), ("fieldlength", Value::Int(10))];
+        for hashed in [&[][..], &short] {
+            assert_eq!(batch::<KvStore>(&config(hashed)), 32);
+        }
+        let ordered = [("insertorder", Value::Text("ordered".to_owned()))];
+        assert_eq!(batch::<KvStore>(&config(&[&ordered[..], &short].concat())), BATCH, "they lie on one leaf or two");
+        assert_eq!(batch::<SqlLoader>(&config(&short)), BATCH);
+        let long = [("fieldcount", Value::Int(1)), ("fieldlength", Value::Int(50_000))];
+        assert_eq!(batch::<SqlLoader>(&config(&long)), 20, "a megabyte");
     }
 }

@@ -6,6 +6,7 @@ use rumba_core::worker::{StatementCounts, block_on};
 use rumba_workload_kit::Transactions;
 
 use crate::keys::Key;
+use crate::load::BATCH;
 use crate::settings::MOST_FIELDS;
 use crate::sql_text;
 use crate::store::{Fields, Inspect, Load, Store, Values, VisitField, VisitRecord, Wanted, Written};
@@ -228,8 +229,8 @@ impl SqlLoader {
 }
 
 impl Load for SqlLoader {
-    /// What a round trip costs is nothing beside it.
-    const BYTES_TOGETHER: f64 = 1_048_576.0;
+    /// As many as of others: fewer would be as many more round trips.
+    const SCATTERED_TOGETHER: u64 = BATCH;
 
     fn stage(&mut self, key: &Key, values: &Values) {
         self.push(key.bytes());

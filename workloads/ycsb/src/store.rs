@@ -124,8 +124,8 @@ pub trait Store {
 
 /// Loads records in batches.
 pub trait Load {
-    /// Bytes that are best written together, about.
-    const BYTES_TOGETHER: f64;
+    /// Records that are written together at most where their keys are scattered over all of the table.
+    const SCATTERED_TOGETHER: u64;
 
     /// Adds a record to the batch.
     fn stage(&mut self, key: &Key, values: &Values);

@@ -89,7 +89,12 @@ impl Conduct<'_> {
         let why = match kept_loads.find(load) {
             Found::Here(data) => match self.over_copy(trial, &Start::Copy { load, data }, watch)? {
                 Attempt::Ended(record) => return Ok(*record),
-                Attempt::NoCopy(why) | Attempt::NotOpened(why) => why,
+                // No copy of it can be whole: whoever follows need not try, and its room is free.
+                Attempt::NoCopy(why) => {
+                    kept_loads.lose(load, why.clone());
+                    why
+                }
+                Attempt::NotOpened(why) => why,
             },
             Found::Lost(why) => why.to_owned(),
             Found::Failed(why) => return self.without_data(trial, load, why),

@@ -105,6 +105,7 @@ pub(super) fn add_look(course: &mut EngineCourse, look: Look) -> bool {
 
 fn read_with(path: &Path, seconds: ReadSeconds) -> Result<Results, ReadError> {
     let (mut results, directories) = read_experiment(path)?;
+    let mut not_run: Vec<String> = Vec::new();
     for directory in directories {
         match read_record_or_plan(path, &directory, &results.started, &mut results.missing) {
             Ok(record) => {
@@ -112,10 +113,16 @@ fn read_with(path: &Path, seconds: ReadSeconds) -> Result<Results, ReadError> {
                 results.trials.push(Trial { directory, record, intervals, course });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                results.missing.push(format!("{directory}: was not run"));
+                not_run.push(directory);
             }
             Err(error) => results.missing.push(format!("{directory}: record.json cannot be read: {error}")),
         }
+    }
+    match not_run.as_slice() {
+        [] => {}
+        [one] => results.missing.push(format!("{one}: was not run")),
+        // Of an interrupted run they are all that follow.
+        [first, .., last] => results.missing.push(format!("{} trials, {first} to {last}: were not run", not_run.len())),
     }
     Ok(results)
 }

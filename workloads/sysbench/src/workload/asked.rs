@@ -1,12 +1,13 @@
 //! What an experiment's settings ask of a script.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rumba_core::setting::{SettingError, Settings};
 use rumba_sysbench::command_line::{self, CommandLine, Unknown};
 use rumba_sysbench::options::{OptionInfo, Source};
 use rumba_sysbench::{OptionSet, Refusal, Settings as General, version};
+use sha2::{Digest as _, Sha256};
 
 use super::named::{self, Word};
 use super::sessions::Sessions;
@@ -27,6 +28,9 @@ pub(super) struct Asked {
     general: General,
     /// What `data` says.
     data_bytes: Option<u64>,
+    /// By which text a script of the user's is known, whose files may change while their names stay; `None` of a bundled
+    /// one.
+    pub(super) text: Option<String>,
     /// How its tables are made.
     pub(super) prepare: Prepare,
 }
@@ -74,7 +78,9 @@ impl Asked {
             Some(command) => Prepare { fill: Fill::Command, is_parallel: command.is_parallel },
             None => Prepare { fill: Fill::Function, is_parallel: false },
         };
-        let asked = Self { line, options: set, general, data_bytes: settings.bytes("data"), prepare };
+        let required = main.required().map_err(|error| unread(error.to_string()))?;
+        let text = text_of(script, &required);
+        let asked = Self { line, options: set, general, data_bytes: settings.bytes("data"), text, prepare };
         if is_bundled(script) {
             // It looks at the options' values, and connects to nothing.
             let setup = shared(&asked.line, &asked.options, "run", 0, None).map_err(|refusal| refused(&refusal))?;
@@ -273,6 +279,24 @@ fn of_tables(table_options: &str) -> Vec<(&'static str, String)> {
         found.push(("create_table_options", rest.join(" ")));
     }
     found
+}
+
+/// A script's text and those of the modules that it has required, in a few words.
+fn text_of(script: &str, required: &[PathBuf]) -> Option<String> {
+    let mut digest = Sha256::new();
+    let mut bytes = 0;
+    for file in std::iter::once(Path::new(script)).chain(required.iter().map(PathBuf::as_path)) {
+        let text = std::fs::read(file).ok()?;
+        bytes += text.len();
+        digest.update(&text);
+    }
+    let modules = match required.len() {
+        0 => String::new(),
+        1 => " with a module".to_owned(),
+        count => format!(" with {count} modules"),
+    };
+    let digest: String = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Some(format!("{bytes} bytes{modules}, SHA-256 {digest}…"))
 }
 
 #[cfg(test)]

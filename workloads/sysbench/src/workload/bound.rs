@@ -9,7 +9,6 @@ use rumba_core::error::EngineError;
 use rumba_core::sql::SqlSession;
 use rumba_core::worker::{Client, ClientAddress};
 use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, SCRIPT_TEXT, State};
-use sha2::{Digest, Sha256};
 
 use super::asked::{Asked, Phase, Tables};
 use super::sessions::Sessions;
@@ -98,13 +97,6 @@ fn failed(error: &dyn std::fmt::Display) -> EngineError {
     EngineError::failed("script", error.to_string())
 }
 
-/// By which text a script of the user's is known, whose file may change while its name stays; `None` of a bundled one.
-fn text_of(script: &str) -> Option<String> {
-    let text = std::fs::read(script).ok()?;
-    let digest: String = Sha256::digest(&text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("{} bytes, SHA-256 {digest}…", text.len()))
-}
-
 impl Bound for ScriptBound {
     fn schema(&self, _family: Family) -> Schema<'_> {
         Schema::BySession
@@ -131,7 +123,7 @@ impl Bound for ScriptBound {
         let options = if given.is_empty() { "none: the script's defaults".to_owned() } else { given };
         let mut all =
             vec![("script".to_owned(), self.asked.script().to_owned()), ("script options".to_owned(), options)];
-        all.extend(text_of(self.asked.script()).map(|text| (SCRIPT_TEXT.to_owned(), text)));
+        all.extend(self.asked.text.clone().map(|text| (SCRIPT_TEXT.to_owned(), text)));
         if self.tables().is_none() {
             let none = "none: what a script of your own keeps true is known to it alone";
             all.push(("verification".to_owned(), none.to_owned()));

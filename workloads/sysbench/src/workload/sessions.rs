@@ -67,6 +67,10 @@ impl Host for Sessions {
         })
     }
 
+    fn leaves(&self, client: u32) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&client);
+    }
+
     fn remedy(&self, _driver: usize, error: &EngineError) -> Remedy {
         self.ignored.as_ref().map_or(Remedy::Fatal, |ignored| ignored.remedy(error))
     }

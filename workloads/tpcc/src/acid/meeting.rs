@@ -11,8 +11,9 @@ use super::Lab;
 use crate::actor::Actor;
 use crate::stop::{Point, Stop, Word};
 
-/// How long the second may take while the first stands still, until it is taken to wait.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long the second may take while the first stands still, until it is taken to wait: on a busy host a session alone
+/// may take half a second to open.
+const PATIENCE: Duration = Duration::from_millis(1500);
 /// How long anything may take, longer than any engine lets a lock be waited for.
 const MOST: Duration = Duration::from_secs(90);
 /// Between two attempts of one that was refused.
