@@ -98,12 +98,12 @@ fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     }
     let recovery = &phase(trial, "recovery").unwrap();
     let found = &recovery["recovery"];
-    assert!(found["acknowledged"].as_u64().unwrap() >= 4, "{found}");
+    assert!(found["acknowledged"].as_u64().unwrap() > 20, "{found}");
     assert_eq!(found["lost"], 0, "{found}");
     assert!(found["open_s"].as_f64().unwrap() > 0.0, "{found}");
     let checks = recovery["checks"].as_array().unwrap();
     assert_eq!(checks.len(), CHECKS + 1, "no half of a delivery: {checks:?}");
-    assert!(phase(trial, "crash").unwrap()["ops"].as_u64().unwrap() >= 4);
+    assert!(phase(trial, "crash").unwrap()["ops"].as_u64().unwrap() > 20);
     // Of three processes, whose seconds are the trial's.
     let phases = trial["phases"].as_array().unwrap().iter().filter(|phase| phase["phase"] != "loops");
     let starts = phases.map(|phase| phase["start_s"].as_f64().unwrap());

@@ -60,10 +60,7 @@ fn runs_with(more: &[&str], engine: &str, server: Option<&str>) -> serde_json::V
         assert_eq!(trial["status"], "done", "{}", trial["failure"]);
         let loops = phase(trial, "loops").unwrap();
         let ops = loops["op_types"].as_object().unwrap();
-        let all: u64 = ops.values().map(|op| op["count"].as_u64().unwrap()).sum();
-        // Of few operations on a busy host the rarest kind may be none.
-        assert!(all > 0 && ops.keys().all(|name| expected.contains(&name.as_str())), "{profile}: {:?}", ops.keys());
-        assert!(ops.len() == expected.len() || all < 300, "{profile}: {:?} of {all}", ops.keys());
+        assert_eq!(ops.keys().collect::<Vec<_>>(), expected, "{profile}");
         for (name, op) in ops {
             assert!(op["count"].as_u64().unwrap() > 0, "{profile}, {name}: {op}");
             assert_eq!(op["failed"].as_u64().unwrap_or(0), 0, "{profile}, {name}: {op}");
@@ -73,7 +70,7 @@ fn runs_with(more: &[&str], engine: &str, server: Option<&str>) -> serde_json::V
         assert_eq!(checks.len(), 4 + usize::from(updates), "{profile}: {checks:?}");
         for check in checks {
             assert_eq!(check["wrong"], 0, "{profile}: {check}");
-            assert!(check["examined"].as_u64().unwrap() > 0 || all < 300, "{profile}: {check}");
+            assert!(check["examined"].as_u64().unwrap() > 0, "{profile}: {check}");
         }
         seen += 1;
     }

@@ -1,6 +1,8 @@
 //! `rumba run`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
@@ -131,7 +133,10 @@ fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitt
 
 /// The engines' versions, as far as they are known before they run, and which text a script of the user's has.
 pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String, String> {
-    let version = |engine: &EngineConfig| with_checksum(registry.engine(&engine.engine)?.availability(engine.into()));
+    // Engines of one file are often many: each test of a suite, each variant of a setting.
+    let mut sums = BTreeMap::new();
+    let mut version =
+        |engine: &EngineConfig| with_checksum(registry.engine(&engine.engine)?.availability(engine.into()), &mut sums);
     let engines = experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?)));
     // Not a version, and of as much weight: trials of two texts are no repeats of each other.
     let script = experiment.bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
@@ -139,12 +144,28 @@ pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String
     engines.chain(script).chain(own_build().map(|own| ("rumba".to_owned(), own))).collect()
 }
 
-/// A version, and where it is a file's what is in that: a library that was built anew has the version that it had.
-fn with_checksum(engine: Availability) -> Option<String> {
+/// A version, and where it is a file's what is in that: a library that was built anew has the version that it had. `sums`
+/// has those of the files that were read already.
+fn with_checksum(engine: Availability, sums: &mut BTreeMap<String, Option<u32>>) -> Option<String> {
     let Availability { version, source, .. } = engine;
-    let Ok(bytes) = std::fs::read(&source) else { return version };
+    let Some(sum) = *sums.entry(source.clone()).or_insert_with(|| checksum(&source).ok()) else { return version };
     let version = version.as_deref().unwrap_or("of no version that it tells");
-    Some(format!("{version} ({source}, CRC-32 {:08x})", crc32fast::hash(&bytes)))
+    Some(format!("{version} ({source}, CRC-32 {sum:08x})"))
+}
+
+/// Of a file, which may be a server of a hundred megabytes.
+fn checksum(path: &str) -> io::Result<u32> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut sum = crc32fast::Hasher::new();
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(sum.finalize());
+        }
+        sum.update(bytes);
+        let read = bytes.len();
+        file.consume(read);
+    }
 }
 
 /// What tells two builds apart that one commit does not: of sources that were changed since, or of no repository. It
@@ -366,14 +387,19 @@ mod tests {
         let words = |content: &str, version: Option<&str>| {
             std::fs::write(&file, content).unwrap();
             let source = file.display().to_string();
-            with_checksum(Availability { version: version.map(str::to_owned), source, missing: None }).unwrap()
+            with_checksum(
+                Availability { version: version.map(str::to_owned), source, missing: None },
+                &mut BTreeMap::new(),
+            )
+            .unwrap()
         };
         for version in [None, Some("7.8.3")] {
             assert_eq!(words("one", version), words("one", version));
             assert_ne!(words("one", version), words("another", version));
         }
         let built_in = |version| Availability { version, source: "built in".to_owned(), missing: None };
-        assert_eq!(with_checksum(built_in(Some("0.9.70".to_owned()))).as_deref(), Some("0.9.70"));
-        assert_eq!(with_checksum(built_in(None)), None);
+        let mut sums = BTreeMap::new();
+        assert_eq!(with_checksum(built_in(Some("0.9.70".to_owned())), &mut sums).as_deref(), Some("0.9.70"));
+        assert_eq!(with_checksum(built_in(None), &mut sums), None);
     }
 }
