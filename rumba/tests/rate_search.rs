@@ -168,9 +168,11 @@ fn search_over_null_server() -> Value {
 fn over_the_null_server_the_rate_is_confirmed_and_no_more_than_its_delay_allows() {
     let found = search_over_null_server();
     let probes = found["probes"].as_array().unwrap();
-    let of = |purpose: &str, found: &str| probes.iter().any(|one| one["purpose"] == purpose && one["found"] == found);
+    // What a disturbed host made it ask for again confirms as well as a second probe of a quiet one.
+    let seen =
+        |rate: &Value, what: &str| probes.iter().filter(|one| one["rate"] == *rate && one["found"] == what).count();
     assert_eq!(found["confirmed"], true, "{found:#}");
-    assert!(of("confirmation", "missed") && of("confirmation", "kept"), "{found:#}");
+    assert!(seen(&found["highest"], "kept") >= 2 && seen(&found["lowest_missed"], "missed") >= 2, "{found:#}");
     let most = highest_rate(CLIENTS, DELAY_MS / 1e3, 0.99, LIMIT_MS / 1e3);
     let highest = found["highest"].as_f64().unwrap();
     assert!(highest <= most * 1.03 && highest >= most / 2.0, "{highest} of {most}/s; {found:#}");
