@@ -10,6 +10,7 @@ mod common;
 
 use std::io::Write as _;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -256,22 +257,45 @@ fn kill_with_its_trial(run: &mut Child) {
     }
 }
 
-#[test]
-fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
-    let place = Place::new();
+/// A library of the test's own, and the setting that names it.
+fn own_library(place: &Place) -> (PathBuf, String) {
     let engine = place.rumba(&["engines", "rocksdb", "--json"]).output().unwrap();
     let engine: Value = serde_json::from_slice(&engine.stdout).unwrap();
     let library = place.path("librocksdb-other.so");
     std::fs::copy(engine["source"].as_str().unwrap(), &library).unwrap();
-    let own = format!("rocksdb.library={}", library.display());
+    let set = format!("rocksdb.library={}", library.display());
+    (library, set)
+}
+
+/// What follows the last section is nothing to the loader; the version is what it was.
+fn build_anew(library: &Path) {
+    std::fs::OpenOptions::new().append(true).open(library).unwrap().write_all(b"another").unwrap();
+}
+
+#[test]
+fn a_library_that_was_built_anew_does_not_go_on_with_a_run() {
+    let place = Place::new();
+    let (library, own) = own_library(&place);
     let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=5m", &own]);
     kill_with_its_trial(&mut run);
-    // What follows the last section is nothing to the loader; the version is what it was.
-    std::fs::OpenOptions::new().append(true).open(&library).unwrap().write_all(b"another").unwrap();
+    build_anew(&library);
     let output = place.rumba(&["run", "--resume", "out"]).output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("when the run began, and is") && said.contains("CRC-32"), "{said}");
+}
+
+#[test]
+fn a_library_that_is_built_anew_while_a_run_goes_on_ends_it() {
+    let place = Place::new();
+    let (library, own) = own_library(&place);
+    let mut run = start(&place, "002-rocksdb-c2-r1", &["repeats=2", "loop=2s", &own]);
+    build_anew(&library);
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let statuses = statuses(&place.report());
+    let names = ["001-rocksdb-load", "002-rocksdb-c2-r1"];
+    assert_eq!(statuses, names.map(|name| (name.to_owned(), "done".to_owned())), "none ran what others did not");
+    assert!(place.is_clean());
 }
 
 fn resumed(place: &Place, more: &[&str]) -> String {

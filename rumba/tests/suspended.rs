@@ -17,6 +17,9 @@ use common::{Place, at_once, children, phase, stop_for, text};
 use rumba_testkit::mounts::LoopDevice;
 use serde_json::Value;
 
+/// Operations per second where it is all the same how many there are: without a rate they take all of the host.
+const CALM: &str = "rate=400";
+
 /// A run in a process group of its own, as a shell starts it.
 struct Run {
     place: Place,
@@ -175,7 +178,7 @@ fn a_trial_that_was_stopped_is_marked_shows_its_gap_by_the_second_and_is_run_aga
 
 #[test]
 fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
-    let mut run = Run::start("sqlite", &["age=5s", "loops=2", "loop=2s"]);
+    let mut run = Run::start("sqlite", &["age=5s", "loops=2", "loop=2s", CALM]);
     run.await_seconds("age", 1);
     let stopped = stop_for(run.trial(), Duration::from_millis(2500));
     let ended = run.end();
@@ -192,7 +195,7 @@ fn a_stop_while_the_data_is_aged_spoils_no_figure_of_the_run() {
 
 /// What Ctrl-Z does, and `fg` later: rumba and its trial stop; a server has a group of its own and runs on.
 fn ctrl_z(engine: &'static str) {
-    let mut run = Run::start(engine, &["loops=2", "loop=2s"]);
+    let mut run = Run::start(engine, &["loops=2", "loop=2s", CALM]);
     run.await_seconds("loop 1", 1);
     signal_group("-TSTP", run.child.id());
     std::thread::sleep(Duration::from_secs(4));
@@ -221,7 +224,7 @@ fn so_it_does_though_the_server_runs_on() {
 
 /// Stops rumba, not its trial, for all of the loops, which tell more than a pipe holds.
 fn stopped_parent(engine: &'static str) {
-    let mut run = Run::start(engine, &["loops=3", "loop=3s", "interval=100ms"]);
+    let mut run = Run::start(engine, &["loops=3", "loop=3s", "interval=100ms", CALM]);
     run.await_seconds("loop 1", 1);
     stop_for(run.child.id(), Duration::from_secs(11));
     let ended = run.end();
@@ -258,7 +261,7 @@ fn nor_does_it_where_a_server_is_measured() {
 fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_longer() {
     // The stall watch says nothing of so short a stop, and nothing at all when it is off.
     at_once(["driver=threads", "driver=loops"], |driver| {
-        let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver]);
+        let mut run = Run::start("innodb", &["loops=5", "loop=2s", "stall=0s", driver, CALM]);
         run.await_seconds("loop 1", 1);
         let stopped = stop_for(run.server(), Duration::from_millis(5500));
         let ended = run.end();
@@ -285,7 +288,7 @@ fn a_stopped_server_suspends_the_loops_that_it_was_stopped_in_and_makes_none_lon
 
 #[test]
 fn a_suspended_load_spoils_the_loads_figures_alone() {
-    let mut run = Run::start("sqlite", &["maxid1=60000", "loops=1", "loop=1s", "interval=100ms"]);
+    let mut run = Run::start("sqlite", &["maxid1=60000", "loops=1", "loop=1s", "interval=100ms", CALM]);
     run.await_seconds("load", 2);
     let stopped = stop_for(run.trial(), Duration::from_secs(2));
     let ended = run.end();

@@ -94,8 +94,29 @@ pub struct Availability {
     pub version: Option<String>,
     /// Where it comes from: a library's path, or `built in`.
     pub source: String,
+    /// What it runs from beside its source: the plugins of a server, the extensions of a library.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<PathBuf>,
     /// What is missing and the one command that installs it; `None` when the engine can run.
     pub missing: Option<Missing>,
+}
+
+impl Availability {
+    /// An engine that can run.
+    pub fn here(version: Option<String>, source: impl Into<String>) -> Self {
+        Self { version, source: source.into(), beside: Vec::new(), missing: None }
+    }
+
+    /// An engine that this version of rumba holds.
+    pub fn built_in(version: impl Into<String>) -> Self {
+        Self::here(Some(version.into()), "built in")
+    }
+
+    /// An engine that this machine lacks: where it was looked for, what is missing there and the command that installs it.
+    pub fn lacking(source: impl Into<String>, what: impl Into<String>, install: impl Into<String>) -> Self {
+        let missing = Missing { what: what.into(), install: install.into() };
+        Self { missing: Some(missing), ..Self::here(None, source) }
+    }
 }
 
 /// Something an engine needs and this machine lacks.

@@ -103,6 +103,9 @@ pub enum ConductError {
     /// A limit cannot be put into force, or not be undone.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// Trials of two builds are no repeats of each other.
+    #[error("{0} was changed while the run went on, whose trials before it have run what it was")]
+    Rebuilt(String),
     /// A trial's process cannot be started, or results cannot be written.
     #[error("{what}: {cause}")]
     Io {
@@ -154,6 +157,9 @@ impl Conduct<'_> {
     ) -> Result<(), ConductError> {
         let (mut next, mut probes) = (Some(first.clone()), Vec::new());
         while let Some(trial) = next {
+            if let Some(file) = self.prepared.builds().changed() {
+                return Err(ConductError::Rebuilt(file.display().to_string()));
+            }
             watch.begins(&trial, self.planned);
             let record = self.trial(&trial, kept_loads, watch)?;
             let goes_on = self.stops.load(Relaxed) == 0 && self.results.trouble().is_none();

@@ -5,6 +5,7 @@
 //! drain, verify) → [`store`]. [`conduct`] takes an experiment along
 //! this way, each trial in a process of its own.
 
+pub mod builds;
 pub mod conduct;
 mod engine_files;
 pub mod harness;

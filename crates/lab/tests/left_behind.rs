@@ -57,7 +57,7 @@ impl Engine for Unready {
         &INFO
     }
     fn availability(&self, _: Asked<'_>) -> Availability {
-        Availability { version: Some("1".into()), source: "test".into(), missing: None }
+        Availability::here(Some("1".into()), "test")
     }
     fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
         Ok(())

@@ -34,6 +34,7 @@ pub mod process;
 pub mod queueing;
 mod runner;
 pub mod secantusdb;
+mod template;
 
 pub use inventory;
 pub use need::{Missing, Need};

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process;
+use crate::{process, template};
 
 /// Where Debian 12 has it.
 pub const PROGRAM: &str = "/usr/sbin/mariadbd";
@@ -32,12 +33,14 @@ impl Installed {
     #[allow(clippy::new_without_default)] // It starts a program.
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("rumba-mariadb-").tempdir().expect("a directory");
-        let mut install = Command::new("mariadb-install-db");
-        install.arg("--no-defaults").args(common(dir.path()));
-        install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]).stdin(Stdio::null());
-        let made = install.output().expect("mariadb-install-db");
-        let said = [made.stdout, made.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-        assert!(made.status.success(), "mariadb-install-db: {said}");
+        template::provide(&template_key(), &dir.path().join("data"), || {
+            let mut install = Command::new("mariadb-install-db");
+            install.arg("--no-defaults").args(common(dir.path()));
+            install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]).stdin(Stdio::null());
+            let made = install.output().expect("mariadb-install-db");
+            let said = [made.stdout, made.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+            assert!(made.status.success(), "mariadb-install-db: {said}");
+        });
         Self { dir }
     }
 
@@ -166,7 +169,15 @@ fn common(dir: &Path) -> Vec<String> {
     let temporary = format!("--tmpdir={}", dir.display());
     // A server that root starts must be told so.
     let user = rustix::process::geteuid().is_root().then(|| "--user=root".to_owned());
-    [data, temporary].into_iter().chain(user).collect()
+    // The usual 96 MiB would be written for every server.
+    let log = "--innodb-log-file-size=16M".to_owned();
+    [data, temporary, log].into_iter().chain(user).collect()
+}
+
+/// What tells one server's data directories from another's: its size and time.
+fn template_key() -> String {
+    let program = fs::metadata(PROGRAM).expect(PROGRAM);
+    format!("mariadb-{}-{}", program.size(), program.mtime())
 }
 
 fn spawn(dir: &Path, options: &[String]) -> Child {

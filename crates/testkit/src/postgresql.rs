@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process;
+use crate::{process, template};
 
 /// Where Debian 12 has its programs.
 pub const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
@@ -44,12 +45,15 @@ impl PostgreSql {
             std::os::unix::fs::chown(dir.path(), Some(user), Some(group)).expect("to give the directory away");
         }
         let data = dir.path().join("data");
-        let made = program("initdb", identity)
-            .args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER, "--pgdata"])
-            .arg(&data)
-            .output()
-            .expect("initdb");
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        template::provide(&template_key(identity), &data, || {
+            let made = program("initdb", identity)
+                .args(["--no-sync", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username", SUPERUSER])
+                .arg("--pgdata")
+                .arg(&data)
+                .output()
+                .expect("initdb");
+            assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        });
         let lines = ["local all all trust"].iter().chain(hba).map(|line| format!("{line}\n")).collect::<String>();
         fs::write(data.join("pg_hba.conf"), lines).expect("pg_hba.conf");
         let port =
@@ -197,6 +201,12 @@ fn identity() -> Option<(u32, u32)> {
         Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
     };
     Some(of("postgres").unwrap_or((65534, 65534)))
+}
+
+/// What tells one server's data directories from another's: its size and time, and whose they are.
+fn template_key(identity: Option<(u32, u32)>) -> String {
+    let program = fs::metadata(Path::new(PROGRAMS).join("postgres")).expect("postgres");
+    format!("postgresql-{}-{}-{identity:?}", program.size(), program.mtime())
 }
 
 fn program(name: &str, identity: Option<(u32, u32)>) -> Command {

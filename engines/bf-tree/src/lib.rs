@@ -70,7 +70,7 @@ impl Engine for BfTree {
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {
-        Availability { version: Some(VERSION.to_owned()), source: "built in".to_owned(), missing: None }
+        Availability::built_in(VERSION)
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

@@ -22,8 +22,7 @@ mod status;
 use std::path::Path;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema,
-    require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
@@ -68,16 +67,11 @@ impl Engine for FractalTree {
 
     fn availability(&self, asked: Asked<'_>) -> Availability {
         match Library::load(asked.library) {
-            Ok(library) => Availability {
-                version: Some(library.version().to_owned()),
-                source: library.path().display().to_string(),
-                missing: None,
-            },
-            Err(error) => Availability {
-                version: None,
-                source: Library::named(asked.library).display().to_string(),
-                missing: Some(Missing { what: error.to_string(), install: INSTALL.to_owned() }),
-            },
+            Ok(library) => Availability::here(Some(library.version().to_owned()), library.path().display().to_string()),
+            Err(error) => {
+                let source = Library::named(asked.library).display().to_string();
+                Availability::lacking(source, error.to_string(), INSTALL)
+            }
         }
     }
 

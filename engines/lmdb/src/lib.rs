@@ -57,7 +57,7 @@ impl Engine for Lmdb {
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {
-        Availability { version: Some(raw::version()), source: "built in".to_owned(), missing: None }
+        Availability::built_in(raw::version())
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

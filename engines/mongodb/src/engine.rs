@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Missing, Schema, require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::parity::{Nature, Reads};
@@ -140,23 +140,14 @@ impl Engine for MongoEngine {
     }
 
     fn availability(&self, asked: Asked<'_>) -> Availability {
-        let source = "a server".to_owned();
         match Server::of(self.brand, asked.server) {
-            Ok(Server::Existing(dsn)) => Availability {
-                version: None,
-                source: format!("a server run by others, database {}", dsn.database),
-                missing: None,
-            },
-            Ok(Server::Software(software)) => Availability {
-                version: software.version.clone(),
-                source: software.program.display().to_string(),
-                missing: None,
-            },
-            Err(error) => Availability {
-                version: None,
-                source,
-                missing: Some(Missing { what: error.problem.clone(), install: error.remedy.clone() }),
-            },
+            Ok(Server::Existing(dsn)) => {
+                Availability::here(None, format!("a server run by others, database {}", dsn.database))
+            }
+            Ok(Server::Software(software)) => {
+                Availability::here(software.version.clone(), software.program.display().to_string())
+            }
+            Err(error) => Availability::lacking("a server", &*error.problem, &*error.remedy),
         }
     }
 

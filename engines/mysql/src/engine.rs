@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked as Build, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, MostClients,
-    Schema, require_database,
+    Asked as Build, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
+    require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
@@ -370,19 +370,13 @@ impl Engine for MySqlEngine {
     }
 
     fn availability(&self, asked: Build<'_>) -> Availability {
-        let absent = |what: String, install: String| Availability {
-            version: None,
-            source: "a server".to_owned(),
-            missing: Some(Missing { what, install }),
-        };
+        let absent = |what: String, install: String| Availability::lacking("a server", what, install);
         match Server::of(asked.server) {
             // Its mistakes are for `check` to tell, where they can be pointed at.
-            Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
-            Ok(Server::Existing(dsn)) => Availability {
-                version: None,
-                source: format!("an existing server, schema {}", dsn.database),
-                missing: None,
-            },
+            Err(_) => Availability::here(None, "a server"),
+            Ok(Server::Existing(dsn)) => {
+                Availability::here(None, format!("an existing server, schema {}", dsn.database))
+            }
             Ok(Server::Base(base)) => match Software::at(&base) {
                 Ok(software) => available(&software),
                 Err(error) => absent(error, "name the directory that holds bin/mysqld and share".into()),
@@ -392,11 +386,9 @@ impl Engine for MySqlEngine {
                     format!("{} is here without its plugin ha_rocksdb", release.about),
                     release.install_command(),
                 ),
-                _ if self.info.name == "tokudb" && asked.server.is_none() => Availability {
-                    version: None,
-                    source: "an existing server (server = …): none in the catalogue has it".to_owned(),
-                    missing: None,
-                },
+                _ if self.info.name == "tokudb" && asked.server.is_none() => {
+                    Availability::here(None, "an existing server (server = …): none in the catalogue has it")
+                }
                 _ => release.availability::<Software>(),
             },
         }

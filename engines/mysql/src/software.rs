@@ -121,6 +121,18 @@ impl rumba_server_kit::install::Software for Software {
         &self.program
     }
 
+    /// Those of engines and of their compression.
+    fn beside(&self) -> Vec<PathBuf> {
+        let is_loaded = |name: &str| {
+            name.strip_suffix(".so").is_some_and(|name| name.starts_with("ha_") || name.starts_with("provider_"))
+        };
+        let all = self.plugins.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
+        let mut all: Vec<PathBuf> =
+            all.filter(|entry| entry.file_name().to_str().is_some_and(is_loaded)).map(|entry| entry.path()).collect();
+        all.sort();
+        all
+    }
+
     /// As far as that is in plugins.
     fn holds(&self, engine: &str) -> bool {
         engine != "myrocks" || self.has_plugin("ha_rocksdb")
@@ -231,16 +243,15 @@ impl Software {
     }
 
     /// A text that differs between any two builds: the program's path, size and
-    /// time of change, and which engines' plugins are beside it.
+    /// time of change, and the plugins beside it.
     pub fn build(&self) -> String {
         let stamp = |path: &Path| {
             let meta = fs::metadata(path).ok();
             let time = meta.as_ref().and_then(|meta| meta.modified().ok()?.duration_since(UNIX_EPOCH).ok());
             format!("{} {:?} {:?}", path.display(), meta.map(|meta| meta.len()), time)
         };
-        let plugins =
-            self.plugins.iter().flat_map(|dir| ["ha_rocksdb.so", "ha_tokudb.so"].map(|name| stamp(&dir.join(name))));
-        std::iter::once(stamp(&self.program)).chain(plugins).collect::<Vec<_>>().join("\n")
+        let plugins = rumba_server_kit::install::Software::beside(self);
+        std::iter::once(&self.program).chain(&plugins).map(|path| stamp(path)).collect::<Vec<_>>().join("\n")
     }
 
     /// A short name for messages and file names: `mariadb-10.11.14`.

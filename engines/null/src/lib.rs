@@ -56,11 +56,7 @@ impl Engine for Null {
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {
-        Availability {
-            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            source: "built in".to_owned(),
-            missing: None,
-        }
+        Availability::built_in(env!("CARGO_PKG_VERSION"))
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rumba_core::engine::{
-    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, MostClients, Schema,
+    Asked, Availability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, MostClients, Schema,
     require_database,
 };
 use rumba_core::error::EngineError;
@@ -254,19 +254,13 @@ impl Engine for PostgreSql {
     fn availability(&self, asked: Asked<'_>) -> Availability {
         match Server::of(asked.server) {
             // Its mistakes are for `check` to tell, where they can be pointed at.
-            Err(_) => Availability { version: None, source: "a server".to_owned(), missing: None },
-            Ok(Server::Existing(dsn)) => Availability {
-                version: None,
-                source: format!("an existing server, database {}", dsn.database),
-                missing: None,
-            },
+            Err(_) => Availability::here(None, "a server"),
+            Ok(Server::Existing(dsn)) => {
+                Availability::here(None, format!("an existing server, database {}", dsn.database))
+            }
             Ok(Server::Base(base)) => match Software::at(&base) {
                 Ok(software) => available(&software),
-                Err(what) => Availability {
-                    version: None,
-                    source: "a server".to_owned(),
-                    missing: Some(Missing { what, install: "name the directory that holds bin/postgres".into() }),
-                },
+                Err(what) => Availability::lacking("a server", what, "name the directory that holds bin/postgres"),
             },
             Ok(Server::Release(release)) => release.availability::<Software>(),
         }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rumba_core::engine::{Availability, Missing};
+use rumba_core::engine::Availability;
 use rumba_core::error::EngineError;
 
 use crate::db::Options;
@@ -111,18 +111,17 @@ pub fn availability(named: Option<&Path>) -> Availability {
             if Options::new(&library).built_with_assertions() {
                 version = Some(format!("{} (built with assertions)", version.as_deref().unwrap_or("unknown")));
             }
-            Availability { version, source: library.path.display().to_string(), missing: None }
+            Availability::here(version, library.path.display().to_string())
         }
         // What can be known of it without loading it beside the other.
         Err(LoadError::Another { .. }) if named.is_some_and(Path::is_file) => {
             let path = named.and_then(|name| name.canonicalize().ok()).unwrap_or_default();
-            Availability { version: version_of(&path), source: path.display().to_string(), missing: None }
+            Availability::here(version_of(&path), path.display().to_string())
         }
-        Err(error) => Availability {
-            version: None,
-            source: named.map_or_else(|| NAMES[0].to_owned(), |name| name.display().to_string()),
-            missing: Some(Missing { what: error.what(), install: INSTALL.to_owned() }),
-        },
+        Err(error) => {
+            let source = named.map_or_else(|| NAMES[0].to_owned(), |name| name.display().to_string());
+            Availability::lacking(source, error.what(), INSTALL)
+        }
     }
 }
 

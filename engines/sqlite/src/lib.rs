@@ -65,7 +65,7 @@ impl Engine for Sqlite {
     }
 
     fn availability(&self, _asked: Asked<'_>) -> Availability {
-        Availability { version: Some(rusqlite::version().to_owned()), source: "built in".to_owned(), missing: None }
+        Availability::built_in(rusqlite::version())
     }
 
     fn check(&self, config: &EngineConfig) -> Result<(), SettingError> {

@@ -24,8 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rumba_core::engine::{
-    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Missing, Schema,
-    require_database,
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Instance, Schema, require_database,
 };
 use rumba_core::error::EngineError;
 use rumba_core::memory::MemoryNeed;
@@ -68,16 +67,16 @@ impl Engine for WiredTiger {
 
     fn availability(&self, asked: Asked<'_>) -> Availability {
         match Library::load(asked.library) {
-            Ok(library) => Availability {
-                version: Some(library.version().to_owned()),
-                source: library.path().display().to_string(),
-                missing: None,
-            },
-            Err(error) => Availability {
-                version: None,
-                source: asked.library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string()),
-                missing: Some(Missing { what: error.to_string(), install: INSTALL.to_owned() }),
-            },
+            Ok(library) => {
+                let (version, source) = (library.version().to_owned(), library.path().display().to_string());
+                let beside = config::COMPRESSIONS.iter().filter_map(|name| library.compressor(name).ok()).collect();
+                Availability { beside, ..Availability::here(Some(version), source) }
+            }
+            Err(error) => {
+                let source =
+                    asked.library.map_or_else(|| "libwiredtiger".to_owned(), |path| path.display().to_string());
+                Availability::lacking(source, error.to_string(), INSTALL)
+            }
         }
     }
 

@@ -231,7 +231,19 @@ fn a_server_that_is_killed_is_lost_and_one_that_starts_again_is_found() {
 fn certify(dir: &Path) -> [PathBuf; 2] {
     let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| dir.join(name));
     let output = Process::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test server"])
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=test server",
+        ])
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
         .arg(&key)
         .arg("-out")

@@ -66,7 +66,7 @@ fn what_is_left(
     registry: &Registry,
 ) -> Result<Prepared, Problem> {
     let admitted = Admitted::new(experiment, &resume.data_base, allowed)?;
-    refuse_changed(&admitted, resume, registry)?;
+    refuse_another_plan(&admitted, resume, registry)?;
     // A search that has not ended begins anew with its first probe: the others follow from it.
     let has_ended = |plan: &TrialPlan| plan.probe.is_none_or(|probe| probe == 1 || standing.search_has_ended(plan));
     resume.plans.retain(has_ended);
@@ -76,7 +76,9 @@ fn what_is_left(
         |load| kept_loads.has(load),
         |load| standing.was_started_from(load),
     );
-    Ok(admitted.prepare(trials, registry)?)
+    let prepared = admitted.prepare(trials, registry)?;
+    refuse_other_builds(&prepared, resume)?;
+    Ok(prepared)
 }
 
 /// What has become of each trial.
@@ -137,22 +139,32 @@ fn refuse_other_rumba(read: &Results) -> Result<(), Problem> {
     ))
 }
 
-/// Refuses to go on with another experiment or other engines than those that the finished trials ran.
-fn refuse_changed(admitted: &Admitted, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
-    let remedy = "put it back as it was, or run the experiment anew into another directory";
+/// What to do about that which changed since the finished trials ran.
+const PUT_BACK: &str = "put it back as it was, or run the experiment anew into another directory";
+
+/// Refuses to go on with another experiment than the one that the finished trials are of.
+fn refuse_another_plan(admitted: &Admitted, resume: &Resume, registry: &Registry) -> Result<(), Problem> {
     let planned = admitted.plan(registry);
     let same = |(now, then): (&TrialPlan, &TrialPlan)| {
         // A load that was made again has taken the place of the first.
         TrialPlan { loaded_by: then.loaded_by, ..now.clone() } == *then
     };
     if planned.len() != resume.planned || !planned.iter().zip(&resume.plans).all(same) {
-        return Err(Problem::mistake("experiment.toml no longer plans the trials that were begun", remedy));
+        return Err(Problem::mistake("experiment.toml no longer plans the trials that were begun", PUT_BACK));
     }
-    let now = versions(admitted.experiment(), registry);
+    Ok(())
+}
+
+/// Refuses to go on with other engines than those that the finished trials ran.
+fn refuse_other_builds(prepared: &Prepared, resume: &Resume) -> Result<(), Problem> {
+    let now = versions(prepared);
     for (engine, then) in &resume.versions {
         if now.get(engine) != Some(then) {
             let here = now.get(engine).map_or("none", String::as_str);
-            return Err(Problem::mistake(format!("{engine} was {then} when the run began, and is {here} now"), remedy));
+            return Err(Problem::mistake(
+                format!("{engine} was {then} when the run began, and is {here} now"),
+                PUT_BACK,
+            ));
         }
     }
     Ok(())

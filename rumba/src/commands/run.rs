@@ -1,15 +1,12 @@
 //! `rumba run`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rumba_core::engine::{Availability, EngineConfig};
 use rumba_core::engine_name::split_list;
 use rumba_core::event::Event;
 use rumba_core::record::{Record, TrialPlan};
@@ -88,7 +85,7 @@ pub fn run_experiment(experiment: Experiment, args: &RunOptions, registry: &Regi
     let resume = Resume {
         planned: prepared.trials().len(),
         data_base: prepared.data_base().to_owned(),
-        versions: versions(prepared.experiment(), registry),
+        versions: versions(&prepared),
         allow_unlimited: args.allow_unlimited,
         plans: prepared.trials().to_vec(),
     };
@@ -131,41 +128,13 @@ fn admit(experiment: Experiment, out: &Path, args: &RunOptions) -> Result<Admitt
     Ok(admitted)
 }
 
-/// The engines' versions, as far as they are known before they run, and which text a script of the user's has.
-pub fn versions(experiment: &Experiment, registry: &Registry) -> BTreeMap<String, String> {
-    // Engines of one file are often many: each test of a suite, each variant of a setting.
-    let mut sums = BTreeMap::new();
-    let mut version =
-        |engine: &EngineConfig| with_checksum(registry.engine(&engine.engine)?.availability(engine.into()), &mut sums);
-    let engines = experiment.engines.iter().filter_map(|engine| Some((engine.name.clone(), version(engine)?)));
+/// The versions of engines, and what else makes trials no repeats of each other that have another of it.
+pub fn versions(prepared: &Prepared) -> BTreeMap<String, String> {
     // Not a version, and of as much weight: trials of two texts are no repeats of each other.
-    let script = experiment.bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
+    let script = prepared.experiment().bound.conditions().into_iter().find(|(name, _)| name == SCRIPT_TEXT);
     let script = script.map(|(_, text)| ("the script".to_owned(), text));
-    engines.chain(script).chain(own_build().map(|own| ("rumba".to_owned(), own))).collect()
-}
-
-/// A version, and where it is a file's what is in that: a library that was built anew has the version that it had. `sums`
-/// has those of the files that were read already.
-fn with_checksum(engine: Availability, sums: &mut BTreeMap<String, Option<u32>>) -> Option<String> {
-    let Availability { version, source, .. } = engine;
-    let Some(sum) = *sums.entry(source.clone()).or_insert_with(|| checksum(&source).ok()) else { return version };
-    let version = version.as_deref().unwrap_or("of no version that it tells");
-    Some(format!("{version} ({source}, CRC-32 {sum:08x})"))
-}
-
-/// Of a file, which may be a server of a hundred megabytes.
-fn checksum(path: &str) -> io::Result<u32> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut sum = crc32fast::Hasher::new();
-    loop {
-        let bytes = file.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(sum.finalize());
-        }
-        sum.update(bytes);
-        let read = bytes.len();
-        file.consume(read);
-    }
+    let own = own_build().map(|own| ("rumba".to_owned(), own));
+    prepared.builds().versions().clone().into_iter().chain(script).chain(own).collect()
 }
 
 /// What tells two builds apart that one commit does not: of sources that were changed since, or of no repository. It
@@ -373,33 +342,4 @@ fn dry_run(experiment: Experiment, args: &RunOptions, registry: &Registry) -> su
     }
     super::dry_run::show_forecast(&forecast);
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_library_is_known_by_what_is_in_it_also_where_it_tells_no_version() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("library.so");
-        let words = |content: &str, version: Option<&str>| {
-            std::fs::write(&file, content).unwrap();
-            let source = file.display().to_string();
-            with_checksum(
-                Availability { version: version.map(str::to_owned), source, missing: None },
-                &mut BTreeMap::new(),
-            )
-            .unwrap()
-        };
-        for version in [None, Some("7.8.3")] {
-            assert_eq!(words("one", version), words("one", version));
-            assert_ne!(words("one", version), words("another", version));
-        }
-        let built_in = |version| Availability { version, source: "built in".to_owned(), missing: None };
-        let mut sums = BTreeMap::new();
-        assert_eq!(with_checksum(built_in(Some("0.9.70".to_owned())), &mut sums).as_deref(), Some("0.9.70"));
-        assert_eq!(with_checksum(built_in(None), &mut sums), None);
-    }
 }

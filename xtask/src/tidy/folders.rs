@@ -30,7 +30,9 @@ pub(super) const MAY_USE: &[(&str, &[&str])] = &[
     ("spec", &["host", "probe", "registry", "run"]),
     ("parity", &["registry"]),
     ("plan", &["parity", "registry", "spec"]),
-    ("prepare", &["host", "limits", "plan", "provision", "registry", "spec"]),
+    // The builds of a run's engines.
+    ("builds", &["registry", "spec"]),
+    ("prepare", &["builds", "host", "limits", "plan", "provision", "registry", "spec"]),
     // A trial, and whoever watches it and writes it down.
     ("trial", &["host", "limits", "meter", "registry", "run"]),
     ("stall", &["host", "limits"]),

@@ -24,6 +24,7 @@ pub use error::Refusal;
 pub use forecast::{Forecast, Memory, Storage};
 pub use room::TIMES_DATA;
 
+use crate::builds::Builds;
 use crate::registry::Registry;
 use crate::spec::{Experiment, Shortage, SpecError};
 use crate::{host, limits, plan, provision};
@@ -111,7 +112,8 @@ impl Admitted {
         warnings.extend(plan::warnings(&experiment, memory, registry));
         // A run may go on from another working directory.
         let data_base = std::path::absolute(&data_base).unwrap_or(data_base);
-        Ok(Prepared { experiment, trials, data_base, conditions, warnings, build: registry.build.clone() })
+        let builds = Builds::of(&experiment, registry);
+        Ok(Prepared { experiment, trials, data_base, conditions, warnings, build: registry.build.clone(), builds })
     }
 }
 
@@ -124,6 +126,7 @@ pub struct Prepared {
     conditions: BTreeMap<String, String>,
     warnings: Vec<Warning>,
     build: Build,
+    builds: Builds,
 }
 
 impl Prepared {
@@ -145,6 +148,11 @@ impl Prepared {
     /// The host, and how the experiment stands to it, by name.
     pub fn conditions(&self) -> &BTreeMap<String, String> {
         &self.conditions
+    }
+
+    /// The builds of its engines.
+    pub fn builds(&self) -> &Builds {
+        &self.builds
     }
 
     /// The build that runs them.

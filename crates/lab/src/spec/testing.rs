@@ -35,7 +35,7 @@ impl Engine for Paper {
     fn availability(&self, _asked: Asked<'_>) -> Availability {
         let missing =
             self.missing.then(|| Missing { what: "libpaper.so".into(), install: "apt-get install libpaper".into() });
-        Availability { version: Some("1".into()), source: "paper".into(), missing }
+        Availability { missing, ..Availability::here(Some("1".into()), "paper") }
     }
     fn memory_need(&self, _: &EngineConfig) -> Option<MemoryNeed> {
         // Base 100 MiB, the cache half as much again, 1 MiB for each client.

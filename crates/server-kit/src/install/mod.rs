@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use rumba_core::engine::{Availability, Missing};
+use rumba_core::engine::Availability;
 use rumba_core::error::EngineError;
 use rumba_core::server::ServerInfo;
 use serde::Deserialize;
@@ -55,6 +55,11 @@ pub trait Software: Sized {
 
     /// The server's program.
     fn program(&self) -> &Path;
+
+    /// The plugins that it may load.
+    fn beside(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
     /// Whether it has what an engine of rumba's needs.
     fn holds(&self, engine: &str) -> bool;
@@ -201,14 +206,10 @@ impl Release {
     pub fn availability<S: Software>(&self) -> Availability {
         match self.software::<S>() {
             Some(software) => available(&software),
-            None => Availability {
-                version: None,
-                source: self.origin(),
-                missing: Some(Missing {
-                    what: format!("{} is not installed", self.about),
-                    install: self.install_command(),
-                }),
-            },
+            None => {
+                let what = format!("{} is not installed", self.about);
+                Availability::lacking(self.origin(), what, self.install_command())
+            }
         }
     }
 
@@ -297,11 +298,8 @@ impl Release {
 
 /// What is to be said of software that is here.
 pub fn available(software: &impl Software) -> Availability {
-    Availability {
-        version: Some(software.version_text().to_owned()),
-        source: software.program().display().to_string(),
-        missing: None,
-    }
+    let version = Some(software.version_text().to_owned());
+    Availability { beside: software.beside(), ..Availability::here(version, software.program().display().to_string()) }
 }
 
 fn failed(place: &Path, error: &io::Error) -> EngineError {

@@ -78,7 +78,19 @@ fn certify(server: &PostgreSql) -> std::path::PathBuf {
     let made = tempfile::tempdir().unwrap();
     let (key, certificate) = (made.path().join("key"), made.path().join("certificate"));
     let output = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test server"])
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=test server",
+        ])
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
         .arg(&key)
         .arg("-out")

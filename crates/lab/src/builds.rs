@@ -1,0 +1,151 @@
+//! What the engines of a run are run from: their versions, what is in their files, and whether it is that still.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rumba_core::engine::{Availability, EngineConfig};
+
+use crate::registry::Registry;
+use crate::spec::Experiment;
+
+/// The builds of an experiment's engines, as they are when a run begins.
+#[derive(Clone, Debug, Default)]
+pub struct Builds {
+    versions: BTreeMap<String, String>,
+    files: BTreeMap<PathBuf, Option<Seen>>,
+}
+
+/// A file as it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    stamp: Stamp,
+    crc32: u32,
+}
+
+/// What changes with a file's content, and is told without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    place: (u64, u64),
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Builds {
+    /// Of the engines of an experiment, as far as they are known before they run. Each file is read once, however many
+    /// engines it is of: the tests of a suite, the variants of a setting.
+    pub fn of(experiment: &Experiment, registry: &Registry) -> Self {
+        let mut builds = Self::default();
+        for config in &experiment.engines {
+            let engine = registry.engine(&config.engine);
+            let version = engine.and_then(|engine| builds.see(engine.availability((config as &EngineConfig).into())));
+            if let Some(version) = version {
+                builds.versions.insert(config.name.clone(), version);
+            }
+        }
+        builds
+    }
+
+    /// The version of each engine by its name in the experiment, and where it is a file's what is in that: a library that
+    /// was built anew has the version that it had.
+    pub fn versions(&self) -> &BTreeMap<String, String> {
+        &self.versions
+    }
+
+    /// A file that no longer holds what it held.
+    pub fn changed(&self) -> Option<&Path> {
+        let is_as_it_was = |path: &Path, then: &Option<Seen>| match (then, stamp(path).ok()) {
+            (Some(then), Some(now)) if then.stamp == now => true,
+            // Written anew, perhaps with the same.
+            (Some(then), Some(_)) => checksum(path).is_ok_and(|now| now == then.crc32),
+            (then, now) => then.is_none() && now.is_none(),
+        };
+        self.files.iter().find(|(path, then)| !is_as_it_was(path, then)).map(|(path, _)| path.as_path())
+    }
+
+    fn see(&mut self, engine: Availability) -> Option<String> {
+        let Availability { version, source, beside, .. } = engine;
+        let Some(own) = self.sum(Path::new(&source)) else { return version };
+        let mut told =
+            format!("{} ({source}, CRC-32 {own:08x}", version.as_deref().unwrap_or("of no version that it tells"));
+        for path in beside {
+            if let (Some(sum), Some(name)) = (self.sum(&path), path.file_name()) {
+                told += &format!("; {}, CRC-32 {sum:08x}", name.display());
+            }
+        }
+        Some(told + ")")
+    }
+
+    /// What is in a file; `None` where there is none, as of an engine that is built in.
+    fn sum(&mut self, path: &Path) -> Option<u32> {
+        if !path.is_absolute() {
+            return None;
+        }
+        let seen = || Some(Seen { stamp: stamp(path).ok()?, crc32: checksum(path).ok()? });
+        self.files.entry(path.to_owned()).or_insert_with(seen).map(|seen| seen.crc32)
+    }
+}
+
+fn stamp(path: &Path) -> io::Result<Stamp> {
+    let file = std::fs::metadata(path)?;
+    Ok(Stamp { place: (file.dev(), file.ino()), bytes: file.len(), changed: (file.ctime(), file.ctime_nsec()) })
+}
+
+/// Of a file, which may be a server of a hundred megabytes.
+fn checksum(path: &Path) -> io::Result<u32> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut sum = crc32fast::Hasher::new();
+    loop {
+        let bytes = file.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(sum.finalize());
+        }
+        sum.update(bytes);
+        let read = bytes.len();
+        file.consume(read);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs::{rename, write};
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_that_is_built_anew_is_another_build_and_one_that_is_only_written_again_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let (server, plugin) = (dir.path().join("server"), dir.path().join("ha_engine.so"));
+        write(&server, "server").unwrap();
+        write(&plugin, "plugin").unwrap();
+        let here = || {
+            let here = Availability::here(Some("1.2".into()), server.display().to_string());
+            Availability { beside: vec![plugin.clone()], ..here }
+        };
+        let (mut then, mut now) = (Builds::default(), Builds::default());
+        let told = then.see(here()).unwrap();
+        assert!(told.starts_with("1.2 (") && told.contains("; ha_engine.so, CRC-32 "), "{told}");
+        write(dir.path().join("new"), "plugin").unwrap();
+        rename(dir.path().join("new"), &plugin).unwrap();
+        assert_eq!(then.changed(), None);
+        write(&plugin, "nigulp").unwrap();
+        assert_eq!(then.changed(), Some(&*plugin));
+        assert_ne!(now.see(here()).unwrap(), told);
+        std::fs::remove_file(&plugin).unwrap();
+        assert_eq!(then.changed(), Some(&*plugin));
+    }
+
+    #[test]
+    fn what_is_built_in_has_its_version_and_no_file() {
+        let mut builds = Builds::default();
+        assert_eq!(builds.see(Availability::built_in("3.1")).as_deref(), Some("3.1"));
+        assert_eq!(builds.see(Availability::here(None, "a server")), None);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let untold = builds.see(Availability::here(None, file.path().display().to_string())).unwrap();
+        assert!(untold.starts_with("of no version that it tells ("), "{untold}");
+        assert_eq!(builds.changed(), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! Directories that take a program seconds to make, and that many tests begin with: made once for a build, and copied.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// Has at `to`, which is not there yet, what `make` makes there, or a copy of what it made before under this key: the
+/// program's version, and whatever else makes one differ from another.
+///
+/// # Panics
+/// It cannot be copied.
+pub fn provide(key: &str, to: &Path, make: impl FnOnce()) {
+    let template = home().join(key);
+    if template.is_dir() {
+        return copy(&template, to);
+    }
+    make();
+    // Whole, or not there at all; and where another test was faster, its own is kept.
+    let draft = tempfile::Builder::new().prefix(".draft-").tempdir_in(home()).expect("a directory");
+    let made = draft.path().join("made");
+    copy(to, &made);
+    let _ = fs::rename(&made, &template);
+}
+
+/// With owners and modes.
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args(["-a", "--reflink=auto"]).args([from, to]).output().expect("cp");
+    assert!(copied.status.success(), "cp: {}", String::from_utf8_lossy(&copied.stderr));
+}
+
+/// Below Cargo's directory of what is built, as this program is.
+fn home() -> PathBuf {
+    let program = env::current_exe().expect("the test's program");
+    let built = program.ancestors().find(|path| path.ends_with("debug") || path.ends_with("release"));
+    let home = built.and_then(Path::parent).expect("Cargo's directory").join("tmp/templates");
+    fs::create_dir_all(&home).expect("a directory for templates");
+    home
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_made_once_is_copied_from_then_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = format!("test-{}", std::process::id());
+        let make = |at: &Path| {
+            fs::create_dir(at).unwrap();
+            fs::write(at.join("file"), "made").unwrap();
+        };
+        for (name, may_make) in [("first", true), ("second", false)] {
+            let to = dir.path().join(name);
+            provide(&key, &to, || {
+                assert!(may_make, "made again");
+                make(&to);
+            });
+            assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "made");
+        }
+        fs::remove_dir_all(home().join(key)).unwrap();
+    }
+}
