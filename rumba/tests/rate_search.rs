@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{Place, phase, text};
+use rumba_statistics::MOST_PROBES;
 use rumba_testkit::queueing::{READS_OF_NODES, highest_rate};
 use serde_json::Value;
 
@@ -28,6 +29,11 @@ fn reads(place: &Place, delay_us: u32, more: &[&str]) -> Command {
     command
 }
 
+/// On a host that is disturbed all the time a search asks for each rate four times, and may have no probe left to confirm with.
+fn has_run_out(search: &Value) -> bool {
+    search["probes"].as_array().unwrap().len() == MOST_PROBES
+}
+
 #[test]
 fn the_highest_rate_that_keeps_a_limit_is_found_and_every_probe_is_in_the_record() {
     let place = Place::new();
@@ -37,12 +43,14 @@ fn the_highest_rate_that_keeps_a_limit_is_found_and_every_probe_is_in_the_record
     let report = place.report();
     let found = &report["summary"]["searches"][0];
     let (highest, missed) = (found["highest"].as_f64().unwrap(), found["lowest_missed"].as_f64().unwrap());
-    assert!(highest < missed && missed <= highest * 1.0101, "{found:#}");
     // Four clients, 4 ms each: nobody serves more than that, whatever the host does.
     assert!(highest <= 1000.0 * 1.05, "{found:#}");
     assert_eq!((&found["ended"], &found["search"]["limit_ms"]), (&true.into(), &40.0.into()));
-    assert_eq!(found["confirmed"], true, "{found:#}");
     let probes = found["probes"].as_array().unwrap();
+    if !has_run_out(found) {
+        assert_eq!(found["confirmed"], true, "{found:#}");
+        assert!(highest < missed && missed <= highest * 1.0101, "{found:#}");
+    }
     assert_eq!((&probes[0]["found"], &probes[0]["rate"]), (&"reference".into(), &Value::Null));
     let trials = report["trials"].as_array().unwrap();
     assert_eq!(trials.len(), probes.len(), "each probe is a trial");
@@ -168,12 +176,15 @@ fn search_over_null_server() -> Value {
 fn over_the_null_server_the_rate_is_confirmed_and_no_more_than_its_delay_allows() {
     let found = search_over_null_server();
     let probes = found["probes"].as_array().unwrap();
+    let highest = found["highest"].as_f64().unwrap();
+    let most = highest_rate(CLIENTS, DELAY_MS / 1e3, 0.99, LIMIT_MS / 1e3);
+    assert!(highest <= most * 1.03 && highest >= most / 2.0, "{highest} of {most}/s; {found:#}");
+    if has_run_out(&found) {
+        return;
+    }
     // What a disturbed host made it ask for again confirms as well as a second probe of a quiet one.
     let seen =
         |rate: &Value, what: &str| probes.iter().filter(|one| one["rate"] == *rate && one["found"] == what).count();
     assert_eq!(found["confirmed"], true, "{found:#}");
     assert!(seen(&found["highest"], "kept") >= 2 && seen(&found["lowest_missed"], "missed") >= 2, "{found:#}");
-    let most = highest_rate(CLIENTS, DELAY_MS / 1e3, 0.99, LIMIT_MS / 1e3);
-    let highest = found["highest"].as_f64().unwrap();
-    assert!(highest <= most * 1.03 && highest >= most / 2.0, "{highest} of {most}/s; {found:#}");
 }

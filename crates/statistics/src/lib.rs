@@ -29,6 +29,6 @@ pub use gate::{Found, Gate, GateError, Gated};
 pub use history::{Run, history, last_step};
 pub use ratios::{LEAST_REPEATS, Tested, test};
 pub use rumba_core::comparison::Summary;
-pub use search::{Next, is_same_search, next, probe, searches};
+pub use search::{MOST_PROBES, Next, is_same_search, next, probe, searches};
 pub use sides::compare_sides;
 pub use summary::{rows, summarise};

@@ -22,7 +22,7 @@ const LEAST: f64 = 0.01;
 /// How much higher is looked where the closed loop was no bound.
 const HIGHER: f64 = 1.25;
 /// More probes than any search needs: one that does not converge ends.
-const MOST: usize = 40;
+pub const MOST_PROBES: usize = 40;
 /// So many probes must agree.
 const TWICE: usize = 2;
 /// So many disturbed probes of a rate count for nothing: a host that always disturbs is what there is to measure on.
@@ -59,7 +59,7 @@ enum Standing {
 /// What follows these probes, which are in the order in which they ran.
 pub fn next(probes: &[Probe]) -> Next {
     let Some(last) = probes.last() else { return Next::Ended };
-    if probes.len() >= MOST || last.found == Found::Unknown {
+    if probes.len() >= MOST_PROBES || last.found == Found::Unknown {
         return Next::Ended;
     }
     let reference = match probes.iter().find(|probe| probe.found == Found::Reference) {
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(next(&[probed(None, Found::Unknown)]), Next::Ended);
         assert_eq!(next(&[]), Next::Ended);
         assert_eq!(next(&[probed(None, Found::Disturbed)]), Next::Probe(None), "a closed loop that was suspended");
-        assert_eq!(search_with(|_| Found::Disturbed).len(), MOST, "whatever a host does");
+        assert_eq!(search_with(|_| Found::Disturbed).len(), MOST_PROBES, "whatever a host does");
     }
 
     #[test]

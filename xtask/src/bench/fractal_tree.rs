@@ -9,7 +9,7 @@ use super::{Failure, Line};
 
 /// Names the library, as for the engine.
 const VARIABLE: &str = "RUMBA_FRACTAL_TREE";
-const SESSION: &str = "fractal_tree_cost";
+pub const SESSION: &str = "fractal_tree_cost";
 const PLAIN: &str = "engines/fractal-tree/examples/plain.c";
 /// The least rate of the session, of the loop's.
 const LEAST_RATE: f64 = 0.85;
@@ -23,7 +23,6 @@ type Turn = Vec<(String, f64, f64)>;
 pub fn session(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let Some(library) = std::env::var_os(VARIABLE).map(PathBuf::from) else { return Ok(Vec::new()) };
     let plain = compiled(bench, &library)?;
-    bench.cargo(&["build", "--release", "-p", "rumba-engine-fractal-tree", "--example", SESSION])?;
     let mut turns: Vec<(Turn, Turn)> = Vec::new();
     for turn in 0..REPEATS {
         let directory = |who: &str| bench.path(&format!("fractal-tree-{who}-{turn}"));

@@ -40,7 +40,7 @@ impl Kept {
         let lines: Vec<Value> = lines.iter().map(to_json).collect();
         self.steps.insert(step.to_owned(), json!({ "day": today()?, "lines": lines }));
         // One that is not taken any more has no figures.
-        self.steps.retain(|name, _| STEPS.iter().any(|(step, _)| step == name));
+        self.steps.retain(|name, _| STEPS.iter().any(|(step, ..)| step == name));
         let kept = json!({ "machine": self.machine, "steps": self.steps });
         std::fs::write(self.root.join(FILE), format!("{}\n", serde_json::to_string_pretty(&kept)?))?;
         std::fs::write(self.root.join(PAGE), page::page(&self.lines(), &self.machine))?;
@@ -49,7 +49,7 @@ impl Kept {
 
     /// All lines, each with its day, in the order of the measurements.
     fn lines(&self) -> Vec<(String, Line)> {
-        let steps = STEPS.iter().filter_map(|(name, _)| self.steps.get(*name));
+        let steps = STEPS.iter().filter_map(|(name, ..)| self.steps.get(*name));
         let of_step = |step: &Value| {
             let day = text(&step["day"]);
             let lines: Vec<Line> = step["lines"].as_array().into_iter().flatten().map(from_json).collect();

@@ -1,5 +1,6 @@
 //! What every measurement needs: the binaries, their output as JSON, medians.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,29 +13,28 @@ pub struct Bench {
     root: PathBuf,
     release: PathBuf,
     out: tempfile::TempDir,
+    examples: BTreeSet<&'static str>,
 }
 
 impl Bench {
-    /// Builds what is measured.
-    pub fn new(root: &Path) -> Result<Self, Failure> {
+    /// Builds what is measured: `rumba`, and the examples of these names.
+    pub fn new(root: &Path, examples: BTreeSet<&'static str>) -> Result<Self, Failure> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
         std::fs::create_dir_all(&target)?;
         // Beside the build and not in /tmp, which may be memory: the device is measured too.
         let out = tempfile::tempdir_in(&target)?;
-        let bench = Self { root: root.to_owned(), release: target.join("release"), out };
-        let of = ["rumba", "rumba-lab", "rumba-live", "rumba-protocol-mysql", "rumba-protocol-postgresql"];
-        let examples = ["harness_cost", "wire_clients", "script_cost", "minimal_loop", "record_cost", "library_cost"];
-        let sessions = ["point_select", "point_select_postgresql"];
+        let bench = Self { root: root.to_owned(), release: target.join("release"), out, examples };
+        let protocols = ["rumba-protocol-mysql", "rumba-protocol-postgresql"];
+        let of = [&["rumba", "rumba-lab", "rumba-live", "rumba-engine-fractal-tree"][..], &protocols].concat();
         // All at once: for one package after the other, crates are compiled with other features each time.
-        let of = of.map(|name| ["-p", name]).concat();
-        let examples = examples.iter().chain(&sessions).flat_map(|name| ["--example", name]);
+        let of = of.iter().flat_map(|name| ["-p", name]);
+        let examples = bench.examples.iter().flat_map(|name| ["--example", name]);
         let built = ["build", "--release", "--bin", "rumba"].into_iter().chain(of).chain(examples);
         bench.cargo(&built.collect::<Vec<_>>())?;
         Ok(bench)
     }
 
-    /// Has cargo build something more.
-    pub fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
+    fn cargo(&self, args: &[&str]) -> Result<(), Failure> {
         let mut command = Command::new("cargo");
         // What `cargo run` tells this program makes build scripts run again that look at it (ring's does).
         for (name, _) in
@@ -59,8 +59,12 @@ impl Bench {
         self.release.join("rumba")
     }
 
-    /// The path of an example.
+    /// The path of an example that was built.
+    ///
+    /// # Panics
+    /// It was not: what lies there is of another day.
     pub fn example(&self, name: &str) -> PathBuf {
+        assert!(self.examples.contains(name), "bench::STEPS does not say that {name} is run");
         self.release.join("examples").join(name)
     }
 

@@ -48,41 +48,41 @@ pub type Failure = Box<dyn std::error::Error>;
 /// A measurement of one or more figures.
 type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
 
-/// All measurements, by name and in order.
-pub const STEPS: &[(&str, Step)] = &[
-    ("recording", harness::recording),
-    ("instructions", harness::instructions),
-    ("harness", harness::harness),
-    ("ycsb", harness::ycsb),
-    ("apart", harness::apart),
-    ("memory", harness::memory),
-    ("select-instructions", clients::instructions),
-    ("null-server", clients::null_server),
-    ("postgresql-instructions", postgresql::instructions),
-    ("postgresql-null-server", postgresql::null_server),
-    ("mongodb-null-server", mongodb::null_server),
-    ("script-instructions", scripts::instructions),
-    ("script-null-server", scripts::null_server),
-    ("script-empty", suite::empty_event),
-    ("script-prepare", suite::prepare),
-    ("script-mariadb", suite::mariadb),
-    ("script-postgresql", suite::postgresql),
-    ("delay", clients::delay),
-    ("rate-search", rate_search::rate_search),
-    ("mariadb-floor", floor::mariadb),
-    ("postgresql-floor", floor::postgresql),
-    ("mariadb-pinned", clients::mariadb_pinned),
-    ("mariadb-free", clients::mariadb_free),
-    ("linkbench", linkbench::linkbench),
-    ("linkbench-postgresql", linkbench::postgresql),
-    ("tpcc-rocksdb", tpcc::rocksdb),
-    ("tpcc-terminals", tpcc::terminals),
-    ("tpcc-peers", tpcc_peers::peers),
-    ("ycsb-peers", ycsb_peers::peers),
-    ("fractal-tree", fractal_tree::session),
-    ("verdicts", verdicts::verdicts),
-    ("library", live::library),
-    ("live", live::live),
+/// All measurements, by name and in order, with the examples that they run beside `rumba`.
+pub const STEPS: &[(&str, Step, &[&'static str])] = &[
+    ("recording", harness::recording, &["record_cost"]),
+    ("instructions", harness::instructions, &["record_cost", "harness_cost"]),
+    ("harness", harness::harness, &[]),
+    ("ycsb", harness::ycsb, &[]),
+    ("apart", harness::apart, &["harness_cost"]),
+    ("memory", harness::memory, &[]),
+    ("select-instructions", clients::instructions, &["point_select", "wire_clients"]),
+    ("null-server", clients::null_server, &["wire_clients", "minimal_loop"]),
+    ("postgresql-instructions", postgresql::instructions, &["point_select_postgresql", "wire_clients"]),
+    ("postgresql-null-server", postgresql::null_server, &["wire_clients", "minimal_loop"]),
+    ("mongodb-null-server", mongodb::null_server, &["wire_clients"]),
+    ("script-instructions", scripts::instructions, &["script_cost"]),
+    ("script-null-server", scripts::null_server, &["minimal_loop"]),
+    ("script-empty", suite::empty_event, &[]),
+    ("script-prepare", suite::prepare, &[]),
+    ("script-mariadb", suite::mariadb, &[]),
+    ("script-postgresql", suite::postgresql, &[]),
+    ("delay", clients::delay, &["wire_clients"]),
+    ("rate-search", rate_search::rate_search, &[]),
+    ("mariadb-floor", floor::mariadb, &["wire_clients", "minimal_loop"]),
+    ("postgresql-floor", floor::postgresql, &["wire_clients", "minimal_loop"]),
+    ("mariadb-pinned", clients::mariadb_pinned, &["wire_clients"]),
+    ("mariadb-free", clients::mariadb_free, &["wire_clients"]),
+    ("linkbench", linkbench::linkbench, &[]),
+    ("linkbench-postgresql", linkbench::postgresql, &[]),
+    ("tpcc-rocksdb", tpcc::rocksdb, &[]),
+    ("tpcc-terminals", tpcc::terminals, &[]),
+    ("tpcc-peers", tpcc_peers::peers, &[]),
+    ("ycsb-peers", ycsb_peers::peers, &[]),
+    ("fractal-tree", fractal_tree::session, &[fractal_tree::SESSION]),
+    ("verdicts", verdicts::verdicts, &[]),
+    ("library", live::library, &["library_cost"]),
+    ("live", live::live, &[]),
 ];
 
 /// A measurement that something kept from being taken; its goal counts as missed.
@@ -105,17 +105,16 @@ fn not_measured(name: &str, error: &dyn std::error::Error, root: &Path) -> Line 
 /// # Errors
 /// When nothing can be measured at all, or the page not be written; a measurement that fails is a line that says so.
 pub fn bench(root: &Path, named: &[&str], write: bool) -> Result<bool, Failure> {
-    if let Some(unknown) = named.iter().find(|name| STEPS.iter().all(|(step, _)| step != *name)) {
-        let steps: Vec<_> = STEPS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = named.iter().find(|name| STEPS.iter().all(|(step, ..)| step != *name)) {
+        let steps: Vec<_> = STEPS.iter().map(|(name, ..)| *name).collect();
         return Err(format!("there is no measurement `{unknown}`; there are: {}", steps.join(" ")).into());
     }
     let mut kept = Kept::read(root)?;
-    let bench = Bench::new(root)?;
+    let chosen = || STEPS.iter().filter(|(name, ..)| named.is_empty() || named.contains(name));
+    let examples = chosen().flat_map(|(.., examples)| examples.iter().copied()).collect();
+    let bench = Bench::new(root, examples)?;
     let mut are_met = true;
-    for (name, step) in STEPS {
-        if !named.is_empty() && !named.contains(name) {
-            continue;
-        }
+    for (name, step, _) in chosen() {
         // What one lacks takes nothing from the others.
         let measured = step(&bench).unwrap_or_else(|error| vec![not_measured(name, error.as_ref(), root)]);
         for line in &measured {

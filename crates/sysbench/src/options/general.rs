@@ -105,6 +105,12 @@ pub static RUMBA: &[OptionInfo] = &[
         "the words of the closing report: {1.1, 1.0}; releases up to 1.0.20 call its parts otherwise",
     ),
     own(
+        "client-driver",
+        Text,
+        Some("auto"),
+        "what runs the clients of a server: {auto, threads, loops}; loops take the least CPU for each query",
+    ),
+    own(
         "latency-max",
         Int,
         Some("100"),

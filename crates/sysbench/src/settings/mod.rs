@@ -66,6 +66,19 @@ pub struct Settings {
     pub layout: Layout,
     /// Where the JSON document goes.
     pub report_json: Option<PathBuf>,
+    /// What runs the clients of a server.
+    pub client_driver: ClientDriver,
+}
+
+/// What runs clients that wait for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientDriver {
+    /// Whichever suits their number.
+    Auto,
+    /// A thread for each.
+    Threads,
+    /// Event loops that share them.
+    Loops,
 }
 
 impl Settings {
@@ -126,6 +139,7 @@ impl Settings {
             luajit_command: options.text("luajit-cmd").map(str::to_owned),
             layout: layout(options)?,
             report_json: options.text("report-json").map(PathBuf::from),
+            client_driver: client_driver(options)?,
         };
         Ok((settings, warnings))
     }
@@ -249,6 +263,18 @@ fn layout(options: &OptionSet) -> Result<Layout, Refusal> {
         Some("1.1") | None => Ok(Layout::V1_1),
         Some("1.0") => Ok(Layout::V1_0),
         Some(other) => Err(Refusal::fatal(format!("Invalid value for --report-layout: '{other}'; it is 1.1 or 1.0"))),
+    }
+}
+
+fn client_driver(options: &OptionSet) -> Result<ClientDriver, Refusal> {
+    match options.text("client-driver") {
+        Some("auto") | None => Ok(ClientDriver::Auto),
+        Some("threads") => Ok(ClientDriver::Threads),
+        Some("loops") => Ok(ClientDriver::Loops),
+        Some(other) => {
+            let words = format!("Invalid value for --client-driver: '{other}'; it is auto, threads or loops");
+            Err(Refusal::fatal(words))
+        }
     }
 }
 

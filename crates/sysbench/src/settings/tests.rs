@@ -57,6 +57,7 @@ fn what_is_not_asked_for_is_as_sysbench_has_it() {
         luajit_command: None,
         layout: Layout::V1_1,
         report_json: None,
+        client_driver: ClientDriver::Auto,
     };
     assert_eq!(settings, expected);
     assert_eq!(warnings, Vec::<String>::new());
@@ -67,7 +68,7 @@ fn what_is_asked_for() {
     let asked = settings(
         "--threads=8 --events=100 --time=60 --warmup_time=5 --rate=40 --report-interval=1 --report-checkpoints=20,10 \
          --debug --validate --percentile=50,99.9 --histogram --latency-max=600 --report-json=out.json \
-         --report-layout=1.0 --rand-type=special --rand-seed=7 --luajit-cmd=off",
+         --report-layout=1.0 --client-driver=loops --rand-type=special --rand-seed=7 --luajit-cmd=off",
     );
     assert_eq!((asked.threads, asked.events, asked.time), (8, Some(100), Some(s(60))));
     assert_eq!((asked.warmup, asked.rate_per_s, asked.report_interval), (s(5), Some(40), Some(s(1))));
@@ -76,6 +77,7 @@ fn what_is_asked_for() {
     assert_eq!((asked.percentiles.as_slice(), asked.histogram), ([50.0, 99.9].as_slice(), true));
     assert_eq!((asked.latency_max_ms, asked.layout), (600_000.0, Layout::V1_0));
     assert_eq!(asked.report_json, Some(PathBuf::from("out.json")));
+    assert_eq!(asked.client_driver, ClientDriver::Loops);
     assert_eq!((asked.random.distribution, asked.random.seed), (Distribution::Special, Some(7)));
     assert_eq!(asked.luajit_command.as_deref(), Some("off"));
 }
@@ -104,6 +106,7 @@ fn values_that_cannot_be_are_refused_in_sysbenchs_words() {
         ("--percentile=0 --histogram", "FATAL: --histogram cannot be used with --percentile=0"),
         ("--latency-max=10", "FATAL: Invalid value for --latency-max: 10; it is 100 or more"),
         ("--report-layout=2", "FATAL: Invalid value for --report-layout: '2'; it is 1.1 or 1.0"),
+        ("--client-driver=x", "FATAL: Invalid value for --client-driver: 'x'; it is auto, threads or loops"),
         ("--time=-1", "FATAL: Invalid value for --time: -1."),
     ] {
         assert_eq!(refusal(arguments), words, "{arguments}");

@@ -34,7 +34,7 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
         Some(rate) => Schedule::open(f64::from(rate), QueueKind::Shared, test.seed()),
         None => Schedule::closed(test.seed()),
     };
-    let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings.threads) };
+    let plan = Plan { clients: settings.threads, kinds: 1, schedule, driving: test.driving(settings) };
     // What scripts do in thread_init counts, as in sysbench.
     let from_now = || Since::now(&counters, Duration::ZERO);
     let (interval, all) = (from_now(), from_now());

@@ -10,6 +10,7 @@ use rumba_lab::run::Driving;
 use rumba_lab::run::driver::Make;
 use rumba_sysbench::Snapshot;
 use rumba_sysbench::report::{self, Closing, Subject};
+use rumba_sysbench::settings::{ClientDriver, Settings};
 use rumba_sysbench_tests::{BuiltInTest, Started};
 use rumba_workload_sysbench::ScriptClient;
 use rumba_workload_sysbench::counters::Counters;
@@ -70,15 +71,20 @@ impl Test<'_> {
         }
     }
 
-    /// Who runs so many clients.
-    pub fn driving(&self, clients: u32) -> Driving {
+    /// What runs the clients; those that wait for no server do what blocks, and have a thread each.
+    pub fn driving(&self, settings: &Settings) -> Driving {
+        let (clients, asked) = (settings.threads, settings.client_driver);
+        let asked = match asked {
+            ClientDriver::Auto => DriverKind::Auto,
+            ClientDriver::Threads => DriverKind::Threads,
+            ClientDriver::Loops => DriverKind::Loops,
+        };
         match self {
             Test::Script(script) if !script.drivers.is_embedded() => {
                 // Whether the server is on this host is not known; most are, in a benchmark on one machine.
                 let place = Place::Server { pid: Some(0), data_dir: None };
-                Driving::choose(DriverKind::Auto, &place, clients)
+                Driving::choose(asked, &place, clients)
             }
-            // What they do blocks.
             _ => Driving::choose(DriverKind::Threads, &Place::Embedded, clients),
         }
     }

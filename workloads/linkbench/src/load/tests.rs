@@ -51,7 +51,11 @@ impl GraphLoad for Busy {
 }
 
 fn work(client: u32) -> Work {
-    let settings = Settings([("maxid1".to_owned(), Value::Int(100))].into());
+    work_of(client, &[("maxid1", Value::Int(100))])
+}
+
+fn work_of(client: u32, settings: &[(&str, Value)]) -> Work {
+    let settings = Settings(settings.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect());
     let config = Arc::new(Config::new(&settings).unwrap());
     Work {
         loaded: Arc::new(Graph::new(&config)),
@@ -110,4 +114,57 @@ fn a_connection_lost_in_the_load_fails_it_because_nobody_knows_what_was_written(
         let error = end.unwrap_err().to_string();
         assert!(error.contains("server gone") && error.contains("run it again"), "{error}");
     }
+}
+
+/// The bytes of nodes that are staged, and the most that were written at once.
+#[derive(Default)]
+struct Weighed {
+    staged: u64,
+    most: u64,
+    loads: u32,
+}
+
+impl GraphLoad for &mut Weighed {
+    fn stage_node(&mut self, node: &Node<'_>) {
+        self.staged += node.data.len() as u64;
+    }
+
+    fn stage_link(&mut self, _: &Link<'_>) {}
+
+    fn stage_count(&mut self, _: &LinkCount) {}
+
+    async fn load_staged(&mut self) -> Result<(), EngineError> {
+        self.most = self.most.max(self.staged);
+        self.loads += u32::from(self.staged > 0);
+        Ok(())
+    }
+
+    fn clear_staged(&mut self) {
+        self.staged = 0;
+    }
+
+    async fn build_index(&mut self, _: IndexRange, _: usize) -> Result<IndexStep, EngineError> {
+        Ok(IndexStep::default())
+    }
+
+    fn builds_index_at_once(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn large_nodes_are_written_few_at_a_time() {
+    const MEDIAN: f64 = 100e3;
+    let mut weighed = Weighed::default();
+    let large = [("maxid1", Value::Int(200)), ("node_datasize", Value::Float(MEDIAN))];
+    let mut rows = RowLoader::new(&mut weighed, work_of(0, &large));
+    let mut nodes = 0;
+    while let Some(kind) = rows.draw() {
+        let loaded = block_on(rows.perform()).unwrap().rows;
+        nodes += if kind == LOAD_NODES { loaded } else { 0 };
+    }
+    assert!((199..=200).contains(&nodes), "{nodes}");
+    // The last node may go beyond it; payloads are of some multiple of their median at most.
+    assert!((BATCH_BYTES..2 * BATCH_BYTES).contains(&weighed.most), "{}", weighed.most);
+    assert!(weighed.loads >= 10, "{} of {MEDIAN} bytes each", weighed.loads);
 }

@@ -103,6 +103,7 @@ pub(super) fn said_by(key: &str, info: &OptionInfo) -> Option<&'static str> {
         "time" | "max_time" => "run.loop and run.loops",
         "warmup_time" => "run.warmup",
         "rate" | "tx_rate" => "run.rate",
+        "client_driver" => "run.driver",
         "events" | "max_requests" => "run.loop: events are counted, not bounded",
         "percentile" | "histogram" | "report_interval" | "report_checkpoints" | "report_json" => {
             "`rumba report`, which has all percentiles, intervals and JSON"
