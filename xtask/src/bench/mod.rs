@@ -49,7 +49,7 @@ pub type Failure = Box<dyn std::error::Error>;
 type Step = fn(&Bench) -> Result<Vec<Line>, Failure>;
 
 /// All measurements, by name and in order, with the examples that they run beside `rumba`.
-pub const STEPS: &[(&str, Step, &[&'static str])] = &[
+pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("recording", harness::recording, &["record_cost"]),
     ("instructions", harness::instructions, &["record_cost", "harness_cost"]),
     ("harness", harness::harness, &[]),
