@@ -112,6 +112,24 @@ fn the_suite_runs_over_mariadb_prepared_and_as_text() {
     }
 }
 
+/// As the client library has it; the server has no network.
+#[test]
+#[needs(MariaDb)]
+fn localhost_is_the_usual_socket_unless_a_port_is_named() {
+    let place = Place::new();
+    let server = Existing::start(&[]);
+    server.ask("CREATE DATABASE sbtest");
+    let run = |more: &[&str]| {
+        let password = format!("--mysql-password={PASSWORD}");
+        let words = ["sysbench", "oltp_point_select", "--table-size=10", "--mysql-user=root", &password];
+        place.rumba(&words).args(more).env("MYSQL_UNIX_PORT", &server.socket).output().unwrap()
+    };
+    let prepared = run(&["prepare"]);
+    assert!(prepared.status.success(), "{}", text(&prepared));
+    let elsewhere = run(&["--mysql-port=1", "--events=1", "run"]);
+    assert!(!elsewhere.status.success(), "{}", text(&elsewhere));
+}
+
 #[test]
 #[needs(PostgreSql)]
 fn the_suite_runs_over_postgresql() {

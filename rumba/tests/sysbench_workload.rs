@@ -311,3 +311,11 @@ fn a_test_after_the_writes_begins_with_them_from_the_same_load() {
     let events = &phase(worn, "loop 1").unwrap()["op_types"];
     assert_eq!(events.as_object().unwrap().len(), 1, "what came before is no operation: {events}");
 }
+
+/// Ids that the script draws itself begin in tables without rows.
+#[test]
+fn inserts_with_ids_of_their_own_are_proven_from_empty_tables() {
+    let place = Place::new();
+    let more = ["script=oltp_insert", "tables=3", "table_size=1000000", "auto_inc=false"];
+    trials(&place, "sqlite", &more).iter().for_each(measured);
+}

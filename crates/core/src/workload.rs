@@ -202,6 +202,12 @@ pub trait Bound: Send + Sync {
         None
     }
 
+    /// The setting by which clients wait by themselves between operations, which an open loop's arrivals would overrule; `None`
+    /// where they do not.
+    fn paces_itself(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Facts that a reader of the numbers must know: degree cap, deviations.
     fn conditions(&self) -> Vec<(String, String)>;
 

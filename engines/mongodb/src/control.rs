@@ -15,12 +15,14 @@ pub const ADMIN: &str = "admin";
 pub struct Control {
     admin: Admin,
     on_lost: OnLost,
+    /// Whether an answer was not waited for to its end, or not understood: it would be taken for that to the next question.
+    is_behind: bool,
 }
 
 impl Control {
     /// Over a connection.
     pub fn new(admin: Admin, on_lost: OnLost) -> Self {
-        Self { admin, on_lost }
+        Self { admin, on_lost, is_behind: false }
     }
 
     /// Changes the time that an answer may take; `None` waits for ever.
@@ -33,14 +35,25 @@ impl Control {
         self.admin.hello().is_writable
     }
 
+    /// Whether the server has transactions.
+    pub fn has_transactions(&self) -> bool {
+        self.admin.hello().has_transactions()
+    }
+
     fn again<T>(&mut self, mut ask: impl FnMut(&mut Admin) -> Result<T, MongoError>) -> Result<T, MongoError> {
-        match ask(&mut self.admin) {
+        if self.is_behind {
+            self.admin.reconnect()?;
+            self.is_behind = false;
+        }
+        let answered = match ask(&mut self.admin) {
             Err(error) if self.on_lost == OnLost::Reconnect && error.is_lost() => {
                 self.admin.reconnect()?;
                 ask(&mut self.admin)
             }
             answered => answered,
-        }
+        };
+        self.is_behind = matches!(answered, Err(MongoError::Transport(_) | MongoError::Protocol(_)));
+        answered
     }
 
     /// Runs a command that may be run twice.

@@ -73,7 +73,7 @@ impl MongoEngine {
         let options = Options::read(self.brand, config)?;
         let plan = match server {
             Server::Software(software) => plan::for_own(config, &options, software)?,
-            Server::Existing(_) => plan::for_existing(config, &options)?,
+            Server::Existing(_) => plan::for_existing(self.brand, config, &options)?,
         };
         Ok((options, plan))
     }
@@ -110,6 +110,10 @@ impl MongoEngine {
             }
         };
         let mut settings = vec![("server".to_owned(), told)];
+        if matches!(server, Server::Existing(_)) {
+            let has = if control.has_transactions() { "of a replica set" } else { "none: the server stands alone" };
+            settings.push(("transactions".to_owned(), has.to_owned()));
+        }
         settings.extend(readback::settings_in_force(&mut control, &plan, config)?);
         let session = SessionOptions {
             write_concern: Some(plan.write_concern.clone()),
@@ -133,7 +137,7 @@ impl Engine for MongoEngine {
         let options = Options::read(self.brand, config).unwrap_or_default();
         let is_mapped = options.arguments.get("storageEngine").is_some_and(|engine| engine == "mmapv1");
         Nature {
-            isolation: options.transactions.then(|| "SNAPSHOT".to_owned()),
+            isolation: Some(if options.transactions { "SNAPSHOT" } else { "none, each document by itself" }.to_owned()),
             has_log: Some(config.durability != Durability::None),
             reads: Some(if is_mapped { Reads::Mapped } else { Reads::Buffered }),
         }

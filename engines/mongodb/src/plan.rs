@@ -55,7 +55,22 @@ fn write_concern(durability: Durability) -> DocumentBuf {
 ///
 /// # Errors
 /// Options of its command line, which is not rumba's.
-pub fn for_existing(config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
+pub fn for_existing(brand: Brand, config: &EngineConfig, options: &Options) -> Result<Plan, SettingError> {
+    if config.settings.bool("transactions").is_some() {
+        let problem = "a server that others run has transactions or has none, as it was started";
+        return Err(SettingError::new("transactions", problem, "leave it out; the record says which"));
+    }
+    match (config.durability, brand) {
+        (Durability::None, _) => {
+            let problem = "a server that others run keeps its log, or keeps none, as it was started";
+            return Err(SettingError::new("durability", problem, "write no-sync or sync"));
+        }
+        (Durability::Sync, Brand::SecantusDb) => {
+            let problem = "SecantusDB syncs commits if it was started so, and not if a client asks for it";
+            return Err(SettingError::new("durability", problem, "write no-sync, or have rumba start it"));
+        }
+        _ => {}
+    }
     let named =
         options.arguments.keys().next().map(String::as_str).or(config.compression.as_deref().map(|_| "compression"));
     if let Some(name) = named {
@@ -164,6 +179,7 @@ fn secantusdb(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::tests::config;
     use rumba_core::setting::Value;
@@ -227,5 +243,28 @@ mod tests {
             config.settings.0.insert("storageEngine".into(), Value::Text("mmapv1".into()));
         });
         assert!(mmap.contains("no transactions"), "{mmap}");
+    }
+
+    #[test]
+    fn what_a_server_of_the_users_decides_itself_is_refused() {
+        let refused = |brand: Brand, change: &dyn Fn(&mut EngineConfig)| {
+            let mut config = config(brand);
+            (config.compression, config.durability) = (None, Durability::NoSync);
+            change(&mut config);
+            let options = Options::read(brand, &config).unwrap();
+            for_existing(brand, &config, &options).map_err(|error| error.key)
+        };
+        for brand in [Brand::MongoDb, Brand::SecantusDb] {
+            assert!(refused(brand, &|_| {}).is_ok());
+            let durability = refused(brand, &|config| config.durability = Durability::None);
+            assert_eq!(durability.unwrap_err(), "durability");
+            let transactions = |config: &mut EngineConfig| {
+                config.settings.0.insert("transactions".into(), Value::Bool(false));
+            };
+            assert_eq!(refused(brand, &transactions).unwrap_err(), "transactions");
+        }
+        let sync = |config: &mut EngineConfig| config.durability = Durability::Sync;
+        assert!(refused(Brand::MongoDb, &sync).is_ok());
+        assert_eq!(refused(Brand::SecantusDb, &sync).unwrap_err(), "durability");
     }
 }

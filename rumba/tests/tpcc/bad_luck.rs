@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use existing::{Existing, PASSWORD};
+use rumba_core::acid::{Journal, Note};
+use rumba_core::error::EngineError;
 
 use super::*;
 use crate::common::{children, is_alive, kill};
@@ -91,5 +93,64 @@ fn data_of_another_scale_than_asked_is_told_by_its_tables_over_sql_and_keys() {
         let fewer = wrong_for(&worked, &[("warehouses", 1), ("customers", 20), ("items", 100)]);
         let (_, examples) = fewer.iter().find(|(name, _)| name == "tables have the rows of the scale").unwrap();
         assert_eq!(examples, &["rows of item: 200, expected 100", "rows of stock: 200, expected 100"]);
+    }
+}
+
+/// The pauses of so many turns, none of which is waited for.
+struct Pauses(usize, Vec<Duration>);
+
+impl Pace for Pauses {
+    fn poll_turn(&mut self, _: &mut Context<'_>) -> Poll<bool> {
+        Poll::Ready(self.1.len() <= self.0)
+    }
+
+    fn pause(&mut self, pause: Duration) {
+        self.1.push(pause);
+    }
+
+    fn start(&mut self, _: OpKind) {}
+
+    fn done(&mut self, _: OpKind, _: Op) -> u64 {
+        0
+    }
+}
+
+/// Takes nothing down.
+struct Silent;
+
+impl Journal for Silent {
+    fn note(&mut self, _: &Note) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// Of 18 s of keying a crash after five leaves no new order that could be lost.
+#[test]
+fn terminals_before_a_crash_neither_key_nor_think() {
+    let worked = Worked::loaded(&Sqlite, "plain", 1);
+    let mut asked = settings(&[("warehouses", 1), ("customers", 20), ("items", 200)]);
+    asked.0.insert("think".to_owned(), Value::Text("spec".to_owned()));
+    let bound = TpcC.bind(&asked).unwrap();
+    bound.restore(&worked.bound.state()).unwrap();
+    let session = || worked.instance.session().unwrap();
+    let usual = bound.client(session(), ALONE, 1).unwrap();
+    let hurried = bound.acid().unwrap().journaled(session(), ALONE, 1, Box::new(Silent)).unwrap();
+    let pauses = |mut client: Box<dyn Client>| {
+        let mut pace = Pauses(30, Vec::new());
+        block_on(client.run(&mut pace)).unwrap();
+        pace.1
+    };
+    assert!(pauses(usual).iter().all(|pause| *pause >= Duration::from_secs(2)));
+    assert!(pauses(hurried).iter().all(|pause| pause.is_zero()));
+}
+
+#[test]
+fn terminals_that_think_take_no_rate() {
+    let place = Place::new();
+    for rate in ["rate=100", "rate=max(p99 < 40ms)"] {
+        let mut command = place.rumba(&["run", "tpcc", "--engine", "sqlite", "--dry-run", "--set", "think=spec"]);
+        let output = command.args(["--set", "warehouses=1", "--set", "clients=2", "--set", rate]).output().unwrap();
+        let said = text(&output);
+        assert!(output.status.code() == Some(2) && said.contains("clients wait by themselves"), "{said}");
     }
 }

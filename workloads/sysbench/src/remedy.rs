@@ -56,7 +56,9 @@ impl Ignored {
         // SQLite's numbers say more in their upper bytes.
         let number = if self.driver == "sqlite" { code.vendor & 0xff } else { code.vendor };
         let is_ignored = match error {
-            EngineError::CutOff(_) | EngineError::Lost(_) => self.has_lost(),
+            EngineError::CutOff(_) => self.has_lost(),
+            // It was tried for as long as that makes sense: what is begun again would fail at once, without end.
+            EngineError::Lost(_) => false,
             _ => self.has(number),
         };
         match (is_ignored, self.driver) {
@@ -97,8 +99,9 @@ mod tests {
         assert_eq!(mysql.remedy(&refused(ErrorCode::of_vendor(1213))), Remedy::Restart);
         assert_eq!(mysql.remedy(&refused(ErrorCode::of_vendor(1064))), Remedy::Fatal);
         assert!(mysql.has_lost());
-        assert_eq!(mysql.remedy(&EngineError::Lost("gone".into())), Remedy::Restart);
-        assert_eq!(ignored("mysql", "1213").remedy(&EngineError::Lost("gone".into())), Remedy::Fatal);
+        assert_eq!(mysql.remedy(&EngineError::CutOff("gone")), Remedy::Restart);
+        assert_eq!(ignored("mysql", "1213").remedy(&EngineError::CutOff("gone")), Remedy::Fatal);
+        assert_eq!(mysql.remedy(&EngineError::Lost("gone for good".into())), Remedy::Fatal);
         assert_eq!(ignored("mysql", "all").remedy(&refused(ErrorCode::of_vendor(1064))), Remedy::Restart);
         // SQLITE_BUSY_SNAPSHOT is 517: SQLITE_BUSY with more in the upper byte.
         assert_eq!(ignored("sqlite", "5").remedy(&refused(ErrorCode::of_vendor(517))), Remedy::RollBackAndRestart);

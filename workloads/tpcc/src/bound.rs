@@ -21,6 +21,7 @@ use crate::proof;
 use crate::scale::DISTRICTS;
 use crate::settings::Config;
 use crate::sql::{self, SqlLoader, SqlStore, Texts, create_tables};
+use crate::store::Store;
 use crate::tally::{Tallies, Tally};
 use crate::terminal::{NEW_ORDER, Terminal};
 
@@ -63,6 +64,24 @@ pub struct TpcCBound {
     opened: AtomicU32,
 }
 
+/// Whether a terminal takes the time that the settings give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hurry {
+    /// It keys and thinks where they say so.
+    AsAsked,
+    /// It does neither.
+    Always,
+}
+
+impl Hurry {
+    fn client<S: Store + 'static>(self, terminal: Terminal<S>) -> Box<dyn Client> {
+        match self {
+            Hurry::AsAsked => Box::new(terminal),
+            Hurry::Always => Box::new(terminal.hurried()),
+        }
+    }
+}
+
 /// What that number goes by from one process to the next.
 const CLIENTS: &str = "clients";
 
@@ -90,12 +109,13 @@ impl TpcCBound {
         &self.tallies
     }
 
-    /// A client of the mix that keeps this tally; over keys and values it goes by a number that no other has had.
+    /// A client of the mix that keeps this tally and does as it is told; over keys and values it goes by a number that no
+    /// other has had.
     pub fn client_with(
         &self,
         session: Session,
         at: ClientAddress,
-        number: u32,
+        (number, hurry): (u32, Hurry),
         seed: u64,
         tally: Tally,
     ) -> Result<Box<dyn Client>, EngineError> {
@@ -108,10 +128,10 @@ impl TpcCBound {
                 if at.client == 0 {
                     store.prepare_all()?;
                 }
-                Box::new(Terminal::new(store, config, tally, at, seed))
+                hurry.client(Terminal::new(store, config, tally, at, seed))
             }
             Session::Kv(session) => {
-                Box::new(Terminal::new(KvStore::new(session, set, number), config, tally, at, seed))
+                hurry.client(Terminal::new(KvStore::new(session, set, number), config, tally, at, seed))
             }
             other => return Err(other.unserved("tpcc")),
         })
@@ -155,6 +175,10 @@ impl Bound for TpcCBound {
             ),
             remedy: "set a warehouse for every ten clients, or think = \"none\"".to_owned(),
         })
+    }
+
+    fn paces_itself(&self) -> Option<&'static str> {
+        self.config.thinks.then_some("think = \"spec\"")
     }
 
     fn conditions(&self) -> Vec<(String, String)> {
@@ -236,7 +260,7 @@ impl Bound for TpcCBound {
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
         let tally = self.tallies.open(DataSet::of_client(at.client, self.config.sets));
-        self.client_with(session, at, self.opened.fetch_add(1, Relaxed), seed, tally)
+        self.client_with(session, at, (self.opened.fetch_add(1, Relaxed), Hurry::AsAsked), seed, tally)
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {

@@ -96,6 +96,11 @@ impl Choice {
         }
     }
 
+    /// Whether records are chosen by how long they are there.
+    pub fn is_by_age(&self) -> bool {
+        matches!(self.requests, Requests::Latest | Requests::Exponential { .. })
+    }
+
     fn scattered(&self, range: u64, random: &mut Random) -> u64 {
         let there = self.inserted.there();
         loop {

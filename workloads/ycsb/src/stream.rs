@@ -117,6 +117,33 @@ impl<S: Store> Stream<S> {
         self.fill(fields);
     }
 
+    /// Whether what the operation is of depends on what is there when it begins: until its turn a client may wait for long.
+    fn chooses_late(&self) -> bool {
+        self.choice.is_by_age()
+    }
+
+    /// Draws all of an operation but its kind.
+    fn draw_rest(&mut self) {
+        let kind = self.drawn.kind;
+        if kind != Kind::Insert {
+            let record = self.choice.record(&mut self.random);
+            (self.drawn.record, self.drawn.key) = (record, self.config.keys.key(record));
+        }
+        match kind {
+            Kind::Read => self.draw_wanted(),
+            Kind::Scan => {
+                self.draw_wanted();
+                self.drawn.length = self.choice.scan_length(&mut self.random);
+            }
+            Kind::Insert => {}
+            Kind::Update => self.draw_update(),
+            Kind::ReadModifyWrite => {
+                self.draw_wanted();
+                self.draw_update();
+            }
+        }
+    }
+
     /// Takes the number of the record that is inserted, and makes its content. Not when it is drawn: a client may wait long
     /// for its turn, or for ever, and nobody counts on what comes after a record that is not there.
     fn begin_insert(&mut self) {
@@ -184,22 +211,8 @@ impl<S: Store> Worker for Stream<S> {
         let place = self.mix.iter().position(|(_, bound)| bits <= *bound).unwrap_or_default();
         let (kind, _) = *self.mix.get(place)?;
         self.drawn.kind = kind;
-        if kind != Kind::Insert {
-            let record = self.choice.record(&mut self.random);
-            (self.drawn.record, self.drawn.key) = (record, self.config.keys.key(record));
-        }
-        match kind {
-            Kind::Read => self.draw_wanted(),
-            Kind::Scan => {
-                self.draw_wanted();
-                self.drawn.length = self.choice.scan_length(&mut self.random);
-            }
-            Kind::Insert => {}
-            Kind::Update => self.draw_update(),
-            Kind::ReadModifyWrite => {
-                self.draw_wanted();
-                self.draw_update();
-            }
+        if !self.chooses_late() {
+            self.draw_rest();
         }
         Some(place)
     }
@@ -209,6 +222,8 @@ impl<S: Store> Worker for Stream<S> {
         self.tally.leave();
         if self.drawn.kind == Kind::Insert {
             self.begin_insert();
+        } else if self.chooses_late() {
+            self.draw_rest();
         }
         let mut retries = 0;
         let op = loop {
@@ -393,6 +408,23 @@ mod tests {
         assert_eq!(inserted.next(), 11);
         drop(stuck);
         assert_eq!(inserted.there(), 11);
+    }
+
+    /// In an open loop with many clients each waits long for its turn, while others insert.
+    #[test]
+    fn the_latest_record_is_the_latest_when_it_is_asked_for() {
+        let pairs = [("profile", Value::Text("d".to_owned())), ("recordcount", Value::Int(10))];
+        let mut client = client(&pairs);
+        let inserted = client.inserted.clone();
+        let mut is_younger = false;
+        for _ in 0..50 {
+            while client.draw().is_some() && client.drawn.kind != Kind::Read {}
+            let there = inserted.there();
+            (0..100).for_each(|_| inserted.end(inserted.claim()));
+            assert!(performs(&mut client));
+            is_younger |= client.drawn.record >= there;
+        }
+        assert!(is_younger, "what came while they waited is asked for most");
     }
 
     #[test]

@@ -151,12 +151,30 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Documents within documents that a message shows: a server may send thousands within each other.
+const SHOWN_DEPTH: usize = 8;
+/// Elements of a document that a message shows.
+const SHOWN_ELEMENTS: usize = 64;
+
 /// For messages: `{ "_id": 7, "data": 119 bytes }`.
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, SHOWN_DEPTH)
+    }
+}
+
+impl Document<'_> {
+    fn show(self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        if depth == 0 {
+            return f.write_str("{ … }");
+        }
         f.write_str("{")?;
         for (number, element) in self.iter().enumerate() {
             f.write_str(if number == 0 { " " } else { ", " })?;
+            if number == SHOWN_ELEMENTS {
+                f.write_str("…")?;
+                break;
+            }
             let Ok((name, value)) = element else {
                 f.write_str("malformed")?;
                 break;
@@ -165,7 +183,7 @@ impl fmt::Debug for Document<'_> {
             match value {
                 Value::Double(value) => write!(f, "{value:?}")?,
                 Value::Text(text) => write!(f, "\"{}\"", String::from_utf8_lossy(text).escape_debug())?,
-                Value::Document(inner) | Value::Array(inner) => write!(f, "{inner:?}")?,
+                Value::Document(inner) | Value::Array(inner) => inner.show(f, depth - 1)?,
                 Value::Binary(bytes) | Value::Other(_, bytes) => write!(f, "{} bytes", bytes.len())?,
                 Value::ObjectId(id) => id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?,
                 Value::Bool(value) => write!(f, "{value}")?,

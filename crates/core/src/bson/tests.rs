@@ -108,3 +108,16 @@ fn documents_behind_each_other_are_taken_one_by_one() {
     assert_eq!(kept.write(|of| of.values_of(DocumentBuf::of(|of| of.int("b", 2)).get())).int("b"), Ok(2));
     assert_eq!(kept.get().int("a"), Err(Malformed("a number is missing")));
 }
+
+#[test]
+fn documents_within_each_other_are_told_as_far_as_a_person_reads() {
+    let mut nested = vec![5, 0, 0, 0, 0];
+    for _ in 0..3000 {
+        let length = (nested.len() + 8) as u32;
+        nested = [&length.to_le_bytes()[..], &[3, b'a', 0], &nested, &[0]].concat();
+    }
+    let told = format!("{:?}", Document::new(&nested).unwrap());
+    assert!(told.len() < 200 && told.contains('…'), "{told}");
+    let wide = DocumentBuf::of(|of| (0..1000).for_each(|_| of.int("a", 1)));
+    assert!(format!("{:?}", wide.get()).len() < 1000);
+}

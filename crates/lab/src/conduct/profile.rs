@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use rumba_core::event::Event;
 use rumba_core::record::PhaseKind;
+use rumba_core::units::show_bytes;
 
 use crate::store::STACKS;
 
@@ -21,8 +22,8 @@ use crate::store::STACKS;
 const RATE: &str = "49";
 /// Stacks are unwound by the tables that every library has; frame pointers most of them do not. Bytes of stack per sample.
 const UNWIND: &str = "dwarf,8192";
-/// When so much has been sampled, no more is: some minutes of a busy host.
-const MOST: &str = "128M";
+/// When so much has been sampled, no more is: minutes of two busy CPUs, seconds of many.
+const MOST_BYTES: u64 = 128 << 20;
 /// The condition that says what was sampled.
 pub const CONDITION: &str = "profile";
 /// How long it may take to end and to name what it saw.
@@ -69,8 +70,8 @@ pub fn can_profile() -> Result<(), NoProfile> {
 /// `perf record` as every profile is made.
 fn record(file: &Path) -> Command {
     let mut command = Command::new("perf");
-    command.args(["record", "-q", "-e", "cpu-clock", "-F", RATE, "--call-graph", UNWIND, "--max-size", MOST, "-o"]);
-    command.arg(file).stdin(Stdio::null());
+    command.args(["record", "-q", "-e", "cpu-clock", "-F", RATE, "--call-graph", UNWIND, "--max-size"]);
+    command.arg(format!("{MOST_BYTES}B")).arg("-o").arg(file).stdin(Stdio::null());
     command
 }
 
@@ -150,10 +151,16 @@ impl Sampler {
         let kept = wait(&mut perf, until, stops)
             .and_then(|()| folded(&data, until, stops))
             .and_then(|stacks| fs::write(self.directory.join(STACKS), fold::text(&stacks)));
+        let is_cut = fs::metadata(&data).is_ok_and(|file| file.len() >= MOST_BYTES);
+        let until = match is_cut {
+            true => {
+                format!("from the first loop on until there were {}, not to the end", show_bytes(MOST_BYTES as f64))
+            }
+            false => "during the loops".to_owned(),
+        };
         Some(match kept {
             Ok(()) => format!(
-                "perf, cpu-clock, {RATE} samples of each CPU a second during the loops, of {}; what that costs is in the \
-                 figures",
+                "perf, cpu-clock, {RATE} samples of each CPU a second {until}, of {}; what that costs is in the figures",
                 self.whom
             ),
             Err(error) => format!("none: {error}"),

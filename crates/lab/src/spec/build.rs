@@ -32,21 +32,21 @@ pub fn experiment(root: &Node, wanted: &[String], registry: &Registry) -> Result
     let source = table.get("source").map(|node| take::text("source", node)).transpose()?.map(str::to_owned);
     let Work { workload, settings: workload_settings, bound, tests } = workload(table, root, registry)?;
     let run = run(table.get("run"))?;
+    let refuse = |key: &str, problem: String, remedy: &str| {
+        let node = table.get("run").and_then(|run| run.table("run").ok()?.get(key));
+        Err(SpecError::new(&node.unwrap_or(root).origin, problem, remedy))
+    };
     if run.crash_s.is_some() && bound.acid().is_none() {
-        let node = table.get("run").and_then(|run| run.table("run").ok()?.get("verify"));
-        return Err(SpecError::new(
-            &node.unwrap_or(root).origin,
-            format!("{workload} has no proof of what transactions are promised"),
-            "set verify = true",
-        ));
+        let problem = format!("{workload} has no proof of what transactions are promised");
+        return refuse("verify", problem, "set verify = true");
     }
     if run.age_s.is_some() && tests.iter().any(|test| !test.loads) {
-        let node = table.get("run").and_then(|run| run.table("run").ok()?.get("age"));
-        return Err(SpecError::new(
-            &node.unwrap_or(root).origin,
-            "a suite has no mix that its data could be aged by: each of its tests is one",
-            "leave age out, or run one script instead of a suite",
-        ));
+        let problem = "a suite has no mix that its data could be aged by: each of its tests is one";
+        return refuse("age", problem.to_owned(), "leave age out, or run one script instead of a suite");
+    }
+    if let Some(setting) = bound.paces_itself().filter(|_| run.rate.is_some() || run.search.is_some()) {
+        let problem = format!("with {setting} clients wait by themselves, and with a rate they begin when it says");
+        return refuse("rate", problem, "take one of them out");
     }
     let work = MemoryUse {
         data_bytes: bound.expected_logical_bytes(),

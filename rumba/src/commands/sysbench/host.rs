@@ -8,6 +8,7 @@ use rumba_core::sql::SqlSession;
 use rumba_protocol_mysql as mysql;
 use rumba_protocol_postgresql as postgresql;
 use rumba_sysbench::log::{Log, Rank};
+use rumba_sysbench::options::Source;
 use rumba_sysbench::report::StatementTimes;
 use rumba_sysbench::settings::{DatabaseSettings, PgSslMode, SslMode, StatementMode};
 use rumba_sysbench::{OptionSet, Refusal};
@@ -209,9 +210,10 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
             text.parse::<u16>().map_err(|_| EngineError::failed("connect", format!("--mysql-port={text} is no port")))
         };
         let ports = ports.iter().map(port).collect::<Result<Vec<u16>, _>>()?;
-        let each = |host: &String| {
-            let host = host.clone();
-            ports.iter().map(move |&port| mysql::Address::Tcp { host: host.clone(), port })
+        let says_port = options.source("mysql-port") != Some(Source::Default);
+        let each = |host: &String| match usual_socket().filter(|_| host == "localhost" && !says_port) {
+            Some(socket) => vec![mysql::Address::Socket(socket)],
+            None => ports.iter().map(|&port| mysql::Address::Tcp { host: host.clone(), port }).collect(),
         };
         hosts.iter().flat_map(each).collect()
     } else {
@@ -230,6 +232,14 @@ fn mysql_way(options: &OptionSet, text_only: bool) -> Result<Way, EngineError> {
     let on_lost = if Ignored::of(options, "mysql").has_lost() { mysql::OnLost::Reconnect } else { mysql::OnLost::Fail };
     let session = mysql::SessionOptions { text: text_only, on_lost, ..mysql::SessionOptions::default() };
     Ok(Way::MySql { targets: targets.collect(), options: session })
+}
+
+/// Where a server of this host listens if nobody says, as the client library has it of `localhost`: `MYSQL_UNIX_PORT`, or
+/// where packages put it.
+fn usual_socket() -> Option<PathBuf> {
+    const USUAL: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
+    let named = std::env::var_os("MYSQL_UNIX_PORT").filter(|path| !path.is_empty()).map(PathBuf::from);
+    named.or_else(|| USUAL.into_iter().map(PathBuf::from).find(|path| path.exists()))
 }
 
 fn mysql_tls(options: &OptionSet) -> Result<mysql::Tls, EngineError> {

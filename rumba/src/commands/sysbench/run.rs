@@ -38,7 +38,9 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     // What scripts do in thread_init counts, as in sysbench.
     let from_now = || Since::now(&counters, Duration::ZERO);
     let (interval, all) = (from_now(), from_now());
-    let watch = watch_init(settings.thread_init_timeout);
+    // What is asked for in so many events takes as long as they take.
+    let is_long = options.double("writes-before") > 0.0;
+    let watch = watch_init(if is_long { Duration::ZERO } else { settings.thread_init_timeout });
     let made = Made::new(&plan, &test.maker(&counters)?, &CpuRoll::new()).map_err(|error| {
         let ended = drivers.client_failed(&error);
         print(&format!("{}\n", Failure::ThreadInit));
@@ -56,7 +58,18 @@ pub fn run(test: &Test<'_>, settings: &Settings, options: &OptionSet) -> Result<
     }
     let started = Instant::now();
     let document = Document::new(test.name(), options);
-    let mut run = Run { test, settings, counters, running: made.start(), started, interval, all, interrupt, document };
+    let mut run = Run {
+        test,
+        settings,
+        counters,
+        running: made.start(),
+        started,
+        interval,
+        all,
+        interrupt,
+        is_over: false,
+        document,
+    };
     let ended = run.conduct();
     run.close(ended)
 }
@@ -88,6 +101,8 @@ struct Run<'a> {
     interval: Since,
     all: Since,
     interrupt: Arc<AtomicBool>,
+    /// Its time is: what would have arrived since is not waited for by anybody.
+    is_over: bool,
     document: Document,
 }
 
@@ -181,7 +196,7 @@ impl Run<'_> {
 
     /// Whether more events of `--rate` wait than may.
     fn is_queue_full(&self) -> bool {
-        self.settings.rate_per_s.is_some() && self.waiting() > QUEUE_EVENTS as u64
+        self.settings.rate_per_s.is_some() && !self.is_over && self.waiting() > QUEUE_EVENTS as u64
     }
 
     /// The events of `--rate` that have arrived and are not begun; no more are counted than make the queue full.
@@ -198,6 +213,7 @@ impl Run<'_> {
     /// The time is over: what has begun ends, if it does so in time; what still waits is not begun.
     fn finish(&mut self) -> End {
         self.running.stop();
+        self.is_over = true;
         let until = match self.settings.forced_shutdown {
             Some(grace) => Instant::now() + grace,
             None => far_away(),

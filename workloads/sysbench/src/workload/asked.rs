@@ -110,7 +110,15 @@ impl Asked {
         let number = |name| self.options.double(name).max(0.0) as u64;
         let has_k_index = self.options.flag("create-secondary");
         let is_numbered = self.options.flag("auto-inc");
-        Some(Tables { tables: number("tables"), rows: number("table-size"), has_k_index, is_numbered })
+        // Its ids are random ones then, and its tables begin empty, as in sysbench.
+        let is_empty = self.script() == "oltp_insert" && !is_numbered;
+        let rows = if is_empty { 0 } else { number("table-size") };
+        Some(Tables { tables: number("tables"), rows, has_k_index, is_numbered })
+    }
+
+    /// Whether the statements of an event are a transaction, as far as the bundled scripts say.
+    pub(super) fn is_transactional(&self) -> bool {
+        !self.options.flag("skip-trx")
     }
 
     /// About how many bytes `prepare` writes.

@@ -179,7 +179,7 @@ impl Bound for ScriptBound {
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
         match self.tables() {
-            Some(tables) => verify(&mut *sql(session)?, self.asked.script(), tables),
+            Some(tables) => verify(&mut *sql(session)?, self.asked.script(), self.asked.is_transactional(), tables),
             None => Ok(Vec::new()),
         }
     }

@@ -13,7 +13,7 @@ use rumba_core::workload::Bound;
 
 use super::{Lab, isolation, recovered};
 use crate::actor::Actor;
-use crate::bound::TpcCBound;
+use crate::bound::{Hurry, TpcCBound};
 use crate::data_set::DataSet;
 use crate::kv::{KvInspector, KvStore};
 use crate::sql::{SqlInspector, SqlStore};
@@ -105,7 +105,7 @@ impl Acid for TpcCBound {
         journal: Box<dyn Journal>,
     ) -> Result<Box<dyn Client>, EngineError> {
         let tally = self.tallies().open_with(DataSet::of_client(at.client, self.config().sets), journal);
-        self.client_with(session, at, AFTER_KILL + at.client, seed, tally)
+        self.client_with(session, at, (AFTER_KILL + at.client, Hurry::Always), seed, tally)
     }
 
     fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
