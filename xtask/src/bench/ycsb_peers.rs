@@ -93,8 +93,6 @@ impl<'a> Contest<'a> {
             format!("recordcount={RECORDS}"),
             format!("clients={CLIENTS}"),
             "load_clients=2".into(),
-            // `auto` takes threads for so few clients, for throughput; the goal is of the client's CPU.
-            "driver=loops".into(),
             format!("warmup={WARMUP_S}s"),
             "loops=1".into(),
             format!("loop={RUN_S}s"),
