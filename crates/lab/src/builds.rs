@@ -15,7 +15,7 @@ use crate::spec::Experiment;
 #[derive(Clone, Debug, Default)]
 pub struct Builds {
     versions: BTreeMap<String, String>,
-    files: BTreeMap<PathBuf, Option<Seen>>,
+    files: BTreeMap<PathBuf, Seen>,
 }
 
 /// A file as it was seen.
@@ -56,11 +56,9 @@ impl Builds {
 
     /// A file that no longer holds what it held.
     pub fn changed(&self) -> Option<&Path> {
-        let is_as_it_was = |path: &Path, then: &Option<Seen>| match (then, stamp(path).ok()) {
-            (Some(then), Some(now)) if then.stamp == now => true,
-            // Written anew, perhaps with the same.
-            (Some(then), Some(_)) => checksum(path).is_ok_and(|now| now == then.crc32),
-            (then, now) => then.is_none() && now.is_none(),
+        // One that was written anew may hold the same.
+        let is_as_it_was = |path: &Path, then: &Seen| {
+            stamp(path).is_ok_and(|now| now == then.stamp) || checksum(path).is_ok_and(|now| now == then.crc32)
         };
         self.files.iter().find(|(path, then)| !is_as_it_was(path, then)).map(|(path, _)| path.as_path())
     }
@@ -80,11 +78,12 @@ impl Builds {
 
     /// What is in a file; `None` where there is none, as of an engine that is built in.
     fn sum(&mut self, path: &Path) -> Option<u32> {
-        if !path.is_absolute() {
-            return None;
+        if let Some(seen) = self.files.get(path) {
+            return Some(seen.crc32);
         }
-        let seen = || Some(Seen { stamp: stamp(path).ok()?, crc32: checksum(path).ok()? });
-        self.files.entry(path.to_owned()).or_insert_with(seen).map(|seen| seen.crc32)
+        let seen = Seen { stamp: stamp(path).ok()?, crc32: checksum(path).ok()? };
+        self.files.insert(path.to_owned(), seen);
+        Some(seen.crc32)
     }
 }
 

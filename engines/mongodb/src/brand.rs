@@ -23,7 +23,7 @@ impl Brand {
             form: Form::Server,
             keeps_data: true,
             has_cache: true,
-            // An old or a lonely mongod has none (`transactions = false`): parity then knows of no isolation.
+            // An old or a lonely mongod has none (`transactions = false`): its isolation then says so.
             has_transactions: true,
             compressions: &["none", "snappy", "zlib", "zstd"],
             settings: MONGODB,
@@ -35,7 +35,7 @@ impl Brand {
             form: Form::Server,
             keeps_data: true,
             has_cache: true,
-            // An old or a lonely mongod has none (`transactions = false`): parity then knows of no isolation.
+            // An old or a lonely mongod has none (`transactions = false`): its isolation then says so.
             has_transactions: true,
             compressions: &["none", "lz4", "zlib"],
             settings: SECANTUSDB,

@@ -152,7 +152,7 @@ impl Sampler {
             .and_then(|()| folded(&data, until, stops))
             .and_then(|stacks| fs::write(self.directory.join(STACKS), fold::text(&stacks)));
         let is_cut = fs::metadata(&data).is_ok_and(|file| file.len() >= MOST_BYTES);
-        let until = match is_cut {
+        let when = match is_cut {
             true => {
                 format!("from the first loop on until there were {}, not to the end", show_bytes(MOST_BYTES as f64))
             }
@@ -160,7 +160,7 @@ impl Sampler {
         };
         Some(match kept {
             Ok(()) => format!(
-                "perf, cpu-clock, {RATE} samples of each CPU a second {until}, of {}; what that costs is in the figures",
+                "perf, cpu-clock, {RATE} samples of each CPU a second {when}, of {}; what that costs is in the figures",
                 self.whom
             ),
             Err(error) => format!("none: {error}"),
