@@ -2,19 +2,38 @@
 //! `send`, answers of a length that is known, nothing read in them, nothing recorded. What rumba's clients cost is set
 //! against it by `make bench`: what is left above it is rumba's own.
 //!
-//! `minimal_loop SOCKET [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [rows=100000] [user=root] [database=sbtest]`
+//! `minimal_loop SOCKET|HOST:PORT [protocol=mysql] [clients=64] [seconds=5] [warmup=5] [rows=100000] [user=root] [database=sbtest]`
 //!
 //! The server takes the user without a password; all rows are of one length, as `sbtest1`'s are.
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs::File;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 type Failure = Box<dyn Error + Send + Sync>;
+
+/// A connection, with the calls that files and sockets have in common: to a socket of the file system, or host and port. What
+/// is not answered in time fails: the answer to the first query has the length that all have, and one without a row would be
+/// waited for in vain.
+fn connect(server: &str) -> Result<File, Failure> {
+    const PATIENCE: Option<Duration> = Some(Duration::from_secs(10));
+    let named = |error| format!("{server}: {error}");
+    if server.starts_with('/') {
+        let stream = UnixStream::connect(server).map_err(named)?;
+        stream.set_read_timeout(PATIENCE)?;
+        return Ok(OwnedFd::from(stream).into());
+    }
+    let stream = TcpStream::connect(server).map_err(named)?;
+    stream.set_read_timeout(PATIENCE)?;
+    stream.set_nodelay(true)?;
+    Ok(OwnedFd::from(stream).into())
+}
 
 /// One request over and over: its bytes, where the id stands in them, and how long the answer is.
 #[derive(Clone, Default)]
@@ -37,7 +56,7 @@ impl Exchange {
 }
 
 /// A packet of MySQL's protocol: its payload.
-fn read_packet(stream: &mut UnixStream) -> Result<Vec<u8>, Failure> {
+fn read_packet(stream: &mut File) -> Result<Vec<u8>, Failure> {
     let mut head = [0; 4];
     stream.read_exact(&mut head)?;
     let mut payload = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
@@ -54,7 +73,7 @@ fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Logs in to MySQL or MariaDB and prepares the statement.
-fn mysql(stream: &mut UnixStream, user: &str, database: &str) -> Result<Exchange, Failure> {
+fn mysql(stream: &mut File, user: &str, database: &str) -> Result<Exchange, Failure> {
     // Protocol 4.1, a database, secure authentication by named plugins.
     const CAPABILITIES: u32 = 1 | 8 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
     read_packet(stream)?;
@@ -92,7 +111,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// Reads messages up to the one that says that the server is ready; how many bytes.
-fn read_until_ready(stream: &mut UnixStream) -> Result<usize, Failure> {
+fn read_until_ready(stream: &mut File) -> Result<usize, Failure> {
     let mut bytes = 0;
     loop {
         let mut head = [0; 5];
@@ -111,7 +130,7 @@ fn read_until_ready(stream: &mut UnixStream) -> Result<usize, Failure> {
 }
 
 /// Logs in to PostgreSQL and prepares the statement.
-fn postgresql(stream: &mut UnixStream, user: &str, database: &str) -> Result<Exchange, Failure> {
+fn postgresql(stream: &mut File, user: &str, database: &str) -> Result<Exchange, Failure> {
     let version = 196_608_u32.to_be_bytes();
     let words = [b"user\0", user.as_bytes(), b"\0database\0", database.as_bytes(), b"\0\0"].concat();
     let startup = [&(words.len() as u32 + 8).to_be_bytes()[..], &version, &words].concat();
@@ -132,7 +151,7 @@ fn postgresql(stream: &mut UnixStream, user: &str, database: &str) -> Result<Exc
 
 /// A connection with what it sends, and how much of an answer is still to come.
 struct Connection {
-    stream: UnixStream,
+    stream: File,
     exchange: Exchange,
     missing: usize,
     random: u64,
@@ -220,7 +239,7 @@ fn serve(mut connections: Vec<Connection>, rows: u64, end: Instant, told: &Told)
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1);
-    let socket = arguments.next().ok_or("the path of the server's socket is missing")?;
+    let server = arguments.next().ok_or("the path of the server's socket, or HOST:PORT, is missing")?;
     let asked: BTreeMap<String, String> = arguments
         .map(|text| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned())))
         .collect::<Option<_>>()
@@ -240,9 +259,7 @@ fn main() -> Result<(), Failure> {
     let loops = std::thread::available_parallelism()?.get().min(clients as usize);
     let mut shares: Vec<Vec<Connection>> = (0..loops).map(|_| Vec::new()).collect();
     for client in 0..clients {
-        let mut stream = UnixStream::connect(&socket).map_err(|error| format!("{socket}: {error}"))?;
-        // The answer to the first query has the length that all have; one without a row would be waited for in vain.
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        let mut stream = connect(&server)?;
         let exchange = log_in(&mut stream, &user, &database)?;
         shares[client as usize % loops].push(Connection { stream, exchange, missing: 0, random: client });
     }

@@ -35,7 +35,7 @@ const PROFILES: [(&str, &[&str]); 6] = [
 
 /// Runs all core workloads, several clients each, over one load.
 fn runs(engine: &str, server: Option<&str>) -> serde_json::Value {
-    runs_with(&["recordcount=3000", "loop=500ms"], engine, server)
+    runs_with(&["recordcount=2000", "loop=250ms"], engine, server)
 }
 
 fn runs_with(more: &[&str], engine: &str, server: Option<&str>) -> serde_json::Value {

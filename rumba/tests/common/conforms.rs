@@ -7,15 +7,18 @@ use rumba_workload_linkbench as linkbench;
 use rumba_workload_tpcc as tpcc;
 use rumba_workload_ycsb as ycsb;
 
+/// Operations of an embedded engine for each seed; one of TPC-C's transactions is four of them.
 const STEPS: usize = 4_000;
-const TRANSACTIONS: usize = 1_000;
-/// Of each workload: itself, its schema, and its test for a seed.
-type Tested =
-    (&'static dyn Workload, fn(Family) -> Schema<'static>, fn(&mut dyn FnMut() -> Session, u64) -> Result<(), String>);
+/// And of a server, which takes far longer for each, and is one of many of its family: each of these has a seed of its own.
+const STEPS_OF_SERVERS: usize = 1_200;
+/// Tests a workload: with sessions, a seed, and so many operations.
+type Conformance = fn(&mut dyn FnMut() -> Session, u64, usize) -> Result<(), String>;
+/// Of each workload: itself, its schema, and its test.
+type Tested = (&'static dyn Workload, fn(Family) -> Schema<'static>, Conformance);
 const WORKLOADS: [Tested; 3] = [
-    (&linkbench::LinkBench, linkbench::schema, |open, seed| linkbench::conformance(open, seed, STEPS)),
-    (&tpcc::TpcC, tpcc::schema, |open, seed| tpcc::conformance(open, seed, TRANSACTIONS)),
-    (&ycsb::Ycsb, ycsb::schema, |open, seed| ycsb::conformance(open, seed, STEPS)),
+    (&linkbench::LinkBench, linkbench::schema, |open, seed, steps| linkbench::conformance(open, seed, steps)),
+    (&tpcc::TpcC, tpcc::schema, |open, seed, steps| tpcc::conformance(open, seed, steps / 4)),
+    (&ycsb::Ycsb, ycsb::schema, |open, seed, steps| ycsb::conformance(open, seed, steps)),
 ];
 
 /// An engine with all as it is by itself; of a server, this one of the catalogue.
@@ -61,9 +64,10 @@ fn conform(engine: &dyn Engine, config: &EngineConfig, served: &[Tested], seed: 
     engine.check(config).unwrap_or_else(|error| panic!("{told}: {error}"));
     let (_, schema, _) = served[0];
     let instance = engine.open(dir.path(), config, schema(engine.info().family)).unwrap();
+    let steps = if engine.info().form == Form::Server { STEPS_OF_SERVERS } else { STEPS };
     for (workload, _, conformance) in served {
         let mut open = || -> Session { instance.session().unwrap() };
-        conformance(&mut open, seed)
+        conformance(&mut open, seed, steps)
             .unwrap_or_else(|why| panic!("{} over {told}, seed {seed}: {why}", workload.name()));
     }
     instance.close().unwrap();

@@ -16,8 +16,14 @@ use super::suite::WARMUP;
 use super::{Failure, Line};
 
 /// An example that speaks over a socket, for a window.
-fn example(bench: &Bench, name: &str, socket: &Path, cores: &Cores, args: &[String]) -> Result<Window, Failure> {
-    let told = json(pinned(cores.clients.as_ref(), &bench.example(name)).arg(socket).args(args))?;
+fn example(
+    bench: &Bench,
+    name: &str,
+    server: impl AsRef<OsStr>,
+    cores: &Cores,
+    args: &[String],
+) -> Result<Window, Failure> {
+    let told = json(pinned(cores.clients.as_ref(), &bench.example(name)).arg(server).args(args))?;
     let figure = |name: &str| number(&told[name]);
     Ok(Window { queries_per_s: figure("queries_per_s")?, cpu_us_per_query: figure("client_cpu_us_per_query")? })
 }
@@ -31,6 +37,29 @@ pub fn loop_window(bench: &Bench, socket: &Path, cores: &Cores, args: &[String])
 pub fn loop_us(bench: &Bench, socket: &Path, cores: &Cores, args: &[String]) -> Result<f64, Failure> {
     let windows = (0..REPEATS).map(|_| Ok(loop_window(bench, socket, cores, args)?.cpu_us_per_query));
     Ok(Spread::of(windows.collect::<Result<_, Failure>>()?).median)
+}
+
+/// The loop over TCP, in the turns of programs that share a server with all cores.
+pub struct OverTcp {
+    server: String,
+    database: &'static str,
+}
+
+impl OverTcp {
+    /// Makes the rows that the loop asks for, in a database of the server at this port, as the user `bench`.
+    pub fn new(port: u16, database: &'static str) -> Result<Self, Failure> {
+        let place = ["--mysql-host=127.0.0.1", "--mysql-user=bench"].map(str::to_owned);
+        let place = [&place[..], &[format!("--mysql-port={port}"), format!("--mysql-db={database}")]].concat();
+        run(Command::new(SYSBENCH).args(["oltp_point_select", "--table-size=100000"]).args(&place).arg("prepare"))?;
+        Ok(Self { server: format!("127.0.0.1:{port}"), database })
+    }
+
+    /// Its turn: CPU per query, µs.
+    pub fn us(&self, bench: &Bench, clients: &str) -> Result<f64, Failure> {
+        let own = [format!("clients={clients}"), "user=bench".into(), format!("database={}", self.database)];
+        let args = [&own[..], &["warmup=1".into(), "seconds=5".into()]].concat();
+        Ok(example(bench, "minimal_loop", &self.server, &Cores::FREE, &args)?.cpu_us_per_query)
+    }
 }
 
 /// One kind of client against the loop: what the page says of it.

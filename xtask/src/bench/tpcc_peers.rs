@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
+use super::floor::OverTcp;
 use super::measure::{Bench, Spread, number, phase};
 use super::peers::{behind, free_port, named, spent};
 use super::servers::{Cores, SYSBENCH, Server};
@@ -39,8 +40,17 @@ struct Turn {
     cpu_us: f64,
     /// How long its load took.
     load_s: f64,
-    /// What rumba's own took of the CPUs.
-    load_took: Option<Took>,
+    /// What only rumba tells.
+    own: Option<Own>,
+}
+
+/// What rumba tells of its own turn.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    /// What its load took of the CPUs.
+    load: Took,
+    /// How often a transaction waits for its server.
+    round_trips: f64,
 }
 
 /// What was used of the host's CPUs in a load, by all and by the loaders, percent.
@@ -64,6 +74,7 @@ struct Contest<'a> {
     port: u16,
     scripts: PathBuf,
     go_tpc: PathBuf,
+    floor: OverTcp,
     _server: Server,
 }
 
@@ -83,9 +94,10 @@ impl<'a> Contest<'a> {
         ];
         let server = Server::mariadb_with(bench, &Cores::FREE, &settings)?;
         server.await_mariadb(
-            "CREATE USER bench@'%'; GRANT ALL ON *.* TO bench@'%'; CREATE DATABASE peer; CREATE DATABASE gotpc",
+            "CREATE USER bench@'%'; GRANT ALL ON *.* TO bench@'%'; \
+             CREATE DATABASE peer; CREATE DATABASE gotpc; CREATE DATABASE floor",
         )?;
-        Ok(Self { bench, port, scripts, go_tpc, _server: server })
+        Ok(Self { bench, port, scripts, go_tpc, floor: OverTcp::new(port, "floor")?, _server: server })
     }
 
     /// rumba's own turn: it loads each time, and is warm before it is measured.
@@ -115,9 +127,12 @@ impl<'a> Contest<'a> {
             tpm: number(&trial["charged"]["tpmC"])?,
             cpu_us: number(&loops["client_cpu_us_per_op"])?,
             load_s: number(&load["seconds"])?,
-            load_took: Some(Took {
-                host: number(&load["host_cpu_percent"])?,
-                loaders: number(&load["client_cpu_us_per_op"])? * number(&load["ops_per_s"])? / 1e4 / cores(),
+            own: Some(Own {
+                load: Took {
+                    host: number(&load["host_cpu_percent"])?,
+                    loaders: number(&load["client_cpu_us_per_op"])? * number(&load["ops_per_s"])? / 1e4 / cores(),
+                },
+                round_trips: round_trips(loops)?,
             }),
         })
     }
@@ -159,7 +174,7 @@ impl<'a> Contest<'a> {
         // The words of sysbench 1.0, and of 1.1, as which rumba speaks.
         let seconds = behind(&told, "total time:").or_else(|_| behind(&told, "time elapsed:"))?;
         let tpm = transactions / seconds * 60.0 * SYSBENCH_NEW_ORDERS;
-        Ok(Turn { tpm, cpu_us: cpu / transactions, load_s, load_took: None })
+        Ok(Turn { tpm, cpu_us: cpu / transactions, load_s, own: None })
     }
 
     /// The turns of both peers.
@@ -168,7 +183,7 @@ impl<'a> Contest<'a> {
         self.go_tpc("run", CLIENTS, &["--time", &format!("{WARMUP_S}s")])?;
         let (cpu, told) = self.go_tpc("run", CLIENTS, &["--time", &format!("{RUN_S}s")])?;
         let total = behind(&told, "tpmTotal:")? / 60.0 * f64::from(RUN_S);
-        let go = Turn { tpm: behind(&told, "tpmC:")?, cpu_us: cpu / total, load_s: loads[1], load_took: None };
+        let go = Turn { tpm: behind(&told, "tpmC:")?, cpu_us: cpu / total, load_s: loads[1], own: None };
         Ok([sysbench, go])
     }
 
@@ -194,6 +209,8 @@ struct Round {
     go: Turn,
     /// rumba in sysbench's place, event loops and the usual driver.
     in_its_place: [Turn; 2],
+    /// CPU of a query of a minimal loop, µs.
+    floor_us: f64,
 }
 
 /// A figure of a turn.
@@ -232,7 +249,8 @@ pub fn peers(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let in_its_place = |driver| contest.scripts_turn(Runs::Rumba(driver), loads[0]);
         let in_its_place = [in_its_place("loops")?, in_its_place("auto")?];
         let [sysbench, go] = contest.peers(loads)?;
-        rounds.push(Round { plain, batched, grouped, sysbench, go, in_its_place });
+        let floor_us = contest.floor.us(bench, CLIENTS)?;
+        rounds.push(Round { plain, batched, grouped, sysbench, go, in_its_place, floor_us });
     }
     // Each style is held against the peer whose statements are alike.
     let [plain_rate, batched_rate] = LEAST_RATES.map(Some);
@@ -259,6 +277,7 @@ pub fn peers(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let (_, measured) = told(&rounds, turns, figure, unit);
         line(format!("{name}, grouped, ratio to go-tpc"), "reported".into(), measured, None)
     }));
+    lines.push(floor(&rounds));
     lines.extend(scripts(&rounds));
     lines.push(load(&rounds));
     Ok(lines)
@@ -267,7 +286,7 @@ pub fn peers(bench: &Bench) -> Result<Vec<Line>, Failure> {
 /// What rumba makes of Percona's scripts: what the goal is of with event loops, which take the least CPU, and beside it with
 /// the driver that it takes where nobody says.
 fn scripts(rounds: &[Round]) -> Vec<Line> {
-    let drivers = ["in event loops", "a thread each"].into_iter().enumerate();
+    let drivers = ["in event loops", "with the usual driver"].into_iter().enumerate();
     let lines = drivers.flat_map(|(nth, driver)| {
         let turns = move |round: &Round| [round.in_its_place[nth], round.sysbench];
         let of = format!("sysbench-tpcc's scripts, unchanged, {driver}");
@@ -283,6 +302,37 @@ fn scripts(rounds: &[Round]) -> Vec<Line> {
     lines.collect()
 }
 
+/// What no client is below that waits as often as *plain* does.
+fn floor(rounds: &[Round]) -> Line {
+    let over = |of: &dyn Fn(&Round, Own) -> f64| {
+        Spread::of(rounds.iter().filter_map(|round| Some(of(round, round.plain.own?))).collect())
+    };
+    let ratio = over(&|round, own| round.plain.cpu_us / (own.round_trips * round.floor_us));
+    let [trips, each] = [over(&|_, own| own.round_trips), over(&|round, _| round.floor_us)].map(|spread| spread.median);
+    let [to_sysbench, to_go] = [
+        over(&|round, own| own.round_trips * round.floor_us / round.sysbench.cpu_us),
+        over(&|round, own| own.round_trips * round.floor_us / round.go.cpu_us),
+    ];
+    line(
+        "client CPU per transaction, plain, ratio to as many queries of a minimal loop".into(),
+        "reported".into(),
+        format!(
+            "{}; {trips:.1} × {each:.1} µs, which is {} of sysbench-tpcc's and {} of go-tpc's",
+            ratio.told(2),
+            to_sysbench.told(2),
+            to_go.told(2)
+        ),
+        None,
+    )
+}
+
+/// How often a transaction waits: once for each statement, but that its first goes with what begins it.
+fn round_trips(loops: &serde_json::Value) -> Result<f64, Failure> {
+    let statements = ["read_statements_per_op", "write_statements_per_op", "other_statements_per_op"];
+    let each = statements.iter().map(|name| number(&loops[*name])).sum::<Result<f64, Failure>>()?;
+    Ok(each - 1.0)
+}
+
 fn cores() -> f64 {
     std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
@@ -291,7 +341,7 @@ fn load(rounds: &[Round]) -> Line {
     let turns = |round: &Round| [round.go, round.plain];
     let (ratio, measured) = told(rounds, &turns, &|turn| turn.load_s, " s");
     let over = |of: &dyn Fn(Took) -> f64| {
-        Spread::of(rounds.iter().filter_map(|round| round.plain.load_took.map(of)).collect()).median
+        Spread::of(rounds.iter().filter_map(|round| Some(of(round.plain.own?.load))).collect()).median
     };
     let (host, loaders) = (over(&|took| took.host), over(&|took| took.loaders));
     let is_saturated = host >= SATURATED_PERCENT && loaders <= host / 10.0;
