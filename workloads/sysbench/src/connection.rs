@@ -319,9 +319,15 @@ impl Connection {
     fn failed(&mut self, error: &EngineError, call: &'static str, sql: &str) -> Outcome {
         let client = self.client();
         self.forget_rows();
-        client.count(Counter::Error);
-        client.failed(error);
         let remedy = client.host().remedy(self.driver_number, error);
+        // As sysbench has it, a connection that was made anew is no ignored error besides.
+        let is_anew = matches!(error, EngineError::CutOff(_)) && remedy != Remedy::Fatal;
+        let counter = if is_anew { Counter::Reconnect } else { Counter::Error };
+        client.count(counter);
+        if !is_anew {
+            client.failed(error);
+        }
+        self.result.counter = counter as c_int;
         match remedy {
             Remedy::Fatal => {
                 let (number, _) = numbers(error);
@@ -332,9 +338,6 @@ impl Connection {
             }
             Remedy::Restart => {}
             Remedy::RollBackAndRestart => self.roll_back(),
-        }
-        if matches!(error, EngineError::CutOff(_)) && remedy != Remedy::Fatal {
-            client.count(Counter::Reconnect);
         }
         self.tell(error, if remedy == Remedy::Fatal { FATAL } else { IGNORABLE });
         Outcome::Failed

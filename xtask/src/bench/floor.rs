@@ -131,7 +131,7 @@ pub fn postgresql(bench: &Bench) -> Result<Vec<Line>, Failure> {
         let mut pairs = Vec::new();
         for _ in 0..REPEATS {
             let floor = loop_window(bench, &server.socket(), &cores, &args)?;
-            pairs.push((example(bench, "wire_clients", &server.socket(), &cores, &args)?, floor));
+            pairs.push((example(bench, "wire_clients", server.socket(), &cores, &args)?, floor));
         }
         let what = format!(
             "client CPU per query against PostgreSQL on its own cores, {clients} connections, ratio to a minimal loop"
