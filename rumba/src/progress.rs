@@ -101,6 +101,9 @@ fn phase_line(phase: &PhaseRecord) -> String {
         (PhaseKind::Load, Some(rate)) => {
             format!("{} rows in {took}: {rate:.0} rows/s{written}, {size} on disk", phase.ops)
         }
+        (PhaseKind::Isolation, _) if phase.promises.is_empty() => {
+            "the workload has no transactions that could meet".to_owned()
+        }
         (PhaseKind::Isolation, _) => {
             let of = |outcome| phase.promises.iter().filter(|promise| promise.outcome == outcome).count();
             let (kept, anomalies, broken) = (of(Outcome::Kept), of(Outcome::Anomaly), of(Outcome::Broken));

@@ -86,6 +86,8 @@ fn two_runs_compare_and_several_directories_report_together() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let engines: Vec<_> = report["trials"].as_array().unwrap().iter().map(|trial| trial["engine"].clone()).collect();
     assert_eq!(engines, ["null@a", "null@a", "null@b", "null@b"]);
+    let numbers: Vec<_> = report["trials"].as_array().unwrap().iter().map(|trial| trial["number"].clone()).collect();
+    assert_eq!(numbers, [1, 2, 1001, 1002], "what is found by its number is of its own run");
 }
 
 #[test]

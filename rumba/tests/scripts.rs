@@ -1,6 +1,9 @@
 //! Scripts over SQLite: what each function of the interface does, and what it answers.
 #![allow(clippy::unwrap_used)]
 
+#[path = "scripts/before_1_0.rs"]
+mod before_1_0;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};

@@ -134,6 +134,73 @@ fn the_core_workloads_run_over_documents() {
     runs_with(&["recordcount=200", "loop=3s"], "secantusdb", Some(&secantusdb()));
 }
 
+/// Kills the database while clients update and insert, and looks for what they were told.
+fn killed(engine: &str, durability: &str, server: Option<&str>) -> Vec<serde_json::Value> {
+    let place = Place::new();
+    let mut command = place.rumba(&["run", "ycsb", "--engine", engine, "--out", "out", "--quiet", "--verify", "acid"]);
+    let durability = format!("durability={durability}");
+    let set = ["profiles=\"a,d\"", "recordcount=2000", "clients=4", "load_clients=2", "crash=1s", &durability];
+    for set in set.into_iter().chain(["warmup=100ms", "loops=1", "loop=200ms"]) {
+        command.args(["--set", set]);
+    }
+    if let Some(server) = server {
+        command.args(["--set", &format!("server={server}")]);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let report = place.report();
+    let found = ["a", "d"].map(|profile| {
+        let trials = report["trials"].as_array().unwrap();
+        let trial = trials.iter().find(|trial| trial["engine"] == format!("{engine}/{profile}")).unwrap();
+        assert_eq!(trial["status"], "done", "{}", trial["failure"]);
+        assert!(phase(trial, "isolation").unwrap()["promises"].as_array().is_none_or(Vec::is_empty));
+        let recovery = phase(trial, "recovery").unwrap();
+        let checks = recovery["checks"].as_array().unwrap();
+        assert!(checks.iter().all(|check| check["wrong"] == 0 && check["examined"] != 0), "{checks:?}");
+        let found = recovery["recovery"].clone();
+        assert!(found["acknowledged"].as_u64().unwrap() > 20, "{found}");
+        assert_eq!(checks.len() + found["damage"].as_array().map_or(0, Vec::len), 3, "{recovery}");
+        found
+    });
+    assert!(place.is_clean());
+    found.into()
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill() {
+    for engine in ["rocksdb", "wiredtiger", "lmdb", "sqlite"] {
+        for found in killed(engine, "sync", None) {
+            assert_eq!(found["lost"], 0, "{engine}: {found}");
+        }
+    }
+}
+
+#[test]
+#[needs(FractalTree)]
+fn what_the_fractal_tree_acknowledged_is_there_after_a_kill() {
+    // Updates are messages there, which nobody reads before they are written.
+    for found in killed("fractal-tree", "sync", None) {
+        assert_eq!(found["lost"], 0, "{found}");
+    }
+}
+
+#[test]
+#[needs(Server("mariadb@10.11"))]
+fn what_a_server_acknowledged_is_there_after_a_kill() {
+    for found in killed("innodb", "sync", Some("mariadb@10.11")) {
+        assert_eq!(found["lost"], 0, "{found}");
+    }
+}
+
+/// RocksDB without its log.
+#[test]
+fn what_a_kill_takes_is_counted() {
+    for found in killed("rocksdb", "none", None) {
+        assert!(found["lost"].as_u64().unwrap() > 0, "{found}");
+        assert!(!found["examples"].as_array().unwrap().is_empty(), "{found}");
+    }
+}
+
 /// The program of the build's tools, wherever a test works.
 fn secantusdb() -> String {
     rumba_testkit::secantusdb::program().canonicalize().unwrap().display().to_string()

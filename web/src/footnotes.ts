@@ -9,7 +9,7 @@ export class Footnotes {
   dash(reason: string): HTMLElement {
     // Without the number that it begins with ("1232 samples are too few"), so
     // that cells that differ in it alone share one footnote; the title has it.
-    const shared = reason.replace(/^\d+ /, "");
+    const shared = reason.replace(/^\d+ (?=samples are too few)/, "");
     let index = this.reasons.indexOf(shared);
     if (index < 0) index = this.reasons.push(shared) - 1;
     return h("span", { class: "absent", title: reason }, "–", h("sup", {}, String(index + 1)));

@@ -3,8 +3,8 @@
 //! operations relies on nothing else.
 //!
 //! The device is a loop device with a filesystem of its own, so that no other
-//! traffic of the machine is in its figures; without root that part is skipped
-//! and says so. The tests run one at a time, because the process's figures hold
+//! traffic of the machine is in its figures; without root those tests are
+//! ignored, with the reason. The tests run one at a time, because the process's figures hold
 //! all of its threads.
 
 #[macro_use(test)]

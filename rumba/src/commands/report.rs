@@ -66,11 +66,9 @@ fn check(summary: &Summary, accept_seen_once: bool) -> super::Result {
     let unsound = || summary.rows.iter().flat_map(|row| &row.unsound);
     let of = |proof: Proof| unsound().filter(|unsound| unsound.proof == proof).count();
     let (broken, cut_off) = (of(Proof::Failed), of(Proof::CutOff));
-    // A load that rows share is one, and numbers repeat where several runs are shown as one.
-    let mut suspended = BTreeSet::new();
-    for row in &summary.rows {
-        suspended.extend(row.suspended.iter().map(|suspended| (row.engine.as_str(), suspended.trial)));
-    }
+    // A load that rows share is one.
+    let of_rows = summary.rows.iter().flat_map(|row| &row.suspended);
+    let suspended: BTreeSet<u32> = of_rows.map(|suspended| suspended.trial).collect();
     if failed > 0 || unsound().count() > 0 || !suspended.is_empty() {
         tell(&format!(
             "--check: {failed} trials failed, {} were suspended, the data of {broken} failed its verification, that of \

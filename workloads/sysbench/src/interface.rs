@@ -55,6 +55,7 @@ struct Interface {
     histogram_update: unsafe extern "C" fn(*mut Histogram, f64),
     histogram_print: unsafe extern "C" fn(*mut Histogram),
     seldom: unsafe extern "C" fn() -> *const c_char,
+    legacy: unsafe extern "C" fn() -> *const c_char,
 }
 
 type Draw = unsafe extern "C" fn(*const Client, u32, u32) -> u32;
@@ -100,6 +101,7 @@ static INTERFACE: Interface = Interface {
     histogram_update,
     histogram_print,
     seldom,
+    legacy,
 };
 
 /// Where the functions are.
@@ -288,4 +290,9 @@ unsafe extern "C" fn histogram_print(histogram: *mut Histogram) {
 /// The text of what api.lua loads when it is asked for.
 unsafe extern "C" fn seldom() -> *const c_char {
     concat!(include_str!("lua/seldom.lua"), "\0").as_ptr().cast()
+}
+
+/// The text of the functions of before 1.0, likewise.
+unsafe extern "C" fn legacy() -> *const c_char {
+    concat!(include_str!("lua/legacy.lua"), "\0").as_ptr().cast()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rumba_core::acid::{Acid, Found, Journal, Journaled, Promise, Sessions};
 use rumba_core::check::Check;
 use rumba_core::engine::{Family, Schema, Session};
 use rumba_core::error::EngineError;
@@ -13,12 +14,15 @@ use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State};
 use crate::conditions::conditions;
 use crate::document_store::{DocumentLoader, DocumentStore, collection};
 use crate::inserted::Inserted;
+use crate::journal::Journaling;
 use crate::kv_store::KvStore;
 use crate::load::{Loader, Progress};
 use crate::profile::Kind;
+use crate::recovered::Left;
 use crate::settings::Config;
 use crate::sql_store::{Needs, SqlInspector, SqlLoader, SqlStore, Uses};
 use crate::sql_text::create;
+use crate::store::Store;
 use crate::stream::Stream;
 use crate::tally::Tallies;
 use crate::verify::{Expected, verify};
@@ -58,6 +62,37 @@ impl YcsbBound {
 
     fn kv(&self, session: Box<dyn KvSession>) -> KvStore {
         kv_store(session, &self.config)
+    }
+
+    /// A client over a store.
+    fn stream<S: Store + 'static>(&self, store: S, at: ClientAddress, seed: u64) -> Box<dyn Client> {
+        let (config, inserted) = (self.config.clone(), self.inserted.clone());
+        Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
+    }
+
+    /// The same, which notes what it is told.
+    fn journaling<S: Store + 'static>(
+        &self,
+        store: S,
+        at: ClientAddress,
+        seed: u64,
+        journal: Box<dyn Journal>,
+    ) -> Box<dyn Client> {
+        self.stream(Journaling::new(store, self.config.clone(), journal, self.tallies.began()), at, seed)
+    }
+
+    /// Proves all that a session shows, after a kill with what a journal says is left.
+    fn prove(
+        &self,
+        session: Session,
+        expected: &Expected<'_>,
+        left: Option<&mut Left>,
+    ) -> Result<Vec<Check>, EngineError> {
+        match session {
+            Session::Kv(session) => verify(&mut self.kv(session), expected, left),
+            Session::Sql(session) => verify(&mut SqlInspector::new(session)?, expected, left),
+            Session::Document(session) => verify(&mut DocumentStore::new(session, self.config.fields), expected, left),
+        }
     }
 }
 
@@ -154,29 +189,53 @@ impl Bound for YcsbBound {
     }
 
     fn client(&self, session: Session, at: ClientAddress, seed: u64) -> Result<Box<dyn Client>, EngineError> {
-        let (config, inserted) = (self.config.clone(), self.inserted.clone());
+        let config = &self.config;
         Ok(match session {
-            Session::Kv(session) => {
-                let store = self.kv(session);
-                Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
-            }
-            Session::Sql(session) => {
-                let store = SqlStore::new(session, needs(&config))?;
-                Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
-            }
-            Session::Document(session) => {
-                let store = DocumentStore::new(session, config.fields);
-                Box::new(Stream::new(store, config, inserted, self.tallies.client(), at, seed))
-            }
+            Session::Kv(session) => self.stream(self.kv(session), at, seed),
+            Session::Sql(session) => self.stream(SqlStore::new(session, needs(config))?, at, seed),
+            Session::Document(session) => self.stream(DocumentStore::new(session, config.fields), at, seed),
         })
     }
 
     fn verify(&self, session: Session) -> Result<Vec<Check>, EngineError> {
-        let expected = Expected { config: &self.config, tallies: &self.tallies, next_record: self.inserted.next() };
-        match session {
-            Session::Kv(session) => verify(&mut self.kv(session), &expected),
-            Session::Sql(session) => verify(&mut SqlInspector::new(session)?, &expected),
-            Session::Document(session) => verify(&mut DocumentStore::new(session, self.config.fields), &expected),
-        }
+        let next_record = Some(self.inserted.next());
+        self.prove(session, &Expected { config: &self.config, tallies: &self.tallies, next_record }, None)
+    }
+
+    fn acid(&self) -> Option<&dyn Acid> {
+        Some(self)
+    }
+}
+
+/// Of what transactions are promised there is one thing to be looked for: that an acknowledged write stays.
+impl Acid for YcsbBound {
+    /// Nothing: an operation is of one record.
+    fn isolation(&self, _: Sessions<'_>) -> Result<Vec<Promise>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    fn journaled(
+        &self,
+        session: Session,
+        at: ClientAddress,
+        seed: u64,
+        journal: Box<dyn Journal>,
+    ) -> Result<Box<dyn Client>, EngineError> {
+        let config = &self.config;
+        Ok(match session {
+            Session::Kv(session) => self.journaling(self.kv(session), at, seed, journal),
+            Session::Sql(session) => self.journaling(SqlStore::new(session, needs(config))?, at, seed, journal),
+            Session::Document(session) => {
+                self.journaling(DocumentStore::new(session, config.fields), at, seed, journal)
+            }
+        })
+    }
+
+    fn recovered(&self, sessions: Sessions<'_>, journaled: &Journaled) -> Result<Found, EngineError> {
+        let mut left = Left::new(journaled, self.tallies.first_writer(), self.config.keys);
+        let expected = Expected { config: &self.config, tallies: &self.tallies, next_record: None };
+        let checks = self.prove(sessions()?, &expected, Some(&mut left))?;
+        let (acknowledged, lost, examples) = left.end();
+        Ok(Found { acknowledged, lost, examples, checks })
     }
 }

@@ -138,6 +138,16 @@ impl Tallies {
         }
     }
 
+    /// When this process began, for all of its clients.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The first writer that no earlier process had.
+    pub fn first_writer(&self) -> u32 {
+        self.earlier.first_writer.load(Relaxed)
+    }
+
     /// The sums as of now by name, and who comes next.
     pub fn state(&self) -> State {
         let sums = self.sums();

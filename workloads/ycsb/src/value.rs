@@ -26,7 +26,7 @@ const LENGTH: u64 = u64::MAX;
 const MASK: u64 = 0x6D61_736B;
 
 /// Who wrote a value, and when in the order of that writer's writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Author {
     /// The number of the writer; 0 for all loaders.
     pub writer: u32,

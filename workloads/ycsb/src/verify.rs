@@ -5,6 +5,7 @@ use rumba_core::error::EngineError;
 
 use crate::keys::scattered;
 use crate::profile::Kind;
+use crate::recovered::Left;
 use crate::settings::Config;
 use crate::store::{Fields, Inspect};
 use crate::tally::{Sums, Tallies};
@@ -20,8 +21,8 @@ pub struct Expected<'a> {
     pub config: &'a Config,
     /// What was acknowledged.
     pub tallies: &'a Tallies,
-    /// The first record that nobody has inserted.
-    pub next_record: u64,
+    /// The first record that nobody has inserted; `None` where it is not known, after a kill.
+    pub next_record: Option<u64>,
 }
 
 fn check(name: &str) -> Check {
@@ -38,6 +39,8 @@ fn note(check: &mut Check, words: impl FnOnce() -> String) {
 /// The checks, as they are added up.
 struct Proof<'a> {
     expected: &'a Expected<'a>,
+    /// What a journal says besides.
+    left: Option<&'a mut Left>,
     records: u64,
     keys: Check,
     values: Check,
@@ -47,13 +50,18 @@ struct Proof<'a> {
     scratch: Vec<u8>,
 }
 
-/// Reads the whole table and proves it.
+/// Reads the whole table and proves it; after a kill with what a journal says must be left.
 ///
 /// # Errors
 /// Whatever the engine said.
-pub fn verify(table: &mut impl Inspect, expected: &Expected<'_>) -> Result<Vec<Check>, EngineError> {
+pub fn verify(
+    table: &mut impl Inspect,
+    expected: &Expected<'_>,
+    left: Option<&mut Left>,
+) -> Result<Vec<Check>, EngineError> {
     let mut proof = Proof {
         expected,
+        left,
         records: 0,
         keys: check("every record has the key of a number that was loaded or inserted, and all fields"),
         values: check("every value was written to its field by whom it names"),
@@ -81,6 +89,9 @@ impl Proof<'_> {
         }
         self.previous.clear();
         self.previous.extend_from_slice(key);
+        if let Some(left) = &mut self.left {
+            left.found(key);
+        }
         let config = self.expected.config;
         let Some(scatter) = scatter_of(config, key) else {
             return note(&mut self.keys, || format!("{} is no key of this workload's", shown(key)));
@@ -96,7 +107,7 @@ impl Proof<'_> {
         }
         // Of a record of short values alone the number is not known, but its key has the form of one.
         if let Some(number) = number
-            && (number >= self.expected.next_record || config.keys.key(number).bytes() != key)
+            && (self.expected.next_record.is_some_and(|next| number >= next) || config.keys.key(number).bytes() != key)
         {
             note(&mut self.keys, || format!("{} holds record {number}, which is not its", shown(key)));
         }
@@ -120,7 +131,9 @@ impl Proof<'_> {
                 format!("{} names writer {writer}'s write {version}, which there was not", place())
             });
         }
-        if let Some(slot) = self.expected.tallies.watched().slot(number) {
+        if let Some(left) = &mut self.left {
+            left.value(number, field, author);
+        } else if let Some(slot) = self.expected.tallies.watched().slot(number) {
             self.updates.examined += 1;
             if let Some(why) = self.expected.tallies.lost(slot, field, author) {
                 note(&mut self.updates, || format!("{}: {why}", place()));
@@ -133,12 +146,19 @@ impl Proof<'_> {
         if author.writer == Author::LOADER.writer {
             return author == Author::LOADER && record < self.expected.config.records;
         }
-        self.expected.tallies.has_begun(author)
+        self.expected.tallies.has_begun(author) || self.left.as_ref().is_some_and(|left| left.may_have_written(author))
     }
 
     fn end(self) -> Vec<Check> {
         let Expected { config, tallies, .. } = self.expected;
-        let sums = tallies.sums();
+        let mut sums = tallies.sums();
+        if let Some(left) = self.left {
+            let (in_doubt, inserted) = left.inserts();
+            sums.inserts_in_doubt += in_doubt;
+            sums.inserted += inserted;
+            // What is lost is counted, and nobody has asked for anything.
+            return vec![count(config.records, sums, self.records), self.keys, self.values];
+        }
         let mut checks = vec![count(config.records, sums, self.records), self.keys, self.values];
         // Where nobody updates, nothing can be lost.
         if config.kinds().into_iter().any(Kind::updates) {
@@ -152,7 +172,7 @@ impl Proof<'_> {
 }
 
 /// The scattered number of a record that its key tells, whatever its form is.
-fn scatter_of(config: &Config, key: &[u8]) -> Option<u64> {
+pub fn scatter_of(config: &Config, key: &[u8]) -> Option<u64> {
     let digits = key.strip_prefix(b"user").filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
     let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
     Some(if config.keys.is_hashed { number } else { scattered(number) })

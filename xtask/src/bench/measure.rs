@@ -80,7 +80,12 @@ impl Bench {
 
     /// The host, by name.
     pub fn conditions(&self) -> Result<Value, Failure> {
-        Ok(json(Command::new(self.rumba()).args(["doctor", "--json"]))?["conditions"].clone())
+        let mut conditions = json(Command::new(self.rumba()).args(["doctor", "--json"]))?["conditions"].take();
+        // Of the moment after the last of many measurements.
+        if let Some(facts) = conditions.as_object_mut() {
+            facts.remove("load_average_at_start");
+        }
+        Ok(conditions)
     }
 
     /// Runs an experiment and gives its report.

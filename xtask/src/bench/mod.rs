@@ -66,7 +66,7 @@ pub const STEPS: &[(&str, Step, &[&str])] = &[
     ("script-empty", suite::empty_event, &[]),
     ("script-prepare", suite::prepare, &[]),
     ("script-mariadb", suite::mariadb, &[]),
-    ("script-postgresql", suite::postgresql, &[]),
+    ("script-postgresql", suite::postgresql, &["minimal_loop"]),
     ("delay", clients::delay, &["wire_clients"]),
     ("rate-search", rate_search::rate_search, &[]),
     ("mariadb-floor", floor::mariadb, &["wire_clients", "minimal_loop"]),

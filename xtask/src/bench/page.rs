@@ -50,5 +50,5 @@ pub fn page(lines: &[(String, Line)], conditions: &Value) -> String {
     page
 }
 
-/// Why repeats of the quickstart lie apart; kept with the code that measures it.
+/// What a reader of the figures wants to know beside them; kept with the code that measures them.
 const REASONS: &str = include_str!("reasons.md");

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use rumba_core::record::Status;
+use rumba_core::record::{Status, TrialPart};
 use rumba_core::workload::State;
 
 use super::{Conduct, Watch};
@@ -15,7 +15,7 @@ use crate::trial::child::Order;
 
 impl Conduct<'_> {
     /// Kills the database while clients work, and opens it again. Only after a trial that has ended as planned, and where
-    /// its process has left the data for it.
+    /// its process has left the data for it; never over a load that others start from.
     pub(super) fn kill_and_look(
         &self,
         (measured, began): (&Order, Instant),
@@ -25,7 +25,9 @@ impl Conduct<'_> {
         writer: &mut TrialWriter,
         watch: &mut dyn Watch,
     ) {
-        let Some(state) = left.filter(|_| measured.plan.run.crash_s.is_some()) else { return };
+        let plan = &measured.plan;
+        let is_killed = plan.run.crash_s.is_some() && plan.part != TrialPart::Load;
+        let Some(state) = left.filter(|_| is_killed) else { return };
         for act in [Act::Crash, Act::Recover] {
             if !matches!(writer.status(), Status::Done | Status::Suspended { .. } | Status::Running) {
                 return;

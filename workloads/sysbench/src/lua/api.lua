@@ -100,6 +100,7 @@ typedef struct {
   void (*histogram_update)(sb_histogram_t *, double);
   void (*histogram_print)(sb_histogram_t *);
   const char *(*seldom)(void);
+  const char *(*legacy)(void);
 } rumba_interface;
 ]]
 
@@ -123,6 +124,8 @@ sysbench = {
    },
    rand = {},
    sql = {},
+   db = { DB_ERROR_NONE = 0, DB_ERROR_RESTART_TRANSACTION = 1, DB_ERROR_FAILED = 2 },
+   test = { path = known.script_path },
    histogram = {},
 }
 
@@ -183,9 +186,22 @@ for _, name in ipairs { "default", "uniform", "gaussian", "special", "pareto", "
 end
 
 -- The names of sysbench before 1.0.
-sb_rand, sb_rand_uniq, sb_rand_str = sysbench.rand.default, sysbench.rand.unique, sysbench.rand.string
+sb_rand, sb_rand_str = sysbench.rand.default, sysbench.rand.string
 sb_rand_uniform, sb_rand_gaussian = sysbench.rand.uniform, sysbench.rand.gaussian
 sb_rand_special, sb_rand_pareto = sysbench.rand.special, sysbench.rand.pareto
+
+function sb_rnd() return tonumber(rand_uint64(this) % 0x100000000ULL) end
+
+-- The next unique number that lies there: in a small range there are few.
+function sb_rand_uniq(least, most)
+   least, most = least or 0, most or 4294967295
+   local drawn
+   repeat drawn = rand_unique(this) until drawn >= least and drawn <= most
+   return drawn
+end
+
+thread_id, test = sysbench.tid, sysbench.test.path
+mysql_table_engine, myisam_max_rows = mysql_table_engine or "innodb", 1000000
 
 -- ------------------------------------------------------------------ SQL
 
@@ -416,13 +432,18 @@ end
 
 -- ------------------------------------------------------------------ what few interpreters are ever asked for
 
--- Loads of rows, options and commands of scripts, reports: loaded when the first of it is called, so that hundreds of
--- clients which run events have none of it.
-local load, seldom = loadstring, nil
-local function rest()
-   seldom = seldom or load(text(api.seldom()), "=sysbench")(api, real_ffi, connections, raise, DONE)
-   return seldom
+-- Loads of rows, options and commands of scripts, reports, the functions of before 1.0: loaded when the first of it is
+-- called, so that hundreds of clients which run events have none of it.
+local load = loadstring
+local function once(source)
+   local loaded
+   return function()
+      loaded = loaded or load(text(source()), "=sysbench")(api, real_ffi, connections, raise, DONE)
+      return loaded
+   end
 end
+
+local rest, legacy = once(api.seldom), once(api.legacy)
 
 setmetatable(connections, { __index = function(_, name)
    rest()
@@ -432,11 +453,17 @@ setmetatable(connections, { __index = function(_, name)
    return method
 end })
 
-local function later(place, ...)
+local function later(place, found, ...)
    for _, name in ipairs { ... } do
-      place[name] = function(...) return rest()[name](...) end
+      place[name] = function(...) return found()[name](...) end
    end
 end
 
-later(sysbench.cmdline, "takes", "command_defined", "command_parallel", "print_test_options", "call_command")
-later(sysbench, "report_default", "report_csv", "report_json")
+later(sysbench.cmdline, rest, "takes", "command_defined", "command_parallel", "print_test_options", "call_command")
+later(sysbench, rest, "report_default", "report_csv", "report_json")
+
+later(sysbench.db, legacy, "connect", "disconnect", "query", "bulk_insert_init", "bulk_insert_next", "bulk_insert_done",
+   "prepare", "bind_param", "bind_result", "execute", "close", "store_results", "free_results")
+for name, value in pairs(sysbench.db) do
+   _G[type(value) == "function" and "db_" .. name or name] = value
+end

@@ -17,7 +17,7 @@ use crate::tally::{Sums, Tallies, Write};
 enum Left {
     Whole,
     Nothing,
-    /// A part: of what is one transaction that is never right, however little durability was asked for.
+    /// A part: of one transaction that is never right. What becomes of the trial is said by the durability that was asked for.
     Half,
 }
 

@@ -1,0 +1,201 @@
+//! A store that takes down what clients are told, outside of the database and of the process that is about to die.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rumba_core::acid::{Entry, Journal, Note};
+use rumba_core::error::EngineError;
+use rumba_core::worker::StatementCounts;
+
+use crate::keys::Key;
+use crate::settings::Config;
+use crate::store::{Store, Values, VisitField, Wanted, Written};
+use crate::value::{Author, Told, told};
+use crate::verify::scatter_of;
+
+/// What a note is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    Update,
+    Insert,
+}
+
+impl Write {
+    /// Its number in a journal.
+    pub fn kind(self) -> u32 {
+        self as u32
+    }
+}
+
+/// A write that was acknowledged: to which fields of a record, by whom, and when, in nanoseconds since the clients' process
+/// began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    pub record: u64,
+    pub fields: (u32, u32),
+    pub author: Author,
+    pub began_ns: u64,
+    pub ended_ns: u64,
+}
+
+fn halves(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+fn whole([low, high]: [u32; 2]) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+impl Entered {
+    /// As a journal keeps it.
+    pub fn words(&self) -> Entry {
+        let Self { record, fields, author, began_ns, ended_ns } = self;
+        let numbers = [*record, author.version, *began_ns, *ended_ns].map(halves);
+        let mut words = Entry::default();
+        words[..8].copy_from_slice(numbers.as_flattened());
+        words[8..11].copy_from_slice(&[fields.0, fields.1, author.writer]);
+        words
+    }
+
+    /// From a journal.
+    pub fn of_words(words: &Entry) -> Self {
+        let number = |place: usize| whole([words[2 * place], words[2 * place + 1]]);
+        Self {
+            record: number(0),
+            fields: (words[8], words[9]),
+            author: Author { writer: words[10], version: number(1) },
+            began_ns: number(2),
+            ended_ns: number(3),
+        }
+    }
+}
+
+/// A store of a client whose database will be killed.
+pub struct Journaling<S> {
+    store: S,
+    config: Arc<Config>,
+    journal: Box<dyn Journal>,
+    /// When the process began.
+    began: Instant,
+    scratch: Vec<u8>,
+}
+
+/// A write that is under way: what it is, and what will be noted of it if its values say whose they are.
+struct UnderWay {
+    write: Write,
+    entered: Option<Entered>,
+}
+
+impl<S: Store> Journaling<S> {
+    /// Over a store; all clients of a process have the same beginning.
+    pub fn new(store: S, config: Arc<Config>, journal: Box<dyn Journal>, began: Instant) -> Self {
+        Self { store, config, journal, began, scratch: Vec::new() }
+    }
+
+    fn now_ns(&self) -> u64 {
+        1 + self.began.elapsed().as_nanos() as u64
+    }
+
+    /// Whose values these are. Those that are too short to say it are noted as begun alone, and so stay in doubt.
+    fn owner(&mut self, key: &Key, values: &Values) -> Option<(u64, Author)> {
+        let scatter = scatter_of(&self.config, key.bytes())?;
+        values.fields().find_map(|field| {
+            let value = values.get(field)?;
+            match told(value, &self.config.lengths, scatter, field, &mut self.scratch) {
+                Told::By(record, author) => Some((record, author)),
+                Told::Short | Told::Foreign => None,
+            }
+        })
+    }
+
+    fn begin(&mut self, write: Write, key: &Key, values: &Values) -> Result<UnderWay, EngineError> {
+        let (owner, fields) = (self.owner(key, values), values.fields());
+        let fields = (fields.start as u32, fields.end as u32);
+        self.journal.note(&Note::Begun(write.kind()))?;
+        let began_ns = self.now_ns();
+        let entered = owner.map(|(record, author)| Entered { record, fields, author, began_ns, ended_ns: 0 });
+        Ok(UnderWay { write, entered })
+    }
+
+    /// Notes how it ended: with an error nothing of it is left, unless the connection was lost.
+    fn end<T>(
+        &mut self,
+        under_way: UnderWay,
+        ended: Result<T, EngineError>,
+        is_done: impl Fn(&T) -> bool,
+    ) -> Result<T, EngineError> {
+        let UnderWay { write, entered } = under_way;
+        let note = match (&ended, entered) {
+            (Err(EngineError::CutOff(_) | EngineError::Lost(_)), _) => return ended,
+            (Ok(told), Some(entered)) if is_done(told) => {
+                Note::Acknowledged(write.kind(), Entered { ended_ns: self.now_ns(), ..entered }.words())
+            }
+            (Ok(told), None) if is_done(told) => return ended,
+            _ => Note::Undone(write.kind()),
+        };
+        self.journal.note(&note)?;
+        ended
+    }
+}
+
+/// Whether a record was there to be written.
+fn is_written(written: &Written) -> bool {
+    written.found != Some(false)
+}
+
+impl<S: Store> Store for Journaling<S> {
+    async fn read(&mut self, key: &Key, wanted: Wanted, visit: VisitField<'_>) -> Result<bool, EngineError> {
+        self.store.read(key, wanted, visit).await
+    }
+
+    async fn update(&mut self, key: &Key, values: &Values) -> Result<Written, EngineError> {
+        let under_way = self.begin(Write::Update, key, values)?;
+        let written = self.store.update(key, values).await;
+        self.end(under_way, written, is_written)
+    }
+
+    async fn insert(&mut self, key: &Key, values: &Values) -> Result<(), EngineError> {
+        let under_way = self.begin(Write::Insert, key, values)?;
+        let inserted = self.store.insert(key, values).await;
+        self.end(under_way, inserted, |()| true)
+    }
+
+    async fn scan(
+        &mut self,
+        from: &Key,
+        count: u64,
+        wanted: Wanted,
+        visit: VisitField<'_>,
+    ) -> Result<u64, EngineError> {
+        self.store.scan(from, count, wanted, visit).await
+    }
+
+    async fn read_modify_write(
+        &mut self,
+        key: &Key,
+        wanted: Wanted,
+        values: &Values,
+        visit: VisitField<'_>,
+    ) -> Result<Written, EngineError> {
+        let under_way = self.begin(Write::Update, key, values)?;
+        let written = self.store.read_modify_write(key, wanted, values, visit).await;
+        self.end(under_way, written, is_written)
+    }
+
+    fn statements(&mut self) -> StatementCounts {
+        self.store.statements()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_entered_is_read_back() {
+        let author = Author { writer: 7, version: u64::MAX - 3 };
+        let entered =
+            Entered { record: 5 << 40 | 9, fields: (3, 10), author, began_ns: 1 << 33, ended_ns: (1 << 33) + 17 };
+        assert_eq!(Entered::of_words(&entered.words()), entered);
+    }
+}
