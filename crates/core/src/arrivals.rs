@@ -84,7 +84,7 @@ impl Arrivals {
     }
 
     /// When so many more arrivals than at `from_s` are expected, seconds since the loops' start: the integral's inverse,
-    /// walked from there, so that nothing large is taken from something large. `None` if that will never be.
+    /// walked from there, whole periods at a step. `None` if that will never be.
     pub fn after_s(&self, from_s: f64, arrivals: f64) -> Option<f64> {
         // A rate of zero is passed over even by nothing.
         let mut left = arrivals.max(f64::MIN_POSITIVE);
@@ -106,7 +106,15 @@ impl Arrivals {
                 left -= within;
                 at_s = segment.to_s;
             }
-            base_s += self.period_s?;
+            let period_s = self.period_s?;
+            let in_period = self.count(period_s);
+            if in_period == 0.0 {
+                return None;
+            }
+            // Whole periods at once: all before the one in which the last of them comes.
+            let whole = ((left / in_period).ceil() - 1.0).max(0.0);
+            left = (left - whole * in_period).max(f64::MIN_POSITIVE);
+            base_s += period_s * (1.0 + whole);
             at_s = 0.0;
         }
     }
@@ -176,6 +184,16 @@ mod tests {
             let at_once = arrivals.after_s(0.0, 20_000.0).unwrap();
             assert!((at_once - at_s).abs() < 1e-8, "{arrivals}: {at_once} {at_s}");
         }
+    }
+
+    #[test]
+    fn what_comes_after_many_periods_is_as_exact_as_what_comes_in_the_first() {
+        let bursts = arrivals(&[(0.0, 100.0), (9.0, 2000.0)], RateShape::Step, Some(10.0));
+        // A year of them: 2900 in each, and of the last one 900 and half of the burst.
+        let periods = 3_153_600.0;
+        let at_s = bursts.after_s(0.0, 2900.0 * periods + 1900.0).unwrap();
+        assert!((at_s - (10.0 * periods + 9.5)).abs() < 1e-6, "{at_s}");
+        assert_eq!(arrivals(&[(0.0, 0.0)], RateShape::Step, Some(1.0)).after_s(0.0, 1.0), None);
     }
 
     #[test]

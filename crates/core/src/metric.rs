@@ -168,7 +168,7 @@ metrics! {
     other_statements_per_op: "1/op", Neither;
     /// Context switches per operation of the clients' process, voluntary and not; embedded engines run in it.
     ctx_switches_per_op: "1/op", Less;
-    /// Context switches per operation of the server's process, voluntary and not; absent for embedded engines.
+    /// Context switches per operation of the server's processes, voluntary and not; absent for embedded engines, and where processes that ended meanwhile took too many with them.
     server_ctx_switches_per_op: "1/op", Less;
     /// Device reads per second.
     reads_per_s: "1/s", Neither;

@@ -209,7 +209,7 @@ pub struct Spent {
     pub strangers_cpu_s: Metric,
     /// Context switches of the clients' process.
     pub ctx_switches: Metric,
-    /// Context switches of the server's process.
+    /// Context switches of the server's processes.
     #[serde(default)]
     pub server_ctx_switches: Metric,
     /// Resident memory of the engine's process, or of the server's processes, at the end, bytes.

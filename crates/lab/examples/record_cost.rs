@@ -25,7 +25,7 @@ fn main() {
     let mut pace = match std::env::args().nth(2) {
         None => ClientPace::alone(cells),
         Some(_) => {
-            let due = Due::AtArrival { queue: Arc::new(Queue::new(ALL_PAST, 1)), taken_ns: None };
+            let due = Due::AtArrival { queue: Arc::new(Queue::new(ALL_PAST, 1)), taken: None };
             ClientPace::new(RunClock::start(), cells, Arc::default(), Arc::default(), due)
         }
     };

@@ -101,6 +101,12 @@ fn the_server() {
         match order.as_str() {
             "end child" => drop(child.take().map(Program::reap)),
             "new child" => child = Some(Program::start(&file.with_extension("child"), false)),
+            // It ends, and nobody waits for it.
+            "leave child" => drop(child.take()),
+            "ask child" => child.iter_mut().for_each(|child| {
+                child.say("ask child");
+                child.hear("done");
+            }),
             _ => {
                 // A thread that has ended when the meters are read.
                 std::thread::spawn(|| burn(300)).join().unwrap();
@@ -246,6 +252,36 @@ fn children_that_came_and_went_between_two_readings_count_as_the_servers() {
     assert_within_2_percent("CPU seconds with children that came and went", &spent.server_cpu_s, truth);
 }
 
+/// A process that has ended is in nobody's figure but its own until somebody waits for it.
+#[test]
+fn a_child_that_ended_and_that_nobody_has_waited_for_counts_as_the_servers() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), false);
+    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let (start, started_s) = (meters.read(), server.used_s);
+    for order in ["new child", "work"] {
+        server.say(order);
+        server.hear("done");
+    }
+    let worked_s = server.used_s - started_s;
+    server.say("leave child");
+    server.hear("done");
+    while !has_zombie(server.process.id()) {
+        std::thread::yield_now();
+    }
+    meters.look_for_descendants();
+    let spent_s = meters.read().since(&start).server_cpu_s.value().unwrap();
+    assert!((worked_s - 0.05..worked_s + 0.2).contains(&spent_s), "{spent_s} of {worked_s}");
+    server.reap();
+}
+
+/// Whether a process has a child that has ended and that it has not waited for.
+fn has_zombie(parent: u32) -> bool {
+    let is_one = |text: &str| text.contains(&format!(") Z {parent} "));
+    let processes = std::fs::read_dir("/proc").unwrap().map_while(Result::ok);
+    processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok()).any(|text| is_one(&text))
+}
+
 /// The CPU of starting and ending a process alone, and no bytes.
 fn assert_grew_little(before: &Spent, after: &Spent) {
     let (before_s, after_s) = (before.server_cpu_s.value().unwrap(), after.server_cpu_s.value().unwrap());
@@ -325,4 +361,30 @@ fn context_switches_of_a_server_are_counted_over_its_threads() {
     assert!(switches >= 20, "{switches}");
     let truth = server.reap();
     assert!(switches <= (truth.ru_nvcsw + truth.ru_nivcsw) as u64, "{switches}");
+}
+
+/// Only those of the first process were counted: next to none, of a server that has a process for each client.
+#[test]
+fn context_switches_of_a_server_are_those_of_all_its_processes_and_what_ended_is_told() {
+    let dir = on_disk();
+    let mut server = Program::start(&dir.path().join("file"), true);
+    let mut meters = Meters::of(&server.place(None), dir.path(), CpuRoll::new());
+    let start = meters.server_switches().unwrap();
+    for _ in 0..20 {
+        // Both sleep until the order comes, and the server until its child answers.
+        server.say("ask child");
+        server.hear("done");
+    }
+    let end = meters.server_switches().unwrap();
+    let switches = end.since(&start);
+    assert!(switches >= 50, "{switches}");
+    assert_eq!(end.ended_cpu_s_since(&start), 0.0);
+    for order in ["end child", "new child", "work", "end child"] {
+        server.say(order);
+        server.hear("done");
+    }
+    meters.look_for_descendants();
+    let ended_s = meters.server_switches().unwrap().ended_cpu_s_since(&end);
+    assert!((0.7..2.0).contains(&ended_s), "{ended_s}");
+    server.reap();
 }

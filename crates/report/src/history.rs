@@ -26,7 +26,7 @@ pub struct HistoryDocument {
     /// The history; of its fields each is one of the JSON's.
     #[serde(flatten)]
     pub history: History,
-    /// What came of each `--fail-if` for each engine's last run over the one before it.
+    /// What came of each `--fail-if` for each engine's last run over the last one before it that has the figure.
     pub fail_if: Vec<Gated>,
 }
 

@@ -202,11 +202,7 @@ pub fn schema_of<T: JsonSchema>(name: &str) -> serde_json::Value {
 fn trial_document(directory: &str, record: &Record, summary: &Summary) -> TrialDocument {
     let plan = &record.plan;
     let (status, failure) = status_word(&record.status);
-    // Results of several runs may be shown as one: numbers repeat in them, engines' names do not.
-    let of_trial = summary
-        .remarks
-        .iter()
-        .filter(|remark| remark.name.trial == plan.number && remark.name.engine == plan.engine.name);
+    let of_trial = summary.remarks.iter().filter(|remark| remark.name.trial == plan.number);
     TrialDocument {
         number: plan.number,
         directory: directory.to_owned(),

@@ -1,7 +1,7 @@
 //! What a reader is told first: what was found and how sure that is, what was not decided, and what to be careful of.
 //! It is made of the verdicts, and never says more than they do.
 
-use rumba_core::comparison::{Part, Row, Summary};
+use rumba_core::comparison::{Figure, Part, Row, Summary};
 use rumba_core::metric::Metric;
 use rumba_core::ratio::{Change, HEADLINE_RUN, Ratio};
 use rumba_core::record::{Status, TrialPart};
@@ -54,12 +54,22 @@ struct Against<'a> {
     summary: &'a Summary,
     baseline: &'a str,
     clients: u32,
-    /// Every headline that can be told in a sentence.
+    /// Every headline that one of both has a figure of.
+    headlines: Vec<Headline<'a>>,
+    /// Those of them that can be told in a sentence.
     judged: Vec<Judged<'a>>,
     suite: bool,
 }
 
-/// One engine over the baseline in one metric.
+/// One engine over the baseline in one metric that carries a verdict.
+#[derive(Clone, Copy)]
+struct Headline<'a> {
+    row: &'a Row,
+    base: &'a Row,
+    ratio: &'a Ratio,
+}
+
+/// One that is told.
 #[derive(Clone, Copy)]
 struct Judged<'a> {
     row: &'a Row,
@@ -76,22 +86,20 @@ impl<'a> Against<'a> {
         let clients = summary.clients().last().copied()?;
         let baseline = default_baseline(summary)?;
         let relative = summary.relative.iter().find(|relative| relative.baseline == baseline)?;
-        let mut judged = Vec::new();
+        let (mut headlines, mut judged) = (Vec::new(), Vec::new());
         for against in relative.rows.iter().filter(|row| row.clients == clients) {
             let Some(row) = summary.row(&against.engine, clients).filter(|row| !keeps_nothing(row)) else { continue };
             let Some(base) = summary.row_of_baseline(baseline, row) else { continue };
             let alike = had_alike(results, &row.engine, &base.engine);
-            let told = against.metrics.iter().filter(|ratio| HEADLINE_RUN.contains(&ratio.metric.as_str()));
-            judged.extend(told.filter_map(|ratio| {
-                let value = ratio.ratio.value().filter(|value| *value > 0.0)?;
-                let is_measurable =
-                    |row: &Row| row.run.as_ref()?.median(&ratio.metric).value().filter(|median| *median >= RESOLUTION);
-                is_measurable(row).and(is_measurable(base))?;
-                Some(Judged { row, base, ratio, value, alike })
-            }));
+            let of_engine = against.metrics.iter().filter(|ratio| ratio.headline);
+            let of_engine = of_engine.map(|ratio| Headline { row, base, ratio }).filter(Headline::has_a_figure);
+            for headline in of_engine {
+                headlines.push(headline);
+                judged.extend(headline.told().map(|value| Judged { row, base, ratio: headline.ratio, value, alike }));
+            }
         }
         let suite = judged.iter().any(|judged| judged.row.test.is_some());
-        (!judged.is_empty()).then_some(Self { summary, baseline, clients, judged, suite })
+        (!judged.is_empty()).then_some(Self { summary, baseline, clients, headlines, judged, suite })
     }
 
     fn found(&self) -> String {
@@ -106,8 +114,8 @@ impl<'a> Against<'a> {
         if let Some((first, second)) = of(&[Change::SeenOnce]) {
             return format!("Seen once, which decides nothing: {}.", self.sentence(first, second));
         }
-        let same = self.judged.iter().find(|judged| judged.ratio.change == Change::Same);
-        match same {
+        let same = self.judged.iter().filter(|judged| judged.ratio.change == Change::Same);
+        match same.min_by_key(|judged| operation(&judged.ratio.metric).is_some()) {
             Some(same) => format!(
                 "{} and {} are the same within 1% in {}, with {} ({repeats}): sure.",
                 same.row.engine,
@@ -116,7 +124,12 @@ impl<'a> Against<'a> {
                 self.with_clients()
             ),
             None => format!(
-                "Nothing is decided between {} and {}, with {} ({repeats}).",
+                "{} is decided between {} and {}, with {} ({repeats}).",
+                if self.headlines.iter().any(Headline::is_decided) {
+                    "Nothing of a size to tell of"
+                } else {
+                    "Nothing"
+                },
                 self.baseline,
                 listed(self.engines()),
                 self.with_clients()
@@ -125,13 +138,17 @@ impl<'a> Against<'a> {
     }
 
     /// The finding that lies farthest from one, of engines that had the same where there are such, and another of the
-    /// same engine in a different metric.
+    /// same engine in a different metric. Percentiles are told where nothing else is found.
     fn strongest(&self, changes: &[Change]) -> Option<(Judged<'a>, Option<Judged<'a>>)> {
         let far = |judged: &&Judged<'a>| judged.value.ln().abs();
         let among = || self.judged.iter().filter(|judged| changes.contains(&judged.ratio.change));
-        let farthest = |a: &&Judged<'a>, b: &&Judged<'a>| far(a).total_cmp(&far(b));
-        let first = *among().filter(|judged| judged.alike).max_by(farthest).or_else(|| among().max_by(farthest))?;
-        let others = || among().filter(|judged| judged.ratio.metric != first.ratio.metric);
+        let is_whole = |judged: &Judged<'_>| operation(&judged.ratio.metric).is_none();
+        let rank = |judged: &Judged<'_>| (is_whole(judged), judged.alike);
+        let farthest = |a: &&Judged<'a>, b: &&Judged<'a>| rank(a).cmp(&rank(b)).then(far(a).total_cmp(&far(b)));
+        let first = *among().max_by(farthest)?;
+        let is_other =
+            |judged: &Judged<'_>| judged.ratio.metric != first.ratio.metric && is_whole(judged) == is_whole(&first);
+        let others = || among().filter(|judged| is_other(judged));
         let rate = others().find(|judged| judged.row.engine == first.row.engine && judged.ratio.metric == "ops_per_s");
         let second = rate.or_else(|| others().filter(|judged| judged.row.engine == first.row.engine).max_by(farthest));
         Some((first, second.copied()))
@@ -168,26 +185,17 @@ impl<'a> Against<'a> {
     }
 
     fn undecided(&self) -> String {
-        let open = || self.judged.iter().filter(|judged| judged.ratio.change == Change::Undecided);
-        let place = |judged: &&Judged<'_>| HEADLINE_RUN.iter().position(|metric| *metric == judged.ratio.metric);
-        let Some(first) = open().min_by_key(place) else {
-            return if self.judged.iter().any(|judged| judged.ratio.change == Change::SeenOnce) {
-                "How far the next repeat would lie from what was seen is not known.".to_owned()
-            } else {
-                format!(
-                    "Every headline is decided against {}; each such verdict is wrong in at most 5 of 100 cases.",
-                    self.baseline
-                )
-            };
-        };
+        let open: Vec<&Headline> =
+            self.headlines.iter().filter(|headline| headline.ratio.change == Change::Undecided).collect();
+        let Some(first) = open.iter().copied().min_by_key(|headline| headline.place()) else { return self.decided() };
         let metric = &first.ratio.metric;
-        let among = open().filter(|judged| judged.ratio.metric == *metric);
+        let among = open.iter().filter(|headline| headline.ratio.metric == *metric);
         let (range, engine) = among
-            .flat_map(|judged| [judged.row, judged.base])
-            .filter_map(|row| Some((row.run.as_ref()?.metrics.get(metric)?.spread?.range, row.engine.as_str())))
+            .flat_map(|headline| [headline.row, headline.base])
+            .filter_map(|row| Some((figure(row, metric)?.spread?.range, row.engine.as_str())))
             .fold((0.0, ""), |widest, one| if one.0 > widest.0 { one } else { widest });
-        let what = capital(quantity(metric));
-        let moved = if let Some(why) = &first.ratio.lacking {
+        let what = capital(&quantity(metric));
+        let moved = if let Some(why) = first.lacking() {
             format!("{what}: not decided, because {why}")
         } else if engine.is_empty() {
             format!("{what}: not decided")
@@ -199,12 +207,27 @@ impl<'a> Against<'a> {
             Some(more) => format!("; {} of each would probably decide", counted(more as usize, "more repeat")),
             None => String::new(),
         };
-        let rest = match open().count() - 1 {
+        let rest = match open.len() - 1 {
             0 => String::new(),
             1 => " (1 other headline is not decided either)".to_owned(),
             rest => format!(" ({rest} other headlines are not decided either)"),
         };
         format!("{moved}{between}{more}{rest}.")
+    }
+
+    /// Where no headline is undecided.
+    fn decided(&self) -> String {
+        if self.headlines.iter().any(|headline| headline.ratio.change == Change::SeenOnce) {
+            return "How far the next repeat would lie from what was seen is not known.".to_owned();
+        }
+        let with = match self.summary.clients().len() {
+            1 => String::new(),
+            _ => format!(" with {}", self.with_clients()),
+        };
+        let baseline = self.baseline;
+        format!(
+            "Every headline is decided against {baseline}{with}; each such verdict is wrong in at most 5 of 100 cases."
+        )
     }
 
     fn engines(&self) -> Vec<&'a str> {
@@ -229,6 +252,57 @@ impl<'a> Against<'a> {
     }
 }
 
+impl<'a> Headline<'a> {
+    fn figures(&self) -> [Option<&'a Figure>; 2] {
+        [self.row, self.base].map(|row| figure(row, &self.ratio.metric))
+    }
+
+    fn medians(&self) -> [Option<f64>; 2] {
+        self.figures().map(|figure| figure.and_then(|figure| figure.median.value()))
+    }
+
+    fn has_a_figure(&self) -> bool {
+        self.medians().iter().any(Option::is_some)
+    }
+
+    fn is_decided(&self) -> bool {
+        matches!(self.ratio.change, Change::Better | Change::Worse | Change::Differs | Change::Same)
+    }
+
+    /// The ratio, where both figures can be measured.
+    fn told(&self) -> Option<f64> {
+        let is_measurable = |median: &Option<f64>| median.is_some_and(|median| median >= RESOLUTION);
+        self.ratio.ratio.value().filter(|value| *value > 0.0 && self.medians().iter().all(is_measurable))
+    }
+
+    /// Why nothing can be decided: repeats lack the figure, or all do.
+    fn lacking(&self) -> Option<&'a str> {
+        let ratio: &'a Ratio = self.ratio;
+        let absent = || self.figures().into_iter().flatten().find_map(|figure| figure.median.reason());
+        ratio.lacking.as_deref().or_else(absent)
+    }
+
+    /// Which is told first of those that are undecided: what can be measured, and percentiles behind the others.
+    fn place(&self) -> (bool, usize) {
+        let place = HEADLINE_RUN.iter().position(|metric| *metric == self.ratio.metric);
+        (self.told().is_none(), place.unwrap_or(HEADLINE_RUN.len()))
+    }
+}
+
+/// A headline figure of the loops.
+fn figure<'a>(row: &'a Row, metric: &str) -> Option<&'a Figure> {
+    let run = row.run.as_ref()?;
+    match operation(metric) {
+        Some(op) => run.op_types.get(op)?.response.get("p99_ms"),
+        None => run.metrics.get(metric),
+    }
+}
+
+/// The type of operation whose 99th percentile a metric is.
+fn operation(metric: &str) -> Option<&str> {
+    metric.strip_suffix(".p99_ms")
+}
+
 /// Whether two engines were given the same of the host and promise the same.
 fn had_alike(results: &Results, engine: &str, other: &str) -> bool {
     let had = |name: &str| {
@@ -249,7 +323,10 @@ fn repeats_of(row: &Row) -> Option<usize> {
 }
 
 /// What is compared, as the subject of a sentence.
-fn quantity(metric: &str) -> &'static str {
+fn quantity(metric: &str) -> String {
+    if let Some(op) = operation(metric) {
+        return format!("the 99th percentile of {op}");
+    }
     match metric {
         "ops_per_s" => "operations per second",
         "wkb_per_op_with_drain" => "KB written per operation",
@@ -257,16 +334,20 @@ fn quantity(metric: &str) -> &'static str {
         "cpu_us_per_op_with_drain" => "CPU per operation",
         _ => "size on disk",
     }
+    .to_owned()
 }
 
 /// `writes 33 times less per operation than innodb`.
 fn predicate(metric: &str, over: f64, baseline: &str) -> String {
     let (verb, much, less, what) = match metric {
-        "ops_per_s" => ("does", "many", "fewer", " operations per second"),
-        "wkb_per_op_with_drain" => ("writes", "much", "less", " per operation"),
-        "reads_per_op" => ("makes", "many", "fewer", " reads per operation"),
-        "cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU per operation"),
-        _ => ("takes", "much", "less", " room on disk"),
+        "ops_per_s" => ("does", "many", "fewer", " operations per second".to_owned()),
+        "wkb_per_op_with_drain" => ("writes", "much", "less", " per operation".to_owned()),
+        "reads_per_op" => ("makes", "many", "fewer", " reads per operation".to_owned()),
+        "cpu_us_per_op_with_drain" => ("uses", "much", "less", " CPU per operation".to_owned()),
+        _ => match operation(metric) {
+            Some(op) => ("takes", "much", "less", format!(" time for 99 of 100 {op}")),
+            None => ("takes", "much", "less", " room on disk".to_owned()),
+        },
     };
     let (amount, than) = match over {
         over if over >= 2.0 => (format!("{} times as {much}", ratio(over)), "as"),

@@ -23,13 +23,20 @@ use crate::written::written_change;
 /// experiment, with the same number of clients) and metric by metric.
 pub fn compare(base: &Results, other: &Results) -> Comparison {
     let base = &*called_as(base, &engines(other));
-    let (base_summary, other_summary) = (summarise(base), summarise(other));
+    compare_summed((base, &summarise(base)), (other, &summarise(other)))
+}
+
+/// The same of runs that are summed up already and call their engines alike.
+pub(crate) fn compare_summed(
+    (base, base_summary): (&Results, &Summary),
+    (other, other_summary): (&Results, &Summary),
+) -> Comparison {
     let (mut rows, mut unmatched) = (Vec::new(), Vec::new());
     for row in &base_summary.rows {
         let match_row = other_summary.row(&row.engine, row.clients);
         for part in [Part::Load, Part::Run] {
             let Some(base) = row.part(part) else { continue };
-            let all_clients = about(row, part, &base_summary, &other_summary);
+            let all_clients = about(row, part, base_summary, other_summary);
             if all_clients.first() != Some(&row.clients) {
                 continue;
             }
@@ -41,7 +48,7 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
                     engine: row.engine.clone(),
                     clients: row.clients,
                     part,
-                    reason: why_unmatched(row, match_row, part, &other_summary),
+                    reason: why_unmatched(row, match_row, part, other_summary),
                 }),
             }
         }
@@ -53,8 +60,8 @@ pub fn compare(base: &Results, other: &Results) -> Comparison {
         interleaved: interleaved(base, other),
         level: LEVEL,
         margin: SAME_MARGIN,
-        base: side(base, &base_summary, &other_summary),
-        other: side(other, &other_summary, &base_summary),
+        base: side(base, base_summary, other_summary),
+        other: side(other, other_summary, base_summary),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs of the same experiment one after the other: each figure against the run before it, and where its level changed.
 
 mod levels;
+mod standing;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,7 +14,7 @@ use rumba_core::ratio::{Change, LEVEL, Ratio, SAME_MARGIN};
 use rumba_core::record::Status;
 use rumba_core::results::Results;
 
-use crate::against::{compare, condition_changes};
+use crate::against::{compare_summed, condition_changes};
 use crate::alike::{called_as, engines};
 use crate::ratios::ratio;
 use crate::relative::{self, Headline};
@@ -56,27 +57,19 @@ pub fn history(runs: &[Run], by: Option<Axis>) -> History {
     }
 }
 
-/// Of each engine its last run against the one before it in its order, as one comparison; `None` of a single run.
+/// Of each engine its last run against those before it in its order, as one comparison: each figure over the last one
+/// before it that has it, whole and sound, as [`history`] has it. `None` of a single run.
 pub fn last_step(runs: &[Run], by: Option<Axis>) -> Option<Comparison> {
     let runs = alike(runs);
     let known = known(&runs);
-    let mut merged: Option<Comparison> = None;
-    for engine in rows(&known).into_iter().map(|(engine, _)| engine).collect::<BTreeSet<String>>() {
-        let order = Order::of(&known, &engine, by);
-        let [.., before, last] = order.runs.as_slice() else { continue };
-        let mut comparison = compare(&before.run.results, &last.run.results);
-        comparison.rows.retain(|row| row.engine == engine);
-        comparison.unmatched.retain(|one| one.engine == engine);
-        match &mut merged {
-            Some(merged) => {
-                merged.rows.append(&mut comparison.rows);
-                merged.unmatched.append(&mut comparison.unmatched);
-                merged.interleaved &= comparison.interleaved;
-            }
-            None => merged = Some(comparison),
-        }
-    }
-    merged
+    let engines: BTreeSet<String> = rows(&known).into_iter().map(|(engine, _)| engine).collect();
+    let steps = engines.iter().filter_map(|engine| Order::of(&known, engine, by).last_step(engine));
+    steps.reduce(|mut all, mut step| {
+        all.rows.append(&mut step.rows);
+        all.unmatched.append(&mut step.unmatched);
+        all.interleaved &= step.interleaved;
+        all
+    })
 }
 
 /// The runs with their engines under the names that the latest run has for them.
@@ -163,6 +156,19 @@ impl<'a> Order<'a> {
             Axis::Started => {}
         }
         Self { by, runs, all }
+    }
+
+    /// The last run of an engine against what stands of those before it; `None` where it is the only one.
+    fn last_step(&self, engine: &str) -> Option<Comparison> {
+        let (last, before) = self.runs.split_last()?;
+        let nearest = before.last()?;
+        let latest_first: Vec<&Summary> = before.iter().rev().map(|known| &known.summary).collect();
+        let base = Summary {
+            rows: standing::rows(&latest_first, &last.summary, engine),
+            unfinished: nearest.summary.unfinished.clone(),
+            ..Summary::default()
+        };
+        Some(compare_summed((&nearest.run.results, &base), (&last.run.results, &last.summary)))
     }
 
     /// The headline figures of a part.

@@ -24,6 +24,7 @@ mod row_load;
 mod rows;
 pub mod setup;
 pub mod stopwatch;
+mod values;
 mod workload;
 
 pub use client::ScriptClient;

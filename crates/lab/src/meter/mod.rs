@@ -96,9 +96,19 @@ impl Meters {
     }
 
     /// Takes in the processes that a server has started meanwhile. It looks at
-    /// every process of the host, so it is done between phases.
+    /// every process of the host, so it is done when clients are made and when a phase ends, before its last reading.
     pub fn look_for_descendants(&mut self) {
         if let Some(Ok(server)) = &mut self.server {
+            server.look_for_descendants();
+        }
+    }
+
+    /// The same for a server of several processes alone: it may have one for each client, and clients connect anew. The
+    /// others are not looked for in every interval.
+    pub fn look_for_more_descendants(&mut self) {
+        if let Some(Ok(server)) = &mut self.server
+            && server.has_descendants()
+        {
             server.look_for_descendants();
         }
     }
@@ -150,8 +160,8 @@ impl Meters {
         }
     }
 
-    /// Context switches of a server's threads so far. It looks at every thread,
-    /// so it is done between phases.
+    /// Context switches of the threads of a server's processes so far, as they were last looked for. It looks at every
+    /// thread, so it is done between phases, before clients end and their connections' threads and processes with them.
     ///
     /// # Errors
     /// Why there are none, for a person.

@@ -20,6 +20,13 @@ pub struct IoCounters {
     pub write_bytes: u64,
 }
 
+impl IoCounters {
+    /// Those of two processes together.
+    pub fn plus(self, other: Self) -> Self {
+        Self { read_bytes: self.read_bytes + other.read_bytes, write_bytes: self.write_bytes + other.write_bytes }
+    }
+}
+
 /// Reads `/proc/PID/io`.
 pub struct IoMeter(ProcFile);
 

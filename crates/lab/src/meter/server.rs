@@ -19,7 +19,10 @@ use crate::host::parse;
 /// no figures any more.
 pub struct ServerMeter {
     main: Process,
+    /// Those that have ended and are not reaped yet among them.
     descendants: Vec<Descendant>,
+    /// What those had used of which nothing is left and that none of these processes has reaped.
+    orphans: Used,
     /// The most that was read of its CPU time.
     most_cpu_ns: u64,
     memory: MemoryInTurns,
@@ -38,78 +41,101 @@ pub struct ServerCounters {
 
 impl ServerMeter {
     pub fn of(pid: u32) -> Result<Self, String> {
-        let main = Process::of(pid).map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
-        let mut meter = Self { main, descendants: Vec::new(), most_cpu_ns: 0, memory: MemoryInTurns::default() };
+        let main = Process::of(pid)
+            .and_then(|process| process.living().map(|_| process))
+            .map_err(|error| format!("the server's process {pid} cannot be read: {error}"))?;
+        let (descendants, orphans, memory) = (Vec::new(), Used::default(), MemoryInTurns::default());
+        let mut meter = Self { main, descendants, orphans, most_cpu_ns: 0, memory };
         meter.look_for_descendants();
         Ok(meter)
     }
 
-    /// Takes in the processes that the server has started meanwhile.
+    /// Takes in the processes that the server has started meanwhile; also those that have ended and that nobody has reaped:
+    /// what they used is in no other's figure yet.
     pub fn look_for_descendants(&mut self) {
-        let living = self.descendants.iter().filter(|known| known.process.stat().is_ok());
-        let mut family: HashSet<u32> = living.map(|known| known.process.pid).collect();
-        family.insert(self.main.pid);
+        self.dismiss_reaped();
+        let mut family: HashSet<u32> = self.pids().collect();
         for pid in below(&mut family) {
             if let Ok(process) = Process::of(pid)
                 // Held by an open file now: it is still the one that was found.
-                && process.stat().is_ok_and(|stat| family.contains(&stat.parent))
+                && let Ok(stat) = process.stat()
+                && family.contains(&stat.parent)
             {
-                self.descendants.push(Descendant { process, parent: 0, seen_ns: 0, seen_io: IoCounters::default() });
+                self.descendants.push(Descendant { process, parent: stat.parent, seen: Used::default() });
             }
         }
     }
 
+    /// Whether it was found to have more processes than one.
+    pub fn has_descendants(&self) -> bool {
+        !self.descendants.is_empty()
+    }
+
     pub fn read(&mut self) -> ServerCounters {
-        let ended = self.main.stat().err();
+        let ended = self.main.living().err();
         let living = |figure: Known<u64>| ended.clone().map_or(figure, Err);
-        let io = self.io();
+        let (cpu_ns, io) = self.used();
         ServerCounters {
-            cpu_ns: living(self.cpu_ns()),
+            cpu_ns: living(cpu_ns),
             io: ended.clone().map_or(io, Err),
             rss_bytes: living(self.rss_bytes()),
         }
     }
 
-    /// With each living process's own time goes that of the children that it has reaped, which may have come and gone
-    /// between two looks: a server that has a process for each client is made of those. One that has ended is in its
-    /// parent's figure once that has reaped it, and keeps its own until then, or if it is an orphan.
-    fn cpu_ns(&mut self) -> Known<u64> {
-        let family: HashSet<u32> = self.pids().collect();
-        let mut sum = self.main.cpu_ns()?;
-        for descendant in &mut self.descendants {
-            match descendant.process.cpu_ns() {
-                Ok(ns) => descendant.seen_ns = ns,
-                Err(_) if descendant.process.is_reaped() && family.contains(&descendant.parent) => continue,
-                Err(_) => {}
+    /// CPU time and bytes of all processes. One that is reaped while they are read may be in two figures or in none, as its
+    /// parent's was read after that or before: then all are read again, without it.
+    fn used(&mut self) -> (Known<u64>, Known<IoCounters>) {
+        loop {
+            self.dismiss_reaped();
+            let (cpu_ns, io) = (self.cpu_ns(), self.io());
+            if self.descendants.iter().any(|known| known.process.is_reaped()) {
+                continue;
             }
-            if let Ok(stat) = descendant.process.stat() {
-                descendant.parent = stat.parent;
-            }
-            sum += descendant.seen_ns;
+            // What a process hands on is in ticks, which may be less by one than what it was seen to have used.
+            self.most_cpu_ns = self.most_cpu_ns.max(cpu_ns.as_ref().copied().unwrap_or_default());
+            return (cpu_ns.map(|_| self.most_cpu_ns), io);
         }
-        // What a process hands on is in ticks, which may be less by one than what it was seen to have used.
-        self.most_cpu_ns = sum.max(self.most_cpu_ns);
-        Ok(self.most_cpu_ns)
+    }
+
+    /// Lets go of those of which nothing is left. What they used is in the figure of the process that has reaped them; if
+    /// that is none of these, it is kept.
+    fn dismiss_reaped(&mut self) {
+        let family: HashSet<u32> = self.pids().collect();
+        for gone in self.descendants.extract_if(.., |known| known.process.is_reaped()) {
+            if !family.contains(&gone.parent) {
+                self.orphans.cpu_ns += gone.seen.cpu_ns;
+                self.orphans.io = self.orphans.io.plus(gone.seen.io);
+            }
+        }
+    }
+
+    /// With each process's own time goes that of the children that it has reaped, which may have come and gone
+    /// between two looks: a server that has a process for each client is made of those. One that has ended keeps its own
+    /// until it is reaped.
+    fn cpu_ns(&mut self) -> Known<u64> {
+        let mut sum = self.main.cpu()?.0 + self.orphans.cpu_ns;
+        for known in &mut self.descendants {
+            if let Ok((ns, stat)) = known.process.cpu() {
+                known.seen.cpu_ns = ns.max(known.seen.cpu_ns);
+                known.parent = stat.parent;
+            }
+            sum += known.seen.cpu_ns;
+        }
+        Ok(sum)
     }
 
     /// When a process reaps a child, the kernel adds the child's bytes to the
-    /// process's own; CPU it keeps apart. So one that was reaped by one of these
-    /// processes is in that one's figure, and only an orphan keeps its own.
+    /// process's own; CPU it keeps apart.
     fn io(&mut self) -> Known<IoCounters> {
-        let family: HashSet<u32> = self.pids().collect();
-        let mut sum = self.main.io()?;
-        for descendant in &mut self.descendants {
-            let living = descendant.process.stat();
-            match descendant.process.io() {
-                Ok(io) => descendant.seen_io = io,
+        let mut sum = self.main.io()?.plus(self.orphans.io);
+        for known in &mut self.descendants {
+            match known.process.io() {
+                Ok(io) => known.seen.io = io,
                 // Its share would be missing from the sum.
-                Err(reason) if living.is_ok() => return Err(reason),
-                Err(_) if family.contains(&descendant.parent) => continue,
+                Err(reason) if known.process.living().is_ok() => return Err(reason),
                 Err(_) => {}
             }
-            descendant.parent = living.map_or(descendant.parent, |stat| stat.parent);
-            sum.read_bytes += descendant.seen_io.read_bytes;
-            sum.write_bytes += descendant.seen_io.write_bytes;
+            sum = sum.plus(known.seen.io);
         }
         Ok(sum)
     }
@@ -128,7 +154,7 @@ impl ServerMeter {
     /// together once. A single process has it all, and telling that costs less. Those that there is no time for
     /// are told as they were looked at last, and come first at the next reading.
     fn rss_bytes(&mut self) -> Known<u64> {
-        let living = self.descendants.iter().map(|known| &known.process).filter(|process| process.stat().is_ok());
+        let living = self.descendants.iter().map(|known| &known.process).filter(|process| process.living().is_ok());
         let mut pids: Vec<u32> = living.map(|process| process.pid).collect();
         if pids.is_empty() {
             return self.main.resident.read();
@@ -138,10 +164,144 @@ impl ServerMeter {
         self.memory.sum(pids, process::proportional_bytes, || begun.elapsed() > MEMORY_TIME)
     }
 
-    /// Context switches of the server's own threads, by thread: the kernel keeps
-    /// no sum over a process that another may read.
+    /// Context switches of the threads of all processes, as they were last looked for, and what says whether enough of
+    /// them is left to be a figure.
     pub fn switches(&self) -> Known<ThreadSwitches> {
-        let tasks = format!("/proc/{}/task", self.main.pid);
+        let mut switches = self.main.switches()?;
+        switches.ended_cpu_ns += self.orphans.cpu_ns;
+        for Descendant { process, .. } in &self.descendants {
+            match process.switches() {
+                Ok(more) => switches.add(more),
+                Err(reason) if process.living().is_ok() => return Err(reason),
+                // It ended while it was looked at.
+                Err(_) => {}
+            }
+        }
+        Ok(switches)
+    }
+}
+
+/// Context switches of each thread of a server so far.
+///
+/// The kernel keeps no sum over a process that another may read, and a thread or a process that ends takes its count with
+/// it. How much of a server that is, the CPU time of its ended processes says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSwitches {
+    threads: HashMap<u32, u64>,
+    /// CPU time of each living process, nanoseconds.
+    processes: HashMap<u32, u64>,
+    /// Of all that were reaped.
+    ended_cpu_ns: u64,
+}
+
+impl ThreadSwitches {
+    /// Switches since an earlier look, of the threads that are there now.
+    pub fn since(&self, earlier: &ThreadSwitches) -> u64 {
+        let grown = |(thread, switches): (&u32, &u64)| {
+            // A count that went back is another thread's that got the number.
+            earlier.threads.get(thread).and_then(|before| switches.checked_sub(*before)).unwrap_or(*switches)
+        };
+        self.threads.iter().map(grown).sum()
+    }
+
+    /// CPU seconds that processes have used since an earlier look which have ended by now.
+    pub fn ended_cpu_s_since(&self, earlier: &ThreadSwitches) -> f64 {
+        let gone = earlier.processes.iter().filter(|(pid, _)| !self.processes.contains_key(*pid));
+        let before_ns = earlier.ended_cpu_ns + gone.map(|(_, ns)| ns).sum::<u64>();
+        self.ended_cpu_ns.saturating_sub(before_ns) as f64 / 1e9
+    }
+
+    fn add(&mut self, other: ThreadSwitches) {
+        self.threads.extend(other.threads);
+        self.processes.extend(other.processes);
+        self.ended_cpu_ns += other.ended_cpu_ns;
+    }
+}
+
+struct Descendant {
+    process: Process,
+    /// Its parent's number, and what it had used, when they were last read.
+    parent: u32,
+    seen: Used,
+}
+
+/// What a process has used.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    cpu_ns: u64,
+    io: IoCounters,
+}
+
+/// A process by its open files, which stay its own whatever becomes of its number.
+struct Process {
+    pid: u32,
+    stat: ProcFile,
+    clock: Option<ProcessClock>,
+    io: Known<IoMeter>,
+    resident: ResidentMeter,
+}
+
+/// What is needed of a process's `stat`.
+struct Stat {
+    parent: u32,
+    has_ended: bool,
+    cpu_ns: u64,
+    children_ns: u64,
+}
+
+impl Process {
+    fn of(pid: u32) -> Result<Self, String> {
+        let stat = ProcFile::open(format!("/proc/{pid}/stat"))?;
+        let name = pid.to_string();
+        let (io, resident) = (IoMeter::of(&name), ResidentMeter::of(&name)?);
+        let process = Self { pid, stat, clock: ProcessClock::of(pid), io, resident };
+        // All of these are the same process's when the first is still there after the last was opened.
+        process.stat().map(|_| process)
+    }
+
+    /// Fails when nothing is left of it: one that has ended stays until its parent has taken note.
+    fn stat(&self) -> Known<Stat> {
+        let text = self.stat.read().map_err(|_| self.ended())?;
+        let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
+        let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        Ok(Stat {
+            parent: stat.parent,
+            has_ended: stat.has_ended(),
+            cpu_ns: stat.cpu_ticks * ns_per_tick,
+            children_ns: stat.children_ticks * ns_per_tick,
+        })
+    }
+
+    /// The same; fails when the process has ended.
+    fn living(&self) -> Known<Stat> {
+        self.stat().and_then(|stat| if stat.has_ended { Err(self.ended()) } else { Ok(stat) })
+    }
+
+    fn ended(&self) -> String {
+        format!("the server's process {} has ended", self.pid)
+    }
+
+    /// CPU time of its threads, and of the children that it has reaped: those in ticks, which is all that the kernel tells.
+    /// The exact clock goes by the process's number, so something of the process must still
+    /// be there after it was read; ticks where the kernel gives no clock.
+    fn cpu(&self) -> Known<(u64, Stat)> {
+        let exact = self.clock.and_then(ProcessClock::read_ns);
+        let stat = self.stat()?;
+        Ok((exact.unwrap_or(stat.cpu_ns) + stat.children_ns, stat))
+    }
+
+    /// Whether nothing of it is left.
+    fn is_reaped(&self) -> bool {
+        self.stat.read().is_err()
+    }
+
+    fn io(&self) -> Known<IoCounters> {
+        self.io.as_ref().map_err(Clone::clone).and_then(IoMeter::read)
+    }
+
+    /// Of its threads, with its CPU time and that of the children that it has reaped.
+    fn switches(&self) -> Known<ThreadSwitches> {
+        let tasks = format!("/proc/{}/task", self.pid);
         let mut threads = HashMap::new();
         for entry in fs::read_dir(&tasks).map_err(|error| format!("{tasks}: {error}"))?.flatten() {
             // A thread may end while it is looked at.
@@ -155,88 +315,12 @@ impl ServerMeter {
             threads.insert(thread, voluntary + not);
         }
         // Last: it was this process's tasks that were read, and not a later one's.
-        self.main.stat().map(|_| ThreadSwitches(threads))
-    }
-}
-
-/// Context switches of each thread of a process so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadSwitches(HashMap<u32, u64>);
-
-impl ThreadSwitches {
-    /// Switches since an earlier look, of the threads that are there now.
-    pub fn since(&self, earlier: &ThreadSwitches) -> u64 {
-        let grown = |(thread, switches): (&u32, &u64)| {
-            // A count that went back is another thread's that got the number.
-            earlier.0.get(thread).and_then(|before| switches.checked_sub(*before)).unwrap_or(*switches)
-        };
-        self.0.iter().map(grown).sum()
-    }
-}
-
-struct Descendant {
-    process: Process,
-    /// Its parent's number, its CPU time and its bytes when they were last read.
-    parent: u32,
-    seen_ns: u64,
-    seen_io: IoCounters,
-}
-
-/// A process by its open files, which stay its own whatever becomes of its number.
-struct Process {
-    pid: u32,
-    stat: ProcFile,
-    clock: Option<ProcessClock>,
-    io: Known<IoMeter>,
-    resident: ResidentMeter,
-}
-
-/// What is needed of a living process's `stat`.
-struct Stat {
-    parent: u32,
-    cpu_ticks: u64,
-    children_ticks: u64,
-}
-
-impl Process {
-    fn of(pid: u32) -> Result<Self, String> {
-        let stat = ProcFile::open(format!("/proc/{pid}/stat"))?;
-        let name = pid.to_string();
-        let (io, resident) = (IoMeter::of(&name), ResidentMeter::of(&name)?);
-        let process = Self { pid, stat, clock: ProcessClock::of(pid), io, resident };
-        // All of these are the same process's when the first still lives after the last was opened.
-        process.stat().map(|_| process)
-    }
-
-    /// Fails when the process has ended.
-    fn stat(&self) -> Known<Stat> {
-        let ended = || format!("the server's process {} has ended", self.pid);
-        let text = self.stat.read().map_err(|_| ended())?;
-        let stat = parse::process_stat(&text).ok_or_else(|| self.stat.unexpected())?;
-        if stat.has_ended() {
-            Err(ended())
-        } else {
-            Ok(Stat { parent: stat.parent, cpu_ticks: stat.cpu_ticks, children_ticks: stat.children_ticks })
+        let (cpu_ns, stat) = self.cpu()?;
+        if stat.has_ended {
+            return Err(self.ended());
         }
-    }
-
-    /// Of its threads, and of the children that it has reaped: those in ticks, which is all that the kernel tells.
-    /// The exact clock goes by the process's number, so the process must still
-    /// live after it was read; ticks where the kernel gives no clock.
-    fn cpu_ns(&self) -> Known<u64> {
-        let exact = self.clock.and_then(ProcessClock::read_ns);
-        let stat = self.stat()?;
-        let ns_per_tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
-        Ok(exact.unwrap_or(stat.cpu_ticks * ns_per_tick) + stat.children_ticks * ns_per_tick)
-    }
-
-    /// Whether nothing of it is left: one that has ended stays until its parent has taken note.
-    fn is_reaped(&self) -> bool {
-        self.stat.read().is_err()
-    }
-
-    fn io(&self) -> Known<IoCounters> {
-        self.io.as_ref().map_err(Clone::clone).and_then(IoMeter::read)
+        let processes = HashMap::from([(self.pid, cpu_ns - stat.children_ns)]);
+        Ok(ThreadSwitches { threads, processes, ended_cpu_ns: stat.children_ns })
     }
 }
 
@@ -246,7 +330,7 @@ fn below(family: &mut HashSet<u32>) -> Vec<u32> {
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let Some(stat) = parse::process_stat(&stat).filter(|stat| !stat.has_ended()) {
+        if let Some(stat) = parse::process_stat(&stat) {
             parents.push((pid, stat.parent));
         }
     }
@@ -269,7 +353,7 @@ mod tests {
     use super::*;
 
     fn switches(threads: &[(u32, u64)]) -> ThreadSwitches {
-        ThreadSwitches(threads.iter().copied().collect())
+        ThreadSwitches { threads: threads.iter().copied().collect(), ..ThreadSwitches::default() }
     }
 
     #[test]
@@ -277,5 +361,18 @@ mod tests {
         let earlier = switches(&[(1, 10), (2, 500), (3, 100)]);
         let later = switches(&[(1, 15), (3, 2), (4, 7)]);
         assert_eq!(later.since(&earlier), 5 + 2 + 7);
+    }
+
+    #[test]
+    fn of_processes_that_ended_counts_what_they_have_used_since() {
+        let look = |processes: &[(u32, u64)], ended_s: u64| ThreadSwitches {
+            processes: processes.iter().map(|(pid, seconds)| (*pid, seconds * 1_000_000_000)).collect(),
+            ended_cpu_ns: ended_s * 1_000_000_000,
+            ..ThreadSwitches::default()
+        };
+        // 7 had used 40 s, used 2 more and ended; 8 came and went in between with 3.
+        let earlier = look(&[(1, 5), (7, 40)], 10);
+        assert_eq!(look(&[(1, 9)], 10 + 42 + 3).ended_cpu_s_since(&earlier), 5.0);
+        assert_eq!(look(&[(1, 9)], 10).ended_cpu_s_since(&earlier), 0.0, "nobody has waited for 7 yet");
     }
 }

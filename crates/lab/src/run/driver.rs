@@ -11,7 +11,7 @@ use rumba_core::arrivals::Arrivals;
 use rumba_core::conflict::count_with;
 use rumba_core::error::EngineError;
 use rumba_core::record::QueueKind;
-use rumba_core::worker::{Client, ClientAddress};
+use rumba_core::worker::{Client, ClientAddress, unparker};
 
 use super::cells::{Cells, Collector, Counts};
 use super::choice::Driving;
@@ -89,7 +89,7 @@ impl Schedule {
         }
         let own = || queues.get(client as usize).or(queues.first());
         match own() {
-            Some(queue) => Due::AtArrival { queue: queue.clone(), taken_ns: None },
+            Some(queue) => Due::AtArrival { queue: queue.clone(), taken: None },
             None if self.spread_s > 0.0 => {
                 Due::FirstAt((share_of(self.seed, u64::from(client)) * self.spread_s * 1e9) as u64)
             }
@@ -267,11 +267,12 @@ impl Running {
         self.queues.iter().for_each(|queue| queue.skip_to_ns(now_ns));
     }
 
-    /// From this moment on the arrivals are these, whose time begins then.
+    /// From this moment on the arrivals are these, whose time begins then; clients that wait for one are told.
     pub fn shape(&self, arrivals: &Arc<Arrivals>, from: Instant) {
         let from_ns = self.clock.now_ns().saturating_sub(from.elapsed().as_nanos() as u64);
         let share = 1.0 / self.queues.len().max(1) as f64;
         self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
+        self.stop.reschedule();
     }
 
     /// Asks the clients to end when all that is due by now has been served: in
@@ -378,7 +379,10 @@ impl Thread {
                 .run(paced.map(|(client, pace)| (client, pace.sharing(turns.clone()))).collect(), |end| {
                     tell(&tell_end, end)
                 }),
-            None => paced.for_each(|(client, pace)| tell(&tell_end, run_alone(client, pace))),
+            None => {
+                stop.wakes(unparker());
+                paced.for_each(|(client, pace)| tell(&tell_end, run_alone(client, pace)));
+            }
         }
     }
 

@@ -23,7 +23,7 @@ use rumba_core::worker::Client;
 
 use super::pace::{ClientPace, NAP, Turns};
 use super::poller::{Events, Interest, Poller, Ready, until};
-use super::stop::Stop;
+use super::stop::{Stop, Told};
 use super::timers::Timers;
 use super::woken::{self, Woken};
 
@@ -92,6 +92,8 @@ impl Loop {
         let _driven = drive_with(self.heard.clone());
         let slots: Vec<_> = clients.into_iter().enumerate().map(|(client, paced)| self.slot(client, paced)).collect();
         let timers = Timers::with_capacity(slots.len());
+        // Any client's will do: when one is woken, the loop looks for what is told.
+        self.stop.wakes(self.woken.waker(0));
         let told = self.stop.told();
         Turning { alive: slots.len(), slots, timers, tell, told, of: &self }.run();
     }
@@ -109,8 +111,8 @@ struct Turning<'a, T> {
     timers: Timers,
     /// Clients that have not ended.
     alive: usize,
-    /// What the clients that wait for a time have last been told about their end.
-    told: u64,
+    /// What the clients that wait for a time have last been told.
+    told: Told,
     tell: T,
 }
 
@@ -128,7 +130,7 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
                 self.take(events.get(number));
             }
             self.take_due();
-            self.look_for_stop();
+            self.look_for_news();
         }
     }
 
@@ -168,8 +170,8 @@ impl<T: FnMut(Result<(), EngineError>)> Turning<'_, T> {
         self.timers.recycle(due);
     }
 
-    /// When the clients are told of their end, those that wait for a time see it at once.
-    fn look_for_stop(&mut self) {
+    /// When the clients are told something, those that wait for a time see it at once.
+    fn look_for_news(&mut self) {
         let told = self.of.stop.told();
         if self.told == told {
             return;

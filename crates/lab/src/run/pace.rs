@@ -11,14 +11,11 @@ use rumba_core::worker::{Op, OpKind, Pace, StatementCounts};
 
 use super::cells::Cells;
 use super::in_flight::InFlight;
-use super::queue::Queue;
+use super::queue::{Arrival, LATEST_NS, Queue};
 use super::stop::{RunClock, Stop};
 
 /// The longest wait for an arrival before the stop flag is looked at again.
 pub const NAP: Duration = Duration::from_millis(50);
-
-/// A time that no run comes to, and before which a stop is told.
-const LATEST_NS: u64 = 1 << 62;
 
 /// How often the clients of an event loop have been polled in all. A client
 /// that sees the same number twice between two operations has had its turn.
@@ -67,9 +64,17 @@ pub enum Due {
     AtArrival {
         /// Where it takes them.
         queue: Arc<Queue>,
-        /// The arrival that it has taken and not begun.
-        taken_ns: Option<u64>,
+        /// The one that it has taken and not begun.
+        taken: Option<Taken>,
     },
+}
+
+/// An arrival that a client has taken, and when it is due by a schedule: it is asked for anew when that has changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    arrival: Arrival,
+    due_ns: u64,
+    schedule: u64,
 }
 
 /// What a client needs that has its thread together with others.
@@ -121,42 +126,64 @@ impl ClientPace {
     /// Takes the next arrival and waits for it; one that is already past starts at once and
     /// keeps its intended start: no arrival is skipped.
     fn poll_arrival(&mut self) -> Poll<bool> {
-        let Due::AtArrival { queue, taken_ns } = &mut self.due else { return Poll::Ready(false) };
-        let intended_ns = match *taken_ns {
-            Some(taken_ns) => taken_ns,
-            None if self.stop.is_set() => return Poll::Ready(false),
+        loop {
+            let Some(due_ns) = self.arrival_ns() else { return Poll::Ready(false) };
+            let Some(polled) = self.poll_once(due_ns) else { continue };
+            if polled == Poll::Ready(true) {
+                self.intended_ns = due_ns;
+                if let Due::AtArrival { taken, .. } = &mut self.due {
+                    *taken = None;
+                }
+            }
+            return polled;
+        }
+    }
+
+    /// When the arrival is due that it has taken; it takes the next if it has none. `None` when it is to take none.
+    #[inline]
+    fn arrival_ns(&mut self) -> Option<u64> {
+        let Due::AtArrival { queue, taken } = &mut self.due else { return None };
+        // Before the queue is asked: a change that comes meanwhile is then seen the next time.
+        let schedule = self.stop.schedule();
+        let arrival = match *taken {
+            Some(known) if known.schedule == schedule => return Some(known.due_ns),
+            Some(known) => known.arrival,
+            None if self.stop.is_set() => return None,
             None => {
                 self.in_flight.unsettled();
-                let next_ns = queue.take_ns();
-                self.in_flight.has_arrival(next_ns);
-                *taken_ns.insert(next_ns)
+                queue.take()
             }
         };
-        let polled = self.poll_until(intended_ns);
-        if polled == Poll::Ready(true) {
-            self.intended_ns = intended_ns;
-            if let Due::AtArrival { taken_ns, .. } = &mut self.due {
-                *taken_ns = None;
-            }
-        }
-        polled
+        let due_ns = queue.due_ns(arrival);
+        self.in_flight.has_arrival(due_ns);
+        *taken = Some(Taken { arrival, due_ns, schedule });
+        Some(due_ns)
     }
 
     /// Waits until something is due; false when it is not to be begun.
     fn poll_until(&self, due_ns: u64) -> Poll<bool> {
         loop {
-            if !self.stop.lets_begin(due_ns) {
-                return Poll::Ready(false);
+            if let Some(polled) = self.poll_once(due_ns) {
+                return polled;
             }
-            let now_ns = self.clock.now_ns();
-            if due_ns <= now_ns {
-                return Poll::Ready(true);
-            }
-            if wait_for(Wait::Until(self.clock.instant(due_ns, now_ns))) {
-                return Poll::Pending;
-            }
-            std::thread::sleep(Duration::from_nanos(due_ns - now_ns).min(NAP));
         }
+    }
+
+    /// The same; where the thread itself has to wait, for a nap, after which there is no answer yet.
+    #[inline]
+    fn poll_once(&self, due_ns: u64) -> Option<Poll<bool>> {
+        if !self.stop.lets_begin(due_ns) {
+            return Some(Poll::Ready(false));
+        }
+        let now_ns = self.clock.now_ns();
+        if due_ns <= now_ns {
+            return Some(Poll::Ready(true));
+        }
+        if wait_for(Wait::Until(self.clock.instant(due_ns, now_ns))) {
+            return Some(Poll::Pending);
+        }
+        std::thread::sleep(Duration::from_nanos(due_ns - now_ns).min(NAP));
+        None
     }
 }
 
@@ -222,7 +249,7 @@ mod tests {
     use crate::run::cells::Collector;
 
     fn open(cells: &Arc<Cells>, rate: f64) -> ClientPace {
-        let due = Due::AtArrival { queue: Arc::new(Queue::new(rate, 7)), taken_ns: None };
+        let due = Due::AtArrival { queue: Arc::new(Queue::new(rate, 7)), taken: None };
         ClientPace::new(RunClock::start(), cells.clone(), Arc::default(), Arc::default(), due)
     }
 

@@ -5,47 +5,53 @@ use std::sync::{Arc, OnceLock};
 
 use rumba_core::arrivals::Arrivals;
 
-/// Parts of a nanosecond in which arrivals are counted, so that even at a
-/// hundred million a second no two fall together.
-const PARTS_PER_NS: f64 = 256.0;
+/// Parts of an arrival in which places are counted: gaps to a millionth of the mean one, for two days at a hundred million
+/// arrivals a second.
+const PARTS: f64 = (1u64 << 20) as f64;
+
+/// A time that no run comes to, and before which a stop is told: when what never comes is due.
+pub const LATEST_NS: u64 = 1 << 62;
+
+/// An arrival: its place in a stream whose rate is 1, in parts. When it is due, its queue says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Arrival(u64);
 
 /// Arrivals in their order: exponential gaps, a Poisson stream (as sysbench's
 /// `--rate` and LinkBench's requester make). One number is all there is of it:
 /// the next arrival. The one after it follows from it and from the seed, so
 /// clients that share a queue share one cache line, which each writes once per
 /// operation, and no lock; and what nobody has taken can be counted at any time.
+///
+/// That number is a place in a stream whose rate is 1, and the rate stretches its time. So who has taken an arrival and
+/// waits for it needs no other when the rate changes: the same one is due at another time.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Queue {
-    /// The next arrival, in parts of a nanosecond since the start.
+    /// The place of the next arrival, in parts.
     next: AtomicU64,
-    mean_gap: f64,
+    /// At the rate that the queue began with.
+    ns_per_part: f64,
     seed: u64,
     /// A rate that is not the same all the time, once its time has begun.
     shaped: OnceLock<Shaped>,
 }
 
-/// No arrival follows.
-const NEVER: u64 = u64::MAX;
-
 /// A queue's share of arrivals whose rate is not the same all the time.
 #[derive(Debug)]
 struct Shaped {
     arrivals: Arc<Arrivals>,
-    /// When their time begins, in parts of a nanosecond since the start.
-    from: u64,
+    /// When their time begins, nanoseconds since the start.
+    from_ns: f64,
     /// Which share of them is the queue's.
     share: f64,
 }
 
 impl Shaped {
-    /// When so many arrivals of this queue have come after one, which lies in the arrivals' time.
-    fn after(&self, arrival: u64, count: f64) -> u64 {
-        const PARTS_PER_S: f64 = 1e9 * PARTS_PER_NS;
-        let from_s = (arrival - self.from) as f64 / PARTS_PER_S;
-        match self.arrivals.after_s(from_s, count / self.share) {
-            Some(at_s) => self.from.saturating_add((at_s * PARTS_PER_S) as u64).max(arrival.saturating_add(1)),
-            None => NEVER,
+    /// When so many arrivals of this queue have come since the arrivals' time began.
+    fn due_ns(&self, count: f64) -> u64 {
+        match self.arrivals.after_s(0.0, count / self.share) {
+            Some(at_s) => (self.from_ns + at_s * 1e9) as u64,
+            None => LATEST_NS,
         }
     }
 }
@@ -54,48 +60,50 @@ impl Queue {
     /// Arrivals at this rate per second, which the seed fixes.
     pub fn new(rate: f64, seed: u64) -> Self {
         let (next, shaped) = (AtomicU64::new(0), OnceLock::new());
-        let queue = Self { next, mean_gap: 1e9 * PARTS_PER_NS / rate, seed, shaped };
-        queue.next.store(queue.after(0), Ordering::Relaxed);
+        let queue = Self { next, ns_per_part: 1e9 / rate / PARTS, seed, shaped };
+        queue.next.store(queue.after(Arrival(0)).0, Ordering::Relaxed);
         queue
     }
 
-    /// Takes the next arrival, nanoseconds since the start.
+    /// Takes the next arrival.
     #[inline]
-    pub fn take_ns(&self) -> u64 {
+    pub fn take(&self) -> Arrival {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
+            let after = self.after(Arrival(next)).0;
             // Whoever sees that it was taken sees what its taker did before.
-            match self.next.compare_exchange_weak(next, self.after(next), Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return ns(next),
+            match self.next.compare_exchange_weak(next, after, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Arrival(next),
                 Err(other) => next = other,
             }
         }
     }
 
-    /// From this time on the rate is this queue's share of these arrivals, whose time begins then.
-    pub fn shape(&self, arrivals: Arc<Arrivals>, from_ns: u64, share: f64) {
-        let from = (from_ns as f64 * PARTS_PER_NS) as u64;
-        if self.shaped.set(Shaped { arrivals, from, share }).is_err() {
-            return;
-        }
-        // The next one was drawn as if the rate before went on for ever: what of it lies beyond is drawn out anew.
-        let mut next = self.next.load(Ordering::Relaxed);
-        while next > from {
-            let Some(shaped) = self.shaped.get() else { return };
-            let later = shaped.after(from, (next - from) as f64 / self.mean_gap);
-            match self.next.compare_exchange_weak(next, later, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(other) => next = other,
+    /// When an arrival is due, nanoseconds since the start, as far as the rate is known now.
+    #[inline]
+    pub fn due_ns(&self, arrival: Arrival) -> u64 {
+        let constant_ns = arrival.0 as f64 * self.ns_per_part;
+        let due_ns = match self.shaped.get() {
+            Some(shaped) if constant_ns > shaped.from_ns => {
+                shaped.due_ns((constant_ns - shaped.from_ns) / (self.ns_per_part * PARTS))
             }
-        }
+            _ => constant_ns as u64,
+        };
+        due_ns.min(LATEST_NS)
+    }
+
+    /// From this time on the rate is this queue's share of these arrivals, whose time begins then: what was to be due
+    /// later, taken or not, was so as if the rate before went on for ever. Only the first call counts.
+    pub fn shape(&self, arrivals: Arc<Arrivals>, from_ns: u64, share: f64) {
+        let _ = self.shaped.set(Shaped { arrivals, from_ns: from_ns as f64, share });
     }
 
     /// Lets be what arrives before this time and is not taken.
     pub fn skip_to_ns(&self, now_ns: u64) {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
-            let Some(later) = self.after_all(next, now_ns) else { return };
-            match self.next.compare_exchange_weak(next, later, Ordering::AcqRel, Ordering::Relaxed) {
+            let Some(later) = self.after_all(Arrival(next), now_ns) else { return };
+            match self.next.compare_exchange_weak(next, later.0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) => next = other,
             }
@@ -103,42 +111,28 @@ impl Queue {
     }
 
     /// The first arrival that is not before a time; none if that is the given one.
-    fn after_all(&self, first: u64, now_ns: u64) -> Option<u64> {
+    fn after_all(&self, first: Arrival, now_ns: u64) -> Option<Arrival> {
         let mut later = first;
-        while ns(later) < now_ns {
+        while self.due_ns(later) < now_ns {
             later = self.after(later);
         }
         (later != first).then_some(later)
     }
 
-    /// The arrivals that nobody has taken yet, in their order and without end, nanoseconds since the start.
+    /// When the arrivals are due that nobody has taken yet, in their order and without end, nanoseconds since the start.
     pub fn left_ns(&self) -> impl Iterator<Item = u64> {
-        let first = self.next.load(Ordering::Acquire);
-        std::iter::successors(Some(first), |next| Some(self.after(*next))).map(ns)
+        let first = Arrival(self.next.load(Ordering::Acquire));
+        std::iter::successors(Some(first), |next| Some(self.after(*next))).map(|arrival| self.due_ns(arrival))
     }
 
     /// The arrival that follows one.
     #[inline]
-    fn after(&self, arrival: u64) -> u64 {
+    fn after(&self, arrival: Arrival) -> Arrival {
         // 53 random bits; 1 - u is in (0, 1], so the logarithm is finite.
-        let u = (mixed(arrival ^ self.seed) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0);
-        let count = -(1.0 - u).ln();
-        let Some(shaped) = self.shaped.get() else { return self.constant(arrival, count) };
-        if arrival >= shaped.from {
-            return shaped.after(arrival, count);
-        }
-        let before = (shaped.from - arrival) as f64 / self.mean_gap;
-        if count <= before { self.constant(arrival, count) } else { shaped.after(shaped.from, count - before) }
+        let u = (mixed(arrival.0 ^ self.seed) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0);
+        let gap = -(1.0 - u).ln() * PARTS;
+        Arrival(arrival.0.saturating_add((gap as u64).max(1)))
     }
-
-    /// When so many arrivals have come after one at the rate that the queue began with.
-    fn constant(&self, arrival: u64, count: f64) -> u64 {
-        arrival.saturating_add(((count * self.mean_gap) as u64).max(1))
-    }
-}
-
-fn ns(parts: u64) -> u64 {
-    (parts as f64 / PARTS_PER_NS) as u64
 }
 
 /// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014), of a state that never repeats.
@@ -181,7 +175,7 @@ mod tests {
             (neighbours / gaps.len() as f64 / variance).abs() < 0.02,
             "neighbouring gaps know nothing of each other"
         );
-        assert_ne!(queue.take_ns(), Queue::new(1_000.0, 8).take_ns());
+        assert_ne!(queue.take(), Queue::new(1_000.0, 8).take());
     }
 
     #[test]
@@ -203,7 +197,24 @@ mod tests {
         assert!((mean - 1.0).abs() < 0.03 && (variance - 1.0).abs() < 0.1, "{mean} {variance}");
         let (whole, part) = (arrivals.count(8.0), half.left_ns().take_while(|ns| *ns < 9_000_000_000).count());
         assert!((part as f64 - 500.0 - whole / 2.0).abs() < 4.0 * (500.0 + whole / 2.0).sqrt(), "{part} of {whole}");
-        assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "they keep their order");
+        assert!(times.is_sorted(), "they keep their order");
+    }
+
+    /// Each of 64 idle clients holds one: they slept through a burst, until about a minute after it had begun.
+    #[test]
+    fn an_arrival_that_was_taken_before_the_rate_changed_is_due_when_the_new_rate_says() {
+        let (queue, untouched) = (Queue::new(1.0, 7), Queue::new(1.0, 7));
+        let taken: Vec<Arrival> = (0..64).map(|_| queue.take()).collect();
+        let is_late = taken.iter().filter(|arrival| queue.due_ns(**arrival) > 2_000_000_000).count();
+        assert!(is_late > 32, "{is_late}: by the rate before");
+        let points = vec![(0.0, 1.0), (1.0, 2000.0)];
+        let arrivals = Arc::new(Arrivals { points, shape: RateShape::Step, period_s: None });
+        queue.shape(arrivals.clone(), 0, 1.0);
+        untouched.shape(arrivals, 0, 1.0);
+        let due: Vec<u64> = taken.iter().map(|arrival| queue.due_ns(*arrival)).collect();
+        assert!(due.iter().all(|due_ns| *due_ns < 1_100_000_000), "{due:?}");
+        let all: Vec<u64> = due.into_iter().chain(queue.left_ns().take(100)).collect();
+        assert_eq!(all, untouched.left_ns().take(164).collect::<Vec<_>>(), "whoever has taken them");
     }
 
     #[test]
@@ -223,7 +234,7 @@ mod tests {
         queue.skip_to_ns(1_000_000_000);
         let left: Vec<u64> = all.left_ns().skip_while(|due_ns| *due_ns < 1_000_000_000).take(10).collect();
         assert_eq!(queue.left_ns().take(10).collect::<Vec<_>>(), left);
-        assert_eq!(queue.take_ns(), left[0]);
+        assert_eq!(queue.due_ns(queue.take()), left[0]);
     }
 
     #[test]
@@ -234,7 +245,7 @@ mod tests {
         let takers: Vec<_> = (0..4)
             .map(|_| {
                 let queue = queue.clone();
-                std::thread::spawn(move || (0..EACH).map(|_| queue.take_ns()).collect::<Vec<_>>())
+                std::thread::spawn(move || (0..EACH).map(|_| queue.due_ns(queue.take())).collect::<Vec<_>>())
             })
             .collect();
         let mut taken: Vec<u64> = takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect();

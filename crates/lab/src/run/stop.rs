@@ -1,6 +1,10 @@
-//! The clients' clock, and the moment from which nothing is begun any more.
+//! The clients' clock, and what they are told: the moment from which nothing is begun any more, and that their arrivals
+//! are due at other times.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, PoisonError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use quanta::Clock;
@@ -54,18 +58,34 @@ const AT_ONCE: u64 = 0;
 /// When clients end: an operation is begun if it is due before that, by the
 /// clients' clock. So what was due before the end is still begun after it, and
 /// nothing else is. Every client reads it per operation, so nothing that is
-/// written shares its cache lines.
+/// written shares its cache lines but what is told once or twice in a run.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Stop {
     end_ns: AtomicU64,
     /// Nothing is taken to have been due before that.
     counted_from_ns: AtomicU64,
+    /// How often arrivals have become due at other times.
+    schedule: AtomicU64,
+    /// The threads whose clients may wait for an arrival.
+    threads: Mutex<Vec<Waker>>,
+}
+
+/// What clients that wait for a time have been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    end_ns: u64,
+    schedule: u64,
 }
 
 impl Default for Stop {
     fn default() -> Self {
-        Self { end_ns: AtomicU64::new(NEVER), counted_from_ns: AtomicU64::new(0) }
+        Self {
+            end_ns: AtomicU64::new(NEVER),
+            counted_from_ns: AtomicU64::new(0),
+            schedule: AtomicU64::new(0),
+            threads: Mutex::default(),
+        }
     }
 }
 
@@ -106,8 +126,26 @@ impl Stop {
 
     /// What it says now; it changes when clients that wait are to look again.
     #[inline]
-    pub fn told(&self) -> u64 {
-        self.end_ns.load(Relaxed)
+    pub fn told(&self) -> Told {
+        Told { end_ns: self.end_ns.load(Relaxed), schedule: self.schedule() }
+    }
+
+    /// Has a thread woken when arrivals become due at other times.
+    pub fn wakes(&self, thread: Waker) {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+
+    /// The queues' arrivals are due at other times from here on: whoever waits for one may have to begin it earlier.
+    pub fn reschedule(&self) {
+        // Who sees it sees what the queues were told before.
+        self.schedule.fetch_add(1, Release);
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// The number of the schedule by which arrivals are due.
+    #[inline]
+    pub fn schedule(&self) -> u64 {
+        self.schedule.load(Acquire)
     }
 }
 

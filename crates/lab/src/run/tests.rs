@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
+use rumba_core::arrivals::{Arrivals, RateShape};
 use rumba_core::error::EngineError;
 
 use super::choice::Driving;
+use super::driver::Waited;
 use super::queue::{Queue, seed_of};
 use super::testing::{Action, ScriptedClient, drivers, made, run, wait_for_end};
 
@@ -71,6 +73,22 @@ fn a_stop_reaches_clients_that_wait_for_an_arrival() {
     }
 }
 
+/// They slept on until what they had taken at the old rate was due.
+#[test]
+fn clients_that_wait_for_an_arrival_of_a_low_rate_are_woken_by_a_higher_one() {
+    for driving in drivers(4) {
+        // An arrival in a hundred days on average: nothing else ends the wait.
+        let ask = |_| Ok(ScriptedClient::new(&[Action::Ask], 50).boxed());
+        let mut running = made(driving, 4, Some(1e-7), ask).unwrap().start();
+        assert_eq!(running.wait(Instant::now() + Duration::from_millis(20)), Waited::Until, "they wait");
+        let arrivals = Arrivals { points: vec![(0.0, 4_000.0)], shape: RateShape::Step, period_s: None };
+        running.shape(&Arc::new(arrivals), Instant::now());
+        wait_for_end(&mut running);
+        assert_eq!((running.collect().ops(), running.failure()), (4 * 50, None), "{driving:?}");
+        running.join();
+    }
+}
+
 #[test]
 fn a_stop_ends_clients_after_the_operation_in_flight() {
     for driving in drivers(4) {
@@ -105,7 +123,7 @@ fn arrivals_keep_their_times_and_their_order_and_none_is_skipped() {
         for (client, starts) in starts.iter().enumerate() {
             let arrivals = Queue::new(1_000.0, seed_of(7, client as u64));
             for start in starts.lock().unwrap().iter() {
-                let due = before + Duration::from_nanos(arrivals.take_ns());
+                let due = before + Duration::from_nanos(arrivals.due_ns(arrivals.take()));
                 assert!(*start >= due, "{driving:?}: an operation began before its arrival");
             }
         }

@@ -58,8 +58,9 @@ pub fn run(client: &mut dyn Client, mut pace: ClientPace) -> Result<(), EngineEr
         match heard.0.get() {
             Some(Wait::Readable(fd)) => wait_at(fd, libc::POLLIN),
             Some(Wait::Writable(fd)) => wait_at(fd, libc::POLLOUT),
-            // In naps: polled too early, the client looks whether it is to stop and waits again.
-            Some(Wait::Until(time)) => std::thread::sleep(until(time).min(NAP)),
+            // In naps: polled too early, the client looks whether it is to stop and waits again. Who has something to tell
+            // it at once unparks its thread.
+            Some(Wait::Until(time)) => std::thread::park_timeout(until(time).min(NAP)),
             None => std::thread::park(),
         }
     }

@@ -4,10 +4,14 @@ use rumba_core::results::Results;
 
 use crate::spec::without_claims;
 
-/// Several runs as one, each with the name that tells it apart: engines and conditions that differ carry it. One alone
-/// stays as it is; `None` of none.
+/// The numbers of two runs lie at least so far apart: directories begin with three digits.
+const APART: u32 = 1000;
+
+/// Several runs as one, each with the name that tells it apart: engines and conditions that differ carry it, and the trials
+/// of all but the first are numbered further on. One alone stays as it is; `None` of none.
 pub fn merge(runs: Vec<(String, Results)>) -> Option<Results> {
     let is_one = runs.len() == 1;
+    let apart = apart(&runs);
     let mut runs = runs.into_iter();
     let (first_name, mut merged) = runs.next()?;
     if is_one {
@@ -17,8 +21,9 @@ pub fn merge(runs: Vec<(String, Results)>) -> Option<Results> {
     // They speak of engines by the names that these had in their own run.
     merged.experiment = without_claims(&merged.experiment);
     merged.claims.clear();
-    for (name, mut results) in runs {
+    for ((name, mut results), place) in runs.zip(1..) {
         rename(&mut results, &name);
+        number_on(&mut results, apart.saturating_mul(place));
         merged.name = format!("{} + {}", merged.name, results.name);
         for (condition, value) in results.conditions {
             if merged.conditions.get(&condition) != Some(&value) {
@@ -35,5 +40,153 @@ pub fn merge(runs: Vec<(String, Results)>) -> Option<Results> {
 fn rename(results: &mut Results, run: &str) {
     for trial in &mut results.trials {
         trial.record.plan.engine.name = format!("{}@{run}", trial.record.plan.engine.name);
+    }
+}
+
+/// By how much the numbers of one run's trials exceed those of the run before: a power of ten above all of them, so that
+/// the last digits are still the run's own, `1003` of the second run's `003-…`.
+fn apart(runs: &[(String, Results)]) -> u32 {
+    let plans = runs.iter().flat_map(|(_, results)| &results.trials).map(|trial| &trial.record.plan);
+    let most = plans.flat_map(|plan| [Some(plan.number), plan.loaded_by]).flatten().max().unwrap_or(0);
+    let mut powers = std::iter::successors(Some(APART), |power| power.checked_mul(10));
+    powers.find(|power| *power > most).unwrap_or(u32::MAX)
+}
+
+/// A trial knows by its number the load that it started from, and figures the trials that they are of: no two may share one.
+fn number_on(results: &mut Results, by: u32) {
+    for trial in &mut results.trials {
+        let plan = &mut trial.record.plan;
+        plan.number = plan.number.saturating_add(by);
+        plan.loaded_by = plan.loaded_by.map(|load| load.saturating_add(by));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rumba_core::metric::{Metric, Metrics};
+    use rumba_core::record::{FORMAT, Interval, PhaseKind, PhaseRecord, Record, Spent, Status, TrialPart, TrialPlan};
+    use rumba_core::results::Trial;
+
+    use super::*;
+    use crate::store::tests::trial_plan;
+
+    fn phase(phase: PhaseKind, ops_per_s: f64) -> PhaseRecord {
+        PhaseRecord {
+            phase,
+            start_s: 0.0,
+            seconds: 20.0,
+            complete: true,
+            suspended: None,
+            ops: 20,
+            op_types: BTreeMap::new(),
+            conflicts: BTreeMap::new(),
+            backlog: None,
+            metrics: Metrics { ops_per_s: Metric::Value(ops_per_s), ..Metrics::default() },
+            spent: Spent::default(),
+            debt_start: Vec::new(),
+            debt_end: Vec::new(),
+            counters: Vec::new(),
+            checks: Vec::new(),
+            promises: Vec::new(),
+            recovery: None,
+        }
+    }
+
+    fn second(second: u32) -> Interval {
+        Interval {
+            start_s: f64::from(second),
+            seconds: 1.0,
+            phase: PhaseKind::Loop(1),
+            ops: u64::from(100 + second * 3 % 7),
+            errors: 0,
+            retries: 0,
+            statements: None,
+            counts: BTreeMap::new(),
+            p50_ms: Metric::default(),
+            p99_ms: Metric::default(),
+            max_ms: Metric::default(),
+            suspended_s: 0.0,
+            spent: Spent::default(),
+        }
+    }
+
+    fn trial(plan: TrialPlan, ops_per_s: f64) -> Trial {
+        let (phases, seconds) = match plan.part {
+            TrialPart::Load => (vec![PhaseKind::Load], 0),
+            _ => (vec![PhaseKind::Loop(1), PhaseKind::Loops], 20),
+        };
+        let record = Record {
+            format: FORMAT,
+            plan,
+            status: Status::Done,
+            started: "2024-01-01T00:00:00Z".to_owned(),
+            build: None,
+            version: None,
+            source: None,
+            effective_settings: Vec::new(),
+            conditions: BTreeMap::new(),
+            harness_cpu_us_per_op: Metric::default(),
+            phases: phases.into_iter().map(|kind| phase(kind, ops_per_s)).collect(),
+            warnings: Vec::new(),
+        };
+        let intervals = (0..seconds).map(second).collect();
+        Trial { directory: "trials/001".to_owned(), record, intervals, course: Default::default() }
+    }
+
+    /// A load at this rate, and three repeats that started from it.
+    fn from_one_load(ops_per_s: f64) -> Results {
+        let load = TrialPlan { part: TrialPart::Load, ..trial_plan() };
+        let repeat = |repeat: u32| TrialPlan {
+            number: 1 + repeat,
+            repeat,
+            part: TrialPart::Run,
+            loaded_by: Some(1),
+            ..trial_plan()
+        };
+        let plans = std::iter::once(load).chain((1..=3).map(repeat));
+        Results {
+            name: "bench".to_owned(),
+            source: None,
+            experiment: String::new(),
+            started: "2024-01-01T00:00:00Z".to_owned(),
+            rumba: "0.1.0".to_owned(),
+            build: None,
+            conditions: BTreeMap::new(),
+            warnings: Vec::new(),
+            claims: Vec::new(),
+            trials: plans.map(|plan| trial(plan, ops_per_s)).collect(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn both() -> Results {
+        merge(vec![("A".to_owned(), from_one_load(100.0)), ("B".to_owned(), from_one_load(200.0))]).unwrap()
+    }
+
+    #[test]
+    fn trials_of_runs_that_are_shown_as_one_have_numbers_of_their_own_that_end_as_their_directories_begin() {
+        let plans: Vec<(u32, Option<u32>)> =
+            both().trials.iter().map(|trial| (trial.record.plan.number, trial.record.plan.loaded_by)).collect();
+        let of_run = |by: u32| [1, 2, 3, 4].map(move |number| (by + number, (number > 1).then_some(by + 1)));
+        assert_eq!(plans, [of_run(0), of_run(1000)].concat());
+        let mut long = from_one_load(100.0);
+        long.trials[3].record.plan.number = 1000;
+        let merged = merge(vec![("A".to_owned(), long), ("B".to_owned(), from_one_load(200.0))]).unwrap();
+        assert_eq!(merged.trials[4].record.plan.number, 10_001);
+    }
+
+    #[test]
+    fn a_row_has_the_load_and_the_trend_of_its_own_run_and_none_of_another() {
+        let summary = rumba_statistics::summarise(&both());
+        for (engine, rate, load) in [("null@A", 100.0, 1), ("null@B", 200.0, 1001)] {
+            let row = summary.row(engine, 1).unwrap();
+            let figures = row.load.as_ref().unwrap();
+            assert_eq!((figures.trials.as_slice(), row.loads), ([load].as_slice(), 1), "{engine}");
+            assert_eq!(figures.metrics["ops_per_s"].values, [Metric::Value(rate)], "{engine}");
+            let trends = summary.trends.iter().find(|trends| trends.engine == engine).unwrap();
+            assert_eq!(trends.metrics["ops_per_s"].trials, [load + 1, load + 2, load + 3], "{engine}");
+        }
     }
 }

@@ -111,6 +111,8 @@ impl Trial<'_> {
         let made = self.clients(loaders, stage.ops.len(), schedule, move |bound, session, at| {
             bound.loader(number, session, at, seed)
         })?;
+        // A server may have a process for each of them.
+        self.take_in_processes();
         let mut running = made.start();
         let end = self.follow(span, &mut running, &stage.ops, None);
         end.and(finish(running))
@@ -144,6 +146,8 @@ impl Trial<'_> {
         let made = self.clients(self.job.plan.clients, ops.len(), schedule, move |bound, session, at| {
             bound.client(session, at, seed)
         })?;
+        // To begin a span takes a while: what clients did meanwhile would be counted in it, and not its time.
+        let mut first = Some(self.begin(phases[0].0));
         let mut running = made.start();
         self.begin_looking();
         let mut shaped = run.arrivals.clone().map(Arc::new);
@@ -153,9 +157,10 @@ impl Trial<'_> {
         for (number, (phase, seconds)) in phases.iter().copied().enumerate() {
             self.phase = phase;
             self.emit(Event::PhaseStarted { phase, seconds: Some(seconds), rows: None });
-            let mut span = match &before {
-                Some(before) => self.begin_after(before, phase),
-                None => self.begin(phase),
+            let mut span = match (first.take(), &before) {
+                (Some(first), _) => first,
+                (None, Some(before)) => self.begin_after(before, phase),
+                (None, None) => self.begin(phase),
             };
             if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
                 running.shape(&arrivals, span.started());

@@ -105,6 +105,8 @@ struct Simulation {
     clock: RunClock,
     heard: Rc<Heard>,
     clients: Vec<Option<Run>>,
+    /// How often each has been polled: a timer of an earlier turn means nothing.
+    turns: Vec<u64>,
     timers: Timers,
     stop: Arc<Stop>,
     collector: Collector,
@@ -127,16 +129,17 @@ impl Simulation {
             let mut pace = ClientPace::new(clock.clone(), cells.clone(), stop.clone(), in_flight, due);
             Some(Box::pin(async move { Client::run(&mut engine, &mut pace).await }))
         };
-        let clients = (0..count).map(client).collect();
+        let (clients, turns) = ((0..count).map(client).collect(), vec![0; count as usize]);
         let collector = Collector::new(vec![cells.clone()], OPS.len());
         let (heard, timers) = (Rc::default(), Timers::default());
-        let mut all = Self { mock, start, clock, heard, clients, timers, stop, collector, in_flight, queues };
+        let mut all = Self { mock, start, clock, heard, clients, turns, timers, stop, collector, in_flight, queues };
         (0..count as usize).for_each(|client| all.poll(client));
         all
     }
 
     fn poll(&mut self, client: usize) {
         let Some(run) = &mut self.clients[client] else { return };
+        self.turns[client] += 1;
         let _driven = drive_with(self.heard.clone());
         match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(end) => {
@@ -144,7 +147,7 @@ impl Simulation {
                 self.clients[client] = None;
             }
             Poll::Pending => match self.heard.0.take() {
-                Some(Wait::Until(time)) => self.timers.add(time, client, 0),
+                Some(Wait::Until(time)) => self.timers.add(time, client, self.turns[client]),
                 other => panic!("{other:?}"),
             },
         }
@@ -155,10 +158,22 @@ impl Simulation {
         while let Some(next) = self.timers.first().filter(|next| *next <= until) {
             self.set(next);
             let due = self.timers.take_due(|| next);
-            due.iter().for_each(|timer| self.poll(timer.client));
+            for timer in &due {
+                if self.turns[timer.client] == timer.turn {
+                    self.poll(timer.client);
+                }
+            }
             self.timers.recycle(due);
         }
         self.set(until);
+    }
+
+    /// From now on the arrivals are these; clients that wait see it at once, as those of the drivers do.
+    fn shape(&mut self, arrivals: &Arc<Arrivals>) {
+        let (from_ns, share) = (self.clock.now_ns(), 1.0 / self.queues.len() as f64);
+        self.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
+        self.stop.reschedule();
+        (0..self.clients.len()).for_each(|client| self.poll(client));
     }
 
     fn set(&self, now: Instant) {
@@ -215,8 +230,7 @@ fn run(plan: &RunPlan, mut clients: Simulation) -> Outcome {
     let mut shaped = plan.arrivals.clone().map(Arc::new);
     for (number, (phase, seconds)) in spans.iter().copied().enumerate() {
         if let Some(arrivals) = shaped.take_if(|_| phase != PhaseKind::Warmup) {
-            let (from_ns, share) = (clients.clock.now_ns(), 1.0 / clients.queues.len() as f64);
-            clients.queues.iter().for_each(|queue| queue.shape(arrivals.clone(), from_ns, share));
+            clients.shape(&arrivals);
         }
         let until = ended + Duration::from_secs_f64(seconds);
         last = Counts::new(OPS.len());
@@ -327,6 +341,21 @@ fn arrivals_follow_their_schedule_from_the_loops_start_whoever_serves_them() {
         }
         let (.., last) = outcome.intervals[outcome.intervals.len() - 1];
         assert_eq!(last, 0, "{queue:?}: nothing is due after the last point");
+    }
+}
+
+/// Each had taken an arrival at the rate before, spread over about a minute, and slept through the burst.
+#[test]
+fn clients_that_are_idle_when_a_burst_comes_serve_it_at_once() {
+    let arrivals = Arrivals { points: vec![(0.0, 1.0), (1.0, 2000.0)], shape: RateShape::Step, period_s: None };
+    let plan = RunPlan { rate: Some(arrivals.mean_rate(2.0)), arrivals: Some(arrivals), ..plan() };
+    for queue in [QueueKind::Shared, QueueKind::Client] {
+        let outcome = run(&plan, Simulation::new(64, Schedule::open(1.0, queue, 7), None));
+        let ops = outcome.phases[2].1 as f64;
+        assert!((ops - 2000.0).abs() < 4.0 * 2000f64.sqrt(), "{queue:?}: {ops} of 2000");
+        // Two of 64 are at work on average. With queues of their own, one in thirty finds its client at work.
+        let mean_ms = outcome.last.response.mean_ms.value().unwrap();
+        assert!((0.999..1.05).contains(&mean_ms), "{queue:?}: {mean_ms} ms");
     }
 }
 

@@ -30,6 +30,10 @@ const GRACE: Duration = Duration::from_secs(10);
 const HELD_UP: Duration = Duration::from_millis(100);
 /// Why a span has no count that is taken at its end.
 const CUT_OFF: &str = "the phase was cut off before its end";
+/// The share of a server's CPU time that processes which ended in a span may have used: of more, the context switches
+/// would be missed. And what is no share, because it is told in ticks, seconds.
+const ENDED_SHARE: f64 = 0.05;
+const ENDED_ROUNDING_S: f64 = 0.02;
 
 /// A span in progress, or just ended.
 #[derive(Clone)]
@@ -131,12 +135,26 @@ impl Span {
             [Err(reason), _] | [_, Err(reason)] => Metric::absent(reason),
         };
         if is_run(self.phase) {
-            spent.server_ctx_switches = match &self.switches {
-                [Ok(first), Ok(last)] => Metric::from(last.since(first) as f64),
-                [Err(reason), _] | [_, Err(reason)] => Metric::absent(reason),
-            };
+            spent.server_ctx_switches = self.server_ctx_switches(&spent.server_cpu_s);
         }
         spent
+    }
+
+    /// Context switches of the server that used so much CPU; none where too much of it has ended.
+    fn server_ctx_switches(&self, cpu_s: &Metric) -> Metric {
+        let (first, last) = match &self.switches {
+            [Ok(first), Ok(last)] => (first, last),
+            [Err(reason), _] | [_, Err(reason)] => return Metric::absent(reason),
+        };
+        let ended_s = last.ended_cpu_s_since(first);
+        let Some(cpu_s) = cpu_s.value() else { return cpu_s.clone() };
+        if ended_s > cpu_s * ENDED_SHARE + ENDED_ROUNDING_S {
+            return Metric::absent(format!(
+                "processes of the server that ended meanwhile used {ended_s:.2} s of CPU, and took their counts with \
+                 them"
+            ));
+        }
+        Metric::from(last.since(first) as f64)
     }
 }
 
@@ -147,7 +165,7 @@ pub fn interval_end(from: Instant, interval: Duration, until: Option<Instant>) -
 }
 
 /// Whether clients run through it: a thread of a server that ends takes its
-/// count of context switches with it, and these threads live on.
+/// count of context switches with it, and those of clients live on until its end.
 fn is_run(phase: PhaseKind) -> bool {
     matches!(phase, PhaseKind::Age | PhaseKind::Warmup | PhaseKind::Loop(_) | PhaseKind::Loops | PhaseKind::Backlog)
 }
@@ -199,8 +217,7 @@ impl Trial<'_> {
     /// Begins a span now.
     pub(super) fn begin(&mut self, phase: PhaseKind) -> Span {
         let debt_start = debt(&self.instance);
-        self.meters.look_for_descendants();
-        self.watch_processes();
+        self.take_in_processes();
         let switches = [self.switches(phase), Err(CUT_OFF.to_owned())];
         let strangers = [self.meters.strangers(), Err(CUT_OFF.to_owned())];
         let first = self.meters.read();
@@ -227,10 +244,17 @@ impl Trial<'_> {
         }
     }
 
+    /// Takes in the processes that a server has now: they are metered and watched.
+    pub(super) fn take_in_processes(&mut self) {
+        self.meters.look_for_descendants();
+        self.watch_processes();
+    }
+
     /// Begins a span where another has ended: clients that run on are counted
     /// and metered without a gap.
     pub(super) fn begin_after(&mut self, before: &Span, phase: PhaseKind) -> Span {
-        self.meters.look_for_descendants();
+        // They were looked for before the last reading of the one before: a process that this one found anew would bring
+        // what it used in that one.
         self.watch_processes();
         Span {
             phase,
@@ -277,6 +301,20 @@ impl Trial<'_> {
         allocated(dir, &|file| self.instance.is_log(file)).map_err(|error| format!("{}: {error}", dir.display()))
     }
 
+    /// Looks for the processes of a server before all is read: those that came since are in that reading. At the span's
+    /// end context switches are counted, while the threads of clients' connections are there; with clients that have ended
+    /// by themselves they have gone.
+    fn look_at_server(&mut self, span: &mut Span, is_end: bool, waited: Option<Waited>) {
+        let have_ended = waited == Some(Waited::AllEnded);
+        if !is_end && !have_ended {
+            return self.meters.look_for_more_descendants();
+        }
+        self.meters.look_for_descendants();
+        if !have_ended {
+            span.switches[1] = self.switches(span.phase);
+        }
+    }
+
     fn switches(&self, phase: PhaseKind) -> Result<ThreadSwitches, String> {
         if is_run(phase) { self.meters.server_switches() } else { Ok(ThreadSwitches::default()) }
     }
@@ -294,11 +332,14 @@ impl Trial<'_> {
         loop {
             let next = interval_end(span.ended, interval, until);
             let waited = self.wait(running, next);
-            if span.is_last && until.is_some_and(|until| next >= until) {
-                // Before anything else is looked at: what became due meanwhile would be in no phase.
+            let late = Instant::now().saturating_duration_since(next);
+            let is_end = until.is_some_and(|until| next >= until);
+            self.look_at_server(span, is_end, waited);
+            if span.is_last && is_end {
+                // Before anything is collected: what became due meanwhile would be in no phase.
                 running.finish();
             }
-            if Instant::now().saturating_duration_since(next) > HELD_UP {
+            if late > HELD_UP {
                 self.pulse.look();
             }
             let counts = running.collect();
@@ -312,16 +353,11 @@ impl Trial<'_> {
             }
             match waited {
                 None => return Err(Halt::Interrupted),
-                Some(Waited::AllEnded) => {
+                Some(waited) if is_end || waited == Waited::AllEnded => {
                     span.strangers[1] = self.meters.strangers();
                     return Ok(());
                 }
-                Some(Waited::Until) if until.is_some_and(|until| next >= until) => {
-                    span.switches[1] = self.switches(span.phase);
-                    span.strangers[1] = self.meters.strangers();
-                    return Ok(());
-                }
-                Some(Waited::Until) => {}
+                Some(_) => {}
             }
         }
     }

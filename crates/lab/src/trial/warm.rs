@@ -56,8 +56,8 @@ impl Trial<'_> {
             self.clients(self.job.plan.clients, ops.len(), Schedule::closed(seed), move |bound, session, at| {
                 bound.client(session, at, seed)
             })?;
-        let mut running = made.start();
         let mut span = self.begin(PhaseKind::Age);
+        let mut running = made.start();
         self.begin_looking();
         let (until, levels) = (span.started(), Levels::Since(self.instance.counters()));
         let steady = self.steady(&mut span, &mut running, &ops, until, most_s, levels);

@@ -310,12 +310,12 @@ pub fn repeated() -> Vec<Column> {
     .into()
 }
 
-/// What is compared with the baseline: the metrics that carry verdicts.
-pub fn relative(rows: &[Row]) -> Vec<Column> {
+/// What is compared with the baseline: the metrics that carry verdicts, and of all operations those that are judged.
+pub fn relative(rows: &[Row], is_judged: impl Fn(&Source) -> bool) -> Vec<Column> {
     let ratio = |(head, name)| Column::metric(head, name, 2, "");
     let mut columns = vec![ratio(("tps", "ops_per_s"))];
     let p99 = |(head, op): (String, String)| Column::new(&head, Source::P99(op), Digits::Fixed(2), "");
-    columns.extend(main_ops(rows).into_iter().map(p99));
+    columns.extend(all_ops(rows).into_iter().map(p99).filter(|column| is_judged(&column.source)));
     columns.extend(
         [
             ("r/t", "reads_per_op"),
@@ -326,6 +326,19 @@ pub fn relative(rows: &[Row]) -> Vec<Column> {
         .map(ratio),
     );
     columns
+}
+
+/// All operations of the loops: the main ones, then the others under their whole names.
+fn all_ops(rows: &[Row]) -> Vec<(String, String)> {
+    let mut ops = main_ops(rows);
+    let names: BTreeSet<&String> =
+        rows.iter().filter_map(|row| row.run.as_ref()).flat_map(|run| run.op_types.keys()).collect();
+    for name in names {
+        if !ops.iter().any(|(_, op)| op == name) {
+            ops.push((name.clone(), name.clone()));
+        }
+    }
+    ops
 }
 
 /// The main operations of the loops, each with its abbreviation, in the workload's order of columns.

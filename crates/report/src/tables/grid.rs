@@ -1,7 +1,7 @@
 //! Plain, narrow grids, and footnotes that give each reason for an absence once.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use rumba_core::metric::Metric;
+use rumba_core::metric::{Metric, TOO_FEW_SAMPLES};
 
 /// Rows of text: numbers to the right, and the last column, a name, to the left.
 pub struct Grid {
@@ -83,10 +83,11 @@ impl Footnotes {
     }
 }
 
-/// A reason without the number that it begins with (`1232 samples are too few`),
-/// so that cells that differ in it alone share one footnote.
+/// `1232 samples are too few` without the number, so that cells that differ in it alone share one footnote. Of any other
+/// reason a number that it begins with is what it says.
 fn without_count(reason: &str) -> &str {
-    reason.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
+    let rest = reason.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    if rest.starts_with(TOO_FEW_SAMPLES) { rest } else { reason }
 }
 
 /// `wkb/t, size of lmdb, null`, rows with the same columns together.
@@ -108,4 +109,28 @@ fn entry<'a, T: Default>(list: &'a mut Vec<(String, T)>, key: &str) -> &'a mut T
         list.len() - 1
     });
     &mut list[index].1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_footnote_loses_no_number_but_how_many_samples_were_too_few() {
+        let mut notes = Footnotes::default();
+        for (column, reason) in [
+            ("gn", "997 samples are too few for p99: fewer than 10 lie beyond it"),
+            ("un", "12 samples are too few for p99: fewer than 10 lie beyond it"),
+            ("ul", "12.3% of the operations had not ended at the end, after up to 30000 ms"),
+            ("gl", "30 operations were still open"),
+        ] {
+            assert_eq!(notes.cell(&Metric::absent(reason), column, "lmdb", |_| String::new()), "-");
+        }
+        assert_eq!(
+            notes.render(),
+            "  - gn, un of lmdb: samples are too few for p99: fewer than 10 lie beyond it\n  \
+               - ul of lmdb: 12.3% of the operations had not ended at the end, after up to 30000 ms\n  \
+               - gl of lmdb: 30 operations were still open\n"
+        );
+    }
 }

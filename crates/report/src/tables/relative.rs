@@ -2,9 +2,9 @@
 
 use rumba_core::comparison::{PhaseFigures, Summary};
 use rumba_core::metric::Metric;
-use rumba_core::ratio::{Change, Ratio};
+use rumba_core::ratio::{Change, MAIN_SHARE, Ratio};
 
-use super::columns::{self, Column};
+use super::columns::{self, Column, Source};
 use super::grid::{Footnotes, Grid};
 use super::{name_cells, name_heads, row_name};
 use crate::format::{RESOLUTION, ratio};
@@ -34,7 +34,7 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
     if summary.rows.iter().filter(|row| row.run.is_some()).count() < 2 || summary.engines_alone().len() < 2 {
         return String::new();
     }
-    let columns = columns::relative(&summary.rows);
+    let columns = columns::relative(&summary.rows, |source| is_judged(summary, baseline, source));
     let mut grid = Grid::new(columns.iter().map(|column| column.head.clone()).chain(name_heads(summary)).collect());
     let mut footnotes = Footnotes::default();
     let mut more = 0;
@@ -45,12 +45,14 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         let tested = |column: &Column| against.and_then(|against| against.metric(&column.source.ratio_name()));
         let cell = |column: &Column| {
             let verdict = tested(column).map_or("", |tested| mark(tested.change));
-            footnotes.cell(
-                &ratio_to(base, figures, column),
-                &column.head,
-                &row_name(summary, row, &[row.clients]),
-                |value| format!("{}{verdict}", ratio(value)),
-            )
+            let figure = match ratio_to(base, figures, column) {
+                // Where others have a verdict a ratio without one would pass for one.
+                Metric::Value(_) if against.is_some() && tested(column).is_none() => rare(),
+                figure => figure,
+            };
+            footnotes.cell(&figure, &column.head, &row_name(summary, row, &[row.clients]), |value| {
+                format!("{}{verdict}", ratio(value))
+            })
         };
         grid.push(columns.iter().map(cell).chain(name_cells(summary, row, &[row.clients])).collect());
         let intervals: Vec<String> =
@@ -70,6 +72,21 @@ pub fn relative(summary: &Summary, baseline: Option<&str>) -> String {
         more => format!("  about {more} more repeats of each engine would decide every `?` at the noise seen\n"),
     };
     format!("\n{title}\n{}{}{LEGEND}{more}{}", grid.render(), footnotes.render(), left_undecided(summary, baseline))
+}
+
+/// Whether some engine has a verdict of it over the baseline.
+fn is_judged(summary: &Summary, baseline: &str, source: &Source) -> bool {
+    let against = summary.relative.iter().filter(|relative| relative.baseline == baseline);
+    let name = source.ratio_name();
+    against.flat_map(|relative| &relative.rows).any(|row| row.metric(&name).is_some())
+}
+
+/// Why a percentile carries no verdict.
+fn rare() -> Metric {
+    let least = MAIN_SHARE * 100.0;
+    Metric::absent(format!(
+        "fewer than {least:.0}% of the baseline's operations are of this type: it carries no verdict"
+    ))
 }
 
 /// Engines that nothing is decided about because a repeat broke its data.

@@ -47,6 +47,51 @@ fn of_two_engines_that_are_one_nothing_is_found_but_that() {
     assert!(undecided.contains(" between repeats of rocksdb.") && undecided.contains("not decided"), "{undecided}");
 }
 
+/// What repeats of two engines that are told apart have in common.
+const NOISE: [f64; 4] = [1.0, 3.0, 1.5, 2.0];
+
+#[test]
+fn a_percentile_of_a_main_operation_or_a_small_figure_that_is_not_decided_is_told() {
+    let mut results = results(&[BTREE, LSM], FOUR);
+    let noise = |record: &rumba_core::record::Record| NOISE[record.plan.repeat as usize - 1];
+    for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
+        let ms = Metric::Value(noise(record));
+        for op in record.phases.iter_mut().filter_map(|phase| phase.op_types.get_mut("get_node")) {
+            op.response.p99_ms = ms.clone();
+        }
+    }
+    let undecided = told(&results).undecided;
+    assert!(undecided.starts_with("The 99th percentile of get_node moved by 200% between repeats of "), "{undecided}");
+    assert!(undecided.contains("not decided between rocksdb.none and wiredtiger.snappy"), "{undecided}");
+    assert!(!undecided.contains("either"), "all others are decided: {undecided}");
+    for record in results.trials.iter_mut().map(|trial| &mut trial.record) {
+        let reads = Metric::Value(noise(record) / 1000.0);
+        record.phases.iter_mut().for_each(|phase| phase.metrics.reads_per_op = reads.clone());
+    }
+    let undecided = told(&results).undecided;
+    assert!(
+        undecided.starts_with("The 99th percentile of get_node ") && undecided.contains("(1 other "),
+        "{undecided}"
+    );
+}
+
+#[test]
+fn a_percentile_is_found_where_nothing_else_differs() {
+    const SLOWER: Shape = Shape { name: "rocksdb.slower", p99_ms: 10.0 * LSM.p99_ms, ..LSM };
+    let Opening { found, .. } = told(&results(&[LSM, SLOWER], FOUR));
+    assert!(found.starts_with("rocksdb.slower takes ") && found.ends_with(": sure."), "{found}");
+    assert!(found.contains(" times as much time for 99 of 100 "), "{found}");
+}
+
+#[test]
+fn of_several_numbers_of_clients_it_is_said_which_is_decided() {
+    let Opening { undecided, .. } = told(&results(&[BTREE, LSM], Plan { clients: &[1, 16], ..FOUR }));
+    assert!(
+        undecided.starts_with("Every headline is decided against wiredtiger.snappy with 16 clients; "),
+        "{undecided}"
+    );
+}
+
 /// The sentence of a finding takes back nothing and adds nothing when repeats are drawn anew.
 #[test]
 fn nothing_is_called_sure_that_no_verdict_decides() {

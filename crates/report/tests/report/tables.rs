@@ -95,6 +95,29 @@ fn how_often_verdicts_of_headlines_and_of_details_err_stands_below_the_ratios() 
 }
 
 #[test]
+fn beside_the_baseline_stand_the_operations_whose_percentile_carries_a_verdict_and_no_other() {
+    let with_rare_updates_from = |clients: u32| {
+        let mut results = results(&[LSM, BTREE], Plan { clients: &[1, 16], ..SHORT });
+        let records = results.trials.iter_mut().map(|trial| &mut trial.record);
+        for record in records.filter(|record| record.plan.clients >= clients) {
+            let ops = record.phases.iter_mut().filter_map(|phase| phase.op_types.get_mut("update_node"));
+            ops.for_each(|op| op.count /= 3);
+        }
+        let text = printed(&results);
+        text.split_once("\nRelative to ").unwrap().1.split("\n\n").next().unwrap().to_owned()
+    };
+    let heads =
+        |table: &str| -> Vec<String> { table.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect() };
+    let nowhere = with_rare_updates_from(1);
+    assert_eq!(heads(&nowhere)[..6], ["tps", "gn", "ul", "gl", "add_link", "get_link"], "{nowhere}");
+    let with_one_client = with_rare_updates_from(16);
+    assert_eq!(heads(&with_one_client)[..3], ["tps", "un", "gn"], "{with_one_client}");
+    let why = "  - un of wiredtiger.snappy (16): fewer than 5% of the baseline's operations are of this type: it carries \
+               no verdict\n";
+    assert!(with_one_client.contains(why), "{with_one_client}");
+}
+
+#[test]
 fn servers_show_their_cpu_and_their_clients_apart() {
     insta::assert_snapshot!(printed(&servers()));
 }

@@ -3,7 +3,9 @@
 //! - Where the inequality can be written with every engine on one side only
 //!   (`a >= 10 * b`; `a / b >= 2`; `a / b <= c / d`), each side has a value for
 //!   each of its repeats, and the two-sample permutation test applies: three
-//!   repeats decide at a one-sided 5%.
+//!   repeats decide at a one-sided 5%. A divisor is brought to the other side
+//!   only where it is above zero in every repeat: one below zero would turn the
+//!   inequality round.
 //! - Where it cannot (an engine against a number, or on both sides), both sides
 //!   are evaluated within each repeat, and the differences' signs are permuted:
 //!   five repeats decide.
@@ -55,31 +57,36 @@ impl Samples {
     /// The repeats of `left` and `right`; neither is a plain number on both sides.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why there are none, or why one of them has no value: over the others nothing may be concluded.
     pub fn of(figures: Figures<'_>, left: &Number, right: &Number) -> Result<Self, Absent> {
         let as_written = [vec![left], vec![right]];
-        let moved = quotient(left, right);
-        for (sides, only_logs) in [(&as_written, false), (&moved, true)] {
-            let rows = sides.each_ref().map(|side| rows_of(side.iter().copied()));
-            if rows.iter().any(|rows| rows.is_empty()) || !rows[0].is_disjoint(&rows[1]) {
-                continue;
-            }
-            let [left, right] = sides.each_ref().map(|side| products(figures, side));
-            let starts = || [(&sides[0], &left), (&sides[1], &right)].map(|(side, of)| figures.starts(side, of.len()));
-            if positive(&left) && positive(&right) {
-                let starts = starts().to_vec();
-                return Ok(Self {
-                    values: Values::Sides { left: logs(&left), right: logs(&right) },
-                    logs: true,
-                    starts,
-                });
-            }
-            if !only_logs {
-                let starts = starts().to_vec();
-                return Ok(Self { values: Values::Sides { left, right }, logs: false, starts });
+        if are_apart(&as_written) {
+            return Self::of_sides(figures, &as_written);
+        }
+        let moved = Moved::of(left, right);
+        if are_apart(&moved.sides) && moved.means_the_same(figures) {
+            let samples = Self::of_sides(figures, &moved.sides)?;
+            if samples.logs {
+                return Ok(samples);
             }
         }
-        let pairs = pairs(figures, left, right)?;
+        Self::of_pairs(figures, left, right)
+    }
+
+    /// Sides that have no row in common, each the product of its factors.
+    fn of_sides(figures: Figures<'_>, sides: &[Vec<&Number>; 2]) -> Result<Self, Absent> {
+        let (left, right) = (products(figures, &sides[0])?, products(figures, &sides[1])?);
+        let starts = vec![figures.starts(&sides[0], left.len()), figures.starts(&sides[1], right.len())];
+        let all_positive = positive(&left) && positive(&right);
+        let (left, right) = if all_positive { (logs(&left), logs(&right)) } else { (left, right) };
+        Ok(Self { values: Values::Sides { left, right }, logs: all_positive, starts })
+    }
+
+    /// Both sides within each repeat.
+    fn of_pairs(figures: Figures<'_>, left: &Number, right: &Number) -> Result<Self, Absent> {
+        let both =
+            |which| -> Result<(f64, f64), Absent> { Ok((figures.number(left, which)?, figures.number(right, which)?)) };
+        let pairs = in_each_repeat(figures, &[left, right], both)?;
         let all_positive = pairs.iter().all(|(left, right)| *left > 0.0 && *right > 0.0);
         let difference = |(left, right): &(f64, f64)| if all_positive { left.ln() - right.ln() } else { left - right };
         let starts = vec![figures.starts(&[left, right], pairs.len())];
@@ -204,55 +211,82 @@ fn least(samples: f64, alpha: f64) -> u32 {
     (2..).find(|repeats| alpha * deals(*repeats) >= 1.0 - ROUNDING).unwrap_or(2)
 }
 
-/// The factors of `left / right`, above and below the line.
-fn quotient<'a>(left: &'a Number, right: &'a Number) -> [Vec<&'a Number>; 2] {
-    let mut sides = [Vec::new(), Vec::new()];
-    factors(left, 0, &mut sides);
-    factors(right, 1, &mut sides);
-    sides
+/// Whether each of two sides reads rows, and neither one that the other reads.
+fn are_apart(sides: &[Vec<&Number>; 2]) -> bool {
+    let [left, right] = sides.each_ref().map(|side| rows_of(side.iter().copied()));
+    !left.is_empty() && !right.is_empty() && left.is_disjoint(&right)
 }
 
-fn factors<'a>(number: &'a Number, side: usize, sides: &mut [Vec<&'a Number>; 2]) {
-    match number {
-        Number::Two(Operator::Times, left, right) => {
-            factors(left, side, sides);
-            factors(right, side, sides);
+/// An inequality with the divisors of each side as factors of the other.
+#[derive(Default)]
+struct Moved<'a> {
+    /// The factors of the left and of the right.
+    sides: [Vec<&'a Number>; 2],
+    /// Those of them that stand on the other side than they are written on.
+    divisors: Vec<&'a Number>,
+}
+
+impl<'a> Moved<'a> {
+    fn of(left: &'a Number, right: &'a Number) -> Self {
+        let mut moved = Self::default();
+        moved.factors(left, 0, 0);
+        moved.factors(right, 1, 1);
+        moved
+    }
+
+    fn factors(&mut self, number: &'a Number, written: usize, side: usize) {
+        match number {
+            Number::Two(Operator::Times, left, right) => {
+                self.factors(left, written, side);
+                self.factors(right, written, side);
+            }
+            Number::Two(Operator::Over, left, right) => {
+                self.factors(left, written, side);
+                self.factors(right, written, 1 - side);
+            }
+            other => {
+                self.sides[side].push(other);
+                self.divisors.extend((side != written).then_some(other));
+            }
         }
-        Number::Two(Operator::Over, left, right) => {
-            factors(left, side, sides);
-            factors(right, 1 - side, sides);
-        }
-        other => sides[side].push(other),
+    }
+
+    /// Whether no sign and no zero comes between this and what is written: every divisor is above zero in every repeat.
+    fn means_the_same(&self, figures: Figures<'_>) -> bool {
+        let is_above_zero = |divisor: &&Number| match rows_of([*divisor]).is_empty() {
+            true => figures.number(divisor, Which::Medians).is_ok_and(|value| value > 0.0),
+            false => products(figures, &[*divisor]).is_ok_and(|values| positive(&values)),
+        };
+        self.divisors.iter().all(is_above_zero)
     }
 }
 
-/// The product of numbers in every repeat that has all of them.
-fn products(figures: Figures<'_>, numbers: &[&Number]) -> Vec<f64> {
-    let in_repeat = |repeat: u32| -> Option<f64> {
-        numbers.iter().map(|number| figures.number(number, Which::Repeat(repeat)).ok()).product()
-    };
-    figures.repeats(numbers).into_iter().filter_map(in_repeat).collect()
+/// The product of numbers in every repeat that all their rows have.
+fn products(figures: Figures<'_>, numbers: &[&Number]) -> Result<Vec<f64>, Absent> {
+    in_each_repeat(figures, numbers, |which| numbers.iter().map(|number| figures.number(number, which)).product())
 }
 
-/// Both sides in every repeat that has them.
-fn pairs(figures: Figures<'_>, left: &Number, right: &Number) -> Result<Vec<(f64, f64)>, Absent> {
-    let mut absent = None;
-    let mut pairs = Vec::new();
-    for repeat in figures.repeats(&[left, right]) {
-        let which = Which::Repeat(repeat);
-        match (figures.number(left, which), figures.number(right, which)) {
-            (Ok(left), Ok(right)) => pairs.push((left, right)),
-            (Err(why), _) | (_, Err(why)) => absent = Some(why),
-        }
+/// What comes of every repeat that all the rows have of which these numbers read something.
+///
+/// # Errors
+/// That there is none, or that one comes to nothing, say because it divides by zero: what is left of them has been chosen
+/// by what happened to them, as where a figure is lacking.
+fn in_each_repeat<T>(
+    figures: Figures<'_>,
+    numbers: &[&Number],
+    value: impl Fn(Which) -> Result<T, Absent>,
+) -> Result<Vec<T>, Absent> {
+    let of_each: Vec<_> = figures.repeats(numbers).into_iter().map(|repeat| value(Which::Repeat(repeat))).collect();
+    let (all, without) = (of_each.len(), of_each.iter().filter(|value| value.is_err()).count());
+    if all == 0 {
+        return Err("no repeat has all that it reads".to_owned());
     }
-    match absent {
-        Some(why) if pairs.is_empty() => Err(why),
-        _ => Ok(pairs),
-    }
+    let values: Result<Vec<T>, Absent> = of_each.into_iter().collect();
+    values.map_err(|why| format!("{without} of {all} repeats have no value: {why}"))
 }
 
 fn positive(values: &[f64]) -> bool {
-    values.iter().all(|value| *value > 0.0)
+    values.iter().all(|value| *value > 0.0 && value.is_finite())
 }
 
 fn logs(values: &[f64]) -> Vec<f64> {

@@ -177,6 +177,39 @@ fn a_division_by_a_figure_of_zero_is_undecided_and_no_infinity() {
 }
 
 #[test]
+fn a_divisor_of_zero_in_some_repeats_leaves_a_claim_undecided_and_the_others_decide_nothing() {
+    let some = run(&[5.0; 7], &[0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    let ratio = "wkb_per_op(\"a\") / wkb_per_op(\"b\")";
+    for holds in [format!("{ratio} <= 10"), "1 / wkb_per_op(\"b\") <= wkb_per_op(\"a\")".to_owned()] {
+        let divided = judged(&holds, &some);
+        assert_eq!(divided.verdict, Verdict::Undecided, "{holds}");
+        assert_eq!(divided.reason, "2 of 7 repeats have no value: something is divided by zero", "{holds}");
+    }
+    let measured = Claim { measure: Some(ratio.to_owned()), ..claim("wkb_per_op(\"a\") >= 1") };
+    let measured = judge(&[measured], &some.rows).remove(0);
+    assert_eq!((measured.verdict, measured.interval), (Verdict::Holds, None), "nor is there an interval of them");
+}
+
+#[test]
+fn a_divisor_below_zero_is_not_brought_to_the_other_side() {
+    let shrinking = run(&[100.0; 5], &[-10.0; 5]);
+    let at_least = judged("wkb_per_op(\"a\") / wkb_per_op(\"b\") >= -2", &shrinking);
+    assert_eq!((at_least.verdict, at_least.seen), (Verdict::Fails, Some(false)), "{}", at_least.reason);
+    assert_eq!(at_least.test.as_deref(), Some("sign-flip test, 5 repeats, each from its own load"));
+    assert_eq!(judged("wkb_per_op(\"a\") / wkb_per_op(\"b\") <= -2", &shrinking).verdict, Verdict::Holds);
+    let by_number = judged("wkb_per_op(\"a\") / wkb_per_op(\"b\") / -2 >= -2", &run(&[100.0; 5], &[10.0; 5]));
+    assert_eq!(by_number.verdict, Verdict::Fails, "a number as well: {}", by_number.reason);
+}
+
+#[test]
+fn engines_without_a_repeat_in_common_are_not_seen_once_together() {
+    let of = |engine: &'static str, first: u32| (first..first + 2).map(move |repeat| trial(engine, repeat, 2.0));
+    let summary = summarise(&testing::results(of("a", 1).chain(of("b", 3)).collect()));
+    let apart = judged("wkb_per_op(\"a\") - wkb_per_op(\"b\") >= 0 * wkb_per_op(\"b\")", &summary);
+    assert_eq!((apart.verdict, apart.reason.as_str()), (Verdict::Undecided, "no repeat has all that it reads"));
+}
+
+#[test]
 fn figures_of_zero_are_tested_without_logarithms() {
     let none = run(&[3.0, 4.0, 5.0], &[0.0, 0.0, 0.0]);
     let more = judged("wkb_per_op(\"a\") > wkb_per_op(\"b\")", &none);

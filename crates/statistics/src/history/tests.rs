@@ -6,6 +6,7 @@ use rumba_core::comparison::Part;
 
 use super::*;
 use crate::testing::{break_data, record, results};
+use crate::{Found, Gate};
 
 /// A run of engine `a` in this version, with four repeats around this rate.
 fn run(version: &str, rate: f64, started: &str) -> Run {
@@ -122,7 +123,69 @@ fn a_run_that_decides_nothing_hides_no_step_across_it() {
 fn the_last_step_is_a_comparison_that_gates_judge() {
     let runs = [run("1.0", 100.0, "2024-01-02"), run("2.0", 80.0, "2024-01-01"), run("0.9", 10.0, "2024-01-03")];
     let last = last_step(&runs, None).unwrap();
-    let gate = crate::Gate::parse("ops_per_s < 0.95").unwrap();
-    assert!(gate.judge(&last).unwrap().iter().all(|gated| gated.verdict == crate::Found::Holds));
+    let gate = Gate::parse("ops_per_s < 0.95").unwrap();
+    assert!(gate.judge(&last).unwrap().iter().all(|gated| gated.verdict == Found::Holds));
     assert!(last_step(&runs[..1], None).is_none());
+}
+
+/// A run of engine `a` at this rate and of engine `b` at one that never changes.
+fn run_of_both(rate: f64, started: &str) -> Run {
+    let (mut both, other) = (run("1.0", rate, started), run("1.0", 100.0, started));
+    both.results.trials.extend(other.results.trials.into_iter().map(|mut trial| {
+        trial.record.plan.number += 4;
+        trial.record.plan.engine.name = "b".to_owned();
+        trial
+    }));
+    both
+}
+
+/// In which `a` fails in every repeat.
+fn failing(started: &str) -> Run {
+    let mut failing = run_of_both(100.0, started);
+    for trial in &mut failing.results.trials[..4] {
+        let cause = "the device is full".to_owned();
+        trial.record.status = Status::Failed { phase: rumba_core::record::PhaseKind::Load, cause };
+        trial.record.phases.clear();
+    }
+    failing
+}
+
+/// What a gate finds of the last step, engine by engine.
+fn gated(runs: &[Run]) -> Vec<(String, u32, Found)> {
+    let mut found = Gate::parse("ops_per_s < 0.95").unwrap().judge(&last_step(runs, None).unwrap()).unwrap();
+    found.sort_by(|one, other| one.engine.cmp(&other.engine));
+    found.into_iter().map(|gated| (gated.engine, gated.clients, gated.verdict)).collect()
+}
+
+fn found(a: Found, b: Found) -> Vec<(String, u32, Found)> {
+    vec![("a".to_owned(), 8, a), ("b".to_owned(), 8, b)]
+}
+
+#[test]
+fn a_run_that_decides_nothing_of_an_engine_hides_no_step_across_it_from_a_gate() {
+    let mut broken = run_of_both(300.0, "2024-01-02");
+    break_data(&mut broken.results.trials[0].record);
+    let mut lacking = run_of_both(100.0, "2024-01-02");
+    let phases = lacking.results.trials[0].record.phases.iter_mut();
+    phases.for_each(|phase| phase.metrics.ops_per_s = Metric::absent("nobody counted"));
+    for between in [failing("2024-01-02"), broken, lacking] {
+        let of_last = |last: Run| gated(&[run_of_both(100.0, "2024-01-01"), between.clone(), last]);
+        assert_eq!(of_last(run_of_both(50.0, "2024-01-03")), found(Found::Holds, Found::Fails));
+        assert_eq!(of_last(run_of_both(100.0, "2024-01-03")), found(Found::Fails, Found::Fails));
+        assert_eq!(of_last(failing("2024-01-03")), found(Found::NotJudged, Found::Fails), "it is not shown still");
+    }
+}
+
+#[test]
+fn a_number_of_clients_that_is_not_run_any_more_was_judged_in_its_time() {
+    let mut wider = run_of_both(100.0, "2024-01-01");
+    let more = wider.results.trials.clone();
+    wider.results.trials.extend(more.into_iter().map(|mut trial| {
+        trial.record.plan.number += 8;
+        trial.record.plan.clients = 16;
+        trial
+    }));
+    let (second, third) = (run_of_both(100.0, "2024-01-02"), run_of_both(100.0, "2024-01-03"));
+    assert!(gated(&[wider.clone(), second.clone()]).contains(&("a".to_owned(), 16, Found::NotJudged)));
+    assert_eq!(gated(&[wider, second, third]), found(Found::Fails, Found::Fails));
 }

@@ -1,0 +1,438 @@
+//! What a trial as a whole says of a server that has a process for each connection, as PostgreSQL has, and of an engine that
+//! takes its time to tell its debt.
+//!
+//! The server is this test's own program in other processes.
+#![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
+
+use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use rumba_core::check::Check;
+use rumba_core::engine::{
+    Asked, Availability, Durability, Engine, EngineConfig, EngineInfo, Family, Form, Gauge, Instance, Place, Schema,
+    Session,
+};
+use rumba_core::error::EngineError;
+use rumba_core::event::Event;
+use rumba_core::kv::{KvSession, Scan, SpaceId};
+use rumba_core::limits::Limits;
+use rumba_core::record::{PhaseKind, PhaseRecord, TrialPart, TrialPlan};
+use rumba_core::setting::{SettingError, SettingInfo, Settings};
+use rumba_core::worker::{Client, ClientAddress, Op, OpKind, Worker};
+use rumba_core::workload::{Bound, LoadStage, OpInfo, Ops, State, Workload};
+use rumba_lab::trial::{Act, Job};
+use rumba_testkit::process;
+
+const SOCKET: &str = "RUMBA_TEST_SOCKET";
+const SESSION: &str = "RUMBA_TEST_SESSION";
+/// How long a process of the server lives on when its connection has ended: whoever reads the meters then finds it there.
+const LINGER: Duration = Duration::from_millis(300);
+
+const CLIENTS: u32 = 2;
+/// Rows that each loader puts, and the CPU that the server spends on each.
+const ROWS: u64 = 10;
+const PUT_MS: u8 = 50;
+const GET_MS: u8 = 1;
+
+/// The server: a process for each connection, which it waits for.
+#[test]
+#[ignore = "run by the other tests, as their server"]
+fn the_server() {
+    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut session = process::with_test("the_session");
+            session.env_remove(SOCKET).env(SESSION, "yes").stdout(Stdio::null());
+            let mut child = session.stdin(Stdio::from(OwnedFd::from(connection.unwrap()))).spawn().unwrap();
+            std::thread::spawn(move || child.wait());
+        }
+    });
+    println!("ready");
+    // Until the test lets go of it.
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
+/// A process of the server's: it works as long as it is told to, and answers.
+#[test]
+#[ignore = "run by the server"]
+fn the_session() {
+    if std::env::var_os(SESSION).is_none() {
+        return;
+    }
+    let mut connection = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
+    let mut question = [0];
+    while connection.read_exact(&mut question).is_ok() {
+        burn(question[0].into());
+        if connection.write_all(&question).is_err() {
+            break;
+        }
+    }
+    std::thread::sleep(LINGER);
+}
+
+/// Burns CPU until the thread's own clock has moved by so much.
+fn burn(milliseconds: u64) {
+    let start = own_ns();
+    while own_ns() - start < milliseconds * 1_000_000 {}
+}
+
+fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+struct Server {
+    process: Child,
+    /// Held, so that it may go on to print.
+    _words: Lines<BufReader<ChildStdout>>,
+    dir: tempfile::TempDir,
+}
+
+impl Server {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = process::with_test("the_server");
+        command.env(SOCKET, dir.path().join("socket")).env_remove(SESSION);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut words = BufReader::new(process.stdout.take().unwrap()).lines();
+        // Among what the test harness prints in that process.
+        assert!(words.by_ref().map_while(Result::ok).any(|line| line.ends_with("ready")));
+        Self { process, _words: words, dir }
+    }
+
+    fn engine(&self, connects_anew: bool) -> Fake {
+        let place = Place::Server { pid: Some(self.process.id()), data_dir: None };
+        Fake { place, socket: Some(self.dir.path().join("socket")), connects_anew, debt_takes: Duration::ZERO }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// An engine that keeps nothing: its sessions ask a server, if there is one, and need no time themselves.
+#[derive(Clone)]
+struct Fake {
+    place: Place,
+    socket: Option<PathBuf>,
+    /// Whether a get has a connection of its own.
+    connects_anew: bool,
+    debt_takes: Duration,
+}
+
+impl Fake {
+    fn embedded(debt_takes: Duration) -> Self {
+        Self { place: Place::Embedded, socket: None, connects_anew: false, debt_takes }
+    }
+}
+
+static INFO: EngineInfo = EngineInfo {
+    name: "fake",
+    about: "keeps nothing",
+    family: Family::KeyValue,
+    form: Form::Server,
+    keeps_data: false,
+    has_cache: false,
+    has_transactions: true,
+    compressions: &[],
+    settings: &[],
+};
+
+impl Engine for Fake {
+    fn info(&self) -> &EngineInfo {
+        &INFO
+    }
+    fn availability(&self, _: Asked<'_>) -> Availability {
+        Availability::built_in("1")
+    }
+    fn check(&self, _: &EngineConfig) -> Result<(), SettingError> {
+        Ok(())
+    }
+    fn open(&self, _: &Path, _: &EngineConfig, _: Schema<'_>) -> Result<Box<dyn Instance>, EngineError> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Instance for Fake {
+    fn session(&self) -> Result<Session, EngineError> {
+        let (socket, connects_anew) = (self.socket.clone(), self.connects_anew);
+        let mut session = Asking { socket, connection: None, connects_anew };
+        session.connect()?;
+        Ok(Session::Kv(Box::new(session)))
+    }
+    fn settle(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn drain(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn debt(&self) -> Vec<Gauge> {
+        std::thread::sleep(self.debt_takes);
+        Vec::new()
+    }
+    fn counters(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+    fn effective_settings(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn is_log(&self, _: &Path) -> bool {
+        false
+    }
+    fn place(&self) -> Place {
+        self.place.clone()
+    }
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+struct Asking {
+    socket: Option<PathBuf>,
+    connection: Option<UnixStream>,
+    connects_anew: bool,
+}
+
+impl Asking {
+    fn connect(&mut self) -> Result<(), EngineError> {
+        let connected = self.socket.as_ref().map(UnixStream::connect).transpose();
+        self.connection = connected.map_err(|error| EngineError::failed("connect", error.to_string()))?;
+        Ok(())
+    }
+
+    /// Has the server work for so long.
+    fn ask(&mut self, milliseconds: u8) -> Result<(), EngineError> {
+        let Some(connection) = &mut self.connection else { return Ok(()) };
+        let asked = connection.write_all(&[milliseconds]).and_then(|()| connection.read_exact(&mut [0]));
+        asked.map_err(|error| EngineError::failed("ask", error.to_string()))
+    }
+}
+
+impl KvSession for Asking {
+    fn get(&mut self, _: SpaceId, _: &[u8], _: &mut Vec<u8>) -> Result<bool, EngineError> {
+        if self.connects_anew {
+            self.connect()?;
+        }
+        self.ask(GET_MS).map(|()| true)
+    }
+    fn scan(&mut self, _: SpaceId, _: Scan<'_>, _: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, EngineError> {
+        Ok(0)
+    }
+    fn begin(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn get_for_update(&mut self, space: SpaceId, key: &[u8], value: &mut Vec<u8>) -> Result<bool, EngineError> {
+        self.get(space, key, value)
+    }
+    fn put(&mut self, _: SpaceId, _: &[u8], _: &[u8]) -> Result<(), EngineError> {
+        self.ask(PUT_MS)
+    }
+    fn delete(&mut self, _: SpaceId, _: &[u8]) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn commit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn rollback(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// Puts rows, and gets one again and again.
+struct Load;
+
+impl Workload for Load {
+    fn name(&self) -> &'static str {
+        "load"
+    }
+    fn about(&self) -> &'static str {
+        "puts and gets"
+    }
+    fn settings(&self) -> &'static [SettingInfo] {
+        &[]
+    }
+    fn families(&self) -> &'static [Family] {
+        &[Family::KeyValue]
+    }
+    fn bind(&self, _: &Settings) -> Result<Box<dyn Bound>, SettingError> {
+        Ok(Box::new(Load))
+    }
+}
+
+impl Bound for Load {
+    fn schema(&self, _: Family) -> Schema<'_> {
+        Schema::KeyValue(&[])
+    }
+    fn ops(&self) -> Ops {
+        Ops::from([OpInfo::new("get")])
+    }
+    fn load_stages(&self) -> Vec<LoadStage> {
+        vec![LoadStage::new("rows", true, [OpInfo::new("rows")])]
+    }
+    fn expected_rows(&self) -> u64 {
+        u64::from(CLIENTS) * ROWS
+    }
+    fn expected_logical_bytes(&self) -> u64 {
+        0
+    }
+    fn conditions(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn create_schema(&self, _: &mut Session) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn loader(&self, _: usize, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Ok(Box::new(Asker { session: kv(session)?, puts: true, left: ROWS }))
+    }
+    fn logical_bytes(&self) -> u64 {
+        0
+    }
+    fn state(&self) -> State {
+        State::new()
+    }
+    fn restore(&self, _: &State) -> Result<(), EngineError> {
+        Ok(())
+    }
+    fn client(&self, session: Session, _: ClientAddress, _: u64) -> Result<Box<dyn Client>, EngineError> {
+        Ok(Box::new(Asker { session: kv(session)?, puts: false, left: u64::MAX }))
+    }
+    fn verify(&self, _: Session) -> Result<Vec<Check>, EngineError> {
+        Ok(Vec::new())
+    }
+}
+
+fn kv(session: Session) -> Result<Box<dyn KvSession>, EngineError> {
+    match session {
+        Session::Kv(kv) => Ok(kv),
+        other => Err(other.unserved("load")),
+    }
+}
+
+struct Asker {
+    session: Box<dyn KvSession>,
+    puts: bool,
+    left: u64,
+}
+
+impl Worker for Asker {
+    fn draw(&mut self) -> Option<OpKind> {
+        self.left = self.left.checked_sub(1)?;
+        Some(0)
+    }
+
+    async fn perform(&mut self) -> Result<Op, EngineError> {
+        if self.puts {
+            self.session.put(0, &[], &[])?;
+        } else {
+            self.session.get(0, &[], &mut Vec::new())?;
+        }
+        Ok(Op { rows: 1, ..Op::default() })
+    }
+}
+
+/// What a trial tells that has one loop of a second and no warmup.
+fn told(engine: &Fake, part: TrialPart, rate: Option<f64>) -> Vec<Event> {
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().join("data");
+    std::fs::create_dir(&data_dir).unwrap();
+    let run = serde_json::json!({
+        "load_clients": CLIENTS, "driver": "threads", "warmup_s": 0.0, "loops": 1, "loop_s": 1.0, "rate": rate, "seed": 1,
+        "verify": false, "keep_data": false, "interval_s": 0.25, "stall_s": 0.0,
+    });
+    let config = EngineConfig {
+        name: "fake".to_owned(),
+        engine: "fake".to_owned(),
+        cache: 1,
+        durability: Durability::NoSync,
+        compression: None,
+        library: None,
+        server: None,
+        limits: Limits::default(),
+        settings: Settings::default(),
+    };
+    let plan = TrialPlan {
+        number: 1,
+        engine: config,
+        facts: None,
+        workload: "load".to_owned(),
+        workload_settings: Settings::default(),
+        test: None,
+        clients: CLIENTS,
+        repeat: 1,
+        part,
+        loaded_by: None,
+        probe: None,
+        run: serde_json::from_value(run).unwrap(),
+    };
+    let mut events = Vec::new();
+    rumba_lab::trial::run(Job {
+        plan: &plan,
+        engine,
+        workload: &Load,
+        data_dir: &data_dir,
+        limits: &[],
+        state: None,
+        act: Act::Measure,
+        journal: &dir.path().join("journal"),
+        epoch: Instant::now(),
+        stop: &AtomicBool::new(false),
+        emit: &mut |event| events.push(event),
+    });
+    assert!(matches!(events.last(), Some(Event::Finished)), "{:?}", events.last());
+    events
+}
+
+fn phase(events: &[Event], kind: PhaseKind) -> &PhaseRecord {
+    let ended = events.iter().find_map(|event| match event {
+        Event::PhaseEnded(record) if record.phase == kind => Some(record),
+        _ => None,
+    });
+    ended.unwrap_or_else(|| panic!("no {kind} in {events:?}"))
+}
+
+/// The loaders' processes came after the load's beginning, and were looked for after its end: what they used was in the
+/// settle, or nowhere.
+#[test]
+fn what_a_servers_processes_use_for_the_loaders_is_the_loads_and_not_the_settles() {
+    let server = Server::start();
+    let events = told(&server.engine(false), TrialPart::Load, None);
+    let cpu_s = |kind| phase(&events, kind).spent.server_cpu_s.value().unwrap();
+    let worked_s = (u64::from(CLIENTS) * ROWS * u64::from(PUT_MS)) as f64 / 1e3;
+    let (load_s, settle_s) = (cpu_s(PhaseKind::Load), cpu_s(PhaseKind::Settle));
+    // To start a process costs something, and what ended is told in ticks.
+    assert!((worked_s - 0.03..worked_s + 0.3).contains(&load_s), "{load_s} s of {worked_s}, {settle_s} in the settle");
+    assert!(settle_s < 0.1, "{settle_s} s, {load_s} in the load");
+}
+
+#[test]
+fn context_switches_per_operation_are_those_of_all_processes_or_there_is_no_figure() {
+    let server = Server::start();
+    let switches = |connects_anew| {
+        let events = told(&server.engine(connects_anew), TrialPart::Whole, None);
+        phase(&events, PhaseKind::Loop(1)).metrics.server_ctx_switches_per_op.clone()
+    };
+    // A process sleeps until it is asked.
+    let lasting = switches(false);
+    assert!(lasting.value().is_some_and(|per_op| per_op > 0.5), "{lasting:?}");
+    // Those that have answered have ended and taken their counts with them.
+    let anew = switches(true);
+    assert!(anew.reason().is_some_and(|reason| reason.contains("took their counts with them")), "{anew:?}");
+}
+
+/// The clients had begun before the engine was asked: what they did meanwhile was counted, and its time was not.
+#[test]
+fn an_engine_that_takes_its_time_to_tell_its_debt_adds_no_operations_to_the_first_loop() {
+    let events = told(&Fake::embedded(Duration::from_millis(500)), TrialPart::Whole, Some(1000.0));
+    let ops_per_s = phase(&events, PhaseKind::Loop(1)).metrics.ops_per_s.value().unwrap();
+    // A thousand random arrivals have a deviation of 32.
+    assert!((850.0..1150.0).contains(&ops_per_s), "{ops_per_s}");
+}
