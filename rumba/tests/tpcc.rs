@@ -46,7 +46,7 @@ fn runs_over(engine: &str, server: Option<&str>) -> Vec<String> {
 fn runs(engine: &str, server: Option<&str>, statements: &str) -> Vec<String> {
     let place = Place::new();
     let mut command = place.rumba(&["run", "tpcc", "--engine", engine, "--out", "out", "--quiet", "--verify", "acid"]);
-    let small = ["warehouses=2", "customers=60", "items=500", "crash=1s", "durability=sync"];
+    let small = ["warehouses=2", "customers=60", "items=500", "crash=2s", "durability=sync"];
     for set in small.into_iter().chain(["clients=4", "load_clients=2", "warmup=100ms", "loops=1", "loop=500ms"]) {
         command.args(["--set", set]);
     }
