@@ -11,8 +11,8 @@ use crate::value::Author;
 /// Losses that are told in words.
 const EXAMPLES: usize = 5;
 
-/// Fields of records, each with the acknowledged writes to it, in the order of their ends.
-type Writes = HashMap<(u64, u32), Vec<Entered>>;
+/// Fields of records, each with the acknowledged updates of it, in the order of their ends.
+type Updates = HashMap<(u64, u32), Vec<Entered>>;
 
 /// What a journal says that must be there, and what of it is found missing.
 ///
@@ -21,11 +21,12 @@ type Writes = HashMap<(u64, u32), Vec<Entered>>;
 pub struct Left {
     /// The writers of the journal have this number and higher ones.
     first_writer: u32,
-    writes: Writes,
-    /// Inserted records that were not found yet, by their keys.
-    inserts: HashMap<Box<[u8]>, (u64, Author)>,
+    updates: Updates,
+    /// Of records that were inserted: a write to all of their fields.
+    inserts: HashMap<u64, Entered>,
+    /// Those that were not found yet, by their keys.
+    missing: HashMap<Box<[u8]>, u64>,
     inserts_in_doubt: u64,
-    inserted: u64,
     acknowledged: u64,
     lost: HashSet<Author>,
     examples: Vec<String>,
@@ -34,22 +35,24 @@ pub struct Left {
 impl Left {
     /// Of a journal whose writers have numbers from `first_writer` on.
     pub fn new(journaled: &Journaled, first_writer: u32, keys: KeyForm) -> Self {
-        let (mut writes, mut inserts) = (Writes::new(), HashMap::new());
+        let (mut updates, mut inserts) = (Updates::new(), HashMap::new());
         for (kind, words) in &journaled.acknowledged {
             let entered = Entered::of_words(words);
             if *kind == Write::Insert.kind() {
-                inserts.insert(keys.key(entered.record).bytes().into(), (entered.record, entered.author));
+                inserts.insert(entered.record, entered);
+                continue;
             }
             for field in entered.fields.0..entered.fields.1 {
-                writes.entry((entered.record, field)).or_default().push(entered);
+                updates.entry((entered.record, field)).or_default().push(entered);
             }
         }
         let in_doubt = journaled.in_doubt.get(&Write::Insert.kind()).copied().unwrap_or_default();
+        let missing = inserts.keys().map(|record| (keys.key(*record).bytes().into(), *record)).collect();
         Self {
             first_writer,
-            writes,
-            inserted: inserts.len() as u64,
+            updates,
             inserts,
+            missing,
             inserts_in_doubt: in_doubt,
             acknowledged: journaled.acknowledged.len() as u64,
             lost: HashSet::new(),
@@ -64,24 +67,25 @@ impl Left {
 
     /// A record was found.
     pub fn found(&mut self, key: &[u8]) {
-        self.inserts.remove(key);
+        self.missing.remove(key);
     }
 
     /// A field of a record was found, and its value is this writer's.
     pub fn value(&mut self, record: u64, field: usize, found: Author) {
-        let Some(writes) = self.writes.get(&(record, field as u32)) else { return };
+        let updates = self.updates.get(&(record, field as u32)).map_or(&[][..], Vec::as_slice);
+        let writes = || self.inserts.get(&record).into_iter().chain(updates);
         // From when on others' writes have come after it: always, if it was there before all of them.
-        let since = match writes.iter().find(|write| write.author == found) {
+        let since = match writes().find(|write| write.author == found) {
             Some(own) => own.ended_ns,
             // In doubt, and so perhaps the last.
-            None if self.may_have_written(found) => u64::MAX,
+            None if self.may_have_written(found) => return,
             None => 0,
         };
         let is_missing = |write: &&Entered| {
             let is_own = write.author.writer == found.writer;
             if is_own { write.author.version > found.version } else { write.began_ns > since }
         };
-        let missing: Vec<Author> = writes.iter().filter(is_missing).map(|write| write.author).collect();
+        let missing: Vec<Author> = writes().filter(is_missing).map(|write| write.author).collect();
         for author in missing {
             self.miss(author, || {
                 let Author { writer, version } = found;
@@ -98,19 +102,21 @@ impl Left {
 
     /// All records have been looked at: how many writes were looked for, how many of them are not there, and which.
     pub fn end(&mut self) -> (u64, u64, Vec<String>) {
-        let missing: Vec<(u64, Author)> = self.inserts.drain().map(|(_, insert)| insert).collect();
-        for (record, author) in missing {
-            self.miss(author, || format!("that inserted record {record}"));
-            // What was written to it since is gone with it.
-            let writes = self.writes.iter().filter(|((of, _), _)| *of == record).flat_map(|(_, writes)| writes);
-            self.lost.extend(writes.map(|write| write.author));
+        let missing: HashSet<u64> = self.missing.drain().map(|(_, record)| record).collect();
+        for record in &missing {
+            if let Some(insert) = self.inserts.get(record) {
+                self.miss(insert.author, || format!("that inserted record {record}"));
+            }
         }
+        // What was written to them since is gone with them.
+        let updates = self.updates.iter().filter(|((record, _), _)| missing.contains(record));
+        self.lost.extend(updates.flat_map(|(_, updates)| updates).map(|update| update.author));
         (self.acknowledged, self.lost.len() as u64, std::mem::take(&mut self.examples))
     }
 
     /// Of the inserts: how many were in doubt, and how many of the acknowledged are there.
     pub fn inserts(&self) -> (u64, u64) {
-        (self.inserts_in_doubt, self.inserted - self.inserts.len() as u64)
+        (self.inserts_in_doubt, (self.inserts.len() - self.missing.len()) as u64)
     }
 }
 
@@ -134,7 +140,7 @@ mod tests {
     /// Which writes are missed when this is what is found in their field.
     fn missed(writes: &[Entered], found: Author) -> Vec<Author> {
         let mut left = Left::new(&Journaled::default(), FIRST, KEYS);
-        left.writes.insert((RECORD, 2), writes.to_vec());
+        left.updates.insert((RECORD, 2), writes.to_vec());
         left.value(RECORD, 2, found);
         let mut lost: Vec<Author> = left.lost.iter().copied().collect();
         lost.sort_unstable();

@@ -20,6 +20,7 @@ mod strangers;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rumba_core::engine::Place;
 
@@ -68,7 +69,13 @@ pub struct Meters {
     cpu: Arc<CpuRoll>,
     /// The server, when the engine is one.
     server: Option<Known<ServerMeter>>,
+    /// When more of its processes are next looked for while it serves.
+    next_look: Instant,
 }
+
+/// How often they are looked for, and how many times as long as a look takes is between two at least.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOK_SHARE: u32 = 100;
 
 impl Meters {
     /// The meters of an engine inside this process and of the device that holds
@@ -92,6 +99,7 @@ impl Meters {
             host_cpu: HostCpuMeter::open(),
             cpu,
             server,
+            next_look: Instant::now(),
         }
     }
 
@@ -103,13 +111,16 @@ impl Meters {
         }
     }
 
-    /// The same for a server of several processes alone: it may have one for each client, and clients connect anew. The
-    /// others are not looked for in every interval.
+    /// The same for a server of several processes alone, while it is measured: it may have one for each client, and clients
+    /// connect anew. Once a second at most, and for a hundredth of the time.
     pub fn look_for_more_descendants(&mut self) {
+        let begun = Instant::now();
         if let Some(Ok(server)) = &mut self.server
             && server.has_descendants()
+            && begun >= self.next_look
         {
             server.look_for_descendants();
+            self.next_look = Instant::now() + LOOK_EVERY.max(begun.elapsed() * LOOK_SHARE);
         }
     }
 

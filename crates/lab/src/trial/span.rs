@@ -60,6 +60,8 @@ pub struct Span {
     suspended: Option<Suspension>,
     /// Whether the clients are to finish when it ends.
     pub is_last: bool,
+    /// How long the last look for the server's processes took, seconds: by that it may be longer than planned.
+    pub looked_s: f64,
     /// Whether the engine is asked for its counters at the end. One that left operations open may
     /// stand still, and whoever asked it would wait with them.
     pub asks_engine: bool,
@@ -238,6 +240,7 @@ impl Trial<'_> {
             planned_s: None,
             suspended: None,
             is_last: false,
+            looked_s: 0.0,
             asks_engine: true,
             tail: None,
             size: None,
@@ -253,8 +256,8 @@ impl Trial<'_> {
     /// Begins a span where another has ended: clients that run on are counted
     /// and metered without a gap.
     pub(super) fn begin_after(&mut self, before: &Span, phase: PhaseKind) -> Span {
-        // They were looked for before the last reading of the one before: a process that this one found anew would bring
-        // what it used in that one.
+        // Those of the server were looked for before the last reading of the one before: a process that this one found
+        // anew would bring what it used in that one.
         self.watch_processes();
         Span {
             phase,
@@ -272,6 +275,7 @@ impl Trial<'_> {
             planned_s: None,
             suspended: None,
             is_last: false,
+            looked_s: 0.0,
             asks_engine: true,
             tail: None,
             size: None,
@@ -301,18 +305,20 @@ impl Trial<'_> {
         allocated(dir, &|file| self.instance.is_log(file)).map_err(|error| format!("{}: {error}", dir.display()))
     }
 
-    /// Looks for the processes of a server before all is read: those that came since are in that reading. At the span's
-    /// end context switches are counted, while the threads of clients' connections are there; with clients that have ended
-    /// by themselves they have gone.
-    fn look_at_server(&mut self, span: &mut Span, is_end: bool, waited: Option<Waited>) {
-        let have_ended = waited == Some(Waited::AllEnded);
-        if !is_end && !have_ended {
-            return self.meters.look_for_more_descendants();
+    /// Looks for the processes of a server before all is read: those that came since are in that reading. Before clients
+    /// are told to end context switches are counted, while the threads of their connections are there; with clients that
+    /// have ended by themselves they have gone.
+    fn look_at_server(&mut self, span: &mut Span, tells_end: bool, have_ended: bool) {
+        let begun = Instant::now();
+        if tells_end || have_ended {
+            self.meters.look_for_descendants();
+        } else {
+            self.meters.look_for_more_descendants();
         }
-        self.meters.look_for_descendants();
-        if !have_ended {
+        if tells_end && !have_ended {
             span.switches[1] = self.switches(span.phase);
         }
+        span.looked_s = begun.elapsed().as_secs_f64();
     }
 
     fn switches(&self, phase: PhaseKind) -> Result<ThreadSwitches, String> {
@@ -334,8 +340,9 @@ impl Trial<'_> {
             let waited = self.wait(running, next);
             let late = Instant::now().saturating_duration_since(next);
             let is_end = until.is_some_and(|until| next >= until);
-            self.look_at_server(span, is_end, waited);
-            if span.is_last && is_end {
+            let (tells_end, have_ended) = (span.is_last && is_end, waited == Some(Waited::AllEnded));
+            self.look_at_server(span, tells_end, have_ended);
+            if tells_end {
                 // Before anything is collected: what became due meanwhile would be in no phase.
                 running.finish();
             }
@@ -344,6 +351,10 @@ impl Trial<'_> {
             }
             let counts = running.collect();
             self.tick(span, infos, &counts, interval);
+            if is_end && !tells_end && !have_ended {
+                // The clients run on, and the span has ended.
+                span.switches[1] = self.switches(span.phase);
+            }
             self.tell_looks();
             if let Some(debt) = self.hear(Duration::ZERO).filter(|_| span.phase != PhaseKind::Backlog) {
                 span.debt_start = debt;

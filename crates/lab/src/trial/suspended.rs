@@ -28,9 +28,9 @@ const MOST_PIECES: u32 = 600;
 /// Why such a second has no figures.
 const NOBODY_RAN: &str = "the measurement was suspended: nobody could look";
 
-/// Whether a phase is suspended: by what the pulse has seen of it, or because it is longer than it was to be and a
-/// hypervisor has not taken that time.
-fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, stolen_s: f64) -> Option<Suspension> {
+/// Whether a phase is suspended: by what the pulse has seen of it, or because it is longer than it was to be and neither
+/// a hypervisor has taken that time nor a look at a server's thousand processes.
+fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, taken_s: f64) -> Option<Suspension> {
     let least_s = |of_s: f64| (of_s * SHARE).max(LEAST_S);
     if let Some(seen) = seen.filter(|seen| seen.seconds >= least_s(planned_s.unwrap_or(seconds)).min(LONG_S)) {
         return Some(seen);
@@ -38,7 +38,7 @@ fn weigh(seen: Option<Suspension>, seconds: f64, planned_s: Option<f64>, stolen_
     let planned_s = planned_s?;
     let beyond_s = seconds - planned_s;
     let late_s = if planned_s < SHORT_S { LONG_S } else { least_s(planned_s) };
-    (beyond_s - stolen_s > late_s).then(|| Suspension {
+    (beyond_s - taken_s > late_s).then(|| Suspension {
         seconds: beyond_s,
         cause: format!("it lasted {seconds:.1} s, and {planned_s} s were planned: what counts the clients was held up"),
     })
@@ -157,7 +157,7 @@ impl Trial<'_> {
         let seconds = span.ended().saturating_duration_since(span.started()).as_secs_f64();
         let weighed = |until: Instant| {
             let seen = self.pulse.within(span.started(), until);
-            weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s())
+            weigh(seen, seconds, span.planned_s.filter(|_| complete), span.stolen_s() + span.looked_s)
         };
         // What was begun in the last loop is served after it, and is its own.
         let found = weighed(span.ended()).or_else(|| weighed(Instant::now()).filter(|_| span.is_last))?;
