@@ -5,6 +5,9 @@
 //!
 //! What strangers do meanwhile is told in ticks, and what the kernel does for them by nobody. So that the host used no
 //! less than its processes holds at every attempt; that it used little more is asked of one attempt in five.
+//!
+//! A hypervisor that lets an idle CPU wait before it wakes tells the wait as stolen, and the guest, whose clock of idle
+//! time still runs, tells it as idle. So the host may seem to have used less than its processes by what was stolen.
 #![allow(clippy::unwrap_used)] // A test says what it expects by unwrapping it.
 
 #[macro_use(test)]
@@ -173,23 +176,24 @@ fn short_sleepers_are_seen_at_low_and_at_full_load() {
     for sleepers in [1, all] {
         let mut is_near = false;
         for _ in 0..5 {
-            let (spent, used, strangers, kernel) = with_sleepers(sleepers, || {
+            let (spent, used, strangers, kernel, stolen) = with_sleepers(sleepers, || {
                 let (kernel, before, used) = (kernel_threads(), meters.read(), process_s());
                 let strangers = meters.strangers().unwrap();
                 thread::sleep(SLEPT);
                 let strangers = meters.strangers().unwrap().cpu_s_since(&strangers);
                 // The two that must agree are read next to each other; to look at all processes takes its time.
                 let (after, used) = (meters.read(), process_s() - used);
-                (after.since(&before), used, strangers, kernel_threads_s_since(&kernel))
+                let stolen = after.steal_s_since(&before).value().unwrap();
+                (after.since(&before), used, strangers, kernel_threads_s_since(&kernel), stolen)
             });
             let (host, own) = (spent.host_cpu_s.value().unwrap(), spent.cpu_s.value().unwrap());
             let beyond = host - own - strangers;
             println!(
                 "{sleepers} sleepers: host {host:.2} s, own {own:.2} (by getrusage {used:.2}), strangers \
-                 {strangers:.2}, threads of the kernel {kernel:.2}; beyond processes {beyond:.3}"
+                 {strangers:.2}, threads of the kernel {kernel:.2}, stolen {stolen:.2}; beyond processes {beyond:.3}"
             );
             assert!((own - used).abs() < TICKS_S, "{own} {used}");
-            assert!(beyond >= -TICKS_S, "the host used less than its processes: {beyond}");
+            assert!(beyond >= -TICKS_S - stolen, "the host used less than its processes: {beyond}");
             // A CPU that wakes up a thousand times a second works for that too.
             is_near = beyond - kernel <= 0.25 * (own + strangers) + TICKS_S;
             if is_near {
